@@ -1,0 +1,80 @@
+# make run     the dashboard, on a machine with nothing but Python 3.11 to 3.13 and make
+# make test    everything CI runs
+# make check   the quick part of it, under two minutes
+# Nothing is installed outside $(VENV). A stamp file records each installation, so that a second run
+# starts at once.
+
+PYTHON ?= python3
+VENV   ?= .venv
+
+PY         := $(VENV)/bin/python
+RUN_STAMP  := $(VENV)/.dpviz-run
+DEV_STAMP  := $(VENV)/.dpviz-dev
+PYTHON_OK  := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+
+# One BLAS thread in every process: the same bytes whatever the machine, and workers that do not
+# fight for cores.
+export OPENBLAS_NUM_THREADS    := 1
+export OMP_NUM_THREADS         := 1
+export MKL_NUM_THREADS         := 1
+export VECLIB_MAXIMUM_THREADS  := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run dev test check lint format wheel clean
+
+help:
+	@echo "make run      start the dashboard (creates $(VENV) the first time)"
+	@echo "make dev      the same, reloading when a file changes"
+	@echo "make check    lint, types, unit and contract tests: under two minutes"
+	@echo "make test     everything: check, golden, statistical, page and browser tests"
+	@echo "make format   reformat the code"
+	@echo "make wheel    build the wheel into dist/"
+	@echo "make clean    remove $(VENV), caches and builds"
+
+run: $(RUN_STAMP)
+	$(PY) -m dpviz app
+
+# The shipped settings watch no files; developers want the reload.
+dev: $(RUN_STAMP)
+	STREAMLIT_SERVER_FILE_WATCHER_TYPE=auto STREAMLIT_SERVER_RUN_ON_SAVE=true \
+	STREAMLIT_CLIENT_SHOW_ERROR_DETAILS=full $(PY) -m dpviz app
+
+# tests/layers.py runs the layers one after the other, prints the time of each and closes with
+# "N passed, N failed, N skipped". ARGS goes to pytest: make test ARGS="-k wishart".
+test: $(DEV_STAMP)
+	$(PY) -m tests.layers $(if $(ARGS),-- $(ARGS))
+
+check: $(DEV_STAMP)
+	$(PY) -m tests.layers lint style types unit contract $(if $(ARGS),-- $(ARGS))
+
+lint: $(DEV_STAMP)
+	$(PY) -m tests.layers lint style types
+
+format: $(DEV_STAMP)
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+wheel: $(DEV_STAMP)
+	$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+$(PY):
+	@$(PYTHON) -c '' >/dev/null 2>&1 || { \
+	  echo "make: '$(PYTHON)' does not run; install Python 3.11 to 3.13, or say make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c '$(PYTHON_OK)' || { \
+	  echo "make: dpviz needs Python 3.11 to 3.13, and '$(PYTHON)' is $$($(PYTHON) -V 2>&1); say make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): requirements.txt | $(PY)
+	$(PY) -m pip install --quiet -r requirements.txt
+	@touch $@
+
+# --group reads [dependency-groups] of pyproject.toml, which pip knows since 25.1.
+$(DEV_STAMP): pyproject.toml $(RUN_STAMP)
+	$(PY) -m pip install --quiet --upgrade "pip>=25.1"
+	$(PY) -m pip install --quiet -r requirements.txt --group dev
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .test-reports

@@ -1,0 +1,562 @@
+"""A parsed file before anything is decided: columns with kinds, then a `Table`.
+
+Parsing is dear and done once; `RawTable.to_table` is cheap, so a page may call
+it again whenever the label column or the treatment of gaps changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpviz.datasets.delimited import MISSING_MARKERS, is_number
+from dpviz.datasets.table import Table
+from dpviz.errors import InvalidSetting, InvalidTable
+
+MAX_MAGNITUDE = 1e100
+"""Largest absolute value of a cell: squares and sums of it stay finite."""
+
+MAX_CATEGORIES = 50
+"""Most categories of a column that one-hot encoding expands."""
+
+MAX_CELLS = 1 << 29
+"""Most numbers a table may hold: 4 GiB of float64."""
+
+_MAX_LABEL_LETTERS = 100
+_FILL_ROWS = 1 << 14
+_NAMED = 8
+
+
+class Kind(StrEnum):
+    """What a column holds.
+
+    ``IDENTIFIER`` is text that differs in every row, with more than
+    `MAX_CATEGORIES` rows; ``EMPTY`` has no value at all.
+    """
+
+    NUMERIC = "numeric"
+    BOOLEAN = "boolean"
+    CATEGORICAL = "categorical"
+    DATE = "date"
+    IDENTIFIER = "identifier"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True)
+class RawColumn:
+    """One column of a parsed file.
+
+    Attributes
+    ----------
+    name : str
+        Distinct within the table.
+    kind : Kind
+    missing : int
+        Cells without a value.
+    constant : bool
+        Whether all values are equal.
+    categories : int or None
+        Number of different texts; None for numbers.
+    """
+
+    name: str
+    kind: Kind
+    missing: int
+    constant: bool
+    categories: int | None = None
+
+    @property
+    def is_feature(self) -> bool:
+        """Whether the column is a feature without being encoded."""
+        return self.kind in (Kind.NUMERIC, Kind.BOOLEAN)
+
+    @property
+    def can_encode(self) -> bool:
+        """Whether one-hot encoding expands the column."""
+        return (
+            self.kind in (Kind.CATEGORICAL, Kind.DATE)
+            and self.categories is not None
+            and 2 <= self.categories <= MAX_CATEGORIES
+        )
+
+    @property
+    def can_label(self) -> bool:
+        """Whether the column can be the label."""
+        return self.kind not in (Kind.EMPTY, Kind.IDENTIFIER)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in words, shortened after the first few."""
+    names = [f"'{name}'" for name in names]
+    if len(names) > _NAMED:
+        return ", ".join(names[:_NAMED]) + f" and {len(names) - _NAMED} more"
+    if len(names) > 1:
+        return ", ".join(names[:-1]) + f" and {names[-1]}"
+    return names[0]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A parsed file: column names, kinds and values, and what parsing changed.
+
+    Attributes
+    ----------
+    name : str
+        File name, as shown.
+    columns : tuple of RawColumn
+    notes : tuple of str
+        What reading the file changed or assumed, as sentences.
+    data : pyarrow.Table
+        Numbers as they were stored; texts coded, with sorted categories.
+    """
+
+    name: str
+    columns: tuple[RawColumn, ...]
+    notes: tuple[str, ...]
+    data: Any = field(repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns as read."""
+        return self.data.num_rows, len(self.columns)
+
+    @property
+    def missing(self) -> int:
+        """Cells without a value, in all columns."""
+        return sum(column.missing for column in self.columns)
+
+    @property
+    def label_choices(self) -> tuple[str, ...]:
+        """Names of the columns that can be the label: texts first, then numbers."""
+        able = [column for column in self.columns if column.can_label]
+        able.sort(key=lambda column: column.is_feature)  # stable: file order within each
+        return tuple(column.name for column in able)
+
+    def to_table(
+        self, *, label: str | None = None, categorical: str = "drop", missing: str = "drop"
+    ) -> Table:
+        """Return the numeric table.
+
+        Parameters
+        ----------
+        label : str or None
+            Column that becomes the labels and is no feature. Rows without a
+            label are left out.
+        categorical : {"drop", "onehot"}
+            Whether texts are left out or become one 0/1 feature per category.
+        missing : {"drop", "median"}
+            Whether rows with gaps are left out, or a gap in a number becomes
+            its column's median and a gap in a category is 0 in all its features.
+
+        Raises
+        ------
+        InvalidTable
+            When fewer than 2 rows or 2 features remain, the label cannot be one,
+            or the table would not fit in memory.
+        """
+        if categorical not in ("drop", "onehot"):
+            raise InvalidSetting("categorical", "drop or onehot", categorical)
+        if missing not in ("drop", "median"):
+            raise InvalidSetting("missing", "drop or median", missing)
+        labelling = None if label is None else self._label_column(label)
+        others = [column for column in self.columns if column is not labelling]
+        numbers = [column for column in others if column.is_feature]
+        encoded = [column for column in others if categorical == "onehot" and column.can_encode]
+        self._check_width(numbers, encoded, labelling)
+
+        used = [*numbers, *encoded]
+        notes = [*self.notes, *_left_out(others, used, categorical)]
+        assumed = []
+        gaps = used if missing == "drop" else []
+        keep = self._complete([*gaps, *([labelling] if labelling else [])])
+        notes += self._missing_notes(used, labelling, missing, keep)
+        kept = self.data.num_rows if keep is None else int(np.count_nonzero(keep))
+        if kept < 2:
+            worst = max([*used, *([labelling] if labelling else [])], key=lambda c: c.missing)
+            raise InvalidTable(
+                f"{self.name} keeps {_counted(kept, 'row')} of {self.data.num_rows} when rows with "
+                f"missing cells are left out, and at least 2 are needed; '{worst.name}' has the "
+                "most missing cells."
+            )
+
+        codes = {column.name: self._codes(column, keep) for column in encoded}
+        names = [column.name for column in numbers]
+        for column in encoded:
+            present, _ = codes[column.name]
+            names += [f"{column.name}={category}" for category in present]
+        if kept * len(names) > MAX_CELLS:
+            raise InvalidTable(
+                f"{self.name} would need {kept} x {len(names)} numbers, more than the "
+                f"{MAX_CELLS} that are allowed; keep fewer rows or columns."
+            )
+        rows = np.empty((kept, len(names)))
+        self._fill(rows[:, : len(numbers)], numbers, keep)
+        if missing == "median":
+            filled = [j for j, column in enumerate(numbers) if column.missing]
+            for j in filled:
+                gap = np.isnan(rows[:, j])
+                if not gap.all():
+                    rows[gap, j] = np.median(rows[~gap, j])
+                else:
+                    rows[:, j] = 0.0
+                    notes.append(
+                        f"'{numbers[j].name}' has values only in rows without a label: it was set "
+                        "to 0."
+                    )
+            if filled:
+                assumed.append(
+                    "the medians that replaced missing cells in "
+                    + listed([numbers[j].name for j in filled])
+                )
+        at = len(numbers)
+        for column in encoded:
+            present, code = codes[column.name]
+            rows[:, at : at + len(present)] = code[:, None] == np.arange(len(present))
+            at += len(present)
+        if encoded:
+            where = listed([column.name for column in encoded])
+            notes.append(f"Categories became one 0/1 feature each in {where}.")
+            assumed.append(f"the list of categories in {where}")
+        booleans = [column.name for column in numbers if column.kind is Kind.BOOLEAN]
+        if booleans:
+            notes.append(f"True and false became 1 and 0 in {listed(booleans)}.")
+        return Table(
+            self.name,
+            rows,
+            distinct(names)[0],
+            None if labelling is None else self._labels(labelling, keep),
+            None if labelling is None else labelling.name,
+            tuple(notes),
+            tuple(assumed),
+        )
+
+    def _label_column(self, label: str) -> RawColumn:
+        found = next((column for column in self.columns if column.name == label), None)
+        if found is None:
+            raise InvalidTable(
+                f"label must be a column of {self.name}, one of "
+                f"{listed([column.name for column in self.columns])}; got {label[:60]!r}."
+            )
+        if found.kind is Kind.EMPTY:
+            raise InvalidTable(f"label column '{label}' of {self.name} has no values.")
+        if found.kind is Kind.IDENTIFIER:
+            raise InvalidTable(
+                f"label column '{label}' of {self.name} has a different text in every row, "
+                "so it groups nothing."
+            )
+        if found.kind in (Kind.CATEGORICAL, Kind.DATE):
+            longest = pc.max(pc.utf8_length(self._coded(found).dictionary)).as_py()
+            if longest > _MAX_LABEL_LETTERS:
+                raise InvalidTable(
+                    f"label column '{label}' of {self.name} holds texts of more than "
+                    f"{_MAX_LABEL_LETTERS} letters, too long for labels."
+                )
+        return found
+
+    def _check_width(
+        self, numbers: list[RawColumn], encoded: list[RawColumn], labelling: RawColumn | None
+    ) -> None:
+        width = len(numbers) + sum(column.categories or 0 for column in encoded)
+        if width >= 2:
+            return
+        besides = "" if labelling is None else f" besides the label '{labelling.name}'"
+        found = f"only '{numbers[0].name}'" if numbers else "none"
+        advice = ""
+        if not encoded and any(column.can_encode for column in self.columns):
+            advice = "; its text columns could be encoded as categories"
+        raise InvalidTable(
+            f"{self.name} must have at least 2 numeric columns{besides}; it has {found}{advice}."
+        )
+
+    def _complete(self, columns: list[RawColumn]) -> NDArray[np.bool_] | None:
+        """Return which rows have a value in all these columns; None for all rows."""
+        keep: NDArray[np.bool_] | None = None
+        for column in columns:
+            if column.missing:
+                present = ~_to_numpy(pc.is_null(self.data[column.name], nan_is_null=True))
+                keep = present if keep is None else keep & present
+        return keep
+
+    def _missing_notes(
+        self,
+        used: list[RawColumn],
+        labelling: RawColumn | None,
+        missing: str,
+        keep: NDArray[np.bool_] | None,
+    ) -> list[str]:
+        notes = []
+        holed = [column for column in used if column.missing]
+        lost = 0 if keep is None else int(len(keep) - np.count_nonzero(keep))
+        if holed:
+            cells = _counted(sum(column.missing for column in holed), "cell")
+            verb = "is" if cells == "1 cell" else "are"
+            where = listed([column.name for column in holed])
+            notes.append(f"{cells} {verb} missing in {where}.")
+        if holed and missing == "median":
+            numbers = [column.name for column in holed if column.is_feature]
+            texts = [column.name for column in holed if not column.is_feature]
+            if numbers:
+                notes.append(f"Missing numbers became their column's median in {listed(numbers)}.")
+            if texts:
+                notes.append(f"A missing category is 0 in all features made of {listed(texts)}.")
+        if lost:
+            why = "a label" if missing == "median" or not holed else "a value or a label"
+            why = "a value" if labelling is None or not labelling.missing else why
+            were = "was" if lost == 1 else "were"
+            notes.append(
+                f"{_counted(lost, 'row')} of {self.data.num_rows} without {why} {were} left out."
+            )
+        return notes
+
+    def _fill(
+        self,
+        out: NDArray[np.float64],
+        columns: list[RawColumn],
+        keep: NDArray[np.bool_] | None,
+    ) -> None:
+        """Write numeric columns, gaps as NaN, a block of rows at a time.
+
+        By blocks because writing one whole column after another into C order
+        touches every cache line of the result once per column.
+        """
+        at = 0
+        data = self.data.select([column.name for column in columns])
+        for start in range(0, self.data.num_rows, _FILL_ROWS):
+            block = data.slice(start, _FILL_ROWS)
+            mask = slice(None) if keep is None else keep[start : start + _FILL_ROWS]
+            stop = at
+            for j in range(len(columns)):
+                values = _to_numpy(block.column(j))[mask]
+                stop = at + len(values)
+                out[at:stop, j] = values
+            at = stop
+
+    def _coded(self, column: RawColumn) -> Any:
+        """Return a text column as one DictionaryArray."""
+        return self.data[column.name].chunk(0)
+
+    def _codes(
+        self, column: RawColumn, keep: NDArray[np.bool_] | None
+    ) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the categories left in the kept rows, and each row's; -1 for a gap."""
+        coded = self._coded(column)
+        code = _to_numpy(pc.fill_null(coded.indices, -1)).astype(np.int64)
+        code = code if keep is None else code[keep]
+        used = np.unique(code[code >= 0])
+        renumbered = np.full(len(coded.dictionary) + 1, -1)
+        renumbered[used] = np.arange(len(used))
+        texts = coded.dictionary.to_pylist()
+        return [texts[u] for u in used], renumbered[code]
+
+    def _labels(self, column: RawColumn, keep: NDArray[np.bool_] | None) -> NDArray[Any]:
+        """Return the labels of the kept rows: texts, whole numbers or numbers."""
+        if column.is_feature:
+            values = self.data[column.name]
+            whole = pa.types.is_integer(values.type)
+            present = values if keep is None else values.filter(pa.array(keep))
+            labels = _to_numpy(present)
+            return labels.astype(np.int64) if whole else labels.astype(np.float64)
+        present, code = self._codes(column, keep)
+        texts: NDArray[Any] = np.array(present, dtype=np.str_)
+        return texts[code]
+
+
+def _to_numpy(values: Any) -> NDArray[Any]:
+    """Return an Arrow array as NumPy's, gaps in numbers as NaN."""
+    if isinstance(values, pa.ChunkedArray):
+        found: NDArray[Any] = values.to_numpy()
+    else:
+        found = values.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _left_out(others: list[RawColumn], used: list[RawColumn], categorical: str) -> list[str]:
+    """Return the sentences on columns that became no feature."""
+    notes = []
+    out = [column for column in others if column not in used]
+    for kind, what in ((Kind.CATEGORICAL, "text"), (Kind.DATE, "date"), (Kind.EMPTY, "empty")):
+        names = [column.name for column in out if column.kind is kind]
+        if names:
+            why = ""
+            if categorical == "onehot" and kind is not Kind.EMPTY:
+                why = f" (only columns of 2 to {MAX_CATEGORIES} categories are encoded)"
+            notes.append(f"Left out as {what}: {listed(names)}{why}.")
+    names = [column.name for column in out if column.kind is Kind.IDENTIFIER]
+    if names:
+        notes.append(
+            f"Left out, and never encoded, as text that differs in every row: {listed(names)}."
+        )
+    return notes
+
+
+def distinct(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the names made distinct by a number in brackets, and the new ones."""
+    taken = set(names)
+    seen: set[str] = set()
+    out: list[str] = []
+    new: list[str] = []
+    for name in names:
+        shown = name
+        count = 1
+        while shown in seen or (shown != name and shown in taken):
+            count += 1
+            shown = f"{name} ({count})"
+        if shown != name:
+            new.append(shown)
+        seen.add(shown)
+        out.append(shown)
+    return tuple(out), new
+
+
+def clean_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return usable column names and sentences on what was changed.
+
+    Blanks are tidied, a leading ``#`` goes, long names are cut, blank names are
+    numbered and repeated names get a number in brackets.
+    """
+    tidy = [" ".join(name.split()) for name in names]
+    if tidy and tidy[0].startswith("#"):
+        tidy[0] = tidy[0].lstrip("# ")
+    notes = []
+    blank = [j for j, name in enumerate(tidy) if not name]
+    for j in blank:
+        tidy[j] = f"column {j + 1}"
+    if blank:
+        were = "column without a name was" if len(blank) == 1 else "columns without names were"
+        notes.append(f"{len(blank)} {were} named {listed([tidy[j] for j in blank])}.")
+    tidy = [name if len(name) <= 60 else name[:57] + "..." for name in tidy]
+    unique, renamed = distinct(tidy)
+    if renamed:
+        notes.append(f"Repeated column names were made distinct: {listed(renamed)}.")
+    return unique, notes
+
+
+def classify(values: Any, name: str, table: str, decimal: str) -> tuple[RawColumn, Any, list[str]]:
+    """Return what a column is, its values as `RawTable` keeps them, and sentences.
+
+    Parameters
+    ----------
+    values : pyarrow.ChunkedArray
+    name, table : str
+        What messages call the column and the table.
+    decimal : str
+        The decimal mark, for numbers that were stored as text.
+
+    Raises
+    ------
+    InvalidTable
+        On an infinite or absurdly large number, or text that is not UTF-8.
+    """
+    kind = values.type
+    if pa.types.is_dictionary(kind) and not (
+        pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type)
+    ):
+        values = values.cast(kind.value_type)
+        kind = values.type
+    if pa.types.is_null(kind) or values.null_count == len(values):
+        return RawColumn(name, Kind.EMPTY, len(values), True), pa.nulls(len(values)), []
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.uint8())
+        return _numeric(values, name, table, Kind.BOOLEAN), values, []
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        values = values.cast(pa.float64(), safe=False)
+        return _numeric(values, name, table), values, []
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        column = _numeric(values, name, table)
+        if column.missing == len(values):
+            return RawColumn(name, Kind.EMPTY, len(values), True), pa.nulls(len(values)), []
+        return column, values, []
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        if pa.types.is_timestamp(kind):  # the text of a time zone's local time needs its database
+            values = values.cast(pa.timestamp(kind.unit))
+        column, coded, _ = _text(values.cast(pa.string()), name, table, decimal, Kind.DATE)
+        return column, coded, [f"Dates in '{name}' are treated as text."]
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise InvalidTable(f"column '{name}' of {table} is not UTF-8 text; save it as UTF-8.")
+    return _text(values, name, table, decimal)
+
+
+def _numeric(values: Any, name: str, table: str, kind: Kind = Kind.NUMERIC) -> RawColumn:
+    """Return what a numeric column is, having refused infinite and absurd values."""
+    if not pa.types.is_floating(values.type):
+        ends = pc.min_max(values)
+        constant = ends["min"].as_py() == ends["max"].as_py()
+        return RawColumn(name, kind, values.null_count, constant)
+    missing = 0
+    row = 0
+    lows: list[float] = []
+    highs: list[float] = []
+    for chunk in values.chunks:  # by chunk, so that nothing the size of the column is made
+        block = _to_numpy(chunk)
+        bad = np.abs(block) > MAX_MAGNITUDE  # false for NaN, true for an infinity
+        if bad.any():
+            raise InvalidTable(
+                f"column '{name}' of {table} holds an infinite number or one beyond "
+                f"{MAX_MAGNITUDE:g} in row {row + int(np.argmax(bad)) + 1}, not counting a header."
+            )
+        gaps = int(np.count_nonzero(np.isnan(block)))
+        missing += gaps
+        row += len(block)
+        if gaps < len(block):
+            lows.append(float(np.nanmin(block)))
+            highs.append(float(np.nanmax(block)))
+    return RawColumn(name, kind, missing, bool(lows) and min(lows) == max(highs))
+
+
+def _text(
+    values: Any, name: str, table: str, decimal: str, kind: Kind = Kind.CATEGORICAL
+) -> tuple[RawColumn, Any, list[str]]:
+    """Return a text column coded over its sorted, trimmed categories."""
+    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    coded = coded.combine_chunks()
+    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
+    trimmed = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.large_string())).to_pylist()
+    code = _to_numpy(pc.fill_null(coded.indices, -1)).astype(np.int64)
+    meant = {
+        text for text in trimmed if text is not None and text not in MISSING_MARKERS
+    }  # a marker with more blanks around it than the parser knows
+    counts = np.bincount(code[code >= 0], minlength=len(trimmed))
+    unused = {text for text, count in zip(trimmed, counts, strict=True) if not count}
+    unused -= {text for text, count in zip(trimmed, counts, strict=True) if count}
+    categories = sorted(meant - unused)
+    place = {text: j for j, text in enumerate(categories)}
+    remap = np.array([place.get(text, -1) for text in trimmed] + [-1], dtype=np.int32)
+    code32 = remap[code]
+    missing = int(np.count_nonzero(code32 < 0))
+    if not categories:
+        return RawColumn(name, Kind.EMPTY, len(code32), True), pa.nulls(len(code32)), []
+
+    numeric = np.array([is_number(text, decimal) for text in categories] + [False])
+    notes = []
+    if kind is Kind.CATEGORICAL and numeric[:-1].all():
+        parsed = np.array([float(text.replace(",", ".")) for text in categories] + [np.nan])
+        numbers = pa.chunked_array([pa.array(parsed[code32], from_pandas=True)])
+        notes.append(f"Numbers stored as text in '{name}' were read as numbers.")
+        return _numeric(numbers, name, table), numbers, notes
+    present = len(code32) - missing
+    texts = present - int(np.count_nonzero(numeric[code32]))
+    if kind is Kind.CATEGORICAL and texts <= 0.1 * present:
+        first = int(np.argmax((code32 >= 0) & ~numeric[code32])) + 1
+        notes.append(
+            f"'{name}' counts as text because {_counted(texts, 'cell')} of {present} cannot be "
+            f"read as a number, first in row {first} (not counting a header)."
+        )
+    if any("\n" in text for text in categories):
+        notes.append(f"Cells of '{name}' hold line breaks: check that every quote is closed.")
+    if len(categories) == present and present > MAX_CATEGORIES:
+        kind = Kind.IDENTIFIER if kind is Kind.CATEGORICAL else kind
+    indices = pa.array(code32, mask=code32 < 0, type=pa.int32())
+    packed = pa.DictionaryArray.from_arrays(indices, pa.array(categories, pa.large_string()))
+    column = RawColumn(name, kind, missing, len(categories) == 1, len(categories))
+    return column, packed, notes

@@ -1,0 +1,53 @@
+"""The value type every source of data ends in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.errors import InvalidTable
+
+
+@dataclass(frozen=True)
+class Table:
+    """A numeric table, its optional labels, and everything done to get there.
+
+    Attributes
+    ----------
+    name : str
+        Built-in key or file name.
+    rows : ndarray of shape (n, d), float64
+        Finite, in the data's own units; n >= 2, d >= 2; read-only.
+    columns : tuple of str
+        One distinct name per feature.
+    labels : ndarray of shape (n,) or None
+        What colours the picture and what tasks predict: strings or numbers.
+    label_name : str or None
+    notes : tuple of str
+        Every change made on the way, as sentences for the user.
+    assumed_public : tuple of str
+        What was taken from the data without protection.
+    bounds : ndarray of shape (d, 2) or None
+        Public lower and upper bound of each feature, where they are known
+        without looking at the data.
+    """
+
+    name: str
+    rows: NDArray[np.float64]
+    columns: tuple[str, ...]
+    labels: NDArray[Any] | None = None
+    label_name: str | None = None
+    notes: tuple[str, ...] = ()
+    assumed_public: tuple[str, ...] = ()
+    bounds: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        n, d = self.rows.shape
+        if n < 2:
+            raise InvalidTable(f"{self.name} must have at least 2 rows; it has {n}.")
+        if d < 2:
+            raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
+        self.rows.setflags(write=False)

@@ -1,0 +1,97 @@
+"""A grid of ECharts panels that rearranges itself on a narrow screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dpviz.figures.theme import Panel
+
+NARROW = 640  # pixels; below it the grid has fewer columns
+_TITLE, _GAP, _LEFT, _BOTTOM = 40, 26, 46, 24
+
+
+def columns_for(count: int, *, narrow: bool) -> int:
+    """Return how many panels stand side by side."""
+    most = 2 if narrow else (3 if count <= 9 else 4)
+    return min(count, most)
+
+
+def height_for(count: int) -> int:
+    """Return a height in pixels that suits the wide and the narrow grid."""
+    wide = math.ceil(count / columns_for(count, narrow=False)) * 232
+    narrow = math.ceil(count / columns_for(count, narrow=True)) * 150
+    return max(wide, narrow) + 30
+
+
+def layout(count: int, height: int, *, narrow: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the position of each panel's grid and title.
+
+    Returns
+    -------
+    grids : list of dict
+        ECharts ``grid`` positions.
+    titles : list of dict
+        ECharts ``title`` positions.
+    """
+    across = columns_for(count, narrow=narrow)
+    down = math.ceil(count / across)
+    cell_height = (height - 30) / down
+    grids, titles = [], []
+    for number in range(count):
+        row, column = divmod(number, across)
+        left, width = 100 * column / across, 100 / across
+        top = row * cell_height
+        grids.append(
+            {
+                "left": f"{left + 100 * _LEFT / (340 * across) if not narrow else left + width * 0.2:.2f}%",
+                "width": f"{width * (0.82 if not narrow else 0.76):.2f}%",
+                "top": round(top + _TITLE),
+                "height": round(cell_height - _TITLE - _GAP),
+            }
+        )
+        titles.append({"left": f"{left + width * 0.03:.2f}%", "top": round(top)})
+    return grids, titles
+
+
+def responsive(
+    panels: Sequence[Panel], base: dict[str, Any], height: int, subtexts: Sequence[str]
+) -> dict[str, Any]:
+    """Return the option with one titled grid per panel, wide and narrow.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+    base : dict
+        The option without ``grid`` and ``title``.
+    height : int
+        Of the whole chart, in pixels.
+    subtexts : sequence of str
+        Second line of each title.
+    """
+    def titled(narrow: bool) -> dict[str, Any]:
+        grids, titles = layout(len(panels), height, narrow=narrow)
+        size = 11 if narrow else 13
+        texts = [
+            {
+                **position,
+                "text": panel.label,
+                "subtext": subtext,
+                "itemGap": 2,
+                "padding": 0,
+                "textStyle": {"fontSize": size, "fontWeight": 600},
+                "subtextStyle": {"fontSize": size - 2},
+            }
+            for panel, subtext, position in zip(panels, subtexts, titles, strict=True)
+        ]
+        return {"grid": grids, "title": texts}
+
+    wide = titled(narrow=False)
+    return {
+        "baseOption": {**base, **wide},
+        "media": [
+            {"query": {"maxWidth": NARROW}, "option": titled(narrow=True)},
+            {"option": wide},
+        ],
+    }

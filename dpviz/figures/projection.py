@@ -1,0 +1,102 @@
+"""The 2-D picture of the rows in each released space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.figures import grid
+from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR, Panel
+
+_SYMBOLS = ("circle", "diamond", "triangle", "rect", "roundRect", "pin")
+TRUE_PANEL = Panel("", "Exact PCA", "not private", TRUE_COLOUR, "circle", "solid")
+
+
+def projection_figure(
+    table: pd.DataFrame, panels: Sequence[Panel], *, k: int, label_name: str | None
+) -> tuple[dict[str, Any], int]:
+    """Draw one panel of points per mechanism, the exact picture first.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.projection.PICTURE_COLUMNS`.
+    panels : sequence of Panel
+    k : int
+        1 draws strips, more draws clouds.
+    label_name : str or None
+        What the colours mean.
+
+    Returns
+    -------
+    option : dict
+        ECharts option.
+    height : int
+        In pixels.
+    """
+    panels = [TRUE_PANEL, *panels]
+    labels = table["label"]
+    numeric = labels.dtype.kind == "f" or (
+        labels.dtype.kind in "iu" and labels.nunique() > len(LABEL_COLOURS)
+    )
+    limit_x = 1.05 * float(table["x"].abs().max() or 1.0)
+    limit_y = 1.05 * float(table["y"].abs().max() or 1.0) if k > 1 else 1.6
+    kinds = [] if numeric else sorted(labels.unique(), key=str)
+
+    series: list[dict[str, Any]] = []
+    for number, panel in enumerate(panels):
+        part = table[table["mechanism"] == panel.key]
+        shared = {
+            "type": "scatter", "xAxisIndex": number, "yAxisIndex": number,
+            "symbolSize": 4, "animation": False, "silent": True,
+        }  # fmt: skip
+        if numeric:
+            data = np.round(part[["x", "y", "label"]].to_numpy(dtype=float), 4).tolist()
+            series.append({**shared, "name": panel.label, "data": data})
+            continue
+        for place, kind in enumerate(kinds):
+            chosen = part[part["label"] == kind]
+            series.append(
+                {
+                    **shared,
+                    "name": str(kind),
+                    "symbol": _SYMBOLS[(place // len(LABEL_COLOURS)) % len(_SYMBOLS)],
+                    "itemStyle": {"color": LABEL_COLOURS[place % len(LABEL_COLOURS)],
+                                  "opacity": 0.75},
+                    "data": np.round(chosen[["x", "y"]].to_numpy(), 4).tolist(),
+                }
+            )  # fmt: skip
+
+    axis = {
+        "type": "value", "axisLabel": {"show": False}, "axisTick": {"show": False},
+        "splitLine": {"show": False}, "axisLine": {"lineStyle": {"opacity": 0.4}},
+    }  # fmt: skip
+    base: dict[str, Any] = {
+        "animation": False,
+        "xAxis": [
+            {**axis, "gridIndex": i, "min": -limit_x, "max": limit_x} for i in range(len(panels))
+        ],
+        "yAxis": [
+            {**axis, "gridIndex": i, "min": -limit_y, "max": limit_y, "show": k > 1}
+            for i in range(len(panels))
+        ],
+        "series": series,
+        "toolbox": {"right": 0, "bottom": 0, "feature": {"saveAsImage": {"name": "projection"}}},
+    }
+    if numeric:
+        values = labels.to_numpy(dtype=float)
+        base["visualMap"] = {
+            "min": float(values.min()), "max": float(values.max()), "dimension": 2,
+            "orient": "horizontal", "left": "center", "bottom": 0, "itemHeight": 120,
+            "itemWidth": 10, "text": [f"high {label_name or ''}".strip(), "low"],
+            "inRange": {"color": ["#440154", "#31688E", "#35B779", "#FDE725"]},
+        }  # fmt: skip
+    elif len(kinds) > 1:
+        base["legend"] = {"bottom": 0, "left": "center", "type": "scroll", "width": "80%",
+                          "itemWidth": 10, "itemHeight": 10}  # fmt: skip
+    height = grid.height_for(len(panels)) + 20
+    subtexts = [panel.status for panel in panels]
+    return grid.responsive(panels, base, height, subtexts), height

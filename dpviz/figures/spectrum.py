@@ -1,0 +1,170 @@
+"""The noisy eigenspectrum of each mechanism against the true one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.figures import grid
+from dpviz.figures.theme import TRUE_COLOUR, Panel, SymmetricLog
+
+
+def _axis_scale(table: pd.DataFrame, scale: str) -> SymmetricLog | None:
+    """Return the symmetric logarithm for this spectrum, or None for linear."""
+    if scale == "linear":
+        return None
+    true = table["true"].to_numpy()
+    positive = true[true > 0]
+    # Linear up to the typical true eigenvalue: what the reader looks for.
+    return SymmetricLog(max(float(np.median(positive)), float(positive.max()) * 1e-4))
+
+
+def spectrum_figure(
+    table: pd.DataFrame,
+    panels: Sequence[Panel],
+    true: Sequence[float],
+    edges: Mapping[str, tuple[float, float]],
+    *,
+    scale: str = "symmetric log",
+) -> tuple[dict[str, Any], int]:
+    """Draw one panel per mechanism: true spectrum, median and range of the draws.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.sweeps.SPECTRUM_COLUMNS`.
+    panels : sequence of Panel
+    true : sequence of float
+        All d true eigenvalues, descending.
+    edges : mapping of str to (float, float)
+        Noise edges of the variants that have them.
+    scale : {"symmetric log", "linear"}
+
+    Returns
+    -------
+    option : dict
+        ECharts option.
+    height : int
+        In pixels.
+    """
+    axis = _axis_scale(table, scale)
+    place = np.asarray if axis is None else np.vectorize(axis.forward, otypes=[float])
+    tops = [table["high"].max(), max(true), *(high for _, high in edges.values())]
+    bottoms = [table["low"].min(), 0.0, *(low for low, _ in edges.values())]
+    low, high = float(min(bottoms)), float(max(tops))
+    d = len(true)
+
+    series: list[dict[str, Any]] = []
+    x_axes: list[dict[str, Any]] = []
+    y_axes: list[dict[str, Any]] = []
+    span = float(place(high) - place(low)) or 1.0
+    for number, panel in enumerate(panels):
+        part = table[table["mechanism"] == panel.key]
+        released = bool(part["released"].all())
+        x_axes.append(_x_axis(number, d))
+        y_axes.append(_y_axis(number, float(place(low)), float(place(high)), span, linear=axis is None))
+        component = part["component"].to_list()
+        lower, upper = place(part["low"]), place(part["high"])
+        shared = {"xAxisIndex": number, "yAxisIndex": number, "animation": False}
+        series += [
+            {
+                **shared, "type": "line", "name": "range, low", "stack": f"range{number}",
+                "stackStrategy": "all", "symbol": "none", "silent": True,
+                "lineStyle": {"opacity": 0}, "data": _pairs(component, lower),
+                "tooltip": {"show": False},
+            },
+            {
+                **shared, "type": "line", "name": "range, high", "stack": f"range{number}",
+                "stackStrategy": "all", "symbol": "none", "silent": True,
+                "lineStyle": {"opacity": 0}, "areaStyle": {"color": panel.colour, "opacity": 0.25},
+                "data": _pairs(component, upper - lower), "tooltip": {"show": False},
+            },
+            {
+                **shared, "type": "line", "name": "true", "z": 4,
+                "symbol": "circle" if d <= 30 else "none", "symbolSize": 4,
+                "lineStyle": {"color": TRUE_COLOUR, "width": 2},
+                "itemStyle": {"color": TRUE_COLOUR},
+                "data": _pairs(range(1, d + 1), place(np.asarray(true))),
+                "markLine": _lines(edges.get(panel.key), axis, low, high),
+            },
+            {
+                **shared, "type": "line", "z": 5,
+                "name": "median of draws" if released else "captured per direction",
+                "symbol": "circle" if len(component) <= 30 else "none",
+                "symbolSize": 5 if released else 8,
+                "lineStyle": {"color": panel.colour, "width": 2 if released else 0},
+                "itemStyle": {"color": panel.colour},
+                "data": _pairs(component, place(part["median"])),
+            },
+        ]  # fmt: skip
+
+    subtexts = [
+        panel.status
+        if table.loc[table["mechanism"] == panel.key, "released"].all()
+        else f"{panel.status}; variance per direction, not released"
+        for panel in panels
+    ]
+    base = {
+        "animation": False,
+        "xAxis": x_axes,
+        "yAxis": y_axes,
+        "series": series,
+        "toolbox": {"right": 0, "bottom": 0, "feature": {"saveAsImage": {"name": "spectrum"}}},
+    }
+    height = grid.height_for(len(panels))
+    return grid.responsive(panels, base, height, subtexts), height
+
+
+def _pairs(xs: Any, ys: Any) -> list[list[float]]:
+    return [[int(x), float(f"{y:.5g}")] for x, y in zip(xs, ys, strict=True)]
+
+
+def _x_axis(number: int, d: int) -> dict[str, Any]:
+    return {
+        "type": "value", "gridIndex": number, "min": 0.5 if d <= 30 else 1,
+        "max": d + (0.5 if d <= 30 else 0), "interval": max(1, round(d / 5)),
+        "axisLabel": {"fontSize": 10, "showMaxLabel": False, "showMinLabel": False},
+        "splitLine": {"show": False}, "axisTick": {"show": False},
+        "axisLine": {"onZero": False},
+    }  # fmt: skip
+
+
+def _y_axis(number: int, low: float, high: float, span: float, *, linear: bool) -> dict[str, Any]:
+    return {
+        "type": "value", "gridIndex": number,
+        "min": low - 0.04 * span if low < 0 else low, "max": high + 0.04 * span,
+        "axisLabel": {"show": linear, "fontSize": 10, "showMinLabel": False, "showMaxLabel": False},
+        "splitLine": {"show": False}, "axisTick": {"show": False},
+    }  # fmt: skip
+
+
+def _lines(
+    edge: tuple[float, float] | None, axis: SymmetricLog | None, low: float, high: float
+) -> dict[str, Any]:
+    """Return the horizontal lines: ticks of the symmetric log, zero, noise edge."""
+    faint = {"color": TRUE_COLOUR, "opacity": 0.25, "width": 1, "type": "solid"}
+    data: list[dict[str, Any]] = []
+    for position, text in [] if axis is None else axis.ticks(low, high):
+        zero = text == "0"
+        data.append(
+            {
+                "yAxis": position,
+                "lineStyle": {**faint, "opacity": 0.7 if zero else 0.25},
+                "label": {"position": "start", "formatter": text, "fontSize": 10, "distance": 4,
+                          "color": TRUE_COLOUR},
+            }
+        )  # fmt: skip
+    if edge is not None:
+        value = edge[1] if axis is None else axis.forward(edge[1])
+        data.append(
+            {
+                "yAxis": value,
+                "lineStyle": {"color": TRUE_COLOUR, "type": "dashed", "width": 1.5},
+                "label": {"position": "insideEndTop", "formatter": "noise edge", "fontSize": 10,
+                          "color": TRUE_COLOUR},
+            }
+        )  # fmt: skip
+    return {"symbol": "none", "silent": True, "animation": False, "data": data}

@@ -1,0 +1,219 @@
+"""The contract every mechanism meets.
+
+A mechanism is a frozen dataclass in a file of its own; the file's name is its
+key. Its fields are its tuning parameters, declared with `dpviz.params`. It
+holds no data, no budget and no randomness.
+
+To add one, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from dpviz.errors import CannotRun
+from dpviz.moments import FloatArray, SecondMoment
+from dpviz.params import Declared
+from dpviz.privacy import accounting
+from dpviz.privacy.accounting import Spent
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration, Release, Status, Verdict
+from dpviz.seeding import Draws
+
+# Spending within this factor of the claim counts as all of it: calibrations
+# round to the safe side in the last digits.
+_ALL_OF_IT = 1e-6
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a reader must know of a mechanism; shown on cards and in lists.
+
+    Attributes
+    ----------
+    label : str
+        Short display name, unique.
+    summary : str
+        One sentence: what it does.
+    paper : str
+        Authors, year and algorithm; ``dpviz`` for our own.
+    url : str
+        Where to read the source, or empty.
+    family : str
+        Groups mechanisms for colour: ``laplace``, ``gaussian``, ``wishart``,
+        ``subspace``, ``directional``, ``data``, ``iterative``, ``baseline``.
+    release : str
+        ``matrix``, ``subspace`` or ``data``.
+    guarantee : str
+        ``pure``, ``approximate`` or ``none``.
+    slot : int
+        Fixed place in lists and palettes, unique; adding one recolours nobody.
+    law, calibration : str
+        LaTeX of the released law and of how its scale follows from the budget.
+    complexity : str
+        Cost of one release, such as ``d^3``.
+    advice : str
+        One sentence: when to use it.
+    featured : bool
+        Whether it is shown before the user chooses.
+    psd : bool
+        Whether the released matrix is always positive semi-definite.
+    needs_rows : bool
+        Whether it must see the rows and not only (A, n).
+    redraws : bool
+        Whether a changed epsilon draws afresh instead of rescaling one draw.
+    """
+
+    label: str
+    summary: str
+    paper: str
+    family: str
+    release: str
+    guarantee: str
+    slot: int
+    law: str
+    calibration: str
+    complexity: str
+    advice: str
+    url: str = ""
+    featured: bool = False
+    psd: bool = False
+    needs_rows: bool = False
+    redraws: bool = False
+
+
+@dataclass(frozen=True)
+class Mechanism(Declared, ABC):
+    """Base of all mechanisms; see the module docstring."""
+
+    info: ClassVar[Info]
+    key: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.key = cls.__module__.rpartition(".")[2]
+
+    # What an author writes -------------------------------------------------
+
+    @abstractmethod
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the noise that meets the claim; rounds to the safe side."""
+
+    @abstractmethod
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return one release per draw; the only randomised method."""
+
+    @abstractmethod
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return one sentence: why the verdict is what it is."""
+
+    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+        """Return why this mechanism cannot run here, or None if it can."""
+        return None
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return what a release really costs, or None where there is no epsilon."""
+        calibration = self.calibrate(problem, budget)
+        return accounting.spent(calibration.parts, budget)
+
+    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
+        """Return what is known of the claim; by default spent against claimed."""
+        claim = self.claim(problem, budget)
+        if claim is None or spent is None:
+            raise NotImplementedError(f"{self.key} must state its verdict: it has no account")
+        if spent.epsilon > claim.epsilon * (1 + _ALL_OF_IT):
+            return Verdict.REFUTED
+        if spent.epsilon < claim.epsilon * (1 - _ALL_OF_IT):
+            return Verdict.LOOSE
+        return Verdict.HOLDS
+
+    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
+        """Return the limits of the noise's own spectrum for large d, or None."""
+        return None
+
+    def diagnose(self, trace: FloatArray) -> dict[str, float]:
+        """Return what a reader needs to judge the chains in ``Release.trace``.
+
+        Parameters
+        ----------
+        trace : ndarray of shape (trials, steps)
+            In the order of trial numbers, from trial 0.
+        """
+        return {}
+
+    # What everybody calls --------------------------------------------------
+
+    def claim(self, problem: Problem, budget: Budget) -> Budget | None:
+        """Return what the source promises, or None where it promises nothing."""
+        if self.info.guarantee == "none":
+            return None
+        delta = budget.delta if self.info.guarantee == "approximate" else 0.0
+        return Budget(budget.epsilon, delta)
+
+    @final
+    def unable(self, problem: Problem, budget: Budget, *, rows: bool = True) -> str | None:
+        """Return why this mechanism cannot run, from the general rules or its own."""
+        if self.info.guarantee == "approximate" and budget.delta == 0:
+            return "it needs a delta above 0; got 0"
+        if self.info.release == "subspace" and problem.k >= problem.d:
+            return f"it releases a subspace and needs k from 1 to {problem.d - 1}; got {problem.k}"
+        if self.info.needs_rows and not rows:
+            return "it needs the rows themselves, and only their second moment is at hand"
+        return self.why_not(problem, budget)
+
+    @final
+    def check(self, problem: Problem, budget: Budget, *, rows: bool = True) -> None:
+        """Raise `CannotRun` with the reason if this mechanism cannot run."""
+        reason = self.unable(problem, budget, rows=rows)
+        if reason is not None:
+            raise CannotRun(self.text, reason)
+
+    @final
+    def status(self, problem: Problem, budget: Budget) -> Status:
+        """Return the verdict on the claim in this setting, with its evidence."""
+        spent = self.spent(problem, budget)
+        verdict = self.verdict(problem, budget, spent)
+        return Status(verdict, self.evidence(problem, budget, spent))
+
+    @property
+    def text(self) -> str:
+        """The variant as text: the key and the parameters that were changed."""
+        changed = ",".join(f"{name}={value}" for name, value in self.texts().items())
+        return f"{self.key}[{changed}]" if changed else self.key
+
+    @property
+    def label(self) -> str:
+        """Display name of the variant."""
+        changed = ", ".join(f"{name} {value}" for name, value in self.texts().items())
+        return f"{self.info.label} ({changed})" if changed else self.info.label
+
+
+@dataclass(frozen=True)
+class AdditiveMechanism(Mechanism):
+    """Release A + scale * N, N a standard noise that does not depend on the budget.
+
+    The same stream gives the same N at every epsilon, so moving epsilon moves
+    every point smoothly.
+    """
+
+    @abstractmethod
+    def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
+        """Return symmetric noise of unit scale, shape (size, d, d)."""
+
+    @final
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return A plus scaled noise, and its top k eigenvectors."""
+        problem = calibration.problem
+        matrices = self.standard_noise(problem, draws)
+        matrices *= calibration.scale
+        matrices += data.A
+        return Release.of_matrices(matrices, problem.k)
+
+
+def claimed_against_spent(budget: Budget, spent: Spent) -> str:
+    """Return the phrase that sets the spent epsilon beside the claimed one."""
+    most = "" if spent.exact else "at most "
+    at = f" at delta {spent.delta:.2g}" if spent.delta > 0 else ""
+    return f"{most}epsilon {spent.epsilon:.3g}{at} against {budget.epsilon:.3g} claimed"

@@ -1,0 +1,75 @@
+"""Analyze Gauss: i.i.d. Gaussian noise with the classical scale."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
+from dpviz.moments import FloatArray
+from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.gaussian import classical_std
+from dpviz.privacy.sensitivity import frobenius
+from dpviz.problem import Budget, Problem, Relation
+from dpviz.release import Calibration
+from dpviz.sampling.goe import symmetric
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class AnalyzeGauss(AdditiveMechanism):
+    """Symmetric i.i.d. Gaussian noise, scaled to a sensitivity of 1.
+
+    Source
+    ------
+    Dwork, Talwar, Thakurta and Zhang 2014, Algorithm 1. Its sensitivity 1 is
+    that of the zero-out relation; under replace it is sqrt(2).
+    """
+
+    info = Info(
+        label="Analyze Gauss",
+        summary="Adds i.i.d. Gaussian noise to the upper triangle of A.",
+        paper="Dwork et al. 2014, Algorithm 1",
+        url="https://doi.org/10.1145/2591796.2591883",
+        family="gaussian",
+        release="matrix",
+        guarantee="approximate",
+        slot=5,
+        featured=True,
+        law=r"\hat A = A + G,\quad G_{ij} = G_{ji} \sim N(0, s^2)",
+        calibration=r"s = R^2 \sqrt{2 \ln(1.25/\delta)} / (n \varepsilon)",
+        complexity="d^3",
+        advice="Where add or remove one person is the right relation; otherwise use gaussian.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the published scale: the classical Gaussian one at sensitivity 1."""
+        scale = classical_std(budget) * problem.domain.radius**2 / problem.n
+        # The upper triangle moves by at most the Frobenius norm, and by just
+        # that when the two rows are different unit coordinate vectors.
+        return Calibration(problem, budget, scale, (GaussianPart(frobenius(problem), scale),))
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
+        """Return a symmetric matrix of independent standard normals."""
+        return symmetric(draws, problem.d)
+
+    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
+        """Return the semicircle's edge, 2 sqrt(d) times the scale."""
+        edge = 2 * math.sqrt(calibration.problem.d) * calibration.scale
+        return -edge, edge
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return the delta it really gives, and the range of the classical proof."""
+        assert spent is not None
+        assert spent.delta_at_epsilon is not None
+        truth = (
+            f"the exact delta at epsilon {budget.epsilon:.3g} is {spent.delta_at_epsilon:.2g}, "
+            f"against {budget.delta:.2g} claimed"
+        )
+        if problem.relation is Relation.REPLACE:
+            first = f"Its sensitivity 1 is that of zero-out; replacing a row moves A by sqrt(2): {truth}"
+        else:
+            first = f"Spends {claimed_against_spent(budget, spent)}; {truth}"
+        if budget.epsilon >= 1:
+            return first + " (the classical scale is proved for epsilon below 1 only)."
+        return first + "."

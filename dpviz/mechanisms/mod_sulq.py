@@ -1,0 +1,68 @@
+"""MOD-SULQ: symmetric Gaussian noise with a very cautious scale."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
+from dpviz.moments import FloatArray
+from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.sensitivity import frobenius
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration
+from dpviz.sampling.goe import symmetric
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class ModSulq(AdditiveMechanism):
+    """Symmetric i.i.d. Gaussian noise as published.
+
+    Source
+    ------
+    Chaudhuri, Sarwate and Sinha 2012, Algorithm 1.
+    """
+
+    info = Info(
+        label="MOD-SULQ",
+        summary="Adds i.i.d. Gaussian noise with a scale that grows like d.",
+        paper="Chaudhuri et al. 2012, Algorithm 1",
+        family="gaussian",
+        release="matrix",
+        guarantee="approximate",
+        slot=6,
+        law=r"\hat A = A + G,\quad G_{ij} = G_{ji} \sim N(0, \beta^2)",
+        calibration=(
+            r"\beta = \frac{R^2}{n}\left(\frac{d+1}{\varepsilon}"
+            r"\sqrt{2 \ln\frac{d^2 + d}{2 \delta \sqrt{2\pi}}}"
+            r" + \frac{1}{\sqrt{\varepsilon}}\right)"
+        ),
+        complexity="d^3",
+        advice="For comparison only: it adds far more noise than its promise needs.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the published standard deviation, step 2 of the algorithm."""
+        n, d, epsilon = problem.n, problem.d, budget.epsilon
+        log_term = math.log((d * d + d) / (2 * budget.delta * math.sqrt(2 * math.pi)))
+        beta = (d + 1) / (n * epsilon) * math.sqrt(2 * log_term) + 1 / (math.sqrt(epsilon) * n)
+        scale = beta * problem.domain.radius**2
+        return Calibration(problem, budget, scale, (GaussianPart(frobenius(problem), scale),))
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
+        """Return a symmetric matrix of independent standard normals."""
+        return symmetric(draws, problem.d)
+
+    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
+        """Return the semicircle's edge, 2 sqrt(d) times the scale."""
+        edge = 2 * math.sqrt(calibration.problem.d) * calibration.scale
+        return -edge, edge
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return the epsilon it really spends."""
+        assert spent is not None
+        return (
+            "Scaled to a sensitivity that grows with d where one person's influence does not: "
+            f"spends {claimed_against_spent(budget, spent)}."
+        )

@@ -1,0 +1,61 @@
+"""Exact PCA: the ceiling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.moments import SecondMoment
+from dpviz.privacy.accounting import Spent
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration, Release, Verdict
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class NonPrivate(Mechanism):
+    """Release A itself."""
+
+    info = Info(
+        label="Exact PCA",
+        summary="Publishes the exact second moment: no privacy at all.",
+        paper="no mechanism",
+        family="baseline",
+        release="matrix",
+        guarantee="none",
+        slot=0,
+        law=r"\hat A = A",
+        calibration=r"\text{none}",
+        complexity="d^3",
+        advice="Never for private data; it is the ceiling every mechanism is measured against.",
+        psd=True,
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the empty calibration."""
+        return Calibration(problem, budget, scale=0.0)
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return A once per draw, decomposed once."""
+        k, size = calibration.problem.k, draws.size
+        matrices = np.broadcast_to(data.A, (size, *data.A.shape))
+        return Release(
+            raw=matrices,
+            components=np.broadcast_to(data.eigenvectors[:, :k], (size, data.d, k)),
+            matrix=matrices,
+            eigenvalues=np.broadcast_to(data.eigenvalues, (size, data.d)),
+        )
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return None: no epsilon describes it."""
+        return None
+
+    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
+        """Return that this is a baseline."""
+        return Verdict.BASELINE
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return why it makes no claim."""
+        return "Publishes the exact components: one changed row is visible with certainty."

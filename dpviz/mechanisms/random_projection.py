@@ -1,0 +1,55 @@
+"""A uniformly random subspace: the floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.moments import SecondMoment
+from dpviz.privacy.accounting import Spent
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration, Release, Verdict
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class RandomProjection(Mechanism):
+    """Release a uniformly random k-dimensional subspace, whatever the data."""
+
+    info = Info(
+        label="Random subspace",
+        summary="Draws a subspace without looking at the data.",
+        paper="no mechanism",
+        family="baseline",
+        release="subspace",
+        guarantee="none",
+        slot=1,
+        law=r"\hat V \sim \text{Haar on } \{V : V'V = I_k\}",
+        calibration=r"\text{none}",
+        complexity="d k^2",
+        advice="Never useful; a mechanism that does not beat it has learned nothing.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the empty calibration."""
+        return Calibration(problem, budget, scale=0.0)
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return uniform frames: the Q of a Gaussian matrix spans a Haar subspace."""
+        problem = calibration.problem
+        frames, _ = np.linalg.qr(draws.normal(problem.d, problem.k))
+        return Release.of_frames(frames)
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return zero: the output does not depend on the data."""
+        return Spent(epsilon=0.0, delta=0.0, exact=True, source="does not read the data")
+
+    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
+        """Return that this is a baseline."""
+        return Verdict.BASELINE
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return why it costs nothing."""
+        return "Does not read the data, so it spends nothing and learns nothing."

@@ -1,0 +1,82 @@
+"""The published Wishart mechanism: a claim that fails."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpviz.mechanisms._base import AdditiveMechanism, Info
+from dpviz.moments import FloatArray
+from dpviz.privacy.accounting import Spent
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration, Verdict
+from dpviz.sampling.wishart import wishart
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class Wishart(AdditiveMechanism):
+    """One-sided Wishart noise as published; its privacy claim is false.
+
+    Source
+    ------
+    Jiang, Xie and Zhang 2016, Algorithm 2.
+
+    Notes
+    -----
+    The noise is positive definite, so A + W lies above A, and the set of
+    possible releases moves with the data. With a unit row v replaced by zero,
+    the neighbour's release leaves the original's support exactly when
+    1/(v'W^-1 v) < 1/n. That quantity is 3/(2 n epsilon) times a chi-square
+    with d + 1 - d + 1 = 2 degrees of freedom, so the probability is
+    1 - exp(-epsilon/3), in every dimension.
+    """
+
+    info = Info(
+        label="Wishart",
+        summary="Adds one positive definite Wishart matrix to A.",
+        paper="Jiang et al. 2016, Algorithm 2",
+        url="https://arxiv.org/abs/1511.05680",
+        family="wishart",
+        release="matrix",
+        guarantee="pure",
+        slot=7,
+        featured=True,
+        psd=True,
+        law=r"\hat A = A + W,\quad W \sim W_d(d+1,\ c I)",
+        calibration=r"c = 3 R^2 / (2 n \varepsilon)",
+        complexity="d^3",
+        advice="Do not use it; wishart_difference repairs it at the same order of noise.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the published scale matrix's eigenvalue, 3/(2 n epsilon)."""
+        scale = 3 * problem.domain.radius**2 / (2 * problem.n * budget.epsilon)
+        return Calibration(problem, budget, scale)
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
+        """Return W_d(d + 1, I)."""
+        return wishart(draws, problem.d, problem.d + 1)
+
+    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
+        """Return the Marchenko-Pastur edges of W_d(d + 1, c I)."""
+        d = calibration.problem.d
+        low, high = (math.sqrt(d + 1) - math.sqrt(d)) ** 2, (math.sqrt(d + 1) + math.sqrt(d)) ** 2
+        return low * calibration.scale, high * calibration.scale
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return None: no finite epsilon describes it at a small delta."""
+        return None
+
+    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
+        """Return that the claim is false, at every scale."""
+        return Verdict.REFUTED
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return the probability of a release that only one table can make."""
+        seen = -math.expm1(-budget.epsilon / 3)
+        return (
+            f"With probability 1 - exp(-epsilon/3) = {seen:.3g}, the release of the table with one "
+            "person's row zeroed falls where the full table's can never fall, so whoever sees it "
+            "knows which table it was: no epsilon covers that."
+        )

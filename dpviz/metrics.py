@@ -1,0 +1,265 @@
+"""Utility of a batch of releases: pure functions and one table of them.
+
+Everything is batched over draws and compared with the exact components of the
+reference moment. A metric that does not apply to a release is absent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpviz.moments import FloatArray, SecondMoment
+from dpviz.release import Release
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A batch of releases beside what they estimate.
+
+    Attributes
+    ----------
+    reference : SecondMoment
+        What results are compared with.
+    moment : SecondMoment
+        What the mechanism saw; it differs where rows were bounded.
+    release : Release
+    """
+
+    reference: SecondMoment
+    moment: SecondMoment
+    release: Release
+
+    @property
+    def k(self) -> int:
+        """Number of released components."""
+        return int(self.release.components.shape[-1])
+
+    @cached_property
+    def captured_each(self) -> FloatArray:
+        """Variance of the data along each released direction, shape (size, k)."""
+        V = self.release.components
+        captured: FloatArray = np.einsum("tij,tij->tj", V, self.reference.A @ V)
+        return captured
+
+    @cached_property
+    def noise_eigenvalues(self) -> FloatArray | None:
+        """Eigenvalues of the released matrix minus the true one, shape (size, d)."""
+        if self.release.matrix is None:
+            return None
+        values: FloatArray = np.linalg.eigvalsh(self.release.matrix - self.moment.A)
+        return values
+
+    @cached_property
+    def angles(self) -> FloatArray:
+        """Principal angles to the true top k, radians, ascending, shape (size, k)."""
+        return principal_angles(self.reference.eigenvectors[:, : self.k], self.release.components)
+
+
+def principal_angles(true: FloatArray, released: FloatArray) -> FloatArray:
+    """Return the principal angles between subspaces, in radians, ascending.
+
+    Parameters
+    ----------
+    true : ndarray of shape (d, k)
+    released : ndarray of shape (size, d, k)
+        Both with orthonormal columns.
+
+    Returns
+    -------
+    ndarray of shape (size, k), in [0, pi/2]
+
+    Notes
+    -----
+    Cosines lose small angles to rounding and sines lose right angles; each is
+    used where it is accurate (Bjorck and Golub 1973).
+    """
+    overlap = true.T @ released
+    cosines = np.linalg.svd(overlap, compute_uv=False)
+    sines = np.linalg.svd(released - true @ overlap, compute_uv=False)[..., ::-1]
+    angles: FloatArray = np.where(
+        cosines > math.sqrt(0.5), np.arcsin(np.minimum(sines, 1)), np.arccos(np.minimum(cosines, 1))
+    )
+    return angles
+
+
+def optimum(reference: SecondMoment, k: int) -> float:
+    """Return the variance that the best k components capture."""
+    return float(reference.eigenvalues[:k].sum())
+
+
+def _captured_share(outcome: Outcome) -> FloatArray:
+    share: FloatArray = outcome.captured_each.sum(axis=1) / optimum(outcome.reference, outcome.k)
+    return share
+
+
+def _captured_total(outcome: Outcome) -> FloatArray:
+    share: FloatArray = outcome.captured_each.sum(axis=1) / outcome.reference.total
+    return share
+
+
+def _projection_distance(outcome: Outcome) -> FloatArray:
+    # ||VV' - UU'||_F = sqrt(2) times the norm of the sines of the principal angles
+    distance: FloatArray = math.sqrt(2) * np.linalg.norm(np.sin(outcome.angles), axis=1)
+    return distance
+
+
+def _largest_angle(outcome: Outcome) -> FloatArray:
+    return outcome.angles[:, -1]
+
+
+def _noise_spectral(outcome: Outcome) -> FloatArray | None:
+    values = outcome.noise_eigenvalues
+    return None if values is None else np.abs(values).max(axis=1)
+
+
+def _noise_frobenius(outcome: Outcome) -> FloatArray | None:
+    matrix = outcome.release.matrix
+    if matrix is None:
+        return None
+    norms: FloatArray = np.linalg.norm(matrix - outcome.moment.A, axis=(1, 2))
+    return norms
+
+
+def _low_rank_error(outcome: Outcome) -> FloatArray | None:
+    values = outcome.release.eigenvalues
+    if values is None:
+        return None
+    V = outcome.release.components
+    approximation = (V * values[:, None, : outcome.k]) @ V.transpose(0, 2, 1)
+    gaps = np.linalg.eigvalsh(outcome.reference.A - approximation)
+    errors: FloatArray = np.abs(gaps).max(axis=1)
+    return errors
+
+
+def _negative_eigenvalues(outcome: Outcome) -> FloatArray | None:
+    values = outcome.release.eigenvalues
+    if values is None:
+        return None
+    # An exact zero that rounding makes negative is not a negative eigenvalue.
+    noise_floor = 8 * np.finfo(float).eps * values.shape[1] * np.abs(values).max(axis=1)
+    count: FloatArray = (values < -noise_floor[:, None]).sum(axis=1).astype(float)
+    return count
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One measure of utility.
+
+    Attributes
+    ----------
+    key : str
+        Name in results.
+    label : str
+        Name on pages.
+    help : str
+        What it means, in one sentence.
+    better : str
+        ``higher``, ``lower`` or ``neither``.
+    needs : str
+        ``subspace`` (always there) or ``matrix``.
+    unit : str
+        Unit in words; empty for a ratio.
+    upper : callable
+        (d, k) to the largest possible value, infinite if there is none; the
+        smallest is 0.
+    compute : callable
+        Outcome to values of shape (size,), or None where it does not apply.
+    """
+
+    key: str
+    label: str
+    help: str
+    better: str
+    needs: str
+    unit: str
+    upper: Callable[[int, int], float]
+    compute: Callable[[Outcome], FloatArray | None]
+
+
+def _one(d: int, k: int) -> float:
+    return 1.0
+
+
+def _unlimited(d: int, k: int) -> float:
+    return math.inf
+
+
+METRICS: dict[str, Metric] = {
+    metric.key: metric
+    for metric in (
+        Metric(
+            "captured_share", "captured share of the optimum",
+            "Variance captured by the released components, as a share of what the best k capture.",
+            "higher", "subspace", "", _one, _captured_share,
+        ),
+        Metric(
+            "captured_total", "captured share of all variance",
+            "Variance captured by the released components, as a share of the total variance.",
+            "higher", "subspace", "", _one, _captured_total,
+        ),
+        Metric(
+            "projection_distance", "projection distance",
+            "Frobenius norm of the difference of the two projections: 0 if the subspaces agree.",
+            "lower", "subspace", "", lambda d, k: math.sqrt(2 * min(k, d - k)),
+            _projection_distance,
+        ),
+        Metric(
+            "largest_angle", "largest principal angle",
+            "Largest angle between the released and the true subspace.",
+            "lower", "subspace", "radians", lambda d, k: math.pi / 2, _largest_angle,
+        ),
+        Metric(
+            "noise_spectral", "noise, spectral norm",
+            "Largest eigenvalue, in size, of the released matrix minus the exact one.",
+            "lower", "matrix", "squared row bound", _unlimited, _noise_spectral,
+        ),
+        Metric(
+            "noise_frobenius", "noise, Frobenius norm",
+            "Root of the summed squares of the released matrix minus the exact one.",
+            "lower", "matrix", "squared row bound", _unlimited, _noise_frobenius,
+        ),
+        Metric(
+            "low_rank_error", "low-rank error",
+            "Spectral norm of A minus the rank-k matrix of the released top k.",
+            "lower", "matrix", "squared row bound", _unlimited, _low_rank_error,
+        ),
+        Metric(
+            "negative_eigenvalues", "negative eigenvalues",
+            "How many eigenvalues of the released matrix are below zero; a variance cannot be.",
+            "neither", "matrix", "count", lambda d, k: float(d), _negative_eigenvalues,
+        ),
+    )
+}
+
+
+def measure(outcome: Outcome, keys: Iterable[str] = tuple(METRICS)) -> dict[str, FloatArray]:
+    """Return each metric that applies, with one value per draw."""
+    measured = {key: METRICS[key].compute(outcome) for key in keys}
+    return {key: values for key, values in measured.items() if values is not None}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean, its standard error, and the central 95 % of the draws."""
+
+    mean: float
+    se: float
+    low: float
+    high: float
+
+
+def summarise(values: FloatArray) -> Summary:
+    """Return the summary of one metric over its draws.
+
+    ``low`` and ``high`` are the 2.5 % and 97.5 % quantiles of the draws: where
+    releases fall, not a confidence interval of the mean. With one draw the
+    standard error is not a number.
+    """
+    se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+    low, high = np.quantile(values, (0.025, 0.975))
+    return Summary(float(values.mean()), se, float(low), float(high))

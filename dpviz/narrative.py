@@ -1,0 +1,179 @@
+"""The sentences: verdicts, captions and notes, from results alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpviz.metrics import METRICS, Summary, optimum
+from dpviz.problem import Budget
+from dpviz.release import Verdict
+from dpviz.settings import join_words
+from dpviz.sweeps import Comparison, Result
+
+# Two means count as different when they are this many standard errors apart;
+# a normal difference exceeds that by chance about once in 370 comparisons.
+_SEPARATED = 3.0
+
+
+def percent(share: float) -> str:
+    """Return a share as text, with more digits near 0 and 1."""
+    value = 100 * share
+    if 0 < value < 1 or 99 < value < 100:
+        return f"{value:.1f} %"
+    return f"{value:.0f} %"
+
+
+def budget_words(budget: Budget) -> str:
+    """Return a budget in words, with delta only where it is above 0."""
+    if budget.delta == 0:
+        return f"epsilon {budget.epsilon:.4g}"
+    return f"epsilon {budget.epsilon:.4g} and delta {budget.delta:.2g}"
+
+
+def separated(first: Summary, second: Summary) -> bool:
+    """Return whether the draws tell two means apart."""
+    if math.isnan(first.se) or math.isnan(second.se):
+        return False
+    return abs(first.mean - second.mean) > _SEPARATED * math.hypot(first.se, second.se)
+
+
+def competing(results: Sequence[Result]) -> list[Result]:
+    """Return the results that make a claim which is not false, best first."""
+    kept = [
+        r for r in results if r.status.verdict not in (Verdict.REFUTED, Verdict.BASELINE)
+    ]
+    return sorted(kept, key=lambda r: -r.metrics["captured_share"].mean())
+
+
+def verdict(comparison: Comparison) -> str:
+    """Return the sentences on top of the page: what is lost, and by which mechanism."""
+    k, budget = comparison.problem.k, comparison.budget
+    ranked = competing(comparison.results)
+    refuted = [r for r in comparison.results if r.status.verdict is Verdict.REFUTED]
+    if not ranked:
+        start = "None of the chosen mechanisms makes a claim that holds here."
+    else:
+        best = ranked[0]
+        share = best.summaries["captured_share"]
+        noun = "component" if k == 1 else f"{k} components"
+        explained = "one component can explain" if k == 1 else f"{noun} can explain"
+        start = (
+            f"At {budget_words(budget)}, {best.mechanism.label} keeps {percent(share.mean)} of "
+            f"the variance that {explained}"
+        )
+        ties = [r for r in ranked[1:] if not separated(share, r.summaries["captured_share"])]
+        others = [r for r in ranked[1:] if r not in ties]
+        if ties:
+            names = join_words(r.mechanism.label for r in ties)
+            start += f"; these draws cannot tell it from {names}"
+        if others:
+            following = others[0].summaries["captured_share"].mean
+            start += f"; next comes {others[0].mechanism.label} with {percent(following)}"
+        start += "."
+        pure = [r for r in ranked if r.mechanism.info.guarantee == "pure"]
+        if pure and best.mechanism.info.guarantee != "pure" and pure[0] not in others[:1]:
+            kept = pure[0].summaries["captured_share"].mean
+            start += f" With no delta at all, {pure[0].mechanism.label} keeps {percent(kept)}."
+    if refuted:
+        names = join_words(r.mechanism.label for r in refuted)
+        verb = "is" if len(refuted) == 1 else "are"
+        start += f" {names} {verb} not counted: the privacy claim is false in this setting."
+    return start
+
+
+def epsilon_note(epsilon: float) -> str | None:
+    """Return what a very small or large epsilon means, or None between."""
+    if epsilon < 0.1:
+        return (
+            "Below 0.1 the promise is very strong: on most tables the noise hides everything "
+            "but the largest structure."
+        )
+    if epsilon > 5:
+        odds = math.exp(min(epsilon, 700))
+        words = f"{odds:,.0f}" if odds < 1e6 else f"{odds:.1e}"
+        return (
+            f"Above 5 the promise is weak: what one person's row adds to the odds of any guess "
+            f"about them can reach a factor of {words}."
+        )
+    return None
+
+
+def spectrum_caption(comparison: Comparison) -> str:
+    """Return what the eigenspectrum shows: how many true components clear the noise."""
+    eigenvalues = comparison.prepared.reference.eigenvalues
+    parts = []
+    for result in comparison.results:
+        if result.edges is None:
+            continue
+        visible = int((eigenvalues > _visible_above(result)).sum())
+        parts.append(f"{result.mechanism.label} {visible}")
+    if not parts:
+        return (
+            "None of the chosen mechanisms releases a noisy matrix; bars show the variance along "
+            "each released direction, which is not itself released."
+        )
+    return (
+        f"True components that rise above half the noise edge, out of {len(eigenvalues)}: "
+        f"{', '.join(parts)}. Below that line the noise hides a direction."
+    )
+
+
+def _visible_above(result: Result) -> float:
+    """Return the eigenvalue below which a component drowns: half the noise's width.
+
+    For a semicircle of edge 2s a spike is visible above s (Benaych-Georges and
+    Nadakuditi 2011); half the edge is that threshold exactly for i.i.d. noise,
+    and 1.24 times too low for wishart_difference.
+    """
+    assert result.edges is not None
+    return (result.edges[1] - result.edges[0]) / 4
+
+
+def distance_caption(comparison: Comparison) -> str:
+    """Return what the subspace distances show."""
+    ranked = competing(comparison.results)
+    d, k = comparison.problem.d, comparison.problem.k
+    if k == d:
+        return "With k = d every subspace is the whole space, so all distances are zero."
+    worst = METRICS["projection_distance"].upper(d, k)
+    # Mean squared distance of a uniform subspace: 2k(1 - k/d).
+    chance = math.sqrt(2 * k * (1 - k / d))
+    if not ranked:
+        return f"0 is the true subspace, {worst:.2f} the farthest, {chance:.2f} pure chance."
+    near = min(ranked, key=lambda r: r.metrics["projection_distance"].mean())
+    value = near.metrics["projection_distance"].mean()
+    return (
+        f"{near.mechanism.label} comes closest, at {value:.2f} on average. 0 is the true subspace, "
+        f"{chance:.2f} is what a random one reaches, {worst:.2f} the farthest possible."
+    )
+
+
+def projection_caption(comparison: Comparison) -> str:
+    """Return what the 2-D pictures show and what they hide."""
+    ranked = competing(comparison.results)
+    if comparison.problem.k == 1:
+        hidden = "Each strip shows the rows along the released direction, its sign matched."
+    else:
+        hidden = (
+            "Each picture is turned to match the true axes as well as it can be, which hides "
+            "rotation inside the released space."
+        )
+    if not ranked:
+        return hidden
+    drowned = [r for r in ranked if np.median(r.angles[:, -1]) > math.radians(75)]
+    if not drowned:
+        return f"In every chosen mechanism the structure survives the noise. {hidden}"
+    names = join_words(r.mechanism.label for r in drowned)
+    return (
+        f"Half the draws of {names} turn a released direction by more than 75 degrees: "
+        f"such a picture shows mostly chance. {hidden}"
+    )
+
+
+def loss_share(comparison: Comparison) -> float:
+    """Return the variance the best k components leave out, as a share of the total."""
+    reference = comparison.prepared.reference
+    return 1 - optimum(reference, comparison.problem.k) / reference.total

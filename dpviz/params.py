@@ -1,0 +1,254 @@
+"""Declared parameters: one declaration per option, read by everything.
+
+A dataclass that derives from `Declared` declares each field with `number`,
+`integer`, `choice` or `text`. From that one declaration come the default, the
+validation and its message, the command-line flag, the URL key, the widget's
+label, help and range, and the values that generic tests use.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Self
+
+from dpviz.errors import InvalidSetting
+
+
+@dataclass(frozen=True)
+class Param:
+    """What is known about one option; see the functions below to declare one.
+
+    Attributes
+    ----------
+    name : str
+        Field name.
+    kind : str
+        ``number``, ``integer``, ``choice``, ``text`` or ``list``.
+    default : object
+        Value when nothing is said.
+    label, help : str
+        Widget label and explanation; the help is also the command line's.
+    flag : str
+        Command-line option, such as ``--row-bound``.
+    url : str or None
+        Key in a link, or None when the value must never travel in one.
+    low, high : float
+        Range of numbers, inclusive.
+    slider : (float, float) or None
+        The narrower range a slider offers, when the legal range is wider.
+    log : bool
+        Whether a slider moves on a logarithmic scale.
+    choices : dict
+        For ``choice``: value to label, in the order shown.
+    optional : bool
+        Whether None is legal; it is written ``auto``.
+    check : callable or None
+        Extra validation: value to cleaned value; raises InvalidSetting.
+    examples : tuple
+        Legal values that generic tests use beside the default.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    label: str
+    help: str
+    flag: str = ""
+    url: str | None = ""
+    low: float = -math.inf
+    high: float = math.inf
+    slider: tuple[float, float] | None = None
+    log: bool = False
+    choices: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    optional: bool = False
+    allowed_text: str = ""
+    check: Callable[[Any], Any] | None = None
+    examples: tuple[Any, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        """The allowed range in words, completing "must be ..."."""
+        if self.allowed_text:
+            words = self.allowed_text
+        elif self.kind == "choice":
+            words = "one of " + ", ".join(self.choices)
+        elif self.kind in ("number", "integer"):
+            noun = "a whole number" if self.kind == "integer" else "a number"
+            words = f"{noun} from {self.low:g} to {self.high:g}"
+        else:
+            words = "text"
+        return words + (" (or auto)" if self.optional else "")
+
+    def error(self, given: object) -> InvalidSetting:
+        """Return the error for a value outside the allowed range."""
+        return InvalidSetting(self.name, self.allowed, given, self.flag)
+
+    def clean(self, value: Any) -> Any:
+        """Return the value in canonical form, or raise InvalidSetting."""
+        if value is None:
+            if self.optional:
+                return None
+            raise self.error(value)
+        if self.kind in ("number", "integer"):
+            value = self._clean_number(value)
+        elif self.kind == "choice":
+            value = str(value)
+            if value not in self.choices:
+                raise self.error(value)
+        elif self.kind == "list":
+            if isinstance(value, str) or not hasattr(value, "__iter__"):
+                raise self.error(value)
+            value = tuple(str(item) for item in value)
+        elif not isinstance(value, str):
+            raise self.error(value)
+        return value if self.check is None else self.check(value)
+
+    def _clean_number(self, value: Any) -> float | int:
+        if isinstance(value, (bool, str, bytes)):
+            raise self.error(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise self.error(value) from None
+        if not (self.low <= number <= self.high):  # also false for NaN
+            raise self.error(value)
+        if self.kind == "integer":
+            if number != int(number):
+                raise self.error(value)
+            return int(value)
+        return number
+
+    def parse(self, text: str) -> Any:
+        """Return the value written as text, or raise InvalidSetting."""
+        text = text.strip()
+        if self.optional and text == "auto":
+            return None
+        if self.kind in ("number", "integer"):
+            try:
+                # int() first: a seed of 2**63 + 1 must survive exactly
+                value: Any = int(text) if self.kind == "integer" and _is_int(text) else float(text)
+            except ValueError:
+                raise self.error(text) from None
+            return self.clean(value)
+        if self.kind == "list":
+            return self.clean(split_outside_brackets(text))
+        return self.clean(text)
+
+    def format(self, value: Any) -> str:
+        """Return the value as text that `parse` reads back exactly."""
+        if value is None:
+            return "auto"
+        if self.kind == "list":
+            return ",".join(value)
+        if isinstance(value, float):
+            return format_number(value)
+        return str(value)
+
+
+def format_number(value: float) -> str:
+    """Return the shortest text that reads back as the same number."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def _is_int(text: str) -> bool:
+    return text.lstrip("+-").isdigit()
+
+
+def split_outside_brackets(text: str) -> tuple[str, ...]:
+    """Split at commas that stand outside square brackets.
+
+    ``mvg[theorem=3,tail=tight],gaussian`` has two items.
+    """
+    items: list[str] = []
+    depth = 0
+    current = ""
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            items.append(current)
+            current = ""
+        else:
+            current += letter
+    items.append(current)
+    return tuple(item.strip() for item in items if item.strip())
+
+
+def _declare(kind: str, default: Any, label: str, help: str, **more: Any) -> Any:  # noqa: A002
+    param = Param(name="", kind=kind, default=default, label=label, help=help, **more)
+    return dataclasses.field(default=default, metadata={"param": param})
+
+
+def number(
+    default: float | None, low: float, high: float, *, label: str, help: str, **more: Any
+) -> Any:
+    """Declare a real-valued field in [low, high]."""
+    return _declare("number", default, label, help, low=low, high=high, **more)
+
+
+def integer(
+    default: int | None, low: int, high: int, *, label: str, help: str, **more: Any
+) -> Any:
+    """Declare a whole-number field in [low, high]."""
+    return _declare("integer", default, label, help, low=low, high=high, **more)
+
+
+def choice(
+    default: str | None, choices: Mapping[str, str], *, label: str, help: str, **more: Any
+) -> Any:
+    """Declare a field with named values; ``choices`` maps value to label."""
+    return _declare("choice", default, label, help, choices=dict(choices), **more)
+
+
+def text(default: str | None, *, label: str, help: str, **more: Any) -> Any:
+    """Declare a text field; pass ``check`` to validate it."""
+    return _declare("text", default, label, help, **more)
+
+
+def texts(default: tuple[str, ...], *, label: str, help: str, **more: Any) -> Any:
+    """Declare a field that holds several texts."""
+    return _declare("list", default, label, help, **more)
+
+
+@cache
+def params_of(cls: type[Declared]) -> dict[str, Param]:
+    """Return the declared parameters of a class by field name, in order."""
+    found = {}
+    for field in dataclasses.fields(cls):
+        param: Param = field.metadata["param"]
+        url = field.name if param.url == "" else param.url
+        flag = param.flag or "--" + field.name.replace("_", "-")
+        found[field.name] = dataclasses.replace(param, name=field.name, flag=flag, url=url)
+    return found
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Base of frozen dataclasses whose every field is a declared parameter."""
+
+    def __post_init__(self) -> None:
+        for name, param in params_of(type(self)).items():
+            object.__setattr__(self, name, param.clean(getattr(self, name)))
+
+    @classmethod
+    def from_texts(cls, texts: Mapping[str, str]) -> Self:
+        """Return an instance from field names and values written as text."""
+        params = params_of(cls)
+        for name in texts:
+            if name not in params:
+                known = ", ".join(params) or "no parameters"
+                raise InvalidSetting("parameter", f"one of {known}", name)
+        return cls(**{name: params[name].parse(value) for name, value in texts.items()})
+
+    def texts(self, base: Declared | None = None) -> dict[str, str]:
+        """Return the values that differ from the base (the defaults) as text."""
+        base = type(self)() if base is None else base
+        return {
+            name: param.format(getattr(self, name))
+            for name, param in params_of(type(self)).items()
+            if getattr(self, name) != getattr(base, name)
+        }

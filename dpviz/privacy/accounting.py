@@ -1,0 +1,257 @@
+"""What a release really costs, recomputed from what the mechanism says it does.
+
+A mechanism describes its randomness as a sequence of parts, each a frozen value
+that states a sensitivity and a noise scale in the same units, or a proved pure
+epsilon. `spent` turns the parts into (epsilon, delta) without knowing how the
+mechanism was calibrated, so a wrong calibration shows. It cannot see a wrong
+sensitivity: that is for the numerical searches in the tests.
+
+Parts compose adaptively: each may depend on what the ones before it released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from dpviz.errors import InvalidSetting
+from dpviz.privacy.gaussian import delta_of, epsilon_of, least_meeting, log_delta, rounding_room
+from dpviz.problem import Budget
+
+
+@dataclass(frozen=True)
+class GaussianPart:
+    """Independent Gaussian noise on every coordinate of a query.
+
+    Attributes
+    ----------
+    sensitivity : float
+        l2 distance between the query's values on the worst neighbours, at least 0.
+    std : float
+        Standard deviation of each coordinate's noise, in the same units; 0 is no noise.
+    """
+
+    sensitivity: float
+    std: float
+
+    def __post_init__(self) -> None:
+        _check_noise(self.sensitivity, "std", self.std)
+
+    @property
+    def mu(self) -> float:
+        """Sensitivity divided by standard deviation; infinite without noise."""
+        return _ratio(self.sensitivity, self.std)
+
+
+@dataclass(frozen=True)
+class LaplacePart:
+    """Independent Laplace noise on every coordinate of a query.
+
+    Attributes
+    ----------
+    sensitivity : float
+        l1 distance between the query's values on the worst neighbours, at least 0.
+    scale : float
+        Scale b of the density exp(-|x|/b) / (2b), in the same units; 0 is no noise.
+    """
+
+    sensitivity: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        _check_noise(self.sensitivity, "scale", self.scale)
+
+    @property
+    def epsilon(self) -> float:
+        """Pure epsilon: sensitivity divided by scale; infinite without noise.
+
+        Tight if the sensitivity is attained: far out in the tails the log density ratio equals it.
+        """
+        return _ratio(self.sensitivity, self.scale)
+
+
+@dataclass(frozen=True)
+class PurePart:
+    """A release with a proved bound on its log density ratio.
+
+    Attributes
+    ----------
+    epsilon : float
+        The bound, at least 0; may be infinite.
+    reason : str
+        What proves it, in a phrase: exponential mechanism, matrix Laplace.
+    attained : bool
+        Whether some neighbours and outputs come arbitrarily close to the bound.
+    """
+
+    epsilon: float
+    reason: str
+    attained: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:  # also true for NaN
+            raise InvalidSetting("epsilon of a part", "a number of at least 0", self.epsilon)
+
+
+Part: TypeAlias = GaussianPart | LaplacePart | PurePart
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The privacy that a release costs.
+
+    Attributes
+    ----------
+    epsilon : float
+        At least 0; may be infinite.
+    delta : float
+        The delta at which ``epsilon`` is quoted; 0 for pure privacy.
+    exact : bool
+        Whether ``epsilon`` is the least possible at ``delta``, given that the stated
+        sensitivities are attained; otherwise it is an upper bound.
+    source : str
+        The account it comes from, in a phrase.
+    delta_at_epsilon : float or None
+        The delta really given at the claimed epsilon, exact or a bound as ``exact`` says;
+        None where nobody computed it.
+    """
+
+    epsilon: float
+    delta: float
+    exact: bool
+    source: str
+    delta_at_epsilon: float | None = None
+
+
+def spent(parts: Sequence[Part], budget: Budget) -> Spent:
+    """Return what the parts cost together.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        In any order. None at all costs nothing.
+    budget : Budget
+        Its delta is where epsilon is quoted if there is Gaussian noise; its epsilon is where
+        ``delta_at_epsilon`` is computed. Nothing else is taken from it.
+
+    Returns
+    -------
+    Spent
+        Rounded up. Without Gaussian parts it is quoted at delta 0.
+
+    Notes
+    -----
+    Gaussian parts compose to one with mu^2 the sum of the mu^2, exactly, also adaptively
+    (Dong, Roth & Su 2022, Corollary 2). Pure epsilons add. A pure bound e is dominated by
+    randomised response, whose loss is +e with probability 1/(1 + exp(-e)) and -e otherwise
+    (Kairouz, Oh & Viswanath 2015), and dominating pairs compose (Zhu, Dong & Wang 2022,
+    Theorem 10), so with Gaussian noise of profile D beside it
+
+        delta(epsilon) <= p D(epsilon - e) + (1 - p) D(epsilon + e),   p = 1/(1 + exp(-e)).
+    """
+    pure = [part for part in parts if not isinstance(part, GaussianPart)]
+    mu = math.hypot(*(part.mu for part in parts if isinstance(part, GaussianPart)))
+    total = _sum_up([part.epsilon for part in pure])
+    if mu == 0:
+        return _spent_pure(pure, total, budget.epsilon)
+    count = len(parts) - len(pure)
+    gaussian = "exact Gaussian profile" + (f", {count} adaptive steps" if count > 1 else "")
+    if total == 0:
+        return Spent(
+            epsilon=epsilon_of(budget.delta, mu),
+            delta=budget.delta,
+            exact=True,
+            source=gaussian,
+            delta_at_epsilon=delta_of(budget.epsilon, mu),
+        )
+    return Spent(
+        epsilon=_epsilon_of_mixture(budget.delta, total, mu),
+        delta=budget.delta,
+        exact=False,
+        source=f"{gaussian}, composed with a pure epsilon of {total:.3g}",
+        delta_at_epsilon=math.exp(_log_delta_of_mixture(budget.epsilon, total, mu)),
+    )
+
+
+def _spent_pure(parts: Sequence[Part], total: float, claimed: float) -> Spent:
+    active = [part for part in parts if not isinstance(part, GaussianPart) and part.epsilon > 0]
+    if not active:
+        return Spent(0.0, 0.0, True, "does not depend on the data", 0.0)
+    names = ["Laplace noise" if isinstance(p, LaplacePart) else p.reason for p in active]
+    attained = isinstance(active[0], LaplacePart) or active[0].attained
+    return Spent(
+        epsilon=total,
+        delta=0.0,
+        exact=len(active) == 1 and attained,
+        source=" + ".join(dict.fromkeys(names)),
+        delta_at_epsilon=_delta_of_pure(claimed, total),
+    )
+
+
+def _delta_of_pure(epsilon: float, total: float) -> float:
+    """Return the most delta that a pure bound ``total`` allows at ``epsilon``."""
+    if epsilon >= total:
+        return 0.0
+    # (e^total - e^epsilon) / (e^total + 1), the profile of randomised response
+    return -math.expm1(epsilon - total) / (1 + math.exp(-total))
+
+
+def _log_delta_of_mixture(epsilon: float, pure: float, mu: float) -> float:
+    if math.inf in (pure, mu):
+        return 0.0
+    log_share = -math.log1p(math.exp(-pure))
+    likely = _log_profile(epsilon - pure, mu)
+    unlikely = _log_profile(epsilon + pure, mu) - pure
+    return min(0.0, log_share + float(np.logaddexp(likely, unlikely)))
+
+
+def _log_profile(epsilon: float, mu: float) -> float:
+    """Return log delta of Gaussian noise at any real epsilon, rounded up."""
+    x = abs(epsilon)
+    value = log_delta(x, mu)
+    value += rounding_room(x, mu, value)
+    if epsilon >= 0:
+        return value
+    # delta(-x) = 1 - e^-x + e^-x delta(x): the two neighbours of a Gaussian pair are symmetric
+    return float(np.logaddexp(math.log(-math.expm1(-x)), value - x))
+
+
+def _epsilon_of_mixture(delta: float, pure: float, mu: float) -> float:
+    if delta == 0 or math.inf in (pure, mu):
+        return math.inf
+    high = pure + epsilon_of(delta, mu)  # basic composition is never below
+    if high == math.inf:
+        return math.inf
+    target = math.log(delta)
+
+    def gap(epsilon: float) -> float:
+        return _log_delta_of_mixture(epsilon, pure, mu) - target
+
+    if gap(0.0) <= 0:
+        return 0.0
+    if gap(high) > 0:  # by rounding only, where the bound coincides with basic composition
+        return math.nextafter(high, math.inf)
+    return min(high, least_meeting(gap, lambda epsilon: gap(epsilon) <= 0, high))
+
+
+def _sum_up(values: Sequence[float]) -> float:
+    # a single value is reported as it is; fsum errs by half a rounding, so step over it
+    total = math.fsum(values)
+    return total if len(values) < 2 else math.nextafter(total, math.inf) if total > 0 else 0.0
+
+
+def _ratio(sensitivity: float, scale: float) -> float:
+    if sensitivity == 0:
+        return 0.0
+    return math.inf if scale == 0 else sensitivity / scale
+
+
+def _check_noise(sensitivity: float, name: str, scale: float) -> None:
+    if not (0 <= sensitivity < math.inf):
+        raise InvalidSetting("sensitivity", "a finite number of at least 0", sensitivity)
+    if not (0 <= scale < math.inf):
+        raise InvalidSetting(name, "a finite number of at least 0", scale)

@@ -1,0 +1,114 @@
+"""Value types that pass between mechanisms and the code that uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Self
+
+import numpy as np
+
+from dpviz.moments import FloatArray, fix_signs
+from dpviz.privacy.accounting import Part
+from dpviz.problem import Budget, Problem
+
+
+class Verdict(StrEnum):
+    """What is known of a claim in one setting."""
+
+    HOLDS = "holds"
+    LOOSE = "loose"
+    REFUTED = "refuted"
+    APPROXIMATE = "approximate"
+    BASELINE = "baseline"
+
+
+VERDICT_WORDS = {
+    Verdict.HOLDS: "claim holds",
+    Verdict.LOOSE: "holds, spends less than it claims",
+    Verdict.REFUTED: "claim is false here",
+    Verdict.APPROXIMATE: "right law, sampled approximately",
+    Verdict.BASELINE: "baseline, makes no claim",
+}
+
+
+@dataclass(frozen=True)
+class Status:
+    """A verdict on a claim and one sentence of evidence."""
+
+    verdict: Verdict
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How a mechanism will run: derived from shapes and budget, never from data.
+
+    Attributes
+    ----------
+    problem : Problem
+    budget : Budget
+    scale : float
+        Noise scale in units of A, or the concentration of a sampler.
+    parts : tuple of Part
+        What the mechanism says it does, for accounting by other code.
+    values : mapping of str to float
+        Further numbers a reader may want, by name.
+    """
+
+    problem: Problem
+    budget: Budget
+    scale: float
+    parts: tuple[Part, ...] = ()
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A batch of releases.
+
+    Attributes
+    ----------
+    raw : ndarray of shape (size, ...)
+        The whole privatised object: what an attacker sees.
+    components : ndarray of shape (size, d, k)
+        Orthonormal columns, descending, largest entry of each positive.
+    matrix : ndarray of shape (size, d, d) or None
+        The symmetric estimate of A, where one is released.
+    eigenvalues : ndarray of shape (size, d) or None
+        Its eigenvalues, descending.
+    trace : ndarray of shape (size, steps) or None
+        The score along each draw's chain, for samplers that only converge.
+    """
+
+    raw: FloatArray
+    components: FloatArray
+    matrix: FloatArray | None = None
+    eigenvalues: FloatArray | None = None
+    trace: FloatArray | None = None
+
+    @classmethod
+    def of_matrices(cls, matrices: FloatArray, k: int, raw: FloatArray | None = None) -> Self:
+        """Return the release whose components are the top k of each matrix.
+
+        Parameters
+        ----------
+        matrices : ndarray of shape (size, d, d)
+            Symmetric; only the lower triangles are read for the components.
+        k : int
+        raw : ndarray, optional
+            What was published, where it is not the symmetric matrix itself.
+        """
+        values, vectors = np.linalg.eigh(matrices)
+        return cls(
+            raw=matrices if raw is None else raw,
+            components=fix_signs(vectors[..., ::-1][..., :k]),
+            matrix=matrices,
+            eigenvalues=values[..., ::-1],
+        )
+
+    @classmethod
+    def of_frames(cls, frames: FloatArray, trace: FloatArray | None = None) -> Self:
+        """Return the release of subspaces given by orthonormal frames (size, d, k)."""
+        return cls(raw=frames, components=fix_signs(frames), trace=trace)

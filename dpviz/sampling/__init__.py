@@ -1,0 +1,1 @@
+"""Random matrices and directions: symmetric noise, Wishart, Bingham; batched over draws."""

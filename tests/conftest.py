@@ -1,0 +1,50 @@
+"""What every layer shares: one BLAS thread, Hypothesis profiles, a marker per folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Before any test module imports NumPy, and inherited by pytest-xdist's workers and by servers that
+# tests start: with one thread the same bytes come out on every machine. `make` sets these too; this
+# is for a bare `pytest`.
+for _variable in (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+):
+    os.environ.setdefault(_variable, "1")
+
+_TESTS = Path(__file__).resolve().parent
+_LAYERS = frozenset({"unit", "contract", "golden", "statistical", "ui", "e2e"})
+
+# "steady" gives the same examples on every run, so that a red build is a change of the code and
+# not of the draw. DPVIZ_HYPOTHESIS=explore looks further, afresh each time; a find belongs into an
+# @example of the test.
+settings.register_profile(
+    "steady",
+    derandomize=True,
+    deadline=None,  # a busy two-core machine would fail a deadline, not the code
+    max_examples=25,
+    database=None,
+)
+settings.register_profile(
+    "explore",
+    deadline=None,
+    max_examples=500,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("DPVIZ_HYPOTHESIS", "steady"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its layer, the name of its folder under ``tests/``."""
+    for item in items:
+        if item.path.is_relative_to(_TESTS):
+            layer = item.path.relative_to(_TESTS).parts[0]
+            if layer in _LAYERS:
+                item.add_marker(layer)

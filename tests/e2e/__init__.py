@@ -1,0 +1,1 @@
+"""Browser tests and their harness."""

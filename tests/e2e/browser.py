@@ -1,0 +1,51 @@
+"""Which browser the tests drive. Imports nothing but the standard library."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+NO_BROWSER = (
+    "browser tests skipped: no Chromium on PATH; get one with apt-get install chromium,"
+    " or name one in DPVIZ_CHROMIUM"
+)
+
+# Root and a closed network: no sandbox to set up, nothing to fetch, no UDP to wait for.
+CHROMIUM_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",  # a container's /dev/shm is often too small for a renderer
+)
+
+
+def find_chromium() -> Path | None:
+    """Return the browser named in ``DPVIZ_CHROMIUM``, or the first one found on PATH.
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``DPVIZ_CHROMIUM`` names something that is not there: asked for and not found is a
+        mistake, not a reason to skip.
+    """
+    named = os.environ.get("DPVIZ_CHROMIUM")
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise FileNotFoundError(f"DPVIZ_CHROMIUM names no program: {named!r}")
+        return Path(found)
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        found = shutil.which(name)
+        if found is not None:
+            return Path(found)
+    return None
+
+
+def browser_required() -> bool:
+    """Return whether a missing browser fails the tests (``DPVIZ_REQUIRE_BROWSER=1``, as in CI)."""
+    return os.environ.get("DPVIZ_REQUIRE_BROWSER", "0") not in {"", "0"}

@@ -1,0 +1,113 @@
+"""Fixtures of the browser tests: ``server``, ``fresh_server``, ``browser``, ``page``.
+
+Tests import ``open_app``, ``rerun`` and ``wait_idle`` from ``tests.e2e.harness``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
+
+from dpviz.appfiles import app_path
+from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, browser_required, find_chromium
+from tests.e2e.harness import PATIENCE, Server, new_context, new_page, problems_of
+
+_FOLDER = Path(__file__).resolve().parent
+_servers: list[Server] = []
+
+ServerFactory = Callable[..., Server]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the folder where there is no browser, or refuse to start where one is required."""
+    if find_chromium() is not None:
+        return
+    here = [item for item in items if item.path.is_relative_to(_FOLDER)]
+    if here and browser_required():
+        raise pytest.UsageError(
+            "DPVIZ_REQUIRE_BROWSER is set and no Chromium is on PATH: apt-get install chromium"
+        )
+    for item in here:
+        item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
+
+
+@pytest.fixture(scope="session")
+def playwright_driver() -> Iterator[Playwright]:
+    """Playwright's driver, which its package ships."""
+    with sync_playwright() as driver:
+        expect.set_options(timeout=PATIENCE)
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def browser(playwright_driver: Playwright) -> Iterator[Browser]:
+    """The machine's own Chromium, headless; Playwright's download is never used."""
+    path = find_chromium()
+    assert path is not None, "tests without a browser are skipped at collection"
+    chromium = playwright_driver.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS])
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The dashboard, started once for a module; its caches live as long."""
+    log = tmp_path_factory.mktemp("server") / "server.log"
+    with Server(app_path(), log) as running:
+        _servers.append(running)
+        yield running
+        _servers.remove(running)
+
+
+@pytest.fixture
+def fresh_server(tmp_path: Path) -> Iterator[ServerFactory]:
+    """Make dashboards that nobody has visited, for tests of the first hit.
+
+    Called with an optional mapping of environment variables; stopped with the test.
+    """
+    with ExitStack() as stack:
+
+        def start(environment: Mapping[str, str] | None = None, app: Path | None = None) -> Server:
+            log = tmp_path / f"server-{len(_servers)}.log"
+            running = stack.enter_context(Server(app or app_path(), log, environment))
+            _servers.append(running)
+            stack.callback(_servers.remove, running)
+            return running
+
+        yield start
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser session of its own: no cookies, no storage."""
+    session = new_context(browser)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, fresh_server: ServerFactory) -> Iterator[Page]:
+    """A page that fails its test if the app ever showed an exception on it.
+
+    Uncaught JavaScript errors and requests to other hosts fail it too.
+    """
+    del fresh_server  # only named to be torn down later than this: the last look needs the server
+    watched = new_page(context)
+    yield watched
+    problems = problems_of(watched)
+    if problems:
+        pytest.fail(f"problems on the page:\n{problems}", pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def quiet_servers(fresh_server: ServerFactory) -> Iterator[None]:
+    """Fail a test during which a server logged a traceback."""
+    del fresh_server  # only named to look before its servers are gone
+    yield
+    found = [text for text in (running.new_traceback() for running in _servers) if text]
+    if found:
+        pytest.fail("the server logged a traceback:\n" + "\n".join(found), pytrace=False)

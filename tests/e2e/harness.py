@@ -1,0 +1,287 @@
+"""A dashboard server and a watched browser page, for tests that need the real thing.
+
+A test opens a page with ``open_app(page, server.url)``, changes something inside
+``with rerun(page):`` and then looks. Nothing here sleeps: the end of a run is the server's own
+``script_finished`` message, read off the page's websocket, so a run that is too fast to be seen in
+the DOM is not missed and a slow one is not guessed at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from playwright.sync_api import Browser, BrowserContext, Page, Request, WebSocket
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+# Milliseconds that a browser step may take before the test fails; the slowest legal step, a first
+# run of all mechanisms on a busy two-core machine, takes a tenth of it.
+PATIENCE = 60_000
+_START_SECONDS = 60
+_TRACEBACK = "Traceback (most recent call last)"
+
+# Reports every stException that ever appears, also one that a rerun replaces before a test looks.
+_EXCEPTION_WATCH = """
+(() => {
+  const seen = new WeakSet();
+  new MutationObserver(() => {
+    for (const box of document.querySelectorAll('[data-testid="stException"]')) {
+      if (!seen.has(box)) { seen.add(box); window.dpvizReport(box.innerText); }
+    }
+  }).observe(document, {childList: true, subtree: true});
+})();
+"""
+
+
+def free_port() -> int:
+    """Return a TCP port that nothing on this machine listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """A dashboard in a process of its own, on a free port of this machine.
+
+    Parameters
+    ----------
+    app : Path
+        Script that Streamlit runs.
+    log_path : Path
+        File for what the process prints.
+    environment : mapping of str to str, optional
+        Added to this process's environment.
+    directory : Path, optional
+        Working directory; the script's folder if left out.
+    """
+
+    def __init__(
+        self,
+        app: Path,
+        log_path: Path,
+        environment: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+    ) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log_path = log_path
+        self._checked = 0
+        with log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "streamlit", "run", str(app)),
+                    *("--server.address", "127.0.0.1", "--server.port", str(self.port)),
+                    *("--server.headless", "true"),
+                ],
+                cwd=directory or app.parent,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def __enter__(self) -> Self:
+        """Wait until the server answers; its script has not run yet."""
+        try:
+            self._await_health()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the server."""
+        self.stop()
+
+    def _await_health(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=5) as answer:
+                    if answer.status == 200:
+                        return
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                pass
+            # The wait between two knocks is a wait for the process to die, so a server that cannot
+            # start is reported at once.
+            try:
+                status = self._process.wait(timeout=0.05)
+            except subprocess.TimeoutExpired:
+                continue
+            raise RuntimeError(f"the server ended with status {status}:\n{self.log()}")
+        raise RuntimeError(f"no answer from the server in {_START_SECONDS} s:\n{self.log()}")
+
+    def stop(self) -> None:
+        """End the process, first politely."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def log(self) -> str:
+        """Return all that the server printed."""
+        return self._log_path.read_text(encoding="utf-8", errors="replace")
+
+    def new_traceback(self) -> str:
+        """Return the log since the last call if it holds a traceback, otherwise nothing."""
+        text = self.log()
+        fresh, self._checked = text[self._checked :], len(text)
+        return fresh if _TRACEBACK in fresh else ""
+
+
+@dataclass
+class Watch:
+    """What a page has gone through since it was made.
+
+    Parameters
+    ----------
+    problems : list of str
+        Exceptions shown by the app, uncaught JavaScript errors and requests to other hosts. A test
+        that provokes one takes it out of the list.
+    runs : int
+        Runs of the script that ended, over all documents the page has shown.
+    running : bool
+        Whether a run is due or under way.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    runs: int = 0
+    running: bool = True
+    _stream: WebSocket | None = None
+
+    def on_request(self, request: Request) -> None:
+        """Note a new document, and any request that leaves this machine."""
+        parts = urlsplit(request.url)
+        if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname not in {
+            "127.0.0.1",
+            "localhost",
+        }:
+            self.problems.append(f"request to another host: {parts.hostname}")
+        if request.is_navigation_request() and request.frame.parent_frame is None:
+            self.running, self._stream = True, None
+
+    def on_websocket(self, stream: WebSocket) -> None:
+        """Follow the websocket over which Streamlit sends a document its messages."""
+        if urlsplit(stream.url).path.endswith("/_stcore/stream"):
+            self._stream = stream
+            stream.on("framereceived", self.on_frame)
+
+    def on_frame(self, payload: str | bytes) -> None:
+        """Count the starts and ends of runs."""
+        if isinstance(payload, str):
+            return
+        message = ForwardMsg.FromString(payload)
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self.running = True
+        elif kind == "script_finished":
+            # An interrupted run is followed by the one that interrupted it.
+            early = message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
+            self.running = early
+            self.runs += not early
+
+    def wait(self, page: Page, runs: int, deadline: float) -> None:
+        """Return once at least ``runs`` runs have ended and none is under way."""
+        while self.running or self.runs < runs:
+            left = 1000 * (deadline - time.monotonic())
+            if left <= 0:
+                raise TimeoutError(f"the app still ran after {PATIENCE / 1000:.0f} s")
+            if self._stream is None:
+                page.wait_for_event("websocket", timeout=left)
+            else:
+                self._stream.wait_for_event("framereceived", timeout=left)
+
+
+_WATCHES: WeakKeyDictionary[Page, Watch] = WeakKeyDictionary()
+
+
+def new_context(browser: Browser) -> BrowserContext:
+    """Return a browser session of its own, sized like a small laptop's window."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
+def new_page(context: BrowserContext) -> Page:
+    """Return a page of ``context`` that is watched from its first request on."""
+    page = context.new_page()
+    watch = _WATCHES[page] = Watch()
+    page.on("request", watch.on_request)
+    page.on("websocket", watch.on_websocket)
+    page.on("pageerror", lambda error: watch.problems.append(f"page error: {error}"))
+    page.expose_function(
+        "dpvizReport", lambda text: watch.problems.append(f"the app shows an exception: {text}")
+    )
+    page.add_init_script(_EXCEPTION_WATCH)
+    return page
+
+
+def watch_of(page: Page) -> Watch:
+    """Return the record kept of ``page``, which ``new_page`` made."""
+    return _WATCHES[page]
+
+
+def wait_idle(page: Page, *, after: int = 0) -> None:
+    """Return when the script's last run is over and the browser has painted what it sent.
+
+    Parameters
+    ----------
+    page : Page
+        A page made by ``new_page``.
+    after : int
+        Number of ended runs to wait for, when the run to come has not started yet.
+    """
+    watch_of(page).wait(page, after, time.monotonic() + PATIENCE / 1000)
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    # One frame to lay the new elements out and one to paint them.
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => "
+        "requestAnimationFrame(() => done(null))))"
+    )
+
+
+def open_app(page: Page, url: str) -> None:
+    """Load ``url`` and wait until the app has drawn it."""
+    page.goto(url)
+    wait_idle(page)
+
+
+@contextmanager
+def rerun(page: Page) -> Iterator[None]:
+    """Wait, on leaving the block, for a run of the script that the block set off."""
+    before = watch_of(page).runs
+    yield
+    wait_idle(page, after=before + 1)
+
+
+def problems_of(page: Page) -> str:
+    """Return what went wrong on ``page`` so far as indented JSON, or nothing."""
+    # Ask the page itself as well: the report of the last exception may still be under way.
+    boxes = page.locator('[data-testid="stException"]').all_inner_texts()
+    problems = [*watch_of(page).problems]
+    reported = "\n".join(problems)
+    problems += [f"the app shows an exception: {text}" for text in boxes if text not in reported]
+    return json.dumps(problems, indent=2, ensure_ascii=False) if problems else ""

@@ -1,0 +1,202 @@
+"""Run the layers of the tests one after the other and say how long each took.
+
+``python -m tests.layers`` runs all; ``python -m tests.layers unit contract`` some; what follows
+``--`` goes to pytest. Each layer is a process of its own, so that a browser left by one cannot slow
+the next and pytest-xdist can be on for the quiet layers and off for the browser. The last line is
+``N passed, N failed, N skipped``, added up over the layers, and the exit status is 1 if any failed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.browser import NO_BROWSER, browser_required, find_chromium
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORTS = ROOT / ".test-reports"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One step of ``make test``.
+
+    Parameters
+    ----------
+    name : str
+        Name on the command line.
+    budget : int
+        Seconds it should take on two cores. Beyond it the summary says so; at three times the
+        budget the layer is stopped and counts as failed, so that a hang cannot eat the whole run.
+    command : tuple of str
+        Arguments to the interpreter, for a tool that is no pytest run.
+    folder : str
+        Folder under ``tests/``, for a pytest run; empty otherwise.
+    workers : int
+        Processes of pytest-xdist; 0 runs in one process.
+    """
+
+    name: str
+    budget: int
+    command: tuple[str, ...] = ()
+    folder: str = ""
+    workers: int = 2
+
+
+# The promise for the whole: statistical 5 minutes, browser 6, papers 4, the rest 5.
+LAYERS: tuple[Layer, ...] = (
+    Layer("lint", 10, command=("-m", "ruff", "check", ".")),
+    Layer("style", 10, command=("-m", "ruff", "format", "--check", ".")),
+    Layer("types", 60, command=("-m", "mypy", "--strict", "dpviz")),
+    Layer("unit", 70, folder="unit"),
+    Layer("contract", 40, folder="contract"),
+    Layer("golden", 30, folder="golden"),
+    Layer("statistical", 300, folder="statistical"),
+    Layer("ui", 110, folder="ui"),
+    # One process: two browsers and two servers on two cores would only time each other out.
+    Layer("e2e", 360, folder="e2e", workers=0),
+    Layer("papers", 240, folder="papers"),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one layer.
+
+    Parameters
+    ----------
+    passed, failed, skipped : int
+        Counts of tests; a tool such as ruff counts as one.
+    seconds : float
+        Wall time.
+    note : str
+        Anything the summary should say beside the numbers.
+    """
+
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+    note: str = ""
+
+
+def run(layer: Layer, extra: Sequence[str]) -> Outcome:
+    """Run one layer in a process of its own.
+
+    Parameters
+    ----------
+    layer : Layer
+        What to run.
+    extra : sequence of str
+        Further arguments to pytest.
+
+    Returns
+    -------
+    Outcome
+        Counts, time and a note.
+    """
+    started = time.monotonic()
+    if layer.folder and not any((ROOT / "tests" / layer.folder).rglob("test_*.py")):
+        return Outcome(0, 0, 0, 0.0, "no test files")
+    if layer.name == "e2e" and find_chromium() is None and not browser_required():
+        return Outcome(0, 0, 1, 0.0, NO_BROWSER)
+    report = REPORTS / f"{layer.name}.xml"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, *(layer.command or _pytest_arguments(layer, report, extra))]
+    print(f"\n== {layer.name} " + "=" * (74 - len(layer.name)), flush=True)
+    try:
+        # A group of its own, so that stopping it also stops the servers and browsers it started.
+        with subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True
+        ) as process:
+            try:
+                status = process.wait(timeout=3 * layer.budget)
+            except BaseException:
+                os.killpg(process.pid, 15)
+                raise
+    except subprocess.TimeoutExpired:
+        return Outcome(0, 1, 0, time.monotonic() - started, f"stopped after {3 * layer.budget} s")
+    seconds = time.monotonic() - started
+    note = f"over its budget of {layer.budget} s" if seconds > layer.budget else ""
+    if layer.command:
+        return Outcome(int(status == 0), int(status != 0), 0, seconds, note)
+    return _read(report, status, seconds, note, selected=bool(extra))
+
+
+def _pytest_arguments(layer: Layer, report: Path, extra: Sequence[str]) -> list[str]:
+    workers = ["-n", str(layer.workers), "--dist", "loadfile"] if layer.workers else []
+    durations = ["--durations=5", "--durations-min=5"]
+    target = f"tests/{layer.folder}"
+    return ["-m", "pytest", target, "-q", f"--junitxml={report}", *workers, *durations, *extra]
+
+
+def _read(report: Path, status: int, seconds: float, note: str, *, selected: bool) -> Outcome:
+    """Turn pytest's report and exit status into counts; a run that broke off counts as failed."""
+    if status == 5 and selected:  # the caller's -k chose nothing here
+        return Outcome(0, 0, 0, seconds, "nothing selected")
+    if not report.exists():  # a usage error: pytest has said which
+        return Outcome(0, 1, 0, seconds, f"pytest ended with status {status}")
+    suites = ElementTree.parse(report).getroot().iter("testsuite")
+    total = failed = skipped = 0
+    for suite in suites:
+        total += int(suite.get("tests", "0"))
+        failed += int(suite.get("failures", "0")) + int(suite.get("errors", "0"))
+        skipped += int(suite.get("skipped", "0"))
+    # A test that passes and then fails in its teardown is two entries of one case.
+    passed = max(total - failed - skipped, 0)
+    if status != 0 and failed == 0:
+        failed, note = 1, f"pytest ended with status {status}"
+    return Outcome(passed, failed, skipped, seconds, note)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the named layers, or all, and print the summary.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Names of layers, then optionally ``--`` and arguments for pytest.
+
+    Returns
+    -------
+    int
+        0 if nothing failed, 1 if something did, 2 for an unknown layer.
+    """
+    names, extra = list(arguments), list[str]()
+    if "--" in names:
+        cut = names.index("--")
+        names, extra = names[:cut], names[cut + 1 :]
+    known = [layer.name for layer in LAYERS]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"unknown layer {unknown[0]!r}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    REPORTS.mkdir(exist_ok=True)
+    outcomes = {
+        layer.name: run(layer, extra) for layer in LAYERS if not names or layer.name in names
+    }
+    print("\n== time per layer " + "=" * 60)
+    for name, outcome in outcomes.items():
+        print(
+            f"{name:<12} {outcome.seconds:7.1f} s  {outcome.passed:5d} passed"
+            f" {outcome.failed:4d} failed {outcome.skipped:4d} skipped  {outcome.note}".rstrip()
+        )
+    everything = outcomes.values()
+    failed = sum(outcome.failed for outcome in everything)
+    print(f"{'total':<12} {sum(outcome.seconds for outcome in everything):7.1f} s")
+    print(
+        f"{sum(outcome.passed for outcome in everything)} passed, {failed} failed,"
+        f" {sum(outcome.skipped for outcome in everything)} skipped",
+        flush=True,
+    )
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,290 @@
+"""Laws of the Bingham draws, against quadrature and closed forms, never another sampler's word.
+
+Means must lie within 6.1 standard errors and Kolmogorov-Smirnov p-values above
+1e-9: one false alarm in 1e9 per figure. Squared coordinates lie in [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from dpviz.sampling import bingham as module
+from dpviz.sampling.bingham import bingham, stiefel_bingham
+from dpviz.seeding import Draws, FloatArray, generator
+
+Z = 6.1
+ALARM = 1e-9
+Cdf = Callable[[FloatArray], FloatArray]
+
+
+def tabulated(log_density: FloatArray, nodes: FloatArray) -> Cdf:
+    """Return the cdf of a density given at fine nodes (trapezoid rule)."""
+    density = np.exp(log_density - log_density.max())
+    steps = 0.5 * (density[1:] + density[:-1]) * np.diff(nodes)
+    total = np.concatenate([[0.0], np.cumsum(steps)])
+    return lambda x: np.interp(x, nodes, total / total[-1])
+
+
+def coordinate_cdf(eigenvalues: FloatArray, axis: int) -> Cdf:
+    """Return the cdf of |x_axis| for the Bingham law in three dimensions.
+
+    On the circle of height z the other two eigenvalues integrate to a Bessel
+    function, and z is uniform on [-1, 1] under the uniform law.
+    """
+    own = eigenvalues[axis]
+    one, two = np.delete(eigenvalues, axis)
+    z = np.linspace(0, 1, 200_001)
+    rest = 1 - z**2
+    half = 0.5 * rest * abs(one - two)
+    log_density = own * z**2 + 0.5 * rest * (one + two) + np.log(special.ive(0, half)) + half
+    return tabulated(log_density, z)
+
+
+def share_cdf(strength: float, m: float, d: int) -> Cdf:
+    """Return the cdf of u with density exp(strength u) u^(m/2-1) (1-u)^((d-m)/2-1) on [0, 1].
+
+    u is the squared length of m of the d coordinates of a vector when B has m
+    eigenvalues `strength` and d - m zeros, and also the squared length of the
+    first row of a k-frame when B = diag(strength, 0, .., 0) and m = k.
+    The substitution u = sin^2 removes the singular ends.
+    """
+    angle = np.linspace(0, np.pi / 2, 400_001)[1:-1]
+    sine, cosine = np.sin(angle), np.cos(angle)
+    log_density = strength * sine**2 + (m - 1) * np.log(sine) + (d - m - 1) * np.log(cosine)
+    cdf = tabulated(log_density, angle)
+    return lambda u: cdf(np.arcsin(np.sqrt(np.clip(u, 0, 1))))
+
+
+def fits(sample: FloatArray, cdf: Cdf) -> bool:
+    return bool(stats.kstest(sample, cdf).pvalue > ALARM)
+
+
+def same_law(one: FloatArray, two: FloatArray) -> bool:
+    return bool(stats.ks_2samp(one, two, method="asymp").pvalue > ALARM)
+
+
+def has_mean(sample: FloatArray, mean: float) -> bool:
+    # 1.05 covers the error of the sample's own standard deviation at these sizes.
+    return bool(abs(sample.mean() - mean) <= Z * 1.05 * sample.std() / np.sqrt(len(sample)))
+
+
+def batch(label: str, size: int) -> Draws:
+    return Draws.batch(generator(0, "test-bingham", label), size)
+
+
+# ---- vectors
+
+
+def test_known_moment() -> None:
+    squares = bingham([8.0, 0.0, 0.0], batch("moment", 100_000)) ** 2
+    assert has_mean(squares[:, 0], 0.86207)
+    assert has_mean(squares[:, 1], (1 - 0.86207) / 2)
+
+
+def test_inverted_acceptance_ratio_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: dividing by (x'Mx)^(d/2) instead of multiplying gives 0.967."""
+    shift = module._best_shift(np.array([0.0, 16.0, 16.0]))
+
+    def inverted(t: FloatArray, q: int) -> FloatArray:
+        return -0.5 * (t - shift) - 0.5 * q * np.log(t / shift)
+
+    monkeypatch.setattr(module, "_log_acceptance", inverted)
+    x = bingham([8.0, 0.0, 0.0], batch("moment", 5_000))
+    assert not has_mean(x[:, 0] ** 2, 0.86207)
+    assert abs((x[:, 0] ** 2).mean() - 0.967) < 0.01
+    assert not fits(np.abs(x[:, 0]), coordinate_cdf(np.array([8.0, 0.0, 0.0]), 0))
+
+
+@pytest.mark.parametrize("values", [(0.0, 0.0), (3.0, 0.0), (-40.0, 2.0), (1e7, 0.0)])
+def test_two_dimensions(values: tuple[float, float]) -> None:
+    """The doubled angle from the leading axis is von Mises with half the gap."""
+    x = bingham(values, batch("plane", 20_000))
+    low, high = sorted(range(2), key=lambda i: values[i])
+    doubled = 2 * np.arctan2(x[:, low], x[:, high])
+    wrapped = (doubled + np.pi) % (2 * np.pi) - np.pi
+    gap = abs(values[0] - values[1]) / 2
+    law = stats.vonmises(gap) if gap else stats.uniform(-np.pi, 2 * np.pi)
+    assert fits(wrapped, law.cdf)
+    assert has_mean(np.sign(x[:, 0]), 0.0)
+
+
+@pytest.mark.parametrize(
+    "values", [(8.0, 0.0, 0.0), (5.0, 5.0, 0.0), (30.0, 12.0, 0.0), (700.0, 1.0, -3.0)]
+)
+def test_three_dimensions(values: tuple[float, ...]) -> None:
+    spectrum = np.array(values)
+    x = bingham(spectrum, batch("space", 20_000))
+    for axis in range(3):
+        assert fits(np.abs(x[:, axis]), coordinate_cdf(spectrum, axis))
+        assert has_mean(np.sign(x[:, axis]), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("d", "m", "strength"),
+    [(61, 1, 700.0), (61, 1, 20.0), (61, 5, 60.0), (61, 60, 90.0), (400, 1, 150.0), (400, 3, 1e7)],
+)
+def test_high_dimensions(d: int, m: int, strength: float) -> None:
+    values = np.zeros(d)
+    values[:m] = strength
+    share = np.square(bingham(values, batch("high", 4_000))[:, :m]).sum(axis=1)
+    if strength == 1e7:  # 1 - u is Gamma((d - m)/2) / strength to a relative 1e-5
+        assert fits((1 - share) * strength, stats.gamma((d - m) / 2).cdf)
+        assert not fits(1.05 * (1 - share) * strength, stats.gamma((d - m) / 2).cdf)
+    else:
+        assert fits(share, share_cdf(strength, m, d))
+        assert not fits(share, share_cdf(1.5 * strength, m, d))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_equal_eigenvalues_are_uniform_in_every_direction(k: int) -> None:
+    """Rotation invariance: along any direction a frame's share is Beta(k/2, (d - k)/2)."""
+    d = 5
+    frames = stiefel_bingham(np.full(d, 2.0), k, batch("uniform", 10_000), 1, "mode").frames
+    for direction in (np.eye(d)[2], np.ones(d) / np.sqrt(d)):
+        share = np.square(direction @ frames).sum(axis=1)
+        # From the mode one sweep redraws every column, but only k = 1 is then exact.
+        if k == 1:
+            assert fits(share, stats.beta(k / 2, (d - k) / 2).cdf)
+    many = stiefel_bingham(np.full(d, 2.0), k, batch("uniform", 10_000), 12, "mode").frames
+    for direction in (np.eye(d)[2], np.ones(d) / np.sqrt(d)):
+        share = np.square(direction @ many).sum(axis=1)
+        assert fits(share, stats.beta(k / 2, (d - k) / 2).cdf)
+
+
+# ---- frames
+
+
+def normals_of(frames: FloatArray) -> FloatArray:
+    """Return the unit vector orthogonal to each (d, d - 1) frame, up to sign."""
+    return np.linalg.qr(frames, mode="complete").Q[:, :, -1]
+
+
+@pytest.mark.parametrize("values", [(8.0, 0.0, 0.0), (30.0, 12.0, 0.0), (500.0, 490.0, -20.0)])
+def test_planes_in_space_are_complements_of_vectors(values: tuple[float, ...]) -> None:
+    """k = d - 1: the normal is exactly Bingham(-B)."""
+    spectrum = np.array(values)
+    drawn = stiefel_bingham(spectrum, 2, batch("planes", 6_000), 12)
+    normal = np.abs(normals_of(drawn.frames))
+    for axis in range(3):
+        assert fits(normal[:, axis], coordinate_cdf(-spectrum, axis))
+    # Negative control: the normal of the law with the two leading gaps a quarter larger.
+    assert not all(fits(normal[:, a], coordinate_cdf(-1.25 * spectrum, a)) for a in range(3))
+
+
+@pytest.mark.parametrize("d", [4, 6])
+def test_hyperplanes_are_complements_of_vectors(d: int) -> None:
+    spectrum = 40.0 * np.linspace(1, 0, d) ** 2
+    drawn = stiefel_bingham(spectrum, d - 1, batch("hyperplanes", 4_000), 15)
+    normal = np.square(normals_of(drawn.frames))
+    exact = np.square(bingham(-spectrum, batch("exact", 40_000)))
+    assert all(same_law(normal[:, i], exact[:, i]) for i in range(d))
+
+
+@pytest.mark.parametrize("route", ["fast", "dense"])
+def test_one_update_keeps_the_law(route: str) -> None:
+    """Frames drawn exactly stay exact after one column update: no convergence involved."""
+    spectrum = np.array([30.0, 12.0, 0.0])
+    size = 6_000 if route == "fast" else 3_000
+    normal = bingham(-spectrum, batch("start", size))
+    plane = np.linalg.qr(normal[:, :, None], mode="complete").Q[:, :, 1:]
+    streams = batch("step", size)
+    plane = plane @ module._uniform_frames(streams, 2, 2)
+    law = module._Law.of(2 * (spectrum[0] - spectrum), 2)
+    fixed = np.ascontiguousarray(plane[:, :, :1])
+    if route == "fast":
+        column, drawn, _ = module._fast_columns(law, fixed, plane[:, :, 1], streams)
+        assert drawn.all()
+    else:
+        column, _ = module._dense_columns(law, fixed, streams)
+    moved = np.abs(np.cross(fixed[:, :, 0], column))
+    assert np.abs(moved - np.abs(normal)).mean() > 0.01  # it did move
+    assert all(fits(moved[:, a], coordinate_cdf(-spectrum, a)) for a in range(3))
+
+
+@pytest.mark.parametrize(
+    ("d", "k", "strength"), [(61, 2, 80.0), (61, 5, 200.0), (30, 4, 15.0), (12, 3, 1000.0)]
+)
+def test_first_row_of_a_frame(d: int, k: int, strength: float) -> None:
+    """B = diag(strength, 0, ..): the first row's squared length has a closed form for every k."""
+    values = np.zeros(d)
+    values[0] = strength
+    drawn = stiefel_bingham(values, k, batch("row", 2_000), 10)
+    share = np.square(drawn.frames[:, 0]).sum(axis=1)
+    assert drawn.dense_updates == 0
+    assert fits(share, share_cdf(strength, k, d))
+    assert not fits(share, share_cdf(1.6 * strength, k, d))
+
+
+def test_frames_and_their_complements_agree() -> None:
+    """tr V'BV is constant minus the complement's, so 3 columns under B leave 2 under -B."""
+    spectrum = np.array([60.0, 45.0, 44.0, 10.0, 0.0])
+    three = stiefel_bingham(spectrum, 3, batch("three", 3_000), 15)
+    two = stiefel_bingham(-spectrum, 2, batch("two", 3_000), 15)
+    rows_three = np.square(three.frames).sum(axis=2)
+    rows_two = 1 - np.square(two.frames).sum(axis=2)
+    assert all(same_law(rows_three[:, i], rows_two[:, i]) for i in range(5))
+    assert not same_law(rows_three[:, 1], rows_two[:, 2] - 0.05)
+
+
+@pytest.mark.parametrize("tilt", [1e-3, 0.3, 3.0])
+@pytest.mark.parametrize("k", [2, 3])
+def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> None:
+    """Given the same fixed columns, both routes follow the restricted Bingham law.
+
+    A small tilt leaves the fixed columns on the leading axes (a negative
+    shift); a large one gives generic columns.
+    """
+    d = 8
+    spectrum = np.array([300.0, 240.0, 60.0, 20.0, 8.0, 3.0, 1.0, 0.0])
+    rng = generator(k, "tilt")
+    frame = np.linalg.qr(np.eye(d, k - 1) + tilt * rng.standard_normal((d, k - 1))).Q
+    law = module._Law.of(2 * (spectrum[0] - spectrum), k)
+
+    complement = np.linalg.qr(frame, mode="complete").Q[:, k - 1 :]
+    restricted, basis = np.linalg.eigh(complement.T @ (spectrum[:, None] * complement))
+    # An independent reference: the exact vector sampler on the restricted matrix.
+    exact = bingham(restricted, batch("conditional", 20_000)) @ (complement @ basis).T
+
+    fast_fixed = np.repeat(frame[None], 8_000, axis=0)
+    start = np.repeat(complement[None, :, -1], 8_000, axis=0)
+    fast, drawn, _ = module._fast_columns(law, fast_fixed, start, batch("fast", 8_000))
+    assert drawn.all()
+    dense, _ = module._dense_columns(law, fast_fixed[:1_500], batch("dense", 1_500))
+    for columns in (fast, dense):
+        assert np.abs(columns @ frame).max() < 1e-13
+        assert all(same_law(np.abs(columns[:, i]), np.abs(exact[:, i])) for i in range(d))
+        assert same_law(columns**2 @ spectrum, exact**2 @ spectrum)
+        assert has_mean(np.sign(columns[:, -1]), 0.0)
+    # Negative control: the conditional of a spectrum a fifth larger.
+    wrong = bingham(1.2 * restricted, batch("wrong", 20_000)) @ (complement @ basis).T
+    assert not same_law(fast**2 @ spectrum, wrong**2 @ spectrum)
+
+
+def test_inverted_ratio_is_caught_on_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: no rejection at all must fail the closed form of the first row."""
+    monkeypatch.setattr(module, "_log_acceptance", lambda t, q: np.zeros_like(t))
+    values = np.zeros(30)
+    values[0] = 60.0
+    drawn = stiefel_bingham(values, 3, batch("row", 2_000), 6)
+    assert not fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(60.0, 3, 30))
+
+
+def test_dense_route_alone_has_the_right_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = module._shifts
+
+    def never_found(
+        law: module._Law, fixed: FloatArray, column: FloatArray
+    ) -> tuple[FloatArray, module.BoolArray]:
+        shift, found = original(law, fixed, column)
+        return shift, np.zeros_like(found)
+
+    monkeypatch.setattr(module, "_shifts", never_found)
+    values = np.zeros(6)
+    values[0] = 25.0
+    drawn = stiefel_bingham(values, 3, batch("dense", 800), 5)
+    assert drawn.dense_updates == drawn.updates
+    assert fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(25.0, 3, 6))

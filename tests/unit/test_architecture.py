@@ -1,0 +1,126 @@
+"""The one-way layers: the core knows no browser, and the repository knows no machine."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_IMPORT_ALL = """
+import importlib, pkgutil, sys
+import dpviz
+count = 0
+for module in pkgutil.walk_packages(dpviz.__path__, "dpviz."):
+    skipped = ("dpviz.figures", "dpviz.__main__", "dpviz._app")
+    if not module.name.startswith(skipped):
+        importlib.import_module(module.name)
+        count += 1
+unwanted = {"streamlit", "plotly", "altair"} & set(sys.modules)
+print(count, *sorted(unwanted))
+"""
+
+# Written in two parts so that this file does not find itself.
+_MACHINE = [
+    re.compile(text)
+    for text in (
+        r"(?<![\w.])/(?:work|root|home|Users)" + r"/\w",
+        r"\bpypi\." + r"org\b",
+        r"\bpythonhosted\." + r"org\b",
+        r"--(?:extra-)?index-" + r"url\b",
+        r"--find-" + r"links\b",
+    )
+]
+
+
+def _repository_files() -> list[Path]:
+    """Return the files that are, or would be, committed.
+
+    An unpacked archive has no git; there, all files outside hidden and cache folders are taken.
+    """
+    if (ROOT / ".git").exists():
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        ).stdout
+        return [path for name in listed.split("\0") if name and (path := ROOT / name).is_file()]
+    aside = re.compile(r"^(?:\.(?!ci$|streamlit$|github$).*|__pycache__|build|dist)$")
+    return [
+        path
+        for path in ROOT.rglob("*")
+        if path.is_file()
+        and not any(aside.match(part) for part in path.relative_to(ROOT).parts[:-1])
+    ]
+
+
+def test_the_core_loads_no_browser_library() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", _IMPORT_ALL],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    count, *unwanted = answer.stdout.split()
+    assert int(count) > 10  # the walk found the package and not an empty folder
+    assert unwanted == []
+
+
+def test_only_pages_import_streamlit_and_only_figures_draw() -> None:
+    """Importing runs no function, so look at the imports inside functions as well."""
+    for path in sorted((ROOT / "dpviz").rglob("*.py")):
+        banned = {"streamlit"}
+        if "figures" not in path.relative_to(ROOT).parts:
+            banned |= {"plotly", "altair"}
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            found = {name.partition(".")[0] for name in names} & banned
+            assert not found, f"{path.relative_to(ROOT)}:{node.lineno} imports {found}"
+
+
+def test_modules_are_named_after_what_they_hold() -> None:
+    vague = {"utils", "util", "helpers", "helper", "common", "misc"}
+    named = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("dpviz", "pages", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.stem in vague or path.parent.name in vague
+    ]
+    assert named == []
+
+
+def test_no_file_names_a_machine_or_an_index() -> None:
+    found = []
+    for path in _repository_files():
+        if path == Path(__file__).resolve():
+            continue
+        raw = path.read_bytes()
+        if b"\0" in raw[:8192]:  # pictures and Parquet
+            continue
+        for number, line in enumerate(raw.decode("utf-8", errors="replace").splitlines(), start=1):
+            if any(pattern.search(line) for pattern in _MACHINE):
+                found.append(f"{path.relative_to(ROOT)}:{number}")
+    assert found == []
+
+
+def test_the_search_for_machines_finds_one() -> None:
+    def hits(line: str) -> bool:
+        return any(pattern.search(line) for pattern in _MACHINE)
+
+    assert hits("open('/home" + "/me/table.csv')")
+    assert hits("pip install --index-" + "url https://x")
+    assert not hits("pages/home/index.md and ../shared/datasets")

@@ -1,0 +1,221 @@
+"""Built-in tables: the listing is true, loading is repeatable, generators follow their law."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpviz.datasets import builtin_tables, dataset_rows, load, load_builtin, read_raw
+from dpviz.datasets.builtin import (
+    SPIKED_EIGENVALUES,
+    WAVEFORM_PAIRS,
+    spiked_rows,
+    waveform_bases,
+    waveform_rows,
+)
+from dpviz.datasets.example import MISSING, ROWS, VARIETIES, example_csv
+from dpviz.errors import InvalidTable
+from dpviz.seeding import generator
+
+KEYS = (
+    "digits",
+    "breast_cancer",
+    "wine",
+    "iris",
+    "diabetes",
+    "spiked",
+    "waveform",
+    "waveform40",
+)
+DATA = Path(__file__).parents[2] / "data"
+
+
+def test_keys_are_the_promised_ones() -> None:
+    assert tuple(builtin_tables()) == KEYS
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_listing_agrees_with_the_table(key: str) -> None:
+    entry = builtin_tables()[key]
+    table = load_builtin(key)
+    assert table.name == key
+    assert table.rows.shape == (entry.n, entry.d)
+    assert table.rows.dtype == np.float64
+    assert np.isfinite(table.rows).all()
+    assert len(set(table.columns)) == entry.d
+    assert not table.rows.flags.writeable
+    assert (table.labels is None) == (entry.labels == "none")
+    if table.labels is not None:
+        assert table.labels.shape == (entry.n,)
+        assert table.label_name
+        assert table.label_name in entry.labels
+    assert entry.source
+    assert entry.licence
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_loading_twice_gives_the_same_bytes(key: str) -> None:
+    first, second = load_builtin(key), load_builtin(key)
+    assert first.rows.tobytes() == second.rows.tobytes()
+    assert first.columns == second.columns
+
+
+def test_rows_of_the_listing() -> None:
+    rows = dataset_rows()
+    assert [row["key"] for row in rows] == list(KEYS)
+    for row in rows:
+        assert list(row) == ["key", "label", "description", "n", "d", "labels", "source", "licence"]
+
+
+def test_class_labels_are_names() -> None:
+    assert set(load_builtin("iris").labels.tolist()) == {"setosa", "versicolor", "virginica"}
+    assert set(load_builtin("breast_cancer").labels.tolist()) == {"malignant", "benign"}
+    assert load_builtin("diabetes").labels.dtype == np.float64
+
+
+def test_digits_bounds_are_public_and_hold() -> None:
+    table = load_builtin("digits")
+    assert table.bounds.shape == (64, 2)
+    assert (table.bounds == [0.0, 16.0]).all()
+    assert (table.rows >= 0).all()
+    assert (table.rows <= 16).all()
+
+
+def test_diabetes_says_that_it_was_standardised_with_its_own_data() -> None:
+    table = load_builtin("diabetes")
+    assert table.assumed_public
+    assert np.allclose((table.rows**2).sum(axis=0), 1.0)
+
+
+def test_unknown_key_names_the_known_ones() -> None:
+    with pytest.raises(InvalidTable, match=r"one of digits, .*waveform40; got 'nothing'\.$"):
+        load_builtin("nothing")
+
+
+def test_load_takes_a_key_and_checks_the_label() -> None:
+    assert load("wine", label="cultivar").label_name == "cultivar"
+    moved = load("wine", label="alcohol")
+    whole = load_builtin("wine")
+    assert moved.rows.shape == (178, 12)
+    assert "alcohol" not in moved.columns
+    assert (moved.labels == whole.rows[:, 0]).all()
+    assert load("digits", label="pixel_0_1").bounds.shape == (63, 2)
+    with pytest.raises(InvalidTable, match=r"^label must be a column of wine.*got 'price'\.$"):
+        load("wine", label="price")
+
+
+def _largest_z(rows: NDArray[np.float64], eigenvalues: NDArray[np.float64]) -> float:
+    """Return the largest z-score among the whitened second moment's entries.
+
+    For z standard normal, mean(z_i z_j) over n rows has mean 1(i = j) and
+    variance (1 + 1(i = j)) / n.
+    """
+    z = rows / np.sqrt(eigenvalues)
+    d = rows.shape[1]
+    gap = z.T @ z / len(z) - np.eye(d)
+    return float(np.abs(gap / np.sqrt((1 + np.eye(d)) / len(z))).max())
+
+
+def test_spiked_has_the_published_spectrum() -> None:
+    # 55 scores, each |z| > 7.5 with probability 6.4e-14 in the normal limit; n = 200,000 keeps
+    # the chi-squared diagonal within a few times that: false alarm below 1e-9
+    values = np.array(SPIKED_EIGENVALUES)
+    assert values.sum() == pytest.approx(0.909)
+    rows = spiked_rows(200_000, generator(1, "test", "spiked"))
+    assert _largest_z(rows, values) < 7.5
+    # negative controls: one eigenvalue 3 % off, and two axes turned by half a degree
+    wrong = values.copy()
+    wrong[4] *= 1.03
+    assert _largest_z(rows, wrong) > 7.5
+    turned = rows.copy()
+    turned[:, 0] += np.deg2rad(0.5) * rows[:, 1] * 5
+    assert _largest_z(turned, values) > 7.5
+
+
+def _waveform_z(rows: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
+    """Return the largest z-score of class means against the exact ones.
+
+    Given the class, the mean is (a + b) / 2 and the variance of feature j is
+    (a_j - b_j)^2 / 12 + 1.
+    """
+    bases = waveform_bases()
+    worst = 0.0
+    for c, (a, b) in enumerate(WAVEFORM_PAIRS):
+        mine = rows[classes == c]
+        mean = (bases[a] + bases[b]) / 2
+        variance = (bases[a] - bases[b]) ** 2 / 12 + 1
+        z = (mine.mean(axis=0) - mean) / np.sqrt(variance / len(mine))
+        second = ((mine - mean) ** 2).mean(axis=0) - variance
+        # var((x - mean)^2) = mu4 - variance^2, with mu4 of a uniform plus a normal
+        w = (bases[a] - bases[b]) ** 2
+        mu4 = w**2 / 80 + 6 * w / 12 + 3
+        z2 = second / np.sqrt((mu4 - variance**2) / len(mine))
+        worst = max(worst, float(np.abs(z).max()), float(np.abs(z2).max()))
+    return worst
+
+
+def test_waveform_follows_breimans_law() -> None:
+    # 126 scores below 7.5: false alarm 126 x 6.4e-14 < 1e-9 in the normal limit, at n = 100,000
+    bases = waveform_bases()
+    assert bases.shape == (3, 21)
+    assert (bases.max(axis=1) == 6).all()
+    assert (bases.argmax(axis=1) + 1).tolist() == [11, 15, 7]
+    rows, classes = waveform_rows(100_000, generator(1, "test", "waveform"))
+    assert _waveform_z(rows, classes) < 7.5
+    # negative controls: two classes swapped, noise 5 % too large
+    assert _waveform_z(rows, np.array([1, 0, 2])[classes]) > 7.5
+    extra = generator(2, "test", "waveform").standard_normal(rows.shape)
+    assert _waveform_z(rows + np.sqrt(1.05**2 - 1) * extra, classes) > 7.5
+
+
+def test_waveform40_is_waveform_with_noise_beside_it() -> None:
+    plain, noisy = load_builtin("waveform"), load_builtin("waveform40")
+    assert (noisy.rows[:, :21] == plain.rows).all()
+    assert noisy.columns[21:] == tuple(f"noise {j}" for j in range(1, 20))
+    assert (noisy.labels == plain.labels).all()
+    # 190 scores at n = 5,000: |z| > 8 has probability 1.2e-15 each in the normal limit, and the
+    # skewness 2.8 / sqrt(n) of the diagonal raises it by about exp(0.04 * 8^3 / 6) = 30
+    assert _largest_z(noisy.rows[:, 21:], np.ones(19)) < 8
+
+
+@pytest.mark.skipif("DPVIZ_DATA" not in os.environ, reason="DPVIZ_DATA names no folder")
+def test_waveform_agrees_with_the_published_sample() -> None:
+    """The published file's class means are this generator's, up to the order of classes."""
+    path = Path(os.environ["DPVIZ_DATA"]) / "waveform" / "waveform.data"
+    rows = np.genfromtxt(path, delimiter=",", invalid_raise=True)
+    classes = rows[:, -1].astype(int)
+    bases = waveform_bases()
+    exact = np.array([(bases[a] + bases[b]) / 2 for a, b in WAVEFORM_PAIRS])
+    matched = set()
+    for c in range(3):
+        mean = np.nanmean(rows[classes == c, :-1], axis=0)
+        # standard deviation of a feature is at most sqrt(36 / 12 + 1) = 2; 7 of them over sqrt n
+        near = np.abs(exact - mean).max(axis=1) < 7 * 2 / np.sqrt(np.sum(classes == c))
+        assert near.sum() == 1
+        matched.add(int(near.argmax()))
+    assert matched == {0, 1, 2}
+
+
+def test_example_file_is_what_the_generator_writes() -> None:
+    written = (DATA / "example.csv").read_bytes()
+    assert written == example_csv().encode()
+    readme = (DATA / "README.md").read_text()
+    found = re.search(r"`example.csv`: `([0-9a-f]{64})`", readme)
+    assert found is not None
+    assert found.group(1) == hashlib.sha256(written).hexdigest()
+
+
+def test_example_file_loads_with_label_and_gaps() -> None:
+    raw = read_raw(DATA / "example.csv", name="example.csv")
+    assert raw.label_choices[0] == "variety"
+    assert raw.missing == len(MISSING)
+    dropped = raw.to_table(label="variety")
+    assert dropped.rows.shape == (ROWS - len(MISSING), 5)
+    assert set(dropped.labels.tolist()) == set(VARIETIES)
+    assert raw.to_table(label="variety", missing="median").rows.shape == (ROWS, 5)

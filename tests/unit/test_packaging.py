@@ -1,0 +1,237 @@
+"""The wheel carries the dashboard, the lists of requirements agree, and the settings are safe."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from dpviz.appfiles import app_path, config_dir, data_dir
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Import name of a distribution where the two differ.
+_DISTRIBUTION_OF = {"sklearn": "scikit-learn"}
+_SHOW_OPTIONS = "from streamlit import config; print(*config.get_config_options())"
+# Imported, and not required by itself because the named requirement depends on it.
+_COMES_WITH = {"altair": "streamlit"}
+
+
+def _run(*arguments: str, folder: Path, environment: dict[str, str] | None = None) -> str:
+    """Return what the interpreter prints, or fail with what it complains about."""
+    answer = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def _pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def _required() -> list[Requirement]:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def _sources() -> list[Path]:
+    found = [ROOT / "app.py"]
+    for folder in ("dpviz", "pages"):
+        found += sorted((ROOT / folder).rglob("*.py"))
+    return found
+
+
+def _imported(source: str) -> Iterator[str]:
+    """Yield the top-level names of all absolute imports, those inside functions included."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module.partition(".")[0]
+
+
+def _third_party(source: str) -> set[str]:
+    ours = {"dpviz", "pages", "app"}
+    return {name for name in _imported(source) if name not in sys.stdlib_module_names} - ours
+
+
+def test_requirements_agree_with_pyproject() -> None:
+    declared = [Requirement(text) for text in _pyproject()["project"]["dependencies"]]
+    assert sorted(map(str, _required())) == sorted(map(str, declared))
+
+
+def test_every_import_is_required() -> None:
+    required = {canonicalize_name(requirement.name) for requirement in _required()}
+    for path in _sources():
+        for name in _third_party(path.read_text(encoding="utf-8")):
+            distribution = canonicalize_name(_DISTRIBUTION_OF.get(name, name))
+            carrier = _COMES_WITH.get(name)
+            if carrier is not None:
+                assert carrier in required
+                depends = importlib.metadata.requires(carrier) or []
+                names = {canonicalize_name(Requirement(text).name) for text in depends}
+                assert distribution in names, f"{carrier} no longer brings {distribution}"
+            else:
+                assert distribution in required, (
+                    f"{path.relative_to(ROOT)} imports {name}, which requirements.txt lacks"
+                )
+
+
+def test_an_unlisted_import_would_be_seen() -> None:
+    source = "import os\nfrom dpviz import errors\ndef late():\n    import dask.array as da\n"
+    assert _third_party(source) == {"dask"}
+
+
+def test_nothing_is_required_in_vain() -> None:
+    used: set[str] = set()
+    for path in _sources():
+        names = _third_party(path.read_text(encoding="utf-8"))
+        used |= {canonicalize_name(_DISTRIBUTION_OF.get(name, name)) for name in names}
+    # pandas reads Parquet through pyarrow without our importing it.
+    assert {canonicalize_name(requirement.name) for requirement in _required()} - used <= {
+        "pyarrow"
+    }
+
+
+def test_a_checkout_uses_the_files_beside_the_package() -> None:
+    assert app_path() == ROOT / "app.py"
+    assert config_dir() == ROOT / ".streamlit"
+    assert data_dir() == ROOT / "data"
+    assert (config_dir() / "config.toml").is_file()
+
+
+# --------------------------------------------------------------------------- the wheel
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that holds the wheel's files, as pip lays them out."""
+    folder = tmp_path_factory.mktemp("wheel")
+    # hatchling is among the developers' tools, so no second environment has to be fetched.
+    build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    _run("-m", "pip", *build, "--wheel-dir", str(folder), str(ROOT), folder=folder)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+def _tree(folder: Path) -> set[str]:
+    return {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_the_wheel_carries_the_dashboard(installed: Path) -> None:
+    for name in ("pages", "data", ".streamlit"):
+        assert _tree(installed / "dpviz" / "_app" / name) == _tree(ROOT / name) - {"secrets.toml"}
+    inside = (installed / "dpviz" / "_app" / "app.py").read_bytes()
+    assert inside == (ROOT / "app.py").read_bytes()
+    assert _tree(installed / "dpviz") >= _tree(ROOT / "dpviz")
+
+
+def test_the_wheel_adds_one_package_and_one_command(installed: Path) -> None:
+    top = {path.name for path in installed.iterdir()}
+    assert top == {"dpviz", "dpviz-0.1.0.dist-info"}
+    metadata = installed / "dpviz-0.1.0.dist-info"
+    commands = (metadata / "entry_points.txt").read_text(encoding="utf-8")
+    assert "dpviz = dpviz.cli:main" in commands
+    assert (metadata / "licenses" / "LICENSE").is_file()
+
+
+def test_an_installed_package_finds_its_own_dashboard(installed: Path, tmp_path: Path) -> None:
+    # Another app.py beside the package, as somebody else's distribution may leave one.
+    (installed / "app.py").write_text("", encoding="utf-8")
+    try:
+        code = "import dpviz.appfiles; print(dpviz.appfiles.app_path())"
+        where = {"PYTHONPATH": str(installed)}
+        found = _run("-c", code, folder=tmp_path, environment=where)
+    finally:
+        (installed / "app.py").unlink()
+    assert Path(found.strip()) == installed / "dpviz" / "_app" / "app.py"
+
+
+# --------------------------------------------------------------------------- settings
+
+
+def _config() -> dict[str, Any]:
+    return tomllib.loads((config_dir() / "config.toml").read_text(encoding="utf-8"))
+
+
+def test_the_dashboard_keeps_to_itself() -> None:
+    config = _config()
+    assert config["server"]["address"] == "localhost"
+    assert config["server"]["maxUploadSize"] == 400
+    assert config["server"]["showEmailPrompt"] is False
+    assert config["browser"]["gatherUsageStats"] is False
+    assert config["client"]["showErrorDetails"] == "type"
+    assert config["client"]["showErrorLinks"] is False
+
+
+def test_the_settings_name_no_other_host() -> None:
+    assert "://" not in (config_dir() / "config.toml").read_text(encoding="utf-8")
+
+
+def test_streamlit_knows_every_setting() -> None:
+    # In a process of its own: reading the settings here would change them for other tests.
+    shown = _run("-c", _SHOW_OPTIONS, folder=ROOT)
+    known = set(shown.split())
+    named = set(_paths(_config()))
+    assert len(named) > 15
+    assert named <= known
+
+
+def _paths(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _paths(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+def _luminance(colour: str) -> float:
+    """Return the relative luminance of ``#rrggbb`` (WCAG 2.2)."""
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_contrast_is_computed_right() -> None:
+    assert _contrast("#000000", "#ffffff") == pytest.approx(21.0, abs=1e-12)
+    # The best known border case: this grey is the lightest that passes on white.
+    assert _contrast("#767676", "#ffffff") > 4.5 > _contrast("#777777", "#ffffff")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("ink", ["textColor", "primaryColor", "linkColor"])
+def test_text_and_accent_can_be_read(theme: str, ink: str) -> None:
+    colours = _config()["theme"][theme]
+    grounds = [colours[name] for name in ("backgroundColor", "secondaryBackgroundColor")] + [
+        colours["sidebar"][name] for name in ("backgroundColor", "secondaryBackgroundColor")
+    ]
+    assert min(_contrast(colours[ink], ground) for ground in grounds) >= 4.5

@@ -1,0 +1,234 @@
+"""Bingham draws: invariants, streams, routes and messages. Laws are in tests/statistical."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.errors import InvalidSetting
+from dpviz.sampling import bingham as module
+from dpviz.sampling.bingham import bingham, convergence, sample_bingham, stiefel_bingham
+from dpviz.seeding import Draws, FloatArray, generator
+
+
+def trials(size: int) -> Draws:
+    return Draws.trials(5, "bingham", range(size))
+
+
+def spectrum(d: int, log_spread: float, seed: int) -> FloatArray:
+    return 10**log_spread * generator(seed, "spectrum").standard_exponential(d) ** 3
+
+
+@given(
+    d=st.integers(2, 40),
+    log_spread=st.floats(-6, 7),
+    ties=st.integers(1, 5),
+    seed=st.integers(0, 10_000),
+)
+@settings(deadline=None)
+def test_vectors_are_units(d: int, log_spread: float, ties: int, seed: int) -> None:
+    values = spectrum(d, log_spread, seed)
+    values[:ties] = values.max()
+    drawn = sample_bingham(values, trials(3))
+    np.testing.assert_allclose(np.linalg.norm(drawn.vectors, axis=1), 1.0, rtol=1e-14)
+    assert 0 < drawn.acceptance <= 1
+
+
+@given(
+    d=st.integers(2, 25),
+    k=st.integers(1, 6),
+    log_spread=st.floats(-6, 9),
+    ties=st.integers(1, 5),
+    seed=st.integers(0, 10_000),
+)
+@settings(deadline=None, max_examples=60)
+def test_frames_are_orthonormal(d: int, k: int, log_spread: float, ties: int, seed: int) -> None:
+    k = min(k, d)
+    values = spectrum(d, log_spread, seed)
+    values[:ties] = values.max()
+    drawn = stiefel_bingham(values, k, trials(3), sweeps=3)
+    gram = drawn.frames.transpose(0, 2, 1) @ drawn.frames
+    np.testing.assert_allclose(gram, np.broadcast_to(np.eye(k), gram.shape), atol=1e-13)
+    traces = np.einsum("i,cik->c", values, drawn.frames**2)
+    np.testing.assert_allclose(drawn.trace[-1], traces, rtol=1e-12)
+    assert drawn.exact is (k in (1, d))
+
+
+@pytest.mark.parametrize("d", [2, 61, 400])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 1e7, 1e12])
+def test_large_problems_stay_cheap(d: int, spread: float) -> None:
+    drawn = sample_bingham(spread * np.linspace(1, 0, d) ** 2, trials(20))
+    # Concentrated limit sqrt(2/(e d)) = 0.043 at d = 400. The chance that 20 draws need more than
+    # 2,000 proposals at that rate is below P(Poisson(86) < 20) < 1e-15.
+    assert drawn.proposals < 2000
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 9])
+def test_batched_equals_looped(k: int) -> None:
+    values = spectrum(9, 1.5, 0)
+    together = stiefel_bingham(values, k, trials(6), sweeps=4)
+    for t in range(6):
+        alone = stiefel_bingham(values, k, Draws.trials(5, "bingham", [t]), sweeps=4)
+        np.testing.assert_array_equal(alone.frames[0], together.frames[t])
+        np.testing.assert_array_equal(alone.trace[:, 0], together.trace[:, t])
+        assert alone.from_mode[0] == together.from_mode[t]
+
+
+def test_memory_groups_do_not_change_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = spectrum(9, 1.5, 0)
+    whole = bingham(values, trials(7)), stiefel_bingham(values, 3, trials(7), 3).frames
+    monkeypatch.setattr(module, "_BLOCK_ENTRIES", 100)
+    parts = bingham(values, trials(7)), stiefel_bingham(values, 3, trials(7), 3).frames
+    np.testing.assert_array_equal(whole[0], parts[0])
+    np.testing.assert_array_equal(whole[1], parts[1])
+
+
+def test_order_of_eigenvalues_only_moves_rows() -> None:
+    values = spectrum(8, 1.0, 1)
+    shuffle = generator(0, "order").permutation(8)
+    np.testing.assert_array_equal(
+        bingham(values[shuffle], trials(3)), bingham(values, trials(3))[:, shuffle]
+    )
+    np.testing.assert_array_equal(
+        stiefel_bingham(values[shuffle], 2, trials(3), 2).frames,
+        stiefel_bingham(values, 2, trials(3), 2).frames[:, shuffle],
+    )
+
+
+def test_a_common_shift_of_the_eigenvalues_changes_nothing() -> None:
+    values = np.array([8.0, 5.0, 5.0, 1.0, 0.0])  # integers, so that the shift is exact
+    np.testing.assert_array_equal(bingham(values, trials(4)), bingham(values - 64, trials(4)))
+    np.testing.assert_array_equal(
+        stiefel_bingham(values, 2, trials(4), 3).frames,
+        stiefel_bingham(values - 64, 2, trials(4), 3).frames,
+    )
+
+
+def test_one_column_is_the_exact_vector() -> None:
+    values = spectrum(6, 1.0, 2)
+    drawn = stiefel_bingham(values, 1, trials(5))
+    np.testing.assert_array_equal(drawn.frames[:, :, 0], bingham(values, trials(5)))
+    assert drawn.exact
+    assert drawn.trace.shape == (1, 5)
+    assert drawn.dense_updates == 0
+
+
+def test_starts() -> None:
+    values = np.array([9.0, 7.0, 1.0, 0.0, 0.0])
+    mode = stiefel_bingham(values, 2, trials(4), 1, start="mode")
+    np.testing.assert_array_equal(mode.trace[0], 16.0)
+    assert mode.from_mode.all()
+    uniform = stiefel_bingham(values, 2, trials(4), 1, start="uniform")
+    assert not uniform.from_mode.any()
+    both = stiefel_bingham(values, 2, Draws.trials(5, "bingham", [3, 4, 8]), 1)
+    np.testing.assert_array_equal(both.from_mode, [False, True, True])  # even numbers
+
+
+def test_best_shift_solves_its_equation() -> None:
+    for gaps in (np.zeros(7), np.array([0.0, 1e7]), np.array([3e5, 4e5, 9e9]), np.array([5.0])):
+        shift = module._best_shift(gaps)
+        assert np.sum(1 / (shift + gaps)) == pytest.approx(1.0, rel=1e-9)
+        assert shift + gaps.min() >= 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e5])
+def test_column_envelope_matches_the_restricted_matrix(k: int, scale: float) -> None:
+    """The cheap traces and the low-rank Gaussian agree with the dense restriction."""
+    d, chains = 9, 40
+    rng = generator(k, "envelope")
+    gaps = 2 * scale * np.sort(np.r_[0.0, rng.random(d - 1)])
+    law = module._Law.of(gaps, k)
+    # Fixed columns near the leading axes make the shift negative: the indefinite case.
+    noise = rng.standard_normal((chains, d, k - 1)) * np.geomspace(1e-4, 1, chains)[:, None, None]
+    fixed = np.linalg.qr(np.eye(d, k - 1) + noise).Q
+    complement = np.linalg.qr(fixed, mode="complete").Q[:, :, k - 1 :]
+    column = complement[:, :, 0]
+    shift, found = module._shifts(law, fixed, column)
+    envelope = module._envelope(law, fixed, shift)
+    assert found.all()
+    assert envelope.sound.all()
+    assert scale == 1.0 or (shift < 0).any()
+
+    precision = shift[:, None] + gaps
+    restricted = complement.transpose(0, 2, 1) @ (precision[:, :, None] * complement)
+    spectra = np.linalg.eigvalsh(restricted)
+    assert (spectra > 0).all()
+    # The stopping rule leaves |trace - 1| <= sqrt(0.1 * second) <= sqrt(0.1) * trace.
+    first = (1 / spectra).sum(axis=1)
+    assert (np.abs(first - 1) <= np.sqrt(0.1 * (spectra**-2.0).sum(axis=1)) * (1 + 1e-4)).all()
+
+    # Push an orthonormal basis of whitened coordinates through the sampler's linear map.
+    basis = np.broadcast_to(np.eye(d), (chains, d, d)) * envelope.free[:, None, :]
+    at_free, at_pivots = envelope.propose(np.arange(chains), basis)
+    rows = at_free
+    for chain in range(chains):
+        rows[chain][:, envelope.pivots[chain]] = at_pivots[chain]
+    covariance = rows.transpose(0, 2, 1) @ rows
+    exact = complement @ np.linalg.inv(restricted) @ complement.transpose(0, 2, 1)
+    for drawn, right in zip(covariance, exact, strict=True):
+        np.testing.assert_allclose(drawn, right, atol=1e-6 * np.abs(right).max())
+
+
+def test_ill_conditioned_updates_take_the_dense_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = module._shifts
+
+    def never_found(*args: Any) -> Any:
+        shift, found = original(*args)
+        return shift, np.zeros_like(found)
+
+    monkeypatch.setattr(module, "_shifts", never_found)
+    drawn = stiefel_bingham(spectrum(6, 1.0, 3), 3, trials(4), 2)
+    assert drawn.dense_updates == drawn.updates == 24
+    gram = drawn.frames.transpose(0, 2, 1) @ drawn.frames
+    np.testing.assert_allclose(gram, np.broadcast_to(np.eye(3), gram.shape), atol=1e-13)
+
+
+def test_convergence_sees_starts_apart_and_together() -> None:
+    drawn = stiefel_bingham(300.0 * np.linspace(1, 0, 30) ** 3, 3, trials(40), 20)
+    report = convergence(drawn.trace, drawn.from_mode)
+    assert report.gap is not None
+    assert report.split_rhat is not None
+    assert report.gap.shape == (21,)
+    assert report.gap[0] > 20
+    # Welch's statistic of about 20 against 20 chains: beyond 9.5 once in 1e9 after convergence.
+    assert abs(report.gap[-1]) < 9.5
+    assert report.split_rhat < 1.5
+    stuck = np.where(drawn.from_mode, 1.0, 0.0) + 1e-3 * generator(0, "x").random((21, 40))
+    apart = convergence(stuck, drawn.from_mode)
+    assert apart.gap is not None
+    assert apart.split_rhat is not None
+    assert apart.gap[-1] > 100
+    assert apart.split_rhat > 10
+
+
+def test_convergence_says_nothing_where_nothing_can_be_said() -> None:
+    flat = stiefel_bingham(np.ones(5), 2, trials(16), 8)
+    report = convergence(flat.trace, flat.from_mode)
+    assert report.gap is not None
+    np.testing.assert_array_equal(report.gap, 0.0)
+    assert report.split_rhat is None
+    short = stiefel_bingham(np.arange(5.0), 2, trials(4), 3, start="mode")
+    assert convergence(short.trace, short.from_mode) == module.Convergence(None, None)
+
+
+@pytest.mark.parametrize("values", [[1.0], [[1.0, 2.0]], [1.0, float("nan")], [float("inf"), 0.0]])
+def test_bad_spectra_are_refused_without_showing_them(values: Any) -> None:
+    with pytest.raises(InvalidSetting, match=r"at least 2 finite numbers; got 'shape \("):
+        bingham(values, trials(1))
+
+
+def test_bad_settings_are_refused() -> None:
+    values = np.arange(4.0)
+    with pytest.raises(InvalidSetting, match="k must be from 1 to d = 4; got '5'"):
+        stiefel_bingham(values, 5, trials(1))
+    with pytest.raises(InvalidSetting, match="sweeps must be at least 1; got '0'"):
+        stiefel_bingham(values, 2, trials(1), sweeps=0)
+    with pytest.raises(InvalidSetting, match="start must be one of"):
+        stiefel_bingham(values, 2, trials(1), start="top")  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match="trace must be of shape"):
+        convergence(np.zeros((3, 4)), np.zeros(5, dtype=np.bool_))

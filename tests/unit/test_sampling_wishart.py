@@ -1,0 +1,52 @@
+"""Wishart draws: shape, streams, smoothness in the degrees of freedom."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpviz.errors import InvalidSetting
+from dpviz.sampling.wishart import bartlett_factor, wishart, wishart_from_uniforms
+from dpviz.seeding import Draws, generator
+
+
+@given(d=st.integers(1, 8), extra=st.floats(0, 50), seed=st.integers(0, 10_000))
+def test_positive_definite_and_symmetric(d: int, extra: float, seed: int) -> None:
+    for sampler in (wishart, wishart_from_uniforms):
+        drawn = sampler(Draws.batch(generator(seed, "wishart"), 3), d, d + extra)
+        assert drawn.shape == (3, d, d)
+        np.testing.assert_array_equal(drawn, drawn.transpose(0, 2, 1))
+        assert (np.linalg.eigvalsh(drawn) > 0).all()
+
+
+def test_factor_is_lower_triangular_with_positive_diagonal() -> None:
+    factor = bartlett_factor(Draws.batch(generator(0, "wishart"), 3), 5, 5.5)
+    np.testing.assert_array_equal(factor, np.tril(factor))
+    assert (np.diagonal(factor, axis1=1, axis2=2) > 0).all()
+
+
+@pytest.mark.parametrize("sampler", [wishart, bartlett_factor, wishart_from_uniforms])
+def test_batched_equals_looped(sampler) -> None:  # type: ignore[no-untyped-def]
+    together = sampler(Draws.trials(3, "wishart", range(5)), 6, 7.5)
+    alone = [sampler(Draws.trials(3, "wishart", [t]), 6, 7.5)[0] for t in range(5)]
+    np.testing.assert_array_equal(together, np.array(alone))
+
+
+def test_one_stream_moves_smoothly_and_upwards_with_df() -> None:
+    low, near, high = (
+        bartlett_factor(Draws.trials(0, "wishart", range(4)), 5, df) for df in (9, 9 + 1e-7, 40)
+    )
+    np.testing.assert_allclose(low, near, atol=1e-6)
+    below = np.tril_indices(5, -1)
+    np.testing.assert_array_equal(low[:, *below], high[:, *below])
+    diagonal = np.arange(5)
+    assert (high[:, diagonal, diagonal] > low[:, diagonal, diagonal]).all()
+
+
+@pytest.mark.parametrize("df", [2.9, float("nan"), float("inf"), -1])
+def test_too_few_degrees_of_freedom_are_refused(df: float) -> None:
+    for sampler in (wishart, bartlett_factor):
+        with pytest.raises(InvalidSetting, match="df must be a finite number of at least d = 3"):
+            sampler(Draws.batch(generator(0, "wishart"), 1), 3, df)
