@@ -46,7 +46,9 @@ def add_settings(parser: argparse.ArgumentParser, cls: type[Settings] = Settings
             metavar=_metavar(param),
             action="append" if param.kind == "list" else "store",
             default=None,
-            help=f"{param.help} Default: {param.format(param.default) or 'all'}.".replace("%", "%%"),
+            help=f"{param.help} Default: {param.format(param.default) or 'all'}.".replace(
+                "%", "%%"
+            ),
         )
 
 
@@ -167,7 +169,9 @@ def _progress_done() -> None:
 def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     for row in [header, *rows]:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
 
 
 def _print_comparison(comparison: Comparison) -> None:
@@ -248,5 +252,3 @@ def _app(arguments: argparse.Namespace) -> int:
         return subprocess.run(command, check=False).returncode
     except KeyboardInterrupt:
         return 0
-
-

@@ -42,9 +42,7 @@ def separated(first: Summary, second: Summary) -> bool:
 
 def competing(results: Sequence[Result]) -> list[Result]:
     """Return the results that make a claim which is not false, best first."""
-    kept = [
-        r for r in results if r.status.verdict not in (Verdict.REFUTED, Verdict.BASELINE)
-    ]
+    kept = [r for r in results if r.status.verdict not in (Verdict.REFUTED, Verdict.BASELINE)]
     return sorted(kept, key=lambda r: -r.metrics["captured_share"].mean())
 
 

@@ -46,6 +46,8 @@ class Param:
         For ``choice``: value to label, in the order shown.
     optional : bool
         Whether None is legal; it is written ``auto``.
+    group : str
+        Heading under which widgets stand together.
     check : callable or None
         Extra validation: value to cleaned value; raises InvalidSetting.
     examples : tuple
@@ -66,6 +68,7 @@ class Param:
     choices: Mapping[str, str] = dataclasses.field(default_factory=dict)
     optional: bool = False
     allowed_text: str = ""
+    group: str = ""
     check: Callable[[Any], Any] | None = None
     examples: tuple[Any, ...] = ()
 
@@ -147,6 +150,20 @@ class Param:
         if isinstance(value, float):
             return format_number(value)
         return str(value)
+
+    def nearest(self, written: str, fallback: Any) -> Any:
+        """Return the legal value nearest to a badly written number, else the fallback."""
+        if self.kind not in ("number", "integer"):
+            return fallback
+        try:
+            given = float(written)
+        except ValueError:
+            return fallback
+        if math.isnan(given):
+            return fallback
+        low, high = self.slider or (self.low, self.high)
+        clamped = min(max(given, low), high)
+        return round(clamped) if self.kind == "integer" else clamped
 
 
 def format_number(value: float) -> str:
@@ -243,6 +260,52 @@ class Declared:
                 known = ", ".join(params) or "no parameters"
                 raise InvalidSetting("parameter", f"one of {known}", name)
         return cls(**{name: params[name].parse(value) for name, value in texts.items()})
+
+    @classmethod
+    def url_keys(cls) -> set[str]:
+        """Return the link keys of the parameters that may travel in a link."""
+        return {param.url for param in params_of(cls).values() if param.url is not None}
+
+    def to_query(self, base: Self) -> dict[str, str]:
+        """Return the link parameters that differ from the base."""
+        params = params_of(type(self))
+        query = {}
+        for name, written in self.texts(base).items():
+            url = params[name].url
+            if url is not None:
+                query[url] = written
+        return query
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str], base: Self) -> tuple[Self, list[str]]:
+        """Read link parameters and say what had to be replaced.
+
+        Parameters
+        ----------
+        query : mapping of str to str
+            Parameters of a link; keys that are no parameter are left alone.
+        base : instance
+            Values for what the link does not say or says badly.
+
+        Returns
+        -------
+        values : instance
+        notices : list of str
+            One sentence for each value that was replaced.
+        """
+        settings = base
+        notices = []
+        for name, param in params_of(cls).items():
+            if param.url is None or param.url not in query:
+                continue
+            written = query[param.url]
+            try:
+                settings = dataclasses.replace(settings, **{name: param.parse(written)})
+            except InvalidSetting as error:
+                value = param.nearest(written, getattr(base, name))
+                settings = dataclasses.replace(settings, **{name: value})
+                notices.append(f"In the link, {error} Using {param.format(value)} instead.")
+        return settings, notices
 
     def texts(self, base: Declared | None = None) -> dict[str, str]:
         """Return the values that differ from the base (the defaults) as text."""

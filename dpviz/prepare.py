@@ -255,7 +255,9 @@ def _limits(
     if settings.bounds == "known":
         if table.bounds is None:
             raise InvalidSetting(
-                "feature bounds", "max or a file, as this table has no known ones", "known",
+                "feature bounds",
+                "max or a file, as this table has no known ones",
+                "known",
                 "--bounds",
             )
         return table.bounds[keep, 0], table.bounds[keep, 1]
@@ -264,15 +266,19 @@ def _limits(
     missing = [name for name in columns if name not in bounds]
     if missing:
         raise InvalidSetting(
-            "feature bounds", f"given for every feature; {missing[0]!r} is missing",
-            settings.bounds, "--bounds",
+            "feature bounds",
+            f"given for every feature; {missing[0]!r} is missing",
+            settings.bounds,
+            "--bounds",
         )
     pairs = np.array([bounds[name] for name in columns], dtype=float)
     for name, (lower, upper) in zip(columns, pairs, strict=True):
         if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
             raise InvalidSetting(
-                f"the bounds of {name!r}", "finite numbers with low below high",
-                f"{lower:g}, {upper:g}", "--bounds",
+                f"the bounds of {name!r}",
+                "finite numbers with low below high",
+                f"{lower:g}, {upper:g}",
+                "--bounds",
             )
     return pairs[:, 0], pairs[:, 1]
 
@@ -304,15 +310,15 @@ def _row_bound(rows: FloatArray, unscaled: Transform, setting: str) -> float:
     bound = norms.max() if value == "max" else np.quantile(norms, float(value))
     if not 0 < bound < np.inf:
         raise InvalidSetting(
-            "row bound", "positive; this quantile of the row norms is zero or not finite",
-            setting, "--row-bound",
+            "row bound",
+            "positive; this quantile of the row norms is zero or not finite",
+            setting,
+            "--row-bound",
         )
     return float(bound)
 
 
-def _moments(
-    rows: FloatArray, transform: Transform
-) -> tuple[SecondMoment, SecondMoment, int]:
+def _moments(rows: FloatArray, transform: Transform) -> tuple[SecondMoment, SecondMoment, int]:
     """Return the moment of the bounded rows, of the unbounded rows, and the count moved."""
     d = transform.domain.d
     bounded_sum, free_sum = np.zeros((d, d)), np.zeros((d, d))

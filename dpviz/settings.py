@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from dpviz.errors import InvalidSetting
 from dpviz.params import Declared, choice, format_number, integer, number, params_of, text, texts
 from dpviz.problem import EPSILON_RANGE
-
-LINK_VERSION = "1"
 
 _ROW_BOUND_ALLOWED = "max, a positive number, or quantile:Q with Q above 0 and at most 1"
 
@@ -49,6 +47,7 @@ class Settings(Declared):
     table: str = text(
         "digits",
         label="Table",
+        group="Table",
         help="Built-in table, or the path of a CSV or Parquet file.",
         flag="TABLE",
         examples=("iris", "wine"),
@@ -57,6 +56,7 @@ class Settings(Declared):
         1.0,
         *EPSILON_RANGE,
         label="Epsilon",
+        group="Privacy",
         help="Privacy loss each person may suffer: smaller is more private, larger more accurate.",
         slider=(0.01, 100.0),
         log=True,
@@ -67,6 +67,7 @@ class Settings(Declared):
         0.0,
         math.nextafter(1.0, 0.0),
         label="Delta",
+        group="Privacy",
         help="Probability with which the epsilon guarantee may fail; default 1/n^1.1, rounded "
         "down to one digit.",
         optional=True,
@@ -80,6 +81,7 @@ class Settings(Declared):
         1,
         100_000,
         label="Components k",
+        group="Privacy",
         help="Number of principal components to release.",
         examples=(1, 3),
     )
@@ -87,6 +89,7 @@ class Settings(Declared):
         "replace",
         {"replace": "replace one person", "zero-out": "zero out one person"},
         label="Neighbours",
+        group="Privacy",
         help="What one person may change: their row becomes any other row (replace), or becomes "
         "zero (zero-out, add or remove with n public).",
         examples=("zero-out",),
@@ -94,6 +97,7 @@ class Settings(Declared):
     mechanisms: tuple[str, ...] = texts(
         (),
         label="Mechanisms",
+        group="Mechanisms",
         help="Mechanism or variant such as mvg[theorem=3]; repeatable. Default: all that apply.",
         flag="--mechanism",
         url="m",
@@ -105,17 +109,25 @@ class Settings(Declared):
         1,
         1_000_000,
         label="Draws",
+        group="Mechanisms",
         help="Independent releases simulated per mechanism.",
         slider=(5, 200),
         examples=(7, 20),
     )
     seed: int = integer(
-        0, 0, 2**63 - 1, label="Seed", help="Same seed, same bytes.", examples=(1, 12)
+        0,
+        0,
+        2**63 - 1,
+        label="Seed",
+        group="Mechanisms",
+        help="Same seed, same bytes.",
+        examples=(1, 12),
     )
     center: str | None = choice(
         None,
         {"mean": "mean", "midpoint": "midpoint of the bounds", "none": "none"},
         label="Centring",
+        group="Preparation",
         help="What is subtracted from each feature; default mean on the ball, midpoint on the box.",
         optional=True,
         examples=("midpoint", "none"),
@@ -124,12 +136,14 @@ class Settings(Declared):
         "none",
         {"none": "none", "standardize": "divide by standard deviation"},
         label="Scaling",
+        group="Preparation",
         help="Scaling of each feature before the row bound.",
         examples=("standardize",),
     )
     row_bound: str = text(
         "max",
         label="Row bound",
+        group="Preparation",
         help="Largest allowed row norm R, in units of the table: max (from the data), a number, "
         "or quantile:Q. Longer rows are scaled down to it.",
         check=_check_row_bound,
@@ -140,6 +154,7 @@ class Settings(Declared):
         "ball",
         {"ball": "ball (bounded row norm)", "box": "box (bounded features)"},
         label="Domain",
+        group="Preparation",
         help="What is public about a row: its norm is at most R (ball), or each feature lies "
         "between public bounds (box).",
         examples=("box",),
@@ -147,6 +162,7 @@ class Settings(Declared):
     bounds: str = text(
         "max",
         label="Feature bounds",
+        group="Preparation",
         help="Public bounds of each feature: a CSV or Parquet file with columns feature, low, "
         "high; known (the table's own public bounds); or max (taken from the data).",
         url=None,
@@ -154,6 +170,7 @@ class Settings(Declared):
     label: str | None = text(
         None,
         label="Label column",
+        group="Table",
         help="Column that colours the picture and is left out of the analysis.",
         optional=True,
         url=None,
@@ -162,6 +179,7 @@ class Settings(Declared):
         "drop",
         {"drop": "leave out", "onehot": "one column per category"},
         label="Text columns",
+        group="Table",
         help="What happens to text columns of a file.",
         examples=("onehot",),
     )
@@ -169,6 +187,7 @@ class Settings(Declared):
         "drop",
         {"drop": "drop the row", "median": "fill with the column's median"},
         label="Missing values",
+        group="Table",
         help="What happens to rows with missing values.",
         examples=("median",),
     )
@@ -184,47 +203,6 @@ class Settings(Declared):
     def centring(self) -> str:
         """The centring in force, with the default resolved."""
         return self.center or ("midpoint" if self.domain == "box" else "mean")
-
-    def to_query(self, base: Self) -> dict[str, str]:
-        """Return the link parameters: what differs from the base, and the version."""
-        params = params_of(type(self))
-        query = {"v": LINK_VERSION}
-        for name, written in self.texts(base).items():
-            url = params[name].url
-            if url is not None:
-                query[url] = written
-        return query
-
-    @classmethod
-    def from_query(cls, query: Mapping[str, str], base: Self) -> tuple[Self, list[str]]:
-        """Read link parameters and say what had to be replaced.
-
-        Parameters
-        ----------
-        query : mapping of str to str
-            Parameters of a link; keys that are no setting are left alone.
-        base : Settings
-            Values for what the link does not say or says badly.
-
-        Returns
-        -------
-        settings : Settings
-        notices : list of str
-            One sentence for each value that was replaced.
-        """
-        settings = base
-        notices = []
-        for name, param in params_of(cls).items():
-            if param.url is None or param.url not in query:
-                continue
-            try:
-                value = param.parse(query[param.url])
-                settings = replace(settings, **{name: value})
-            except InvalidSetting as error:
-                value = _nearest(param, query[param.url], getattr(base, name))
-                settings = replace(settings, **{name: value})
-                notices.append(f"In the link, {error} Using {param.format(value)} instead.")
-        return settings, notices
 
     def command(self, table: str | None = None, verb: str = "compare") -> str:
         """Return the shell command that computes this view.
@@ -250,21 +228,6 @@ class Settings(Declared):
         values["mechanisms"] = list(self.mechanisms)
         values["center"] = self.centring
         return values
-
-
-def _nearest(param: Any, written: str, fallback: Any) -> Any:
-    """Return the legal value nearest to a badly written one."""
-    if param.kind not in ("number", "integer"):
-        return fallback
-    try:
-        given = float(written)
-    except ValueError:
-        return fallback
-    if math.isnan(given):
-        return fallback
-    low, high = param.slider or (param.low, param.high)
-    clamped = min(max(given, low), high)
-    return round(clamped) if param.kind == "integer" else clamped
 
 
 def default_delta(n: int) -> float:

@@ -7,7 +7,7 @@ mechanism meets data. `compare` evaluates every chosen variant in one setting.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -143,6 +143,29 @@ def run_cell(cell: Cell, prepared: Prepared, metrics: Iterable[str] = tuple(METR
     )
 
 
+def joined(chunks: Sequence[Result]) -> Result:
+    """Return one result from chunks of trials of the same cell, in order."""
+    if len(chunks) == 1:
+        return chunks[0]
+
+    def together(parts: Sequence[FloatArray | None]) -> FloatArray | None:
+        present = [part for part in parts if part is not None]
+        return np.concatenate(present) if present else None
+
+    return replace(
+        chunks[0],
+        metrics={
+            key: np.concatenate([chunk.metrics[key] for chunk in chunks])
+            for key in chunks[0].metrics
+        },
+        eigenvalues=together([chunk.eigenvalues for chunk in chunks]),
+        captured_each=np.concatenate([chunk.captured_each for chunk in chunks]),
+        angles=np.concatenate([chunk.angles for chunk in chunks]),
+        components=np.concatenate([chunk.components for chunk in chunks]),
+        trace=together([chunk.trace for chunk in chunks]),
+    )
+
+
 @dataclass(frozen=True)
 class Skipped:
     """A variant that could not run, and why."""
@@ -159,13 +182,21 @@ class Plan:
     skipped: tuple[Skipped, ...]
 
 
-def plan(prepared: Prepared, settings: Settings) -> Plan:
+def plan(prepared: Prepared, settings: Settings, *, strict: bool = True) -> Plan:
     """Return the cells of one setting.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+    strict : bool
+        Whether a variant that was named and cannot run is an error; otherwise,
+        like one that was not named, it is skipped with its reason.
 
     Raises
     ------
     CannotRun
-        If a variant that was named cannot run; unnamed ones are skipped.
+        If ``strict`` and a named variant cannot run.
     """
     problem, budget = prepared.problem(settings), prepared.budget(settings)
     cells, skipped = [], []
@@ -173,7 +204,7 @@ def plan(prepared: Prepared, settings: Settings) -> Plan:
         reason = mechanism.unable(problem, budget)
         if reason is None:
             cells.append(Cell(mechanism, problem, budget, settings.seed, range(settings.trials)))
-        elif settings.mechanisms:
+        elif strict and settings.mechanisms:
             raise CannotRun(mechanism.text, reason)
         else:
             skipped.append(Skipped(mechanism.text, reason))
@@ -363,8 +394,10 @@ def spectrum_table(prepared: Prepared, results: Sequence[Result]) -> pd.DataFram
                 columns=list(SPECTRUM_COLUMNS),
             )
         )
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(
-        columns=list(SPECTRUM_COLUMNS)
+    return (
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else pd.DataFrame(columns=list(SPECTRUM_COLUMNS))
     )
 
 
@@ -395,6 +428,6 @@ def distance_table(results: Sequence[Result]) -> pd.DataFrame:
                 columns=list(ANGLE_COLUMNS),
             )
         )
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(
-        columns=list(ANGLE_COLUMNS)
+    return (
+        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(ANGLE_COLUMNS))
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from dpviz.datasets.bounds import read_bounds
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.files import read_raw
 from dpviz.datasets.raw import Kind, RawColumn, RawTable
@@ -21,6 +22,7 @@ __all__ = [
     "dataset_rows",
     "load",
     "load_builtin",
+    "read_bounds",
     "read_raw",
 ]
 

@@ -225,7 +225,7 @@ def parse(source: Source, layout: Layout) -> Any:
     if not isinstance(stream, pa.NativeFile):
         stream = pa.PythonFile(stream, mode="r")
     try:
-        return arrow_csv.read_csv(
+        table = arrow_csv.read_csv(
             stream,
             read_options=arrow_csv.ReadOptions(
                 block_size=_BLOCK_BYTES, autogenerate_column_names=not layout.header
@@ -244,14 +244,47 @@ def parse(source: Source, layout: Layout) -> Any:
     except pa.ArrowInvalid:
         # Arrow's message quotes the line, so it is replaced and not passed on
         raise InvalidTable(_what_is_wrong(source, layout)) from None
+    if _may_be_swallowed(table) and _quote_stays_open(source, layout):
+        raise InvalidTable(_open_quote(source.name))
+    return table
 
 
-def _records(source: Source, layout: Layout) -> Iterator[tuple[int, int]]:
+def _may_be_swallowed(table: Any) -> bool:
+    """Return whether a cell of the last row, or the last name, holds a line's end.
+
+    A quote that is never closed takes the rest of the file into one cell, and
+    Arrow does not mind.
+    """
+    last = list(table.column_names)
+    if table.num_rows:
+        ends = (column[-1].as_py() for column in table.columns if pa.types.is_string(column.type))
+        last += [cell for cell in ends if cell is not None]
+    return any("\n" in cell or "\r" in cell for cell in last)
+
+
+def _quote_stays_open(source: Source, layout: Layout) -> bool:
+    """Return whether the text ends inside quotes; reads it again, line by line."""
+    try:
+        for _ in _records(source, layout, strict=True):
+            pass
+    except csv.Error:
+        return True
+    return False
+
+
+def _open_quote(name: str) -> str:
+    return (
+        f"{name} cannot be split into cells: a quote is opened and never closed, "
+        f"or a line is longer than {_BLOCK_BYTES >> 20} MiB."
+    )
+
+
+def _records(source: Source, layout: Layout, *, strict: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the line each record starts on, from 1, and its number of cells."""
     text = io.TextIOWrapper(
         _as_raw(_open(source, layout)), encoding="utf-8", errors="replace", newline=""
     )
-    reader = csv.reader(text, delimiter=layout.delimiter)
+    reader = csv.reader(text, delimiter=layout.delimiter, strict=strict)
     start = 1
     for record in reader:
         if record:
@@ -288,7 +321,4 @@ def _what_is_wrong(source: Source, layout: Layout) -> str:
                 )
     except csv.Error:  # a cell above the csv module's limit, so an open quote
         pass
-    return (
-        f"{source.name} cannot be split into cells: a quote is opened and never closed, "
-        f"or a line is longer than {_BLOCK_BYTES >> 20} MiB."
-    )
+    return _open_quote(source.name)

@@ -118,7 +118,7 @@ def _read_parquet(source: Source) -> tuple[list[tuple[str, Any]], list[str], str
                 f"than the {MAX_CELLS} cells that are allowed; keep fewer rows or columns."
             )
         flat = [j for j, column in enumerate(schema) if _is_flat(column)]
-        other = [schema.field(j).name for j in range(len(schema)) if j not in set(flat)]
+        other = [column.name for column in schema if not _is_flat(column)]
         other_names = distinct([name for name in other if not name.startswith("__index_level_")])[0]
         if other_names:
             notes.append(f"Left out, neither numbers nor text: {listed(other_names)}.")

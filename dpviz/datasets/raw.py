@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dpviz.datasets.delimited import MISSING_MARKERS, is_number
+from dpviz.datasets.delimited import MISSING_MARKERS
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable
 
@@ -30,6 +30,9 @@ MAX_CELLS = 1 << 29
 """Most numbers a table may hold: 4 GiB of float64."""
 
 _MAX_LABEL_LETTERS = 100
+# in the syntax of Arrow's regular expressions
+_NUMBER = r"(?i)\A[+-]?(?:(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\z"
+_NUMBER_OR_COMMA = r"(?i)\A[+-]?(?:(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?|inf(inity)?)\z"
 _FILL_ROWS = 1 << 14
 _NAMED = 8
 
@@ -331,7 +334,9 @@ class RawTable:
         touches every cache line of the result once per column.
         """
         at = 0
-        data = self.data.select([column.name for column in columns])
+        # by position: a look-up by name reads every name
+        place = {column.name: j for j, column in enumerate(self.columns)}
+        data = self.data.select([place[column.name] for column in columns])
         for start in range(0, self.data.num_rows, _FILL_ROWS):
             block = data.slice(start, _FILL_ROWS)
             mask = slice(None) if keep is None else keep[start : start + _FILL_ROWS]
@@ -384,7 +389,8 @@ def _to_numpy(values: Any) -> NDArray[Any]:
 def _left_out(others: list[RawColumn], used: list[RawColumn], categorical: str) -> list[str]:
     """Return the sentences on columns that became no feature."""
     notes = []
-    out = [column for column in others if column not in used]
+    kept = {column.name for column in used}
+    out = [column for column in others if column.name not in kept]
     for kind, what in ((Kind.CATEGORICAL, "text"), (Kind.DATE, "date"), (Kind.EMPTY, "empty")):
         names = [column.name for column in out if column.kind is kind]
         if names:
@@ -521,26 +527,31 @@ def _text(
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     coded = coded.combine_chunks()
     coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    trimmed = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.large_string())).to_pylist()
     code = _to_numpy(pc.fill_null(coded.indices, -1)).astype(np.int64)
-    meant = {
-        text for text in trimmed if text is not None and text not in MISSING_MARKERS
-    }  # a marker with more blanks around it than the parser knows
-    counts = np.bincount(code[code >= 0], minlength=len(trimmed))
-    unused = {text for text, count in zip(trimmed, counts, strict=True) if not count}
-    unused -= {text for text, count in zip(trimmed, counts, strict=True) if count}
-    categories = sorted(meant - unused)
-    place = {text: j for j, text in enumerate(categories)}
-    remap = np.array([place.get(text, -1) for text in trimmed] + [-1], dtype=np.int32)
+    trimmed = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.large_string()))
+    # a marker may stand among more blanks than the parser knows, a category in no row
+    in_rows = np.bincount(code[code >= 0], minlength=len(trimmed)) > 0
+    marker = pc.is_in(trimmed, value_set=pa.array(MISSING_MARKERS, pa.large_string()))
+    real = in_rows & ~_to_numpy(marker)
+    merged = pc.if_else(pa.array(real), trimmed, None).dictionary_encode()
+    if not len(merged.dictionary):
+        return RawColumn(name, Kind.EMPTY, len(code), True), pa.nulls(len(code)), []
+    order = _to_numpy(pc.array_sort_indices(merged.dictionary))
+    categories = merged.dictionary.take(pa.array(order))
+    rank = np.empty(len(order) + 1, dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    rank[-1] = -1
+    # index -1, for a gap, meets the -1 at the end of each table
+    remap = np.append(rank[_to_numpy(pc.fill_null(merged.indices, -1))], np.int32(-1))
     code32 = remap[code]
     missing = int(np.count_nonzero(code32 < 0))
-    if not categories:
-        return RawColumn(name, Kind.EMPTY, len(code32), True), pa.nulls(len(code32)), []
 
-    numeric = np.array([is_number(text, decimal) for text in categories] + [False])
+    pattern = _NUMBER_OR_COMMA if decimal == "," else _NUMBER
+    numeric = np.append(_to_numpy(pc.match_substring_regex(categories, pattern)), False)
     notes = []
     if kind is Kind.CATEGORICAL and numeric[:-1].all():
-        parsed = np.array([float(text.replace(",", ".")) for text in categories] + [np.nan])
+        texts_of_numbers = categories.to_pylist()
+        parsed = np.array([float(text.replace(",", ".")) for text in texts_of_numbers] + [np.nan])
         numbers = pa.chunked_array([pa.array(parsed[code32], from_pandas=True)])
         notes.append(f"Numbers stored as text in '{name}' were read as numbers.")
         return _numeric(numbers, name, table), numbers, notes
@@ -552,11 +563,11 @@ def _text(
             f"'{name}' counts as text because {_counted(texts, 'cell')} of {present} cannot be "
             f"read as a number, first in row {first} (not counting a header)."
         )
-    if any("\n" in text for text in categories):
+    if pc.any(pc.match_substring(categories, "\n")).as_py():
         notes.append(f"Cells of '{name}' hold line breaks: check that every quote is closed.")
     if len(categories) == present and present > MAX_CATEGORIES:
         kind = Kind.IDENTIFIER if kind is Kind.CATEGORICAL else kind
     indices = pa.array(code32, mask=code32 < 0, type=pa.int32())
-    packed = pa.DictionaryArray.from_arrays(indices, pa.array(categories, pa.large_string()))
+    packed = pa.DictionaryArray.from_arrays(indices, categories)
     column = RawColumn(name, kind, missing, len(categories) == 1, len(categories))
     return column, packed, notes

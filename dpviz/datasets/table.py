@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,3 +52,14 @@ class Table:
         if d < 2:
             raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
         self.rows.setflags(write=False)
+
+    def select(self, columns: Sequence[str]) -> Table:
+        """Return the table with only these columns, in the table's order."""
+        chosen = set(columns)
+        index = [i for i, name in enumerate(self.columns) if name in chosen]
+        return replace(
+            self,
+            rows=self.rows[:, index],
+            columns=tuple(self.columns[i] for i in index),
+            bounds=None if self.bounds is None else self.bounds[index],
+        )

@@ -25,7 +25,9 @@ def height_for(count: int) -> int:
     return max(wide, narrow) + 30
 
 
-def layout(count: int, height: int, *, narrow: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def layout(
+    count: int, height: int, *, narrow: bool
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the position of each panel's grid and title.
 
     Returns
@@ -70,6 +72,7 @@ def responsive(
     subtexts : sequence of str
         Second line of each title.
     """
+
     def titled(narrow: bool) -> dict[str, Any]:
         grids, titles = layout(len(panels), height, narrow=narrow)
         size = 11 if narrow else 13

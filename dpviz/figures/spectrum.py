@@ -65,7 +65,9 @@ def spectrum_figure(
         part = table[table["mechanism"] == panel.key]
         released = bool(part["released"].all())
         x_axes.append(_x_axis(number, d))
-        y_axes.append(_y_axis(number, float(place(low)), float(place(high)), span, linear=axis is None))
+        y_axes.append(
+            _y_axis(number, float(place(low)), float(place(high)), span, linear=axis is None)
+        )
         component = part["component"].to_list()
         lower, upper = place(part["low"]), place(part["high"])
         shared = {"xAxisIndex": number, "yAxisIndex": number, "animation": False}

@@ -294,7 +294,7 @@ def variances_of_shares(
     if not (bool(np.all(shares > 0)) and abs(math.fsum(shares) - 1) <= 1e-9):
         raise InvalidSetting("shares", "above 0 and sum to 1", "other numbers")
     reach = reaches(problem.domain, basis)
-    # One part in 1e14 more noise: d quotients and their sum are each rounded.
+    # A few roundings more noise: d quotients and their sum are each rounded.
     surplus = 1 + 4 * problem.d * float(np.finfo(np.float64).eps)
     variances: FloatArray = surplus * reach**2 * math.fsum(shares) / (shares * total)
     return variances

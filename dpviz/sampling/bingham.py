@@ -439,7 +439,7 @@ def _envelope(law: _Law, fixed: FloatArray, shift: FloatArray) -> _Envelope:
     scale = free / np.sqrt(np.where(left > 0, left, 1.0))
     corner = fixed[each, pivots]
     corner[~sound] = np.eye(p)
-    whole: FloatArray = np.linalg.solve(_flip(corner), _flip(fixed))
+    whole = np.asarray(np.linalg.solve(_flip(corner), _flip(fixed)), dtype=np.float64)
     solve = _flip(whole) * scale[:, :, None]
     basis: FloatArray
     triangle: FloatArray

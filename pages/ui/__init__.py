@@ -1,0 +1,1 @@
+"""The only Streamlit code that pages share."""

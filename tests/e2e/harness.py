@@ -256,6 +256,8 @@ def wait_idle(page: Page, *, after: int = 0) -> None:
     """
     watch_of(page).wait(page, after, time.monotonic() + PATIENCE / 1000)
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    # An element's code is loaded when it is first needed; until then it is drawn as a grey bar.
+    page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')")
     # One frame to lay the new elements out and one to paint them.
     page.evaluate(
         "() => new Promise(done => requestAnimationFrame(() => "

@@ -375,10 +375,15 @@ def test_a_ragged_line_far_from_the_start_is_named() -> None:
     assert "line 200002 has 1" in said
 
 
-def test_an_open_quote() -> None:
-    # longer than one parser block, so the quote swallows more than a line may hold
-    said = sentence_of(b'a,b\n1,"SECRETCELL\n' + b"31337.25,4\n" * 900_000)
+@pytest.mark.parametrize("lines", [2, 1_000, 900_000, 2_000_000])
+def test_an_open_quote(lines: int) -> None:
+    # within the sample, within one parser block, and longer than a line may be
+    said = sentence_of(b'a,b\n1,"SECRETCELL\n' + b"31337.25,4\n" * lines)
     assert "quote is opened and never closed" in said
+
+
+def test_a_closed_quote_in_the_last_row_is_fine() -> None:
+    assert table_of('a,b,t\n1,2,x\n3,4,"x\ny"\n').rows.shape == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -140,9 +140,9 @@ def test_what_the_classical_noise_really_gives(
     epsilon: float, delta: float, zero_out: float, replace: float
 ) -> None:
     std = classical_std(Budget(epsilon, delta))
-    # two significant digits are known, so 2.5 %
-    assert delta_of(epsilon, 1 / std) == pytest.approx(zero_out, rel=0.025)
-    assert delta_of(epsilon, math.sqrt(2) / std) == pytest.approx(replace, rel=0.025)
+    # two significant digits are known: half a unit of the second is at most 5 %
+    assert delta_of(epsilon, 1 / std) == pytest.approx(zero_out, rel=0.05)
+    assert delta_of(epsilon, math.sqrt(2) / std) == pytest.approx(replace, rel=0.05)
 
 
 def test_classical_noise_is_enough_below_one_and_not_at_ten() -> None:

@@ -1,0 +1,8 @@
+"""The dashboard's entry: ``python -m dpviz app`` or ``streamlit run app.py``."""
+
+import streamlit as st
+
+from pages.ui import shell
+
+st.set_page_config(page_title="dpviz", page_icon=":material/blur_on:", layout="wide")
+shell.run()

@@ -1,0 +1,228 @@
+"""Widgets, each drawn from the declaration of the option it sets.
+
+A widget never holds the truth: it is filled from the session's view before it
+is drawn, and its callback offers the new value to the view, which may refuse.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import streamlit as st
+
+from dpviz.mechanisms import all_mechanisms
+from dpviz.params import Param, format_number, params_of
+from dpviz.settings import Settings
+from pages.ui import state
+from pages.ui.view import ExploreView
+
+
+def _fill(key: str, value: Any) -> None:
+    """Give a widget its value before it is drawn."""
+    if st.session_state.get(key) != value or key not in st.session_state:
+        st.session_state[key] = value
+
+
+def _complain(name: str) -> None:
+    sentence = state.complaint(name)
+    if sentence is not None:
+        st.error(sentence, icon=":material/error:")
+
+
+def setting(name: str, store: str = "view", *, upper: int | None = None) -> None:
+    """Draw the widget of one declared option.
+
+    Parameters
+    ----------
+    name : str
+        Field of `Settings`, or of `ExploreView` for the store ``explore``.
+    store : {"view", "explore"}
+    upper : int, optional
+        A tighter upper end than declared, known from the table.
+    """
+    param = params_of(Settings if store == "view" else ExploreView)[name]
+    key = f"{store}.{name}"
+    value = state.get(name, store)
+
+    def changed() -> None:
+        state.put(name, st.session_state[key], store)
+
+    shared: dict[str, Any] = {
+        "key": key, "help": param.help, "on_change": state.on_change(changed),
+    }  # fmt: skip
+    if param.kind == "choice":
+        options = ([None] if param.optional else []) + list(param.choices)
+        _fill(key, value)
+        st.selectbox(
+            param.label,
+            options,
+            format_func=lambda option: "default" if option is None else param.choices[option],
+            **shared,
+        )
+    elif param.kind == "integer" and param.slider is None:
+        high = param.high if upper is None else upper
+        _fill(key, value)
+        st.number_input(param.label, int(param.low), int(min(high, 2**53 - 1)), step=1, **shared)
+    elif param.kind == "integer":
+        low, high = (int(end) for end in _slider_range(param, value))
+        _fill(key, value)
+        st.slider(param.label, low, high, **shared)
+    elif param.log and param.slider is not None:
+        _log_number(param)
+    else:
+        _text(param, key)
+    if not (param.log and param.slider is not None):
+        _complain(name)
+
+
+def _slider_range(param: Param, value: float) -> tuple[float, float]:
+    """Return the slider's range, widened to hold a value from a link."""
+    assert param.slider is not None
+    low, high = param.slider
+    return min(low, value), max(high, value)
+
+
+def _text(param: Param, key: str) -> None:
+    """Draw a text box whose text the declaration parses."""
+    name = param.name
+
+    def changed() -> None:
+        state.put_text(name, st.session_state[key])
+
+    if state.complaint(name) is None:
+        _fill(key, param.format(state.get(name)))
+    st.text_input(param.label, key=key, help=param.help, on_change=state.on_change(changed))
+
+
+def _steps(low: float, high: float, per_decade: tuple[float, ...]) -> list[float]:
+    """Return round numbers on a logarithmic scale from low to high."""
+    first, last = round(math.log10(low)), round(math.log10(high))
+    steps = [float(f"{step}e{decade}") for decade in range(first, last) for step in per_decade]
+    return [*steps, float(f"1e{last}")]
+
+
+_FINE = (1.0, 1.1, 1.3, 1.4, 1.6, 1.8, 2.0, 2.2, 2.5, 2.8, 3.2, 3.5, 4.0, 4.5, 5.0, 5.6, 6.3, 7.1,
+         7.9, 8.9)  # fmt: skip
+_COARSE = (1.0, 2.0, 5.0)
+
+
+def _log_number(param: Param) -> None:
+    """Draw a logarithmic slider and, beside it, a box that takes any legal number."""
+    name = param.name
+    assert param.slider is not None
+    fine = param.slider[1] / param.slider[0] <= 1e4
+    options: list[float | None] = list(_steps(*param.slider, _FINE if fine else _COARSE))
+    if param.optional:
+        options = [None, *options]
+    slider_key, box_key = f"view.{name}.slider", f"view.{name}.box"
+
+    def slid() -> None:
+        state.put(name, st.session_state[slider_key])
+
+    def typed() -> None:
+        state.put_text(name, st.session_state[box_key])
+
+    value = state.get(name)
+    wide, narrow = st.columns([3, 1.3], vertical_alignment="bottom")
+    with wide:
+        _fill(slider_key, _nearest_option(options, value))
+        st.select_slider(
+            param.label,
+            options,
+            format_func=lambda option: "auto" if option is None else format_number(option),
+            key=slider_key,
+            help=param.help,
+            on_change=state.on_change(slid),
+        )
+    with narrow:
+        if state.complaint(name) is None:
+            _fill(box_key, param.format(value))
+        st.text_input(
+            f"{param.label}, exact",
+            key=box_key,
+            label_visibility="collapsed",
+            on_change=state.on_change(typed),
+        )
+    _complain(name)
+
+
+def _nearest_option(options: list[float | None], value: float | None) -> float | None:
+    """Return the slider position nearest to a value, on the logarithmic scale."""
+    if value is None:
+        return None
+    numbers = [option for option in options if option is not None]
+    place = math.log(max(value, numbers[0]))
+    return min(numbers, key=lambda option: abs(math.log(option) - place))
+
+
+def mechanisms() -> None:
+    """Draw the choice of mechanisms, with variants from a link kept."""
+    param = params_of(Settings)["mechanisms"]
+    known = all_mechanisms()
+    chosen = list(state.get("mechanisms")) or list(known)
+    options = list(dict.fromkeys([*known, *chosen]))
+    key = "view.mechanisms"
+
+    def changed() -> None:
+        picked = tuple(st.session_state[key])
+        if picked:
+            state.put("mechanisms", picked)
+        else:
+            st.session_state.complaints["mechanisms"] = (
+                "mechanisms must be at least one; none was left, so the last choice stays."
+            )
+
+    _fill(key, chosen)
+    st.multiselect(
+        param.label,
+        options,
+        format_func=lambda text: known[text].info.label if text in known else text,
+        key=key,
+        help="Colour and order stay the same whatever is chosen.",
+        on_change=state.on_change(changed),
+    )
+    _complain("mechanisms")
+
+    def show_all() -> None:
+        state.put("mechanisms", tuple(known))
+
+    st.button("Show all mechanisms", on_click=state.on_change(show_all), key="mechanisms.all")
+
+
+ROW_BOUND_KINDS = {"max": "largest norm", "quantile": "a quantile", "number": "a number"}
+
+
+def row_bound() -> None:
+    """Draw the row bound: a kind, and its level where it has one."""
+    param = params_of(Settings)["row_bound"]
+    value = state.get("row_bound")
+    kind = "max" if value == "max" else ("quantile" if value.startswith("quantile") else "number")
+
+    def kind_changed() -> None:
+        picked = st.session_state["view.row_bound.kind"]
+        first = {"max": "max", "quantile": "quantile:0.9", "number": "1"}[picked]
+        state.put_text("row_bound", first)
+
+    def level_changed() -> None:
+        prefix = "quantile:" if kind == "quantile" else ""
+        state.put_text("row_bound", prefix + st.session_state["view.row_bound.level"].strip())
+
+    _fill("view.row_bound.kind", kind)
+    st.selectbox(
+        param.label,
+        list(ROW_BOUND_KINDS),
+        format_func=ROW_BOUND_KINDS.__getitem__,
+        key="view.row_bound.kind",
+        help=param.help,
+        on_change=state.on_change(kind_changed),
+    )
+    if kind != "max":
+        if state.complaint("row_bound") is None:
+            _fill("view.row_bound.level", value.removeprefix("quantile:"))
+        st.text_input(
+            "Quantile" if kind == "quantile" else "Largest norm R",
+            key="view.row_bound.level",
+            on_change=state.on_change(level_changed),
+        )
+    _complain("row_bound")

@@ -1,0 +1,271 @@
+"""The frame around every page: navigation, the shared sidebar, the table in use."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from dpviz.datasets import RawTable, Table, builtin_tables
+from dpviz.errors import DpvizError
+from dpviz.narrative import epsilon_note
+from dpviz.params import params_of
+from dpviz.prepare import Prepared
+from dpviz.settings import Settings
+from pages.ui import cached, controls, state
+from pages.ui.state import MAX_FEATURES, UPLOAD
+
+_PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
+# Options with a widget of their own; every other declared one is drawn by kind.
+_DRAWN_APART = {"table", "label", "bounds", "mechanisms", "row_bound"}
+
+
+@dataclass(frozen=True)
+class Current:
+    """What the page being drawn is about.
+
+    ``prepared`` is None while a file is missing or cannot be used;
+    ``problem`` then says why.
+    """
+
+    settings: Settings
+    prepared: Prepared | None
+    data_key: tuple[str, ...]
+    problem: str | None
+
+
+_CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
+
+
+def pages() -> list[StreamlitPage]:
+    """Return every page, in the order of the menu."""
+    return [
+        st.Page("pages/explore.py", title="Explore", icon=":material/scatter_plot:", default=True),
+    ]
+
+
+def run() -> None:
+    """Draw the whole app: called by app.py and by nothing else."""
+    page = st.navigation(pages(), position="top")
+    state.start()
+    current = _load()
+    _clamp(current)
+    with st.sidebar:
+        _sidebar(current)
+    token = _CURRENT.set(
+        Current(state.settings(), current.prepared, current.data_key, current.problem)
+    )
+    try:
+        _notices(current)
+        page.run()
+    finally:
+        _CURRENT.reset(token)
+    state.write_link()
+
+
+def through_entry() -> Current:
+    """Return what this page is about; enter through app.py first if need be.
+
+    On a fresh server Streamlit runs a page's file by itself until
+    ``st.navigation`` has run once in the process.
+    """
+    current = _CURRENT.get()
+    if current is None:
+        st.navigation(pages())
+        st.rerun()
+    return current
+
+
+def _raw() -> RawTable | None:
+    file = st.session_state.get("upload")
+    return None if file is None else cached.raw_table(file.file_id, file.name, file)
+
+
+def _load() -> Current:
+    """Return the table in use, prepared, or why there is none."""
+    settings = state.settings()
+    try:
+        table, key = _table(settings)
+        if table is None:
+            what = (
+                "This view is of an uploaded table. Upload the file in the sidebar to see it; "
+                "all settings are in place."
+            )
+            return Current(settings, None, (), what)
+        columns: tuple[str, ...] = ()
+        if len(table.columns) > MAX_FEATURES:
+            columns = tuple(st.session_state.get("columns") or table.columns[:MAX_FEATURES])[
+                :MAX_FEATURES
+            ]
+        preparation = tuple(
+            (name, params_of(Settings)[name].format(getattr(settings, name)))
+            for name in _PREPARATION
+        )
+        ready = cached.prepared(key, columns, preparation, table, settings)
+        data_key = (key, *columns, *(value for _, value in preparation))
+        return Current(settings, ready, data_key, None)
+    except DpvizError as error:
+        return Current(settings, None, (), str(error))
+
+
+def _table(settings: Settings) -> tuple[Table | None, str]:
+    """Return the table that settings name and its cache key."""
+    if settings.table != UPLOAD:
+        if settings.table not in builtin_tables():
+            state.put("table", "digits")
+            state.notice(
+                f"In the link, table must be one of {', '.join(builtin_tables())} or {UPLOAD}; "
+                f"got {settings.table[:40]!r}. Using digits instead."
+            )
+            settings = state.settings()
+        return cached.builtin(settings.table), settings.table
+    raw = _raw()
+    if raw is None:
+        return None, ""
+    label = _label(raw)
+    file_id = st.session_state["upload"].file_id
+    table = cached.uploaded(file_id, label, settings.categorical, settings.missing, raw)
+    return table, f"{file_id}/{label}/{settings.categorical}/{settings.missing}"
+
+
+def _label(raw: RawTable) -> str | None:
+    """Return the label column that the session's index means in this file."""
+    index = st.session_state.label_index
+    choices = raw.label_choices
+    if index is None:
+        return None
+    if index >= len(choices):
+        st.session_state.label_index = None
+        state.notice(
+            f"The label must be one of the file's {len(choices)} possible columns; got number "
+            f"{index}. Using none instead."
+        )
+        return None
+    return choices[index]
+
+
+def _clamp(current: Current) -> None:
+    """Keep k within the table, and say so."""
+    if current.prepared is None:
+        return
+    most = current.prepared.d
+    if state.get("k") > most:
+        state.notice(
+            f"k must be a whole number from 1 to {most} for this table; got {state.get('k')}. "
+            f"Using {most - 1} instead."
+        )
+        state.put("k", most - 1)
+
+
+def _notices(current: Current) -> None:
+    for sentence in state.take_notices():
+        st.warning(sentence, icon=":material/info:")
+    note = epsilon_note(state.get("epsilon"))
+    if note is not None:
+        st.info(note, icon=":material/shield:")
+    if current.problem is not None:
+        st.error(current.problem, icon=":material/error:")
+
+
+def _sidebar(current: Current) -> None:
+    """Draw every option once, under its heading."""
+    _table_controls(current)
+    d = None if current.prepared is None else current.prepared.d
+    for heading in ("Privacy", "Mechanisms", "Preparation"):
+        st.subheader(heading)
+        if heading == "Mechanisms":
+            controls.mechanisms()
+        for name, param in params_of(Settings).items():
+            if param.group != heading or name in _DRAWN_APART:
+                continue
+            controls.setting(name, upper=d if name == "k" else None)
+            if name == "epsilon":
+                left, right = st.columns(2)
+                left.caption("← more private")
+                right.caption("more accurate →", text_alignment="right")
+            if name == "delta":
+                _delta_note(current)
+        if heading == "Preparation":
+            controls.row_bound()
+    st.button(
+        "Reset to defaults",
+        icon=":material/restart_alt:",
+        on_click=state.reset,
+        key="reset",
+        help="Every setting but the table.",
+    )
+
+
+def _delta_note(current: Current) -> None:
+    if current.prepared is None:
+        return
+    delta = current.prepared.budget(state.settings()).delta
+    n = current.prepared.n
+    if delta == 0:
+        st.caption("Delta 0: only mechanisms with a pure guarantee run.")
+    elif delta > 1 / n:
+        st.caption(
+            f"Delta {delta:.2g} is above 1/n = {1 / n:.2g}: publishing one random person's row "
+            "would already keep this promise."
+        )
+    else:
+        st.caption(f"Delta {delta:.2g}, below 1/n = {1 / n:.2g}.")
+
+
+def _table_controls(current: Current) -> None:
+    """Draw the choice of table, the upload, and what an upload asks."""
+    st.subheader("Table")
+    tables = builtin_tables()
+    options = [*tables, UPLOAD]
+
+    def picked() -> None:
+        state.put("table", st.session_state["view.table"])
+
+    def arrived() -> None:
+        if st.session_state["upload"] is not None:
+            state.put("table", UPLOAD)
+
+    controls._fill("view.table", state.get("table"))
+    st.selectbox(
+        "Table",
+        options,
+        format_func=lambda key: "Your file" if key == UPLOAD else tables[key].label,
+        key="view.table",
+        on_change=state.on_change(picked),
+        label_visibility="collapsed",
+    )
+    st.file_uploader(
+        "Upload CSV or Parquet",
+        key="upload",
+        on_change=state.on_change(arrived),
+        help="CSV (also gzipped) or Parquet, one row per person. The file stays in this session's "
+        "memory on the server that runs dpviz (a large upload may pass through a temporary file "
+        "there) and goes when the session ends.",
+    )
+    if state.get("table") != UPLOAD or st.session_state.get("upload") is None:
+        return
+    try:
+        raw = _raw()
+    except DpvizError:
+        return  # said on the page
+    assert raw is not None
+    choices = raw.label_choices
+
+    def labelled() -> None:
+        st.session_state.label_index = st.session_state["upload.label"]
+
+    controls._fill("upload.label", st.session_state.label_index)
+    st.selectbox(
+        "Label column",
+        [None, *range(len(choices))],
+        format_func=lambda index: "none" if index is None else choices[index],
+        key="upload.label",
+        help="Colours the picture; it is left out of the analysis.",
+        on_change=state.on_change(labelled),
+    )
+    controls.setting("categorical")
+    controls.setting("missing")
+    if current.prepared is not None and len(current.prepared.table.columns) >= MAX_FEATURES:
+        st.caption(f"Pages show at most {MAX_FEATURES} features; the command line has no limit.")

@@ -1,0 +1,147 @@
+"""What a session holds: plain values by name, valid at all times.
+
+Every change passes through `put`, which keeps the last valid view and a
+sentence about what was refused. Links are read once, when a session starts,
+and written after every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from dpviz.errors import InvalidSetting
+from dpviz.params import Declared, params_of
+from dpviz.settings import Settings
+from pages.ui.view import ExploreView, page_defaults
+
+LINK_VERSION = "1"
+UPLOAD = "upload"
+MAX_FEATURES = 300
+
+_OWN_KEYS = {"v", "label"}
+
+
+def start() -> None:
+    """Read the link into the session, once."""
+    if "view" in st.session_state:
+        return
+    query = {key: st.query_params[key] for key in st.query_params}
+    settings, notices = Settings.from_query(query, page_defaults())
+    explore, more = ExploreView.from_query(query, ExploreView())
+    notices += more
+    known = Settings.url_keys() | ExploreView.url_keys() | _OWN_KEYS
+    notices += [
+        f"In the link, {key[:40]!r} is not a setting and was left out."
+        for key in query
+        if key not in known
+    ]
+    if query.get("v", LINK_VERSION) != LINK_VERSION:
+        notices.append(
+            f"The link's version must be {LINK_VERSION}; got {query['v'][:20]!r}. It was read all "
+            "the same."
+        )
+    label_index = query.get("label")
+    if label_index is not None and not (label_index.isdigit() and len(label_index) < 6):
+        notices.append(
+            f"In the link, label must be a column number; got {label_index[:40]!r}. It was left "
+            "out."
+        )
+        label_index = None
+    st.session_state.view = _values(settings)
+    st.session_state.explore = _values(explore)
+    st.session_state.label_index = None if label_index is None else int(label_index)
+    st.session_state.notices = notices
+    st.session_state.complaints = {}
+
+
+def _values(declared: Declared) -> dict[str, Any]:
+    return {name: getattr(declared, name) for name in params_of(type(declared))}
+
+
+def settings() -> Settings:
+    """Return the session's settings."""
+    return Settings(**st.session_state.view)
+
+
+def explore() -> ExploreView:
+    """Return how Explore shows its results."""
+    return ExploreView(**st.session_state.explore)
+
+
+def get(name: str, store: str = "view") -> Any:
+    """Return one value of the session."""
+    return st.session_state[store][name]
+
+
+def put(name: str, value: Any, store: str = "view") -> None:
+    """Set one value, or keep the old one and remember why the new one was refused."""
+    declared: Declared = settings() if store == "view" else explore()
+    try:
+        changed = replace(declared, **{name: value})
+    except InvalidSetting as error:
+        st.session_state.complaints[name] = str(error)
+        return
+    st.session_state[store] = _values(changed)
+    st.session_state.complaints.pop(name, None)
+
+
+def put_text(name: str, written: str) -> None:
+    """Set one setting from text a user typed."""
+    param = params_of(Settings)[name]
+    try:
+        value = param.parse(written)
+    except InvalidSetting as error:
+        st.session_state.complaints[name] = str(error)
+        return
+    put(name, value)
+
+
+def complaint(name: str) -> str | None:
+    """Return why the last change of a value was refused, if it was."""
+    found: str | None = st.session_state.complaints.get(name)
+    return found
+
+
+def notice(text: str) -> None:
+    """Say something once, on the next page drawn."""
+    if text not in st.session_state.notices:
+        st.session_state.notices.append(text)
+
+
+def take_notices() -> list[str]:
+    """Return what is to be said once; it stays until the next change of a setting."""
+    found: list[str] = st.session_state.notices
+    return found
+
+
+def on_change(act: Callable[[], None]) -> Callable[[], None]:
+    """Return a callback that clears old notices before it acts."""
+
+    def changed() -> None:
+        st.session_state.notices = []
+        act()
+
+    return changed
+
+
+def reset() -> None:
+    """Return every setting but the table to its default."""
+    kept = {name: get(name) for name in ("table", "label", "categorical", "missing")}
+    st.session_state.view = _values(replace(page_defaults(), **kept))
+    st.session_state.explore = _values(ExploreView())
+    st.session_state.complaints = {}
+    st.session_state.notices = []
+
+
+def write_link() -> None:
+    """Make the address bar say what is shown."""
+    query = {"v": LINK_VERSION}
+    query |= settings().to_query(page_defaults()) | explore().to_query(ExploreView())
+    if get("table") == UPLOAD and st.session_state.label_index is not None:
+        query["label"] = str(st.session_state.label_index)
+    if st.query_params.to_dict() != query:
+        st.query_params.from_dict(query)

@@ -1,0 +1,207 @@
+"""Accounts of parts against dp-accounting, and their limits."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import mpmath
+import pytest
+from dp_accounting import gaussian_mechanism
+from dp_accounting.pld import common, privacy_loss_distribution
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpviz.errors import InvalidSetting
+from dpviz.privacy.accounting import GaussianPart, LaplacePart, PurePart, Spent, spent
+from dpviz.privacy.gaussian import delta_of, epsilon_of, noise_std
+from dpviz.problem import Budget
+
+EPSILONS = (0.01, 0.1, 0.5, 1.0, 3.0, 10.0)
+DELTAS = (1e-9, 1e-6, 1e-4, 1e-2)
+GRID = tuple(Budget(*pair) for pair in itertools.product(EPSILONS, DELTAS))
+INTERVAL = 1e-4  # of the discretised privacy losses below
+
+
+@pytest.mark.parametrize("budget", GRID, ids=str)
+def test_gaussian_part_against_dp_accounting(budget: Budget) -> None:
+    std = 3.5 * noise_std(budget)
+    result = spent([GaussianPart(3.5, std)], budget)
+    assert result.exact
+    assert result.delta == budget.delta
+    # calibrated and accounted by different roots: never above the claim, equal to 1e-9
+    assert budget.epsilon * (1 - 1e-9) <= result.epsilon <= budget.epsilon
+    assert result.delta_at_epsilon is not None
+    assert budget.delta * (1 - 1e-9) <= result.delta_at_epsilon <= budget.delta
+    theirs = gaussian_mechanism.get_epsilon_gaussian(std / 3.5, budget.delta)
+    assert result.epsilon == pytest.approx(theirs, rel=1e-9, abs=4e-12)
+
+
+@pytest.mark.parametrize("budget", GRID, ids=str)
+def test_too_little_noise_is_seen(budget: Budget) -> None:
+    result = spent([GaussianPart(1.0, 0.99 * noise_std(budget))], budget)
+    assert result.epsilon > budget.epsilon
+    assert result.delta_at_epsilon is not None
+    assert result.delta_at_epsilon > budget.delta
+
+
+def test_adaptive_gaussian_steps_compose_exactly() -> None:
+    parts = [GaussianPart(1.0, 2.0), GaussianPart(3.0, 10.0), GaussianPart(0.5, 5.0)]
+    mu = math.sqrt(0.25 + 0.09 + 0.01)
+    for budget in GRID:
+        result = spent(parts, budget)
+        assert result.exact
+        assert result.epsilon == pytest.approx(epsilon_of(budget.delta, mu), rel=1e-12)
+        assert result.delta_at_epsilon == pytest.approx(delta_of(budget.epsilon, mu), rel=1e-12)
+    assert "3 adaptive steps" in result.source
+    theirs = privacy_loss_distribution.from_gaussian_mechanism(
+        2.0, value_discretization_interval=INTERVAL
+    ).compose(
+        privacy_loss_distribution.from_gaussian_mechanism(
+            10 / 3, value_discretization_interval=INTERVAL
+        )
+    )
+    two = spent(parts[:2], Budget(1.0, 1e-6))
+    # pessimistic discretisation: above the truth by at most one interval for each distribution
+    above = theirs.get_epsilon_for_delta(1e-6) - two.epsilon
+    assert -1e-9 <= above <= 2 * INTERVAL
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_laplace_part_against_dp_accounting(epsilon: float) -> None:
+    part = LaplacePart(2.5, 2.5 / epsilon)
+    result = spent([part], Budget(epsilon, 1e-6))
+    assert result.exact
+    assert result.delta == 0
+    assert result.epsilon == pytest.approx(epsilon, rel=1e-15)
+    theirs = privacy_loss_distribution.from_laplace_mechanism(
+        1 / epsilon, value_discretization_interval=INTERVAL
+    )
+    # the Laplace profile at delta 1e-9 is epsilon + 2 ln(1 - 1e-9), and theirs is that plus at
+    # most an interval (at delta 0 theirs is infinite, because it cuts the tails)
+    above = theirs.get_epsilon_for_delta(1e-9) - result.epsilon
+    assert -3e-9 <= above <= INTERVAL
+    # the bound at a smaller epsilon is that of any mechanism with this pure epsilon
+    half = spent([part], Budget(epsilon / 2, 1e-6)).delta_at_epsilon
+    assert half is not None
+    assert half >= theirs.get_delta_for_epsilon(epsilon / 2 + INTERVAL)
+
+
+@pytest.mark.parametrize("pure", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("mu", [0.2, 1.0])
+def test_pure_with_gaussian_against_dp_accounting(pure: float, mu: float) -> None:
+    theirs = privacy_loss_distribution.from_gaussian_mechanism(
+        1 / mu, value_discretization_interval=INTERVAL
+    ).compose(
+        privacy_loss_distribution.from_privacy_parameters(
+            common.DifferentialPrivacyParameters(pure, 0), value_discretization_interval=INTERVAL
+        )
+    )
+    parts = [PurePart(pure, "exponential mechanism"), GaussianPart(mu, 1.0)]
+    for delta in (1e-9, 1e-6, 1e-3):
+        result = spent(parts, Budget(1.0, delta))
+        assert not result.exact
+        assert -1e-9 <= theirs.get_epsilon_for_delta(delta) - result.epsilon <= 2 * INTERVAL
+        # basic composition is an upper bound, and what is left out altogether a lower one
+        assert result.epsilon <= pure + epsilon_of(delta, mu)
+        assert result.epsilon >= epsilon_of(delta, mu)
+    for epsilon in (pure / 3, pure, 3 * pure):
+        at = spent(parts, Budget(epsilon, 1e-6)).delta_at_epsilon
+        assert at is not None
+        # moving epsilon by the discretisation brackets the discretised delta; theirs adds the
+        # 1e-15 of each tail that it cuts, and rounds sums of numbers up to 1
+        assert theirs.get_delta_for_epsilon(epsilon + 2 * INTERVAL) - 1e-13 <= at
+        assert at <= theirs.get_delta_for_epsilon(epsilon) * (1 + 1e-9) + 1e-13
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.4, 0.5, 1.0, 5.0])
+def test_mixture_against_the_expectation_it_stands_for(epsilon: float) -> None:
+    # delta = E max(0, 1 - exp(epsilon - loss)), the loss being +-pure plus N(mu^2/2, mu^2)
+    pure, mu = 0.5, 0.7
+    with mpmath.workdps(40):
+        heads = mpmath.exp(pure) / (1 + mpmath.exp(pure))
+        total = mpmath.mpf(0)
+        for probability, shift in ((heads, pure), (1 - heads, -pure)):
+            start = mpmath.mpf(epsilon) - shift
+
+            def gain(loss: mpmath.mpf, start: mpmath.mpf = start) -> mpmath.mpf:
+                density = mpmath.npdf(loss, mpmath.mpf(mu) ** 2 / 2, mu)
+                return density * -mpmath.expm1(start - loss)
+
+            points = [start + step * mu for step in (0, 1, 2, 4, 8, 16, 32)]
+            total += probability * mpmath.quad(gain, points)
+    at = spent([PurePart(pure, "x"), GaussianPart(mu, 1.0)], Budget(epsilon, 1e-6))
+    # rounded up, by the room of 16 roundings of at most 20 each
+    assert at.delta_at_epsilon == pytest.approx(float(total), rel=1e-13)
+    assert at.delta_at_epsilon is not None
+    assert at.delta_at_epsilon >= float(total)
+
+
+def test_pure_parts_add() -> None:
+    parts = [
+        PurePart(0.25, "matrix Laplace"),
+        LaplacePart(1.0, 2.0),
+        PurePart(0.5, "matrix Laplace"),
+    ]
+    result = spent(parts, Budget(1.0, 1e-6))
+    assert result.epsilon == pytest.approx(1.25, rel=1e-15)
+    assert result.epsilon >= 1.25
+    assert result.delta == 0
+    assert not result.exact
+    assert result.source == "matrix Laplace + Laplace noise"
+    # randomised response at 1.25 is what a pure bound allows at epsilon 1
+    p = math.exp(1.25) / (1 + math.exp(1.25))
+    assert result.delta_at_epsilon == pytest.approx(p - math.e * (1 - p), rel=1e-12)
+    assert spent(parts, Budget(1.3)).delta_at_epsilon == 0
+
+
+def test_one_pure_part_is_reported_as_stated() -> None:
+    bound = spent([PurePart(0.3, "exponential mechanism")], Budget(0.3))
+    assert bound == Spent(0.3, 0.0, False, "exponential mechanism", 0.0)
+    assert spent([PurePart(0.3, "matrix Laplace", attained=True)], Budget(0.3)).exact
+
+
+def test_nothing_costs_nothing_and_no_noise_costs_everything() -> None:
+    budget = Budget(1.0, 1e-6)
+    nothing = spent([], budget)
+    assert (nothing.epsilon, nothing.delta, nothing.exact) == (0.0, 0.0, True)
+    assert spent([GaussianPart(0.0, 1.0), LaplacePart(0.0, 0.0)], budget).epsilon == 0
+    for part in (GaussianPart(1.0, 0.0), LaplacePart(1.0, 0.0), PurePart(math.inf, "no noise")):
+        result = spent([part], budget)
+        assert result.epsilon == math.inf
+        assert result.delta_at_epsilon == 1.0
+        mixed = spent([part, GaussianPart(1.0, 1.0), PurePart(1.0, "exponential")], budget)
+        assert mixed.epsilon == math.inf
+        assert mixed.delta_at_epsilon == 1.0
+
+
+def test_gaussian_noise_at_delta_zero_has_no_epsilon() -> None:
+    assert spent([GaussianPart(1.0, 10.0)], Budget(1.0)).epsilon == math.inf
+    assert spent([GaussianPart(1.0, 10.0), PurePart(1.0, "x")], Budget(1.0)).epsilon == math.inf
+
+
+@given(st.floats(-3, 2), st.floats(-3, 2), st.floats(-12, -0.5))
+def test_mixture_stays_between_its_bounds(log_pure: float, log_mu: float, log_delta: float) -> None:
+    pure, mu, delta = 10**log_pure, 10**log_mu, 10**log_delta
+    parts = [PurePart(pure, "x"), GaussianPart(mu, 1.0)]
+    result = spent(parts, Budget(1.0, delta))
+    gaussian = epsilon_of(delta, mu)
+    assert gaussian * (1 - 1e-9) <= result.epsilon <= (pure + gaussian) * (1 + 1e-15)
+    if 1e-4 <= result.epsilon <= 1e6:
+        again = spent(parts, Budget(result.epsilon, delta)).delta_at_epsilon
+        assert again is not None
+        assert again <= delta * (1 + 1e-12)  # the exponential of a rounded logarithm
+
+
+def test_parts_are_frozen_and_refuse_nonsense() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        PurePart(1.0, "x").epsilon = 2.0  # type: ignore[misc]
+    with pytest.raises(InvalidSetting, match=r"^sensitivity must be"):
+        GaussianPart(math.inf, 1.0)
+    with pytest.raises(InvalidSetting, match=r"^std must be"):
+        GaussianPart(1.0, math.nan)
+    with pytest.raises(InvalidSetting, match=r"^scale must be"):
+        LaplacePart(1.0, -1.0)
+    with pytest.raises(InvalidSetting, match=r"^epsilon of a part must be"):
+        PurePart(math.nan, "x")
