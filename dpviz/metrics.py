@@ -51,8 +51,7 @@ class Outcome:
         """Eigenvalues of the released matrix minus the true one, shape (size, d)."""
         if self.release.matrix is None:
             return None
-        values: FloatArray = np.linalg.eigvalsh(self.release.matrix - self.moment.A)
-        return values
+        return np.asarray(np.linalg.eigvalsh(self.release.matrix - self.moment.A), dtype=float)
 
     @cached_property
     def angles(self) -> FloatArray:
@@ -92,6 +91,19 @@ def optimum(reference: SecondMoment, k: int) -> float:
     return float(reference.eigenvalues[:k].sum())
 
 
+def chance_distance(d: int, k: int) -> float:
+    """Return the root mean squared projection distance of a uniform random subspace.
+
+    E||VV' - UU'||_F^2 = 2k - 2 E tr(VV'UU') and E UU' = (k/d) I for uniform U.
+    """
+    return math.sqrt(2 * k * (1 - k / d))
+
+
+def farthest_distance(d: int, k: int) -> float:
+    """Return the largest projection distance of two k-dimensional subspaces."""
+    return math.sqrt(2 * min(k, d - k))
+
+
 def _captured_share(outcome: Outcome) -> FloatArray:
     share: FloatArray = outcome.captured_each.sum(axis=1) / optimum(outcome.reference, outcome.k)
     return share
@@ -104,7 +116,8 @@ def _captured_total(outcome: Outcome) -> FloatArray:
 
 def _projection_distance(outcome: Outcome) -> FloatArray:
     # ||VV' - UU'||_F = sqrt(2) times the norm of the sines of the principal angles
-    distance: FloatArray = math.sqrt(2) * np.linalg.norm(np.sin(outcome.angles), axis=1)
+    sines = np.sin(outcome.angles)
+    distance: FloatArray = np.sqrt(2 * np.einsum("tj,tj->t", sines, sines))
     return distance
 
 
@@ -219,7 +232,7 @@ METRICS: dict[str, Metric] = {
             "lower",
             "subspace",
             "",
-            lambda d, k: math.sqrt(2 * min(k, d - k)),
+            farthest_distance,
             _projection_distance,
         ),
         Metric(

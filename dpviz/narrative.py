@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpviz.metrics import METRICS, Summary, optimum
+from dpviz.metrics import Summary, chance_distance, farthest_distance, optimum
 from dpviz.problem import Budget
 from dpviz.release import Verdict
 from dpviz.settings import join_words
@@ -21,6 +21,8 @@ _SEPARATED = 3.0
 def percent(share: float) -> str:
     """Return a share as text, with more digits near 0 and 1."""
     value = 100 * share
+    if 0 < value < 0.1:
+        return "less than 0.1 %"
     if 0 < value < 1 or 99 < value < 100:
         return f"{value:.1f} %"
     return f"{value:.0f} %"
@@ -78,8 +80,14 @@ def verdict(comparison: Comparison) -> str:
     if refuted:
         names = join_words(r.mechanism.label for r in refuted)
         verb = "is" if len(refuted) == 1 else "are"
-        start += f" {names} {verb} not counted: the privacy claim is false in this setting."
+        start += (
+            f" {names} {verb} not counted: what {_owners(refuted)} papers promise is false here."
+        )
     return start
+
+
+def _owners(results: Sequence[Result]) -> str:
+    return "its" if len(results) == 1 else "their"
 
 
 def epsilon_note(epsilon: float) -> str | None:
@@ -136,9 +144,7 @@ def distance_caption(comparison: Comparison) -> str:
     d, k = comparison.problem.d, comparison.problem.k
     if k == d:
         return "With k = d every subspace is the whole space, so all distances are zero."
-    worst = METRICS["projection_distance"].upper(d, k)
-    # Mean squared distance of a uniform subspace: 2k(1 - k/d).
-    chance = math.sqrt(2 * k * (1 - k / d))
+    worst, chance = farthest_distance(d, k), chance_distance(d, k)
     if not ranked:
         return f"0 is the true subspace, {worst:.2f} the farthest, {chance:.2f} pure chance."
     near = min(ranked, key=lambda r: r.metrics["projection_distance"].mean())
@@ -168,6 +174,56 @@ def projection_caption(comparison: Comparison) -> str:
     return (
         f"Half the draws of {names} turn a released direction by more than 75 degrees: "
         f"such a picture shows mostly chance. {hidden}"
+    )
+
+
+def facts(comparison: Comparison) -> str:
+    """Return one line that says what is analysed."""
+    prepared, problem = comparison.prepared, comparison.problem
+    bound = (
+        f"features between public bounds, rows within sqrt(d) = {prepared.row_bound:.4g}"
+        if prepared.domain.kind == "box"
+        else f"row norms up to R = {prepared.row_bound:.4g}"
+    )
+    left_out = percent(loss_share(comparison))
+    return (
+        f"{prepared.table.name}: {problem.n:,} people (rows), {problem.d} features; {bound}. Even "
+        f"without privacy, {problem.k} of {problem.d} directions leave out {left_out} of the "
+        "variance."
+    )
+
+
+def account(result: Result) -> str:
+    """Return what a mechanism claims and what it spends, as one phrase."""
+    if result.claimed is None:
+        return "no claim"
+    claimed = f"claims {budget_words(result.claimed)}"
+    if result.spent is None:
+        return f"{claimed}; no epsilon describes what it spends"
+    most = "" if result.spent.exact else "at most "
+    return f"{claimed}; spends {most}epsilon {result.spent.epsilon:.3g}"
+
+
+def convergence(result: Result) -> str | None:
+    """Return what the chains of an approximate sampler show, or None for exact draws."""
+    found = result.diagnostics
+    if not found:
+        return None
+    sweeps = f"{found['gibbs_sweeps']:.0f} Gibbs sweeps"
+    if "start_gap_last" not in found:
+        return (
+            f"{result.mechanism.label}: {sweeps}; fewer than four draws, too few to compare starts."
+        )
+    words = (
+        f"{result.mechanism.label}: half the chains start at the exact components, half at random "
+        f"ones. Their mean scores differ by {abs(found['start_gap_first']):.1f} standard errors at "
+        f"the start and by {abs(found['start_gap_last']):.1f} after {sweeps}"
+    )
+    if "split_rhat" in found:
+        words += f"; split R-hat {found['split_rhat']:.2f}"
+    close = abs(found["start_gap_last"]) < _SEPARATED
+    return words + (
+        ". The start no longer shows." if close else ". The start still shows: use more sweeps."
     )
 
 

@@ -195,7 +195,7 @@ def split_outside_brackets(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in items if item.strip())
 
 
-def _declare(kind: str, default: Any, label: str, help: str, **more: Any) -> Any:  # noqa: A002
+def _declare(kind: str, default: Any, label: str, help: str, **more: Any) -> Any:
     param = Param(name="", kind=kind, default=default, label=label, help=help, **more)
     return dataclasses.field(default=default, metadata={"param": param})
 
@@ -207,9 +207,7 @@ def number(
     return _declare("number", default, label, help, low=low, high=high, **more)
 
 
-def integer(
-    default: int | None, low: int, high: int, *, label: str, help: str, **more: Any
-) -> Any:
+def integer(default: int | None, low: int, high: int, *, label: str, help: str, **more: Any) -> Any:
     """Declare a whole-number field in [low, high]."""
     return _declare("integer", default, label, help, low=low, high=high, **more)
 
@@ -231,9 +229,13 @@ def texts(default: tuple[str, ...], *, label: str, help: str, **more: Any) -> An
     return _declare("list", default, label, help, **more)
 
 
-@cache
-def params_of(cls: type[Declared]) -> dict[str, Param]:
+def params_of(cls: Any) -> dict[str, Param]:
     """Return the declared parameters of a class by field name, in order."""
+    return _params_of(cls)
+
+
+@cache
+def _params_of(cls: Any) -> dict[str, Param]:
     found = {}
     for field in dataclasses.fields(cls):
         param: Param = field.metadata["param"]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.moments import FloatArray, SecondMoment
-from dpviz.params import format_number
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.seeding import generator
 from dpviz.settings import Settings, default_delta

@@ -26,10 +26,10 @@ class Verdict(StrEnum):
 
 VERDICT_WORDS = {
     Verdict.HOLDS: "claim holds",
-    Verdict.LOOSE: "holds, spends less than it claims",
-    Verdict.REFUTED: "claim is false here",
-    Verdict.APPROXIMATE: "right law, sampled approximately",
-    Verdict.BASELINE: "baseline, makes no claim",
+    Verdict.LOOSE: "holds, spends less",
+    Verdict.REFUTED: "claim is false",
+    Verdict.APPROXIMATE: "right law, approximate draws",
+    Verdict.BASELINE: "baseline",
 }
 
 

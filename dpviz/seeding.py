@@ -37,9 +37,9 @@ def generator(seed: int, *labels: str | int) -> np.random.Generator:
 class Draws:
     """The randomness of a batch of releases: one leading entry per draw.
 
-    ``numbers`` are the trial numbers. Made by `trials` (one named stream per trial, so trial 7 is the same
-    whether 10 or 1,000 are drawn) or by `batch` (one generator for the whole
-    batch: faster, for audits and distribution tests).
+    ``numbers`` are the trial numbers. Made by `trials` (one named stream per
+    trial, so trial 7 is the same whether 10 or 1,000 are drawn) or by `batch`
+    (one generator for the whole batch: faster, for audits and law tests).
     """
 
     generators: tuple[np.random.Generator, ...]

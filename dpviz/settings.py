@@ -102,7 +102,7 @@ class Settings(Declared):
         flag="--mechanism",
         url="m",
         allowed_text="mechanism keys, each with optional [name=value,...]",
-        examples=(("gaussian", "laplace"),),
+        examples=(("first_key", "second_key[steps=3,tail=tight]"),),
     )
     trials: int = integer(
         50,

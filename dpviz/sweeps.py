@@ -7,12 +7,14 @@ mechanism meets data. `compare` evaluates every chosen variant in one setting.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import Mechanism, parse_variants
@@ -53,11 +55,25 @@ class Cell:
     trials: range
 
 
+@cache
+def _threadpools() -> ThreadpoolController:
+    # Looking the loaded libraries up takes milliseconds, so once per process.
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Return a context in which BLAS runs on one thread.
+
+    Bytes then do not depend on how many workers share the machine.
+    """
+    limited: AbstractContextManager[object] = _threadpools().limit(limits=1, user_api="blas")
+    return limited
+
+
 def evaluate(cell: Cell, prepared: Prepared) -> Outcome:
     """Run one cell: calibrate, release, and set beside the reference.
 
-    BLAS runs on one thread, so the bytes do not depend on how many workers
-    share the machine.
+    BLAS runs on one thread.
 
     Raises
     ------
@@ -69,7 +85,7 @@ def evaluate(cell: Cell, prepared: Prepared) -> Outcome:
     calibration = mechanism.calibrate(cell.problem, cell.budget)
     data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
     draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         release = mechanism.release_many(data, calibration, draws)
         return Outcome(prepared.reference, prepared.moment, release)
 
@@ -125,7 +141,7 @@ def run_cell(cell: Cell, prepared: Prepared, metrics: Iterable[str] = tuple(METR
     """Evaluate a cell and measure it."""
     outcome = evaluate(cell, prepared)
     mechanism, problem, budget = cell.mechanism, cell.problem, cell.budget
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         measured = measure(outcome, metrics)
         angles = outcome.angles
     return Result(

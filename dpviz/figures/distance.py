@@ -59,7 +59,7 @@ def distance_figure(
             ),
             row=1, col=1,
         )  # fmt: skip
-        angles = part.groupby("angle")["degrees"].quantile([0.025, 0.5, 0.975]).unstack()
+        angles = part.groupby("angle")["degrees"].quantile(np.array([0.025, 0.5, 0.975])).unstack()
         lows, middles, highs = (angles[q].to_numpy() for q in (0.025, 0.5, 0.975))
         lanes = height + np.linspace(0.25, -0.25, len(angles)) if len(angles) > 1 else [height]
         figure.add_trace(
@@ -84,7 +84,7 @@ def distance_figure(
     figure.update_xaxes(range=[-2, 93], dtick=15, row=2, col=1)
     figure.add_vline(
         x=chance, line={"color": TRUE_COLOUR, "dash": "dash"}, row=1, col=1,
-        annotation={"text": "chance", "font": {"size": 11}}, annotation_position="top left",
+        annotation={"text": "chance", "font": {"size": 11}}, annotation_position="bottom left",
     )  # fmt: skip
     figure.update_layout(
         height=150 + 2 * max(rows * 30, 80), margin={"l": 10, "r": 10, "t": 40, "b": 30}

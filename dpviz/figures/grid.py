@@ -9,7 +9,7 @@ from typing import Any
 from dpviz.figures.theme import Panel
 
 NARROW = 640  # pixels; below it the grid has fewer columns
-_TITLE, _GAP, _LEFT, _BOTTOM = 40, 26, 46, 24
+_TITLE, _GAP, _LEFT = 46, 26, 46
 
 
 def columns_for(count: int, *, narrow: bool) -> int:
@@ -38,22 +38,23 @@ def layout(
         ECharts ``title`` positions.
     """
     across = columns_for(count, narrow=narrow)
-    down = math.ceil(count / across)
-    cell_height = (height - 30) / down
+    cell_height = (height - 30) / math.ceil(count / across)
+    width = 100 / across
+    # Room for tick labels, about _LEFT pixels at the usual width of each layout.
+    margin = width * (0.2 if narrow else _LEFT / 340)
     grids, titles = [], []
     for number in range(count):
         row, column = divmod(number, across)
-        left, width = 100 * column / across, 100 / across
-        top = row * cell_height
+        left, top = column * width, row * cell_height
         grids.append(
             {
-                "left": f"{left + 100 * _LEFT / (340 * across) if not narrow else left + width * 0.2:.2f}%",
-                "width": f"{width * (0.82 if not narrow else 0.76):.2f}%",
+                "left": f"{left + margin:.2f}%",
+                "width": f"{width * 0.96 - margin:.2f}%",
                 "top": round(top + _TITLE),
                 "height": round(cell_height - _TITLE - _GAP),
             }
         )
-        titles.append({"left": f"{left + width * 0.03:.2f}%", "top": round(top)})
+        titles.append({"left": f"{left + width * 0.03:.2f}%", "top": round(top) + 4})
     return grids, titles
 
 
@@ -81,10 +82,10 @@ def responsive(
                 **position,
                 "text": panel.label,
                 "subtext": subtext,
-                "itemGap": 2,
+                "itemGap": 3,
                 "padding": 0,
-                "textStyle": {"fontSize": size, "fontWeight": 600},
-                "subtextStyle": {"fontSize": size - 2},
+                "textStyle": {"fontSize": size, "lineHeight": size + 4, "fontWeight": 600},
+                "subtextStyle": {"fontSize": size - 2, "lineHeight": size + 2},
             }
             for panel, subtext, position in zip(panels, subtexts, titles, strict=True)
         ]

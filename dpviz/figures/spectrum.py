@@ -106,7 +106,7 @@ def spectrum_figure(
     subtexts = [
         panel.status
         if table.loc[table["mechanism"] == panel.key, "released"].all()
-        else f"{panel.status}; variance per direction, not released"
+        else f"{panel.status}; no spectrum released"
         for panel in panels
     ]
     base = {
@@ -126,8 +126,9 @@ def _pairs(xs: Any, ys: Any) -> list[list[float]]:
 
 def _x_axis(number: int, d: int) -> dict[str, Any]:
     return {
-        "type": "value", "gridIndex": number, "min": 0.5 if d <= 30 else 1,
-        "max": d + (0.5 if d <= 30 else 0), "interval": max(1, round(d / 5)),
+        # From 0 in whole steps, so that ticks fall on components.
+        "type": "value", "gridIndex": number, "min": 0,
+        "max": d + 1, "interval": max(1, round(d / 5)),
         "axisLabel": {"fontSize": 10, "showMaxLabel": False, "showMinLabel": False},
         "splitLine": {"show": False}, "axisTick": {"show": False},
         "axisLine": {"onZero": False},
@@ -151,6 +152,7 @@ def _lines(
     data: list[dict[str, Any]] = []
     for position, text in [] if axis is None else axis.ticks(low, high):
         zero = text == "0"
+        # The label must stay readable where the line itself is faint.
         data.append(
             {
                 "yAxis": position,

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
+from dpviz.mechanisms._upper_triangle import l2_upper
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import GaussianPart, Spent
 from dpviz.privacy.gaussian import classical_std
-from dpviz.privacy.sensitivity import frobenius
-from dpviz.problem import Budget, Problem, Relation
+from dpviz.problem import Budget, Problem
 from dpviz.release import Calibration
 from dpviz.sampling.goe import symmetric
 from dpviz.seeding import Draws
@@ -23,7 +23,8 @@ class AnalyzeGauss(AdditiveMechanism):
     Source
     ------
     Dwork, Talwar, Thakurta and Zhang 2014, Algorithm 1. Its sensitivity 1 is
-    that of the zero-out relation; under replace it is sqrt(2).
+    that of the zero-out relation; under replace it is sqrt(2) on the ball, and
+    on a box still 1 (`dpviz.mechanisms._upper_triangle`).
     """
 
     info = Info(
@@ -45,9 +46,7 @@ class AnalyzeGauss(AdditiveMechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published scale: the classical Gaussian one at sensitivity 1."""
         scale = classical_std(budget) * problem.domain.radius**2 / problem.n
-        # The upper triangle moves by at most the Frobenius norm, and by just
-        # that when the two rows are different unit coordinate vectors.
-        return Calibration(problem, budget, scale, (GaussianPart(frobenius(problem), scale),))
+        return Calibration(problem, budget, scale, (GaussianPart(l2_upper(problem), scale),))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a symmetric matrix of independent standard normals."""
@@ -66,8 +65,12 @@ class AnalyzeGauss(AdditiveMechanism):
             f"the exact delta at epsilon {budget.epsilon:.3g} is {spent.delta_at_epsilon:.2g}, "
             f"against {budget.delta:.2g} claimed"
         )
-        if problem.relation is Relation.REPLACE:
-            first = f"Its sensitivity 1 is that of zero-out; replacing a row moves A by sqrt(2): {truth}"
+        assumed = problem.domain.radius**2 / problem.n
+        if l2_upper(problem) > assumed:
+            first = (
+                "Its sensitivity 1 is that of zero-out; replacing a row moves A by sqrt(2): "
+                f"{truth}"
+            )
         else:
             first = f"Spends {claimed_against_spent(budget, spent)}; {truth}"
         if budget.epsilon >= 1:

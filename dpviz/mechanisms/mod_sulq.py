@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
+from dpviz.mechanisms._upper_triangle import l2_upper
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import GaussianPart, Spent
-from dpviz.privacy.sensitivity import frobenius
 from dpviz.problem import Budget, Problem
 from dpviz.release import Calibration
 from dpviz.sampling.goe import symmetric
@@ -48,7 +48,7 @@ class ModSulq(AdditiveMechanism):
         log_term = math.log((d * d + d) / (2 * budget.delta * math.sqrt(2 * math.pi)))
         beta = (d + 1) / (n * epsilon) * math.sqrt(2 * log_term) + 1 / (math.sqrt(epsilon) * n)
         scale = beta * problem.domain.radius**2
-        return Calibration(problem, budget, scale, (GaussianPart(frobenius(problem), scale),))
+        return Calibration(problem, budget, scale, (GaussianPart(l2_upper(problem), scale),))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a symmetric matrix of independent standard normals."""

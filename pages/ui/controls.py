@@ -18,9 +18,9 @@ from pages.ui import state
 from pages.ui.view import ExploreView
 
 
-def _fill(key: str, value: Any) -> None:
+def fill(key: str, value: Any) -> None:
     """Give a widget its value before it is drawn."""
-    if st.session_state.get(key) != value or key not in st.session_state:
+    if key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
 
 
@@ -46,27 +46,29 @@ def setting(name: str, store: str = "view", *, upper: int | None = None) -> None
     value = state.get(name, store)
 
     def changed() -> None:
-        state.put(name, st.session_state[key], store)
+        picked = st.session_state[key]
+        state.put(name, None if param.optional and picked == "auto" else picked, store)
 
     shared: dict[str, Any] = {
         "key": key, "help": param.help, "on_change": state.on_change(changed),
     }  # fmt: skip
     if param.kind == "choice":
-        options = ([None] if param.optional else []) + list(param.choices)
-        _fill(key, value)
-        st.selectbox(
-            param.label,
-            options,
-            format_func=lambda option: "default" if option is None else param.choices[option],
-            **shared,
-        )
+        # A select box shows None as "nothing chosen": the default has a word of its own.
+        words = {"auto": "default", **param.choices} if param.optional else param.choices
+        fill(key, value or "auto")
+        if store == "explore":
+            st.segmented_control(
+                param.label, list(words), format_func=words.__getitem__, required=True, **shared
+            )
+            return
+        st.selectbox(param.label, list(words), format_func=words.__getitem__, **shared)
     elif param.kind == "integer" and param.slider is None:
         high = param.high if upper is None else upper
-        _fill(key, value)
+        fill(key, value)
         st.number_input(param.label, int(param.low), int(min(high, 2**53 - 1)), step=1, **shared)
     elif param.kind == "integer":
         low, high = (int(end) for end in _slider_range(param, value))
-        _fill(key, value)
+        fill(key, value)
         st.slider(param.label, low, high, **shared)
     elif param.log and param.slider is not None:
         _log_number(param)
@@ -91,7 +93,7 @@ def _text(param: Param, key: str) -> None:
         state.put_text(name, st.session_state[key])
 
     if state.complaint(name) is None:
-        _fill(key, param.format(state.get(name)))
+        fill(key, param.format(state.get(name)))
     st.text_input(param.label, key=key, help=param.help, on_change=state.on_change(changed))
 
 
@@ -126,7 +128,7 @@ def _log_number(param: Param) -> None:
     value = state.get(name)
     wide, narrow = st.columns([3, 1.3], vertical_alignment="bottom")
     with wide:
-        _fill(slider_key, _nearest_option(options, value))
+        fill(slider_key, _nearest_option(options, value))
         st.select_slider(
             param.label,
             options,
@@ -137,7 +139,7 @@ def _log_number(param: Param) -> None:
         )
     with narrow:
         if state.complaint(name) is None:
-            _fill(box_key, param.format(value))
+            fill(box_key, param.format(value))
         st.text_input(
             f"{param.label}, exact",
             key=box_key,
@@ -173,7 +175,7 @@ def mechanisms() -> None:
                 "mechanisms must be at least one; none was left, so the last choice stays."
             )
 
-    _fill(key, chosen)
+    fill(key, chosen)
     st.multiselect(
         param.label,
         options,
@@ -208,7 +210,7 @@ def row_bound() -> None:
         prefix = "quantile:" if kind == "quantile" else ""
         state.put_text("row_bound", prefix + st.session_state["view.row_bound.level"].strip())
 
-    _fill("view.row_bound.kind", kind)
+    fill("view.row_bound.kind", kind)
     st.selectbox(
         param.label,
         list(ROW_BOUND_KINDS),
@@ -219,7 +221,7 @@ def row_bound() -> None:
     )
     if kind != "max":
         if state.complaint("row_bound") is None:
-            _fill("view.row_bound.level", value.removeprefix("quantile:"))
+            fill("view.row_bound.level", value.removeprefix("quantile:"))
         st.text_input(
             "Quantile" if kind == "quantile" else "Largest norm R",
             key="view.row_bound.level",

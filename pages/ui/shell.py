@@ -227,7 +227,7 @@ def _table_controls(current: Current) -> None:
         if st.session_state["upload"] is not None:
             state.put("table", UPLOAD)
 
-    controls._fill("view.table", state.get("table"))
+    controls.fill("view.table", state.get("table"))
     st.selectbox(
         "Table",
         options,
@@ -256,7 +256,7 @@ def _table_controls(current: Current) -> None:
     def labelled() -> None:
         st.session_state.label_index = st.session_state["upload.label"]
 
-    controls._fill("upload.label", st.session_state.label_index)
+    controls.fill("upload.label", st.session_state.label_index)
     st.selectbox(
         "Label column",
         [None, *range(len(choices))],

@@ -1,0 +1,317 @@
+"""Exact privacy profiles of two mechanisms whose loss depends on one chi-square.
+
+Both compare tables with and without one row. P is the release with the row, Q the one without, and
+the profile has two sides:
+
+    with_row(epsilon)    = sup over events E of P(E) - e^epsilon Q(E)
+    without_row(epsilon) = sup over events E of Q(E) - e^epsilon P(E)
+
+Under zero-out delta(epsilon) is the larger of the two, exactly. A replaced row is a row taken out
+and another put in, so under replace, for every split e1 + e2 = epsilon,
+
+    delta(epsilon) <= with_row(e1) + e^e1 without_row(e2),
+
+the triangle inequality of that supremum (P to Q to the other P). The least over the split is a
+bound, not the exact value.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammainc, gammaincc
+
+from dpviz.errors import InvalidSetting
+from dpviz.privacy.accounting import Spent
+from dpviz.problem import EPSILON_RANGE, Budget, Relation
+from dpviz.seeding import FloatArray
+
+# Relative room for the rounding of a chi-square tail; SciPy's is measured at below 1e-13 for
+# shapes up to 1e9, and rounding of the threshold costs about as much as its square root times that.
+_TAIL_ROOM = 1e-11
+_SPLITS = 33
+_ZOOMS = 3
+_SEARCH_STEPS = 100
+
+
+class RowProfile(ABC):
+    """The two sides of one row's privacy profile, and what follows from them."""
+
+    @abstractmethod
+    def with_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return sup of P(E) - e^epsilon Q(E), rounded up; P is the release with the row."""
+
+    @abstractmethod
+    def without_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return sup of Q(E) - e^epsilon P(E), rounded up; Q is the release without the row."""
+
+    def delta(self, relation: Relation, epsilon: float) -> float:
+        """Return the delta given at epsilon >= 0: exact under zero-out, a bound under replace."""
+        if relation is Relation.ZERO_OUT:
+            one = np.asarray([epsilon], dtype=np.float64)
+            return float(max(self.with_row(one)[0], self.without_row(one)[0]))
+        low, high = 0.0, epsilon
+        best = 1.0
+        for _ in range(_ZOOMS):
+            first = np.linspace(low, high, _SPLITS)
+            second = epsilon - first
+            with np.errstate(over="ignore", invalid="ignore"):
+                rest = self.without_row(second)
+                total = self.with_row(first) + np.where(rest > 0, np.exp(first) * rest, 0.0)
+            at = int(total.argmin())
+            best = min(best, float(total[at]))
+            low, high = float(first[max(at - 1, 0)]), float(first[min(at + 1, _SPLITS - 1)])
+        # the exponential and the sum are rounded too
+        return min(1.0, best * (1 + 4 * float(np.finfo(np.float64).eps)))
+
+    def epsilon(self, relation: Relation, delta: float) -> float:
+        """Return the epsilon spent at delta, rounded up; infinite if no epsilon is enough."""
+
+        def meets(epsilon: float) -> bool:
+            return self.delta(relation, epsilon) <= delta
+
+        if meets(0.0):
+            return 0.0
+        high = EPSILON_RANGE[0]
+        while not meets(high):
+            high *= 4
+            if high > 4 * EPSILON_RANGE[1]:
+                return math.inf
+        return _least(meets, high / 4 if high > EPSILON_RANGE[0] else 0.0, high)
+
+    def spent(self, relation: Relation, budget: Budget, source: str) -> Spent:
+        """Return what a release costs at the budget's delta, and its delta at the epsilon."""
+        exact = relation is Relation.ZERO_OUT
+        return Spent(
+            epsilon=self.epsilon(relation, budget.delta),
+            delta=budget.delta,
+            exact=exact,
+            source=source if exact else f"{source}, as two zero-out steps",
+            delta_at_epsilon=self.delta(relation, budget.epsilon),
+        )
+
+
+@dataclass(frozen=True)
+class WishartNoise(RowProfile):
+    """Profile of X'X + W with W ~ W_d(freedom + d - 1, scale I), the row on the unit sphere.
+
+    Attributes
+    ----------
+    freedom : float
+        nu, the degrees of freedom less d - 1: real, at least 2.
+    scale : float
+        Eigenvalue of the scale matrix in units of R^2, above 0.
+
+    Notes
+    -----
+    Let M be the release and v the row, |v| = 1. By |M - A + vv'| = |M - A| (1 + 1/T) the density
+    ratio depends on M only through T = 1/(v'(M - A)^-1 v), which is scale times chi^2_nu with the
+    row and that less 1 without. In units of the scale, with h = 1/scale and p = nu/2 - 1, the
+    release without the row is more likely by (1 + h/T)^p e^(-h/2) where T > 0, and T <= 0 cannot
+    occur with the row. So with F the chi^2_nu distribution function
+
+        without_row = F(t + h) - e^epsilon F(t),        t = h/(e^((epsilon + h/2)/p) - 1)
+        with_row    = (1 - F(u)) - e^epsilon (1 - F(u + h)),  u = h/(e^((h/2 - epsilon)/p) - 1)
+
+    the second for epsilon < h/2 only, and 0 above. A shorter row shifts T by less. Degrees of
+    freedom need not be whole: the density |W|^((k-d-1)/2) e^(-tr W/2) and Bartlett's factors exist
+    for every real k > d - 1.
+
+    delta never falls below F(h), the chance of a release that the table with the row cannot make.
+    """
+
+    freedom: float
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (2 <= self.freedom < math.inf):
+            raise InvalidSetting("freedom", "a finite number of at least 2", self.freedom)
+        if not (0 < self.scale < math.inf):
+            raise InvalidSetting("scale", "a finite number above 0", self.scale)
+
+    def with_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return (1 - F(u)) - e^epsilon (1 - F(u + h)), 0 from epsilon = h/2 on."""
+        h = 1 / self.scale
+        room = np.maximum(h / 2 - epsilon, 0.0)
+        u = self._threshold(room)
+        above, beyond = self._upper(u), self._upper(u + h)
+        return np.where(room > 0, _difference(above, beyond, epsilon), 0.0)
+
+    def without_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return F(t + h) - e^epsilon F(t)."""
+        h = 1 / self.scale
+        t = self._threshold(epsilon + h / 2)
+        return _difference(self._lower(t + h), self._lower(t), epsilon)
+
+    def _threshold(self, exponent: FloatArray) -> FloatArray:
+        p = self.freedom / 2 - 1
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            # p = 0: the ratio is constant where T > 0, and the threshold is 0
+            grown = np.expm1(exponent / p) if p > 0 else np.full_like(exponent, np.inf)
+            found: FloatArray = (1 / self.scale) / grown
+        return found
+
+    def _lower(self, x: FloatArray) -> FloatArray:
+        return np.asarray(gammainc(self.freedom / 2, x / 2), dtype=np.float64)
+
+    def _upper(self, x: FloatArray) -> FloatArray:
+        return np.asarray(gammaincc(self.freedom / 2, x / 2), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class GaussianSketch(RowProfile):
+    """Profile of ``rows`` independent draws from N(0, X'X + lift I), the row on the unit sphere.
+
+    Attributes
+    ----------
+    rows : int
+        r, at least 1.
+    lift : float
+        w^2 in units of R^2, above 0.
+
+    Notes
+    -----
+    Let S be the covariance without the row v, so S >= lift I. After whitening by S the two laws
+    differ only along one direction, where the variance is 1 without the row and
+    rho = 1 + v'S^-1 v <= 1 + 1/lift with it. A smaller rho is reached from a larger one by adding
+    the same independent noise to both, so the worst row has rho = 1 + 1/lift, and has it when
+    every other row is orthogonal to it. The likelihood ratio then depends on the sum of r squares,
+    rho chi^2_r against chi^2_r, and the optimal events are half-lines.
+    """
+
+    rows: int
+    lift: float
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise InvalidSetting("rows of the sketch", "at least 1", self.rows)
+        if not (0 < self.lift < math.inf):
+            raise InvalidSetting("lift", "a finite number above 0", self.lift)
+
+    def with_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return the side where large sums speak for the row."""
+        t = self._threshold(epsilon)
+        half = self.rows / 2
+        shrunk = t / (2 * self._ratio)
+        return _difference(
+            np.asarray(gammaincc(half, shrunk)), np.asarray(gammaincc(half, t / 2)), epsilon
+        )
+
+    def without_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return the side where small sums speak against the row."""
+        t = np.maximum(self._threshold(-epsilon), 0.0)
+        half = self.rows / 2
+        shrunk = t / (2 * self._ratio)
+        return _difference(
+            np.asarray(gammainc(half, t / 2)), np.asarray(gammainc(half, shrunk)), epsilon
+        )
+
+    @property
+    def _ratio(self) -> float:
+        return 1 + 1 / self.lift
+
+    def _threshold(self, loss: FloatArray) -> FloatArray:
+        # log ratio = -(r/2) ln rho + (T/2)(1 - 1/rho), and 1 - 1/rho = 1/(lift + 1)
+        level: FloatArray = loss + 0.5 * self.rows * math.log1p(1 / self.lift)
+        return 2 * (self.lift + 1) * level
+
+
+def least_freedom(relation: Relation, budget: Budget, scale: float) -> float:
+    """Return the least real nu of `WishartNoise` that meets the budget, rounded up.
+
+    More freedom is never worse: chi^2_(nu + x) is chi^2_nu plus independent noise, for real x too.
+
+    Parameters
+    ----------
+    relation : Relation
+    budget : Budget
+        Its delta must be above 0.
+    scale : float
+        In units of R^2.
+
+    Raises
+    ------
+    InvalidSetting
+        If the budget's delta is 0: the support moves with the data.
+    """
+    _needs_delta(budget, "Wishart noise on one side")
+    return _least_freedom(relation, budget.epsilon, budget.delta, scale)
+
+
+def least_lift(relation: Relation, budget: Budget, rows: int) -> float:
+    """Return the least w^2 of `GaussianSketch`, in units of R^2, that meets the budget, rounded up.
+
+    Parameters
+    ----------
+    relation : Relation
+    budget : Budget
+        Its delta must be above 0.
+    rows : int
+        Of the sketch.
+
+    Raises
+    ------
+    InvalidSetting
+        If the budget's delta is 0.
+    """
+    _needs_delta(budget, "a Gaussian sketch")
+    return _least_lift(relation, budget.epsilon, budget.delta, rows)
+
+
+@lru_cache(maxsize=65536)
+def _least_freedom(relation: Relation, epsilon: float, delta: float, scale: float) -> float:
+    def meets(freedom: float) -> bool:
+        return WishartNoise(freedom, scale).delta(relation, epsilon) <= delta
+
+    return _least_from(meets, 2.0)
+
+
+@lru_cache(maxsize=65536)
+def _least_lift(relation: Relation, epsilon: float, delta: float, rows: int) -> float:
+    def meets(lift: float) -> bool:
+        return GaussianSketch(rows, lift).delta(relation, epsilon) <= delta
+
+    # 2^-60: a row then outweighs the lift so far that no budget in range is met any sooner
+    return _least_from(meets, 2.0**-60)
+
+
+def _least_from(meets: Callable[[float], bool], low: float) -> float:
+    """Return the least value from ``low`` on that meets the budget; there always is one."""
+    if meets(low):
+        return low
+    high = 2 * low
+    while not meets(high):
+        low, high = high, 2 * high
+    return _least(meets, low, high)
+
+
+def _least(meets: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the end that meets of the last bracket of a bisection; ``high`` meets."""
+    for _ in range(_SEARCH_STEPS):
+        middle = 0.5 * (low + high)
+        if high - low <= 1e-13 * high:
+            break
+        if meets(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _difference(first: FloatArray, second: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """Return first - e^epsilon second, at least 0 and rounded up."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        # an underflown tail counts as 0, which errs upwards
+        scaled = np.where(second > 0, np.exp(epsilon + np.log(second)), 0.0)
+    rounded = first * (1 + _TAIL_ROOM) - scaled * (1 - _TAIL_ROOM)
+    return np.clip(rounded, 0.0, 1.0)
+
+
+def _needs_delta(budget: Budget, what: str) -> None:
+    if budget.delta == 0:
+        raise InvalidSetting("delta", f"above 0 and below 1 for {what}", budget.delta, "--delta")

@@ -1,0 +1,109 @@
+"""Pieces of pages that stand on more than one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.figures.theme import MARK
+from dpviz.metrics import METRICS
+from dpviz.prepare import Prepared
+from dpviz.release import VERDICT_WORDS
+from dpviz.sweeps import Comparison
+from pages.ui import state
+
+
+def numbers(name: str, table: pd.DataFrame) -> None:
+    """Offer the numbers behind a chart; they are sent only when asked for."""
+    box = st.expander("The numbers behind this chart", key=f"numbers.{name}", on_change="rerun")
+    if box.open:
+        box.dataframe(table, hide_index=True, alt=f"Numbers behind the {name} chart")
+
+
+def newcomers() -> None:
+    """Explain the page to somebody who has never seen it."""
+    with st.expander("What am I looking at?", icon=":material/help:"):
+        st.markdown(
+            "A principal component analysis finds the few directions that explain most of a "
+            "table's variance. Publishing those directions can betray the people in the table, so "
+            "a **mechanism** adds noise first. **Epsilon** limits how much any one person's row "
+            "may change what is published: at 0.1 hardly at all, at 1 the odds of any guess about "
+            "them change by at most a factor of 2.7, at 5 by 150. **Delta** is the small "
+            "probability that this limit fails.\n\n"
+            "Each panel is one mechanism, run many times on the same table. Move epsilon to the "
+            "left: first the small eigenvalues drown below the **noise edge**, then the released "
+            "space turns away from the true one, and at last the picture is pure chance. The line "
+            "under each name says whether what its paper promises is true in this setting.\n\n"
+            "To judge utility this page looks at the exact components, so the page itself is not "
+            "private: use it with public, synthetic or your own data."
+        )
+
+
+def table_notes(prepared: Prepared) -> None:
+    """Tell every change that was made to the table."""
+    for note in prepared.notes:
+        st.caption(f":material/edit_note: {note}")
+
+
+def assumed_public(prepared: Prepared) -> None:
+    """List what was taken from the data without protection."""
+    with st.expander("What this assumes to be public", icon=":material/visibility:"):
+        st.markdown(
+            "The guarantee covers the release and not what was fixed before it. Taken as public "
+            "knowledge here:\n\n"
+            + "\n".join(f"- {item}" for item in prepared.assumed_public)
+            + "\n\nThe papers assume these known. Taken from private data they leak; a real "
+            "release fixes them beforehand or spends budget on them."
+        )
+
+
+def fresh_draw() -> None:
+    """Offer new noise at the same setting."""
+
+    def again() -> None:
+        state.put("seed", state.get("seed") + 1)
+
+    st.button(
+        "Fresh draw",
+        icon=":material/casino:",
+        key="fresh",
+        on_click=state.on_change(again),
+        help="New noise at the same setting: adds 1 to the seed.",
+    )
+
+
+def results_table(comparison: Comparison) -> pd.DataFrame:
+    """Return the table of results with the names a reader sees."""
+    rows: list[dict[str, Any]] = []
+    for result in comparison.results:
+        verdict, summaries = result.status.verdict, result.summaries
+        row: dict[str, Any] = {
+            "mechanism": result.mechanism.label,
+            "status": f"{MARK[verdict]} {VERDICT_WORDS[verdict]}".strip(),
+            "claimed": result.claimed.epsilon if result.claimed else None,
+            "spent": result.spent.epsilon if result.spent else None,
+        }
+        row |= {key: summaries[key].mean if key in summaries else None for key in METRICS}
+        row["evidence"] = result.status.evidence
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def results_columns() -> dict[str, Any]:
+    """Return headings, formats and explanations of the table of results."""
+    number = st.column_config.NumberColumn
+    columns: dict[str, Any] = {
+        "mechanism": st.column_config.TextColumn("Mechanism", pinned=True),
+        "status": st.column_config.TextColumn("Status"),
+        "claimed": number("Claimed epsilon", format="%.3g"),
+        "spent": number(
+            "Spent epsilon", format="%.3g", help="What a release really costs; empty: no epsilon."
+        ),
+        "evidence": st.column_config.TextColumn("Evidence", width="large"),
+    }
+    for key, metric in METRICS.items():
+        arrow = {"higher": " ↑", "lower": " ↓", "neither": ""}[metric.better]
+        columns[key] = number(metric.label.capitalize() + arrow, format="%.3g", help=metric.help)
+    return columns

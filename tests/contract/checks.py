@@ -1,0 +1,441 @@
+"""Checks that every mechanism must pass, and the tables they run on.
+
+Each check takes one mechanism and asserts; `CHECKS` holds them all by name, so that the suite can
+run them over whatever `all_mechanisms` finds and over a mechanism made up by a test. Nothing here
+names a mechanism.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pickle
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+
+from dpviz.errors import CannotRun
+from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
+from dpviz.metrics import METRICS, Outcome, measure
+from dpviz.moments import FloatArray, SecondMoment
+from dpviz.params import params_of
+from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.release import Calibration, Release, Verdict
+from dpviz.seeding import Draws, generator
+
+D, N = 5, 400
+# 0.5 because some published mechanisms refuse epsilon of 1 and more.
+BUDGETS = (Budget(1.0, 1e-6), Budget(0.5, 1e-6), Budget(0.5, 0.0))
+RELEASES = ("matrix", "subspace", "data")
+GUARANTEES = ("pure", "approximate", "none")
+
+
+def variants_of(cls: type[Mechanism]) -> list[Mechanism]:
+    """Return the default variant and one more for each example of each declared parameter."""
+    changed = [
+        cls(**{name: example})
+        for name, param in params_of(cls).items()
+        for example in param.examples
+    ]
+    return list(dict.fromkeys([cls(), *changed]))
+
+
+@cache
+def bounded_rows(kind: str, n: int, d: int, tail: float = 0.5) -> FloatArray:
+    """Return rows inside the unit ball or the cube, with two strong directions.
+
+    ``tail`` is the standard deviation of the other directions relative to the second.
+    """
+    rng = generator(11, "rows", kind, n, d)
+    spread = np.concatenate(([1.0, 0.8], np.full(d - 2, 0.8 * tail)))
+    rows = rng.standard_normal((n, d)) * spread
+    rows = rows @ np.linalg.qr(rng.standard_normal((d, d)))[0]
+    if kind == "ball":
+        rows /= np.linalg.norm(rows, axis=1).max()
+    else:
+        rows /= np.abs(rows).max()
+    rows.setflags(write=False)
+    return rows
+
+
+def moment_of(rows: FloatArray) -> SecondMoment:
+    second = rows.T @ rows / len(rows)
+    return SecondMoment((second + second.T) / 2, len(rows), rows)
+
+
+def domain_of(kind: str, d: int) -> Domain:
+    return Domain.ball(d) if kind == "ball" else Domain.box(d)
+
+
+def runnable(
+    mechanism: Mechanism, *, d: int = D, k: int = 2
+) -> Iterator[tuple[SecondMoment, Problem, Budget]]:
+    """Yield data and settings, on ball and box and under both relations, where it can run.
+
+    At least one is yielded, or the check fails: a mechanism that never runs is a mistake.
+    """
+    count = 0
+    for kind in ("ball", "box"):
+        for relation in Relation:
+            problem = Problem(N, d, k, relation, domain_of(kind, d))
+            for budget in BUDGETS:
+                if mechanism.unable(problem, budget) is None:
+                    count += 1
+                    yield moment_of(bounded_rows(kind, N, d)), problem, budget
+                    break
+    assert count > 0, f"{mechanism.text} runs in none of the standard settings"
+
+
+def draws_of(mechanism: Mechanism, trials: range = range(6)) -> Draws:
+    return Draws.trials(3, mechanism.key, trials)
+
+
+def released(
+    mechanism: Mechanism,
+    data: SecondMoment,
+    problem: Problem,
+    budget: Budget,
+    trials: range = range(6),
+) -> tuple[Calibration, Release]:
+    calibration = mechanism.calibrate(problem, budget)
+    return calibration, mechanism.release_many(data, calibration, draws_of(mechanism, trials))
+
+
+def arrays_of(release: Release) -> dict[str, FloatArray]:
+    names = ("raw", "components", "matrix", "eigenvalues", "trace")
+    present = {name: getattr(release, name) for name in names}
+    return {name: np.asarray(array) for name, array in present.items() if array is not None}
+
+
+def assert_same_bytes(first: Release, second: Release) -> None:
+    left, right = arrays_of(first), arrays_of(second)
+    assert left.keys() == right.keys()
+    for name in left:
+        assert left[name].shape == right[name].shape, name
+        assert left[name].tobytes() == right[name].tobytes(), name
+
+
+def rows_of(release: Release, index: slice) -> Release:
+    """Return a part of a batch."""
+    return Release(**{name: array[index] for name, array in arrays_of(release).items()})
+
+
+# The checks ----------------------------------------------------------------------------------
+
+
+def says_what_it_is(mechanism: Mechanism) -> None:
+    info = mechanism.info
+    for field in ("label", "summary", "paper", "family", "law", "calibration", "complexity"):
+        assert getattr(info, field).strip(), f"info.{field} is empty"
+    assert info.summary.endswith(".")
+    assert info.advice.endswith(".")
+    assert info.release in RELEASES
+    assert info.guarantee in GUARANTEES
+    assert info.slot >= 0
+    assert mechanism.key == type(mechanism).__module__.rpartition(".")[2]
+    assert not info.psd or info.release != "subspace"
+
+
+def calibration_sees_no_data(mechanism: Mechanism) -> None:
+    assert list(inspect.signature(type(mechanism).calibrate).parameters) == [
+        "self",
+        "problem",
+        "budget",
+    ]
+    for _, problem, budget in runnable(mechanism):
+        first, second = (mechanism.calibrate(problem, budget) for _ in range(2))
+        assert first == second
+        assert first.problem == problem
+        assert first.budget == budget
+        assert math.isfinite(first.scale)
+        assert first.scale >= 0
+
+
+def scale_follows_epsilon(mechanism: Mechanism) -> None:
+    """Additive noise shrinks as epsilon grows; any other scale moves one way only."""
+    for _, problem, budget in runnable(mechanism):
+        grid = [
+            Budget(epsilon, budget.delta)
+            for epsilon in np.geomspace(1e-3, 1e3, 25)
+            if mechanism.unable(problem, Budget(epsilon, budget.delta)) is None
+        ]
+        steps = np.diff([mechanism.calibrate(problem, point).scale for point in grid])
+        if isinstance(mechanism, AdditiveMechanism):
+            assert (steps < 0).all()
+        else:
+            assert (steps <= 0).all() or (steps >= 0).all()
+
+
+def same_stream_same_bytes(mechanism: Mechanism) -> None:
+    for data, problem, budget in runnable(mechanism):
+        first, second = (released(mechanism, data, problem, budget)[1] for _ in range(2))
+        assert_same_bytes(first, second)
+
+
+def batched_equals_looped(mechanism: Mechanism) -> None:
+    for data, problem, budget in runnable(mechanism):
+        _, batch = released(mechanism, data, problem, budget)
+        for trial in range(6):
+            _, alone = released(mechanism, data, problem, budget, range(trial, trial + 1))
+            assert_same_bytes(rows_of(batch, slice(trial, trial + 1)), alone)
+
+
+def chunks_join_without_a_seam(mechanism: Mechanism) -> None:
+    """So a trial more changes no other."""
+    for data, problem, budget in runnable(mechanism):
+        _, batch = released(mechanism, data, problem, budget)
+        for chunk in (range(3), range(3, 5), range(5)):
+            _, part = released(mechanism, data, problem, budget, chunk)
+            assert_same_bytes(rows_of(batch, slice(chunk.start, chunk.stop)), part)
+
+
+def shared_generator_works(mechanism: Mechanism) -> None:
+    for data, problem, budget in runnable(mechanism):
+        calibration = mechanism.calibrate(problem, budget)
+        made = [
+            mechanism.release_many(data, calibration, Draws.batch(generator(5, "shared"), 4))
+            for _ in range(2)
+        ]
+        assert made[0].components.shape == (4, problem.d, problem.k)
+        assert_same_bytes(*made)
+
+
+def trials_differ(mechanism: Mechanism) -> None:
+    for data, problem, budget in runnable(mechanism):
+        if mechanism.info.guarantee == "none" and mechanism.calibrate(problem, budget).scale == 0:
+            continue  # a baseline may be constant
+        raw = np.asarray(released(mechanism, data, problem, budget)[1].raw).reshape(6, -1)
+        assert len(np.unique(raw, axis=0)) == 6
+
+
+def input_is_not_changed(mechanism: Mechanism) -> None:
+    for data, problem, budget in runnable(mechanism):
+        before = pickle.dumps((data.A, data.n, data.rows))
+        _, release = released(mechanism, data, problem, budget)
+        assert pickle.dumps((data.A, data.n, data.rows)) == before
+        assert not data.A.flags.writeable
+        for array in (release.raw, release.matrix):
+            assert array is None or not array.flags.writeable or not np.shares_memory(array, data.A)
+
+
+def components_are_orthonormal(mechanism: Mechanism) -> None:
+    for data, problem, budget in runnable(mechanism):
+        _, release = released(mechanism, data, problem, budget)
+        components = release.components
+        assert components.shape == (6, problem.d, problem.k)
+        gram = components.transpose(0, 2, 1) @ components
+        assert np.abs(gram - np.eye(problem.k)).max() < 1e-10
+        # The sign rule: the entry of largest size in each column is positive.
+        np.testing.assert_array_equal(components.max(axis=1), np.abs(components).max(axis=1))
+
+
+def matrix_and_spectrum_agree(mechanism: Mechanism) -> None:
+    for data, problem, budget in runnable(mechanism):
+        _, release = released(mechanism, data, problem, budget)
+        if mechanism.info.release == "subspace":
+            assert release.matrix is None
+            assert release.eigenvalues is None
+            continue
+        matrix, values = release.matrix, release.eigenvalues
+        assert matrix is not None
+        assert values is not None
+        assert matrix.shape == (6, problem.d, problem.d)
+        size = np.abs(matrix).max()
+        assert np.abs(matrix - matrix.transpose(0, 2, 1)).max() <= 1e-13 * size
+        assert (np.diff(values, axis=1) <= 0).all()
+        np.testing.assert_allclose(
+            values[:, ::-1], np.linalg.eigvalsh(matrix), rtol=0, atol=1e-12 * problem.d * size
+        )
+        # The components are the matrix's own top k, in the order of the eigenvalues.
+        V = release.components
+        along = np.einsum("tik,tij,tjk->tk", V, matrix, V)
+        np.testing.assert_allclose(
+            along, values[:, : problem.k], rtol=0, atol=1e-11 * problem.d * size
+        )
+        if mechanism.info.psd:
+            assert values.min() >= -1e-12 * problem.d * size
+
+
+def additive_noise_only_scales(mechanism: Mechanism) -> None:
+    """One draw of standard noise serves every epsilon."""
+    if not isinstance(mechanism, AdditiveMechanism):
+        return
+    for data, problem, budget in runnable(mechanism):
+        standard = []
+        for epsilon in (budget.epsilon, budget.epsilon / 7):
+            setting = Budget(epsilon, budget.delta)
+            calibration, release = released(mechanism, data, problem, setting)
+            assert release.matrix is not None
+            standard.append((release.matrix - data.A) / calibration.scale)
+        np.testing.assert_allclose(*standard, rtol=1e-9, atol=1e-9)
+
+
+def huge_budget_recovers_pca(mechanism: Mechanism) -> None:
+    """With a gap and next to no noise, the released space captures all that k can.
+
+    Where large epsilons are refused, n makes the noise small instead.
+    """
+    if mechanism.info.guarantee == "none":
+        return
+    n, found = 2_000, 0
+    for kind in ("ball", "box"):
+        rows = bounded_rows(kind, n, D, 0.02)
+        for relation in Relation:
+            for budget, size in ((Budget(1e6, 0.1), n), (Budget(0.5, 0.1), 10**10)):
+                problem = Problem(size, D, 2, relation, domain_of(kind, D))
+                if mechanism.unable(problem, budget) is not None:
+                    continue
+                if size != n and mechanism.info.needs_rows:
+                    continue
+                small = moment_of(rows)
+                data = SecondMoment(small.A, size, rows if size == n else None)
+                _, release = released(mechanism, data, problem, budget)
+                share = measure(Outcome(data, data, release), ["captured_share"])
+                assert share["captured_share"].min() > 0.999, (kind, relation, budget)
+                found += 1
+                break
+    assert found > 0, f"{mechanism.text} never meets a huge budget"
+
+
+def small_dimensions_work(mechanism: Mechanism) -> None:
+    for d, k in ((2, 1), (3, 2), (2, 2), (3, 3)):
+        problem = Problem(N, d, k, Relation.REPLACE, Domain.ball(d))
+        for budget in BUDGETS:
+            if mechanism.unable(problem, budget) is not None:
+                continue
+            data = moment_of(bounded_rows("ball", N, d))
+            _, release = released(mechanism, data, problem, budget)
+            assert release.components.shape == (6, d, k)
+            assert np.isfinite(release.components).all()
+
+
+def general_rules_refuse(mechanism: Mechanism) -> None:
+    square = Problem(N, D, D, Relation.REPLACE, Domain.ball(D))
+    reason = mechanism.unable(square, BUDGETS[1])
+    if mechanism.info.release == "subspace":
+        assert reason is not None
+        assert f"from 1 to {D - 1}" in reason
+        assert str(D) in reason
+    problem = Problem(N, D, 2, Relation.REPLACE, Domain.ball(D))
+    no_delta = Budget(0.5, 0.0)
+    reason = mechanism.unable(problem, no_delta)
+    if mechanism.info.guarantee == "approximate":
+        assert reason is not None
+        assert "delta" in reason
+    for setting in ((square, BUDGETS[1]), (problem, no_delta), (problem, Budget(1e6, 0.9))):
+        reason = mechanism.unable(*setting)
+        if reason is None:
+            mechanism.check(*setting)
+            continue
+        assert reason.strip() == reason
+        assert len(reason.split()) >= 4, "a reason is a sentence"
+        assert "\n" not in reason
+        try:
+            mechanism.check(*setting)
+        except CannotRun as error:
+            assert error.reason == reason
+            assert str(error).startswith(f"{mechanism.text} cannot run: ")
+        else:
+            raise AssertionError("check must raise where unable gives a reason")
+
+
+def rows_are_asked_for(mechanism: Mechanism) -> None:
+    """A mechanism that does not ask for the rows works without them, to the same bytes."""
+    for data, problem, budget in runnable(mechanism):
+        without = mechanism.unable(problem, budget, rows=False)
+        assert (without is not None) == mechanism.info.needs_rows
+        if without is None:
+            _, seen = released(mechanism, data, problem, budget)
+            _, blind = released(mechanism, SecondMoment(data.A, data.n), problem, budget)
+            assert_same_bytes(seen, blind)
+
+
+def metrics_stay_in_range(mechanism: Mechanism) -> None:
+    for data, problem, budget in runnable(mechanism):
+        _, release = released(mechanism, data, problem, budget)
+        measured = measure(Outcome(data, data, release))
+        for key, metric in METRICS.items():
+            if metric.needs == "matrix" and mechanism.info.release == "subspace":
+                assert key not in measured
+                continue
+            values = measured[key]
+            assert values.shape == (6,)
+            assert values.min() >= 0
+            assert values.max() <= metric.upper(problem.d, problem.k) * (1 + 1e-9)
+
+
+def extreme_epsilons_are_legal(mechanism: Mechanism) -> None:
+    """Warnings are errors in this suite, so an overflow fails the check."""
+    found = 0
+    for kind in ("ball", "box"):
+        for relation in Relation:
+            for epsilon in (1e-4, 1e6):
+                budget = Budget(epsilon, 1e-6)
+                problem = Problem(N, D, 2, relation, domain_of(kind, D))
+                if mechanism.unable(problem, budget) is not None:
+                    continue
+                found += 1
+                data = moment_of(bounded_rows(kind, N, D))
+                calibration, release = released(mechanism, data, problem, budget)
+                for array in arrays_of(release).values():
+                    assert np.isfinite(array).all()
+                status = mechanism.status(problem, budget)
+                assert status.evidence
+                edges = mechanism.spectrum_edges(calibration)
+                assert edges is None or (math.isfinite(edges[0]) and edges[0] < edges[1])
+    assert found > 0
+
+
+def status_is_told_in_a_sentence(mechanism: Mechanism) -> None:
+    for _, problem, budget in runnable(mechanism):
+        status = mechanism.status(problem, budget)
+        assert status.evidence[0].isupper()
+        assert status.evidence.endswith(".")
+        assert "\n" not in status.evidence
+        claim, spent = mechanism.claim(problem, budget), mechanism.spent(problem, budget)
+        assert (status.verdict is Verdict.BASELINE) == (mechanism.info.guarantee == "none")
+        assert (claim is None) == (mechanism.info.guarantee == "none")
+        if claim is not None:
+            assert claim.epsilon == budget.epsilon
+            assert claim.delta == (budget.delta if mechanism.info.guarantee != "pure" else 0)
+        if spent is not None:
+            assert spent.epsilon >= 0
+            assert 0 <= spent.delta < 1
+            assert spent.source.strip()
+
+
+def text_and_pickle_round_trip(mechanism: Mechanism) -> None:
+    for copy in (parse_variant(mechanism.text), pickle.loads(pickle.dumps(mechanism))):
+        assert copy == mechanism
+        assert hash(copy) == hash(mechanism)
+        assert copy.text == mechanism.text
+
+
+
+CHECKS: dict[str, Callable[[Mechanism], None]] = {
+    check.__name__: check
+    for check in (
+        says_what_it_is,
+        calibration_sees_no_data,
+        scale_follows_epsilon,
+        same_stream_same_bytes,
+        batched_equals_looped,
+        chunks_join_without_a_seam,
+        shared_generator_works,
+        trials_differ,
+        input_is_not_changed,
+        components_are_orthonormal,
+        matrix_and_spectrum_agree,
+        additive_noise_only_scales,
+        huge_budget_recovers_pca,
+        small_dimensions_work,
+        general_rules_refuse,
+        rows_are_asked_for,
+        metrics_stay_in_range,
+        extreme_epsilons_are_legal,
+        status_is_told_in_a_sentence,
+        text_and_pickle_round_trip,
+    )
+}

@@ -1,0 +1,357 @@
+"""Every check over every variant of every mechanism that discovery finds.
+
+A new file in ``dpviz/mechanisms`` is covered by being there: nothing below names one.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpviz.mechanisms
+from dpviz.cli import listing_rows, main
+from dpviz.mechanisms import all_mechanisms, featured, parse_variants
+from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
+from dpviz.metrics import METRICS
+from dpviz.privacy.accounting import GaussianPart, PurePart
+from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.release import Verdict
+from dpviz.seeding import Draws
+from tests.contract import accounts, checks
+
+ROOT = Path(__file__).resolve().parents[2]
+CLASSES = all_mechanisms()
+VARIANTS = [variant for cls in CLASSES.values() for variant in checks.variants_of(cls)]
+
+EPSILONS = (0.01, 0.1, 0.5, 1.0, 3.0, 10.0)
+DELTAS = (1e-9, 1e-5, 1e-2)
+SHAPES = ((50, 2, 1), (1_000, 3, 2), (100_000, 4, 1))  # n, d, k
+
+
+def named(mechanism: Mechanism) -> str:
+    return mechanism.text
+
+
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=named)
+@pytest.mark.parametrize("check", checks.CHECKS)
+def test_mechanism(check: str, mechanism: Mechanism) -> None:
+    checks.CHECKS[check](mechanism)
+
+
+# Privacy -------------------------------------------------------------------------------------
+
+
+def settings(kind: str, relation: Relation) -> Iterator[tuple[Problem, Budget]]:
+    for n, d, k in SHAPES:
+        problem = Problem(n, d, k, relation, checks.domain_of(kind, d))
+        for epsilon in EPSILONS:
+            for delta in DELTAS:
+                yield problem, Budget(epsilon, delta)
+
+
+@pytest.mark.parametrize("kind", ["ball", "box"])
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=named)
+def test_the_status_is_what_a_second_account_finds(
+    mechanism: Mechanism,
+    relation: Relation,
+    kind: str,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Refuted exactly where neighbours that break the claim are found, and never spending more."""
+    refuted = []
+    for problem, budget in settings(kind, relation):
+        if mechanism.unable(problem, budget) is not None:
+            continue
+        claim = mechanism.claim(problem, budget)
+        if claim is None:
+            continue
+        verdict = mechanism.status(problem, budget).verdict
+        spent = mechanism.spent(problem, budget)
+        where = f"n {problem.n}, d {problem.d}, epsilon {budget.epsilon:g}, delta {budget.delta:g}"
+        if verdict is Verdict.REFUTED:
+            refuted.append(where)
+        elif spent is not None and spent.delta == claim.delta:
+            assert spent.epsilon <= claim.epsilon * (1 + 1e-6), where
+        account = None
+        if isinstance(mechanism, AdditiveMechanism):
+            account = accounts.second_account(mechanism, problem, budget)
+        if account is None:
+            continue
+        # The stated sensitivity covers every pair found, and is not far above the worst.
+        assert account.found <= account.declared * (1 + 1e-9), where
+        assert account.found >= 0.9 * account.declared, where
+        assert (verdict is Verdict.REFUTED) == account.exceeds(claim), where
+    record_property("refuted", "; ".join(refuted))
+    print(f"{mechanism.text}, {relation}, {kind}: refuted at {refuted or 'no setting'}")
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=named)
+def test_pure_parts_add_up_to_no_more_than_the_claim(
+    mechanism: Mechanism, relation: Relation
+) -> None:
+    for problem, budget in settings("ball", relation):
+        if mechanism.unable(problem, budget) is not None:
+            continue
+        claim = mechanism.claim(problem, budget)
+        parts = mechanism.calibrate(problem, budget).parts
+        pure = [part.epsilon for part in parts if not isinstance(part, GaussianPart)]
+        if claim is None or not pure or len(pure) < len(parts):
+            continue
+        if mechanism.status(problem, budget).verdict is not Verdict.REFUTED:
+            if mechanism.info.guarantee == "pure":
+                assert sum(pure) <= claim.epsilon * (1 + 1e-9)
+            for part in parts:
+                assert not isinstance(part, PurePart) or part.reason
+
+
+def test_the_second_account_is_not_blind() -> None:
+    """A mechanism with half the noise it should have is caught, and one with more is not."""
+    caught = 0
+    problem = Problem(100, 3, 1, Relation.REPLACE, Domain.ball(3))
+    budget = Budget(1.0, 1e-5)
+    for mechanism in VARIANTS:
+        if not isinstance(mechanism, AdditiveMechanism):
+            continue
+        if mechanism.unable(problem, budget) is not None:
+            continue
+        account = accounts.second_account(mechanism, problem, budget)
+        if account is None or mechanism.status(problem, budget).verdict is not Verdict.HOLDS:
+            continue
+        claim = mechanism.claim(problem, budget)
+        assert claim is not None
+        assert not account.exceeds(claim)
+        lying = replace_scale(mechanism, 0.5)
+        halved = accounts.second_account(lying, problem, budget)
+        assert halved is not None
+        assert halved.exceeds(claim)
+        caught += 1
+    assert caught > 0
+
+
+def replace_scale(mechanism: AdditiveMechanism, factor: float) -> AdditiveMechanism:
+    """Return the mechanism with its noise multiplied and its account left as it was."""
+    base = type(mechanism)
+
+    class Lying(base):  # type: ignore[valid-type, misc]
+        def calibrate(self, problem: Problem, budget: Budget) -> object:
+            calibration = super().calibrate(problem, budget)
+            return replace(calibration, scale=calibration.scale * factor)
+
+    return Lying()  # type: ignore[no-any-return]
+
+
+# The family ----------------------------------------------------------------------------------
+
+
+def test_keys_slots_and_labels_are_unique() -> None:
+    assert len({cls.info.slot for cls in CLASSES.values()}) == len(CLASSES)
+    assert len({cls.info.label for cls in CLASSES.values()}) == len(CLASSES)
+    assert len({variant.text for variant in VARIANTS}) == len(VARIANTS)
+    assert len({variant.label for variant in VARIANTS}) == len(VARIANTS)
+    modules = {path.stem for path in Path(dpviz.mechanisms.__path__[0]).glob("[!_]*.py")}
+    assert set(CLASSES) == modules
+    slots = [cls.info.slot for cls in CLASSES.values()]
+    assert slots == sorted(slots)
+
+
+def test_featured_mechanisms_are_six_and_make_a_claim() -> None:
+    assert len(featured()) == 6
+    for key in featured():
+        assert CLASSES[key].info.guarantee != "none"
+
+
+def test_streams_of_different_mechanisms_differ() -> None:
+    first = {key: Draws.trials(0, key, [0]).normal(4).tobytes() for key in CLASSES}
+    assert len(set(first.values())) == len(CLASSES)
+
+
+def test_no_variant_named_means_all_of_them() -> None:
+    assert [mechanism.key for mechanism in parse_variants(())] == list(CLASSES)
+
+
+def quoted_keys(path: Path, keys: set[str], families: set[str]) -> list[str]:
+    """Return the mechanism keys that stand in a file as text of their own.
+
+    A figure may name a family, which colours are given by; a family's name may equal a key.
+    """
+    allowed = families if "figures" in path.parts else set()
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            key = node.value.partition("[")[0]
+            if key in keys and key not in allowed:
+                found.append(f"{path.name}:{node.lineno} {node.value!r}")
+    return found
+
+
+def test_no_mechanism_is_named_outside_its_file(tmp_path: Path) -> None:
+    families = {cls.info.family for cls in CLASSES.values()}
+    mechanisms = ROOT / "dpviz" / "mechanisms"
+    files = [path for path in (ROOT / "dpviz").rglob("*.py") if mechanisms not in path.parents]
+    # Readers of one paper compare the mechanisms of that paper: there the names are the subject.
+    files = [path for path in files if ROOT / "dpviz" / "reproduce" not in path.parents]
+    files += [*(ROOT / "pages").rglob("*.py"), *ROOT.glob("app.py")]
+    assert len(files) > 10
+    hits = [hit for path in files for hit in quoted_keys(path, set(CLASSES), families)]
+    assert hits == []
+    # Negative control: the search sees a key, with parameters too.
+    key = featured()[0]
+    planted = tmp_path / "planted.py"
+    planted.write_text(f"DEFAULT = ('{key}', '{key}[a=1]')\n", encoding="utf-8")
+    assert len(quoted_keys(planted, set(CLASSES), families)) == 2
+
+
+THROW_AWAY = '''
+"""A mechanism that exists for one test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.mechanisms._base import AdditiveMechanism, Info
+from dpviz.moments import FloatArray
+from dpviz.params import number
+from dpviz.privacy.accounting import LaplacePart, Spent
+from dpviz.privacy.sensitivity import l1_upper
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration
+from dpviz.sampling.goe import symmetric_laplace
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class ThrowAway(AdditiveMechanism):
+    """Laplace noise with a margin."""
+
+    margin: float = number(1.0, 1.0, 9.0, label="Margin", help="Noise factor.", examples=(2.0,))
+
+    info = Info(
+        label="Throw-away", summary="Adds noise.", paper="none", family="laplace",
+        release="matrix", guarantee="pure", slot=9_999, law="A + L", calibration="b",
+        complexity="d^3", advice="Never.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        scale = self.margin * l1_upper(problem) / budget.epsilon * FACTOR
+        return Calibration(problem, budget, scale, (LaplacePart(l1_upper(problem), scale),))
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
+        return symmetric_laplace(draws, problem.d)
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        return "A test says so."
+'''
+
+
+@pytest.fixture
+def throw_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[str]:
+    """Drop one more file beside the mechanisms; ``request.param`` is its noise factor."""
+    key = f"throw_away_{str(request.param).replace('.', '_')}"
+    source = THROW_AWAY.replace("FACTOR", str(request.param))
+    (tmp_path / f"{key}.py").write_text(source, encoding="utf-8")
+    monkeypatch.setattr(
+        dpviz.mechanisms, "__path__", [*dpviz.mechanisms.__path__, str(tmp_path)]
+    )
+    all_mechanisms.cache_clear()
+    yield key
+    sys.modules.pop(f"dpviz.mechanisms.{key}", None)
+    monkeypatch.undo()
+    all_mechanisms.cache_clear()
+
+
+@pytest.mark.parametrize("throw_away", [1.000001], indirect=True)
+def test_a_new_file_is_all_it_takes(
+    throw_away: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = all_mechanisms()
+    assert set(found) == set(CLASSES) | {throw_away}
+    assert list(found)[-1] == throw_away  # by its slot: nobody else moves
+    assert [row["relation"] for row in listing_rows() if row["key"] == throw_away] == [
+        str(relation) for relation in Relation
+    ]
+    assert main(["mechanisms", "--format", "json"]) == 0
+    assert throw_away in {row["key"] for row in json.loads(capsys.readouterr().out)}
+    assert main(["compare", "iris", "--trials", "3", "--format", "json"]) == 0
+    everything = json.loads(capsys.readouterr().out)
+    results = {row["mechanism"]: row for row in everything["results"]}
+    assert set(results[throw_away]["metrics"]) == set(METRICS)
+    for variant in checks.variants_of(found[throw_away]):
+        for check in checks.CHECKS.values():
+            check(variant)
+    # It changed nobody's numbers.
+    others = [key for key in CLASSES if key in results]
+    arguments = [word for key in others for word in ("--mechanism", key)]
+    assert main(["compare", "iris", "--trials", "3", "--format", "json", *arguments]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert alone["results"] == [results[key] for key in others]
+
+
+@pytest.mark.parametrize("throw_away", [0.5], indirect=True)
+def test_a_new_file_that_lies_is_caught(throw_away: str) -> None:
+    mechanism = all_mechanisms()[throw_away]()
+    assert isinstance(mechanism, AdditiveMechanism)
+    problem = Problem(100, 3, 1, Relation.REPLACE, Domain.ball(3))
+    account = accounts.second_account(mechanism, problem, Budget(1.0))
+    assert account is not None
+    assert account.exceeds(Budget(1.0))
+    assert mechanism.status(problem, Budget(1.0)).verdict is Verdict.REFUTED
+
+
+def test_the_throw_away_file_is_gone() -> None:
+    assert set(all_mechanisms()) == set(CLASSES)
+
+
+def test_a_module_without_a_mechanism_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty_by_mistake.py").write_text('"""Nothing here."""\n', encoding="utf-8")
+    monkeypatch.setattr(
+        dpviz.mechanisms, "__path__", [*dpviz.mechanisms.__path__, str(tmp_path)]
+    )
+    all_mechanisms.cache_clear()
+    try:
+        with pytest.raises(TypeError, match=r"empty_by_mistake must define one mechanism"):
+            all_mechanisms()
+    finally:
+        sys.modules.pop("dpviz.mechanisms.empty_by_mistake", None)
+        monkeypatch.undo()
+        all_mechanisms.cache_clear()
+
+
+def test_numbers_do_not_depend_on_which_other_mechanisms_run() -> None:
+    """A check of the streams' names, without the command line."""
+    noise = {
+        key: np.asarray(Draws.trials(0, key, range(3)).normal(2)).tobytes() for key in CLASSES
+    }
+    again = {key: Draws.trials(0, key, range(3)).normal(2).tobytes() for key in reversed(CLASSES)}
+    assert noise == again
+
+
+def test_two_processes_give_the_same_bytes() -> None:
+    assert shutil.which(sys.executable)
+    command = [sys.executable, "-m", "dpviz", "compare", "iris", "--trials", "4", "--seed", "5"]
+    runs = [
+        subprocess.run(
+            [*command, "--format", "json"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+        ).stdout
+        for _ in range(2)
+    ]
+    assert runs[0] == runs[1]
+    assert json.loads(runs[0])["results"]
