@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from dpviz import datasets
 from dpviz.appfiles import app_path
 from dpviz.errors import DpvizError, InvalidSetting
-from dpviz.mechanisms import all_mechanisms
+from dpviz.mechanisms import all_mechanisms, with_parameter
 from dpviz.metrics import METRICS
 from dpviz.params import Param, params_of
 from dpviz.prepare import Prepared, prepare
@@ -23,8 +23,8 @@ from dpviz.settings import Settings
 from dpviz.sweeps import Comparison, compare
 
 # The setting at which `mechanisms` states status and evidence.
-LISTING_PROBLEM = {"n": 1_000, "d": 10, "k": 2}
-LISTING_BUDGET = Budget(1.0, 1e-6)
+_LISTING_N, _LISTING_D, _LISTING_K = 1_000, 10, 2
+_LISTING_BUDGET = Budget(1.0, 1e-6)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -52,6 +52,18 @@ def add_settings(parser: argparse.ArgumentParser, cls: type[Settings] = Settings
         )
 
 
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Add ``--set``, the shorthand for a parameter of a mechanism."""
+    parser.add_argument(
+        "--set",
+        dest="assignments",
+        metavar="MECHANISM.PARAMETER=VALUE",
+        action="append",
+        default=[],
+        help="Change a parameter of a mechanism, such as ppca.sweeps=50; repeatable.",
+    )
+
+
 def _metavar(param: Param) -> str:
     if param.kind == "choice":
         return "|".join(param.choices)
@@ -69,6 +81,8 @@ def settings_from(arguments: argparse.Namespace, cls: type[Settings] = Settings)
             values[name] = tuple(item for text in written for item in param.parse(text))
         else:
             values[name] = param.parse(written)
+    for assignment in getattr(arguments, "assignments", ()):
+        values["mechanisms"] = with_parameter(values.get("mechanisms", ()), assignment)
     return cls(**values)
 
 
@@ -87,6 +101,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     comparing = commands.add_parser("compare", help="run mechanisms side by side on one table")
     add_settings(comparing)
+    add_set(comparing)
     comparing.add_argument("--format", choices=("table", "json"), default="table")
     comparing.set_defaults(run=_compare)
 
@@ -209,11 +224,12 @@ def _datasets(arguments: argparse.Namespace) -> int:
 
 def listing_rows() -> list[dict[str, Any]]:
     """Return one row per mechanism and relation: what it claims and what holds."""
-    n, d, k = LISTING_PROBLEM["n"], LISTING_PROBLEM["d"], LISTING_PROBLEM["k"]
+    domain = Domain.ball(_LISTING_D)
     rows = []
     for key, cls in all_mechanisms().items():
         for relation in Relation:
-            status = cls().status(Problem(n, d, k, relation, Domain.ball(d)), LISTING_BUDGET)
+            problem = Problem(_LISTING_N, _LISTING_D, _LISTING_K, relation, domain)
+            status = cls().status(problem, _LISTING_BUDGET)
             rows.append(
                 {
                     "key": key,

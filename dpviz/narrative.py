@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpviz.metrics import Summary, chance_distance, farthest_distance, optimum
+from dpviz.privacy.accounting import Spent
 from dpviz.problem import Budget
 from dpviz.release import Verdict
 from dpviz.settings import join_words
@@ -193,15 +194,20 @@ def facts(comparison: Comparison) -> str:
     )
 
 
-def account(result: Result) -> str:
+def account_words(claimed: Budget | None, spent: Spent | None) -> str:
     """Return what a mechanism claims and what it spends, as one phrase."""
-    if result.claimed is None:
+    if claimed is None:
         return "no claim"
-    claimed = f"claims {budget_words(result.claimed)}"
-    if result.spent is None:
-        return f"{claimed}; no epsilon describes what it spends"
-    most = "" if result.spent.exact else "at most "
-    return f"{claimed}; spends {most}epsilon {result.spent.epsilon:.3g}"
+    claim = f"claims {budget_words(claimed)}"
+    if spent is None:
+        return f"{claim}; no epsilon is known for what it spends"
+    most = "" if spent.exact else "at most "
+    words = f"{claim}; spends {most}epsilon {spent.epsilon:.3g}"
+    if spent.delta_at_epsilon is not None and claimed.delta > 0:
+        truth = spent.delta_at_epsilon
+        delta = f"{most}delta {truth:.2g}" if truth > 0 else "delta below 1e-300"
+        words += f", or {delta} at the claimed epsilon"
+    return words
 
 
 def convergence(result: Result) -> str | None:

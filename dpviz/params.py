@@ -240,7 +240,7 @@ def _params_of(cls: Any) -> dict[str, Param]:
     for field in dataclasses.fields(cls):
         param: Param = field.metadata["param"]
         url = field.name if param.url == "" else param.url
-        flag = param.flag or "--" + field.name.replace("_", "-")
+        flag = param.flag or cls.flag_of(field.name)
         found[field.name] = dataclasses.replace(param, name=field.name, flag=flag, url=url)
     return found
 
@@ -252,6 +252,11 @@ class Declared:
     def __post_init__(self) -> None:
         for name, param in params_of(type(self)).items():
             object.__setattr__(self, name, param.clean(getattr(self, name)))
+
+    @classmethod
+    def flag_of(cls, name: str) -> str:
+        """Return the command-line spelling of a parameter that declares none."""
+        return "--" + name.replace("_", "-")
 
     @classmethod
     def from_texts(cls, texts: Mapping[str, str]) -> Self:

@@ -32,6 +32,14 @@ VERDICT_WORDS = {
     Verdict.BASELINE: "baseline",
 }
 
+VERDICT_MARKS = {
+    Verdict.HOLDS: "✓",
+    Verdict.LOOSE: "✓",
+    Verdict.REFUTED: "✗",
+    Verdict.APPROXIMATE: "≈",
+    Verdict.BASELINE: "",
+}
+
 
 @dataclass(frozen=True)
 class Status:

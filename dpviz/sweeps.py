@@ -17,7 +17,7 @@ import pandas as pd
 from threadpoolctl import ThreadpoolController
 
 from dpviz.errors import CannotRun
-from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.metrics import METRICS, Outcome, Summary, measure, optimum, summarise
 from dpviz.moments import FloatArray
 from dpviz.prepare import Prepared
@@ -215,12 +215,13 @@ def plan(prepared: Prepared, settings: Settings, *, strict: bool = True) -> Plan
         If ``strict`` and a named variant cannot run.
     """
     problem, budget = prepared.problem(settings), prepared.budget(settings)
+    named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     cells, skipped = [], []
     for mechanism in parse_variants(settings.mechanisms):
         reason = mechanism.unable(problem, budget)
         if reason is None:
             cells.append(Cell(mechanism, problem, budget, settings.seed, range(settings.trials)))
-        elif strict and settings.mechanisms:
+        elif strict and mechanism in named:
             raise CannotRun(mechanism.text, reason)
         else:
             skipped.append(Skipped(mechanism.text, reason))
@@ -279,6 +280,9 @@ class Comparison:
                 "claimed_delta": result.claimed.delta if result.claimed else None,
                 "spent_epsilon": result.spent.epsilon if result.spent else None,
                 "spent_delta": result.spent.delta if result.spent else None,
+                "delta_at_claimed_epsilon": (
+                    result.spent.delta_at_epsilon if result.spent else None
+                ),
             }
             for key, summary in result.summaries.items():
                 row[key] = summary.mean
@@ -294,7 +298,14 @@ def _result_json(result: Result) -> dict[str, Any]:
         "status": str(result.status.verdict),
         "evidence": result.status.evidence,
         "claimed": claimed and {"epsilon": claimed.epsilon, "delta": claimed.delta},
-        "spent": spent and {"epsilon": spent.epsilon, "delta": spent.delta, "source": spent.source},
+        "spent": spent
+        and {
+            "epsilon": spent.epsilon,
+            "delta": spent.delta,
+            "source": spent.source,
+            "exact": spent.exact,
+            "delta_at_claimed_epsilon": spent.delta_at_epsilon,
+        },
         "metrics": {
             key: {"mean": s.mean, "se": s.se, "low": s.low, "high": s.high}
             for key, s in result.summaries.items()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpviz.release import VERDICT_WORDS, Verdict
+from dpviz.release import VERDICT_MARKS, VERDICT_WORDS
 from dpviz.sweeps import Result
 
 # One hue per family, after Okabe and Ito 2008: told apart by readers with any
@@ -30,14 +30,6 @@ LABEL_COLOURS = (
     "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9",
     "#D55E00", "#8C6BB1", "#B8A800", "#7F7F7F", "#6B4C3B",
 )  # fmt: skip
-
-MARK = {
-    Verdict.HOLDS: "✓",
-    Verdict.LOOSE: "✓",
-    Verdict.REFUTED: "✗",
-    Verdict.APPROXIMATE: "≈",
-    Verdict.BASELINE: "",
-}
 
 
 @dataclass(frozen=True)
@@ -74,7 +66,7 @@ def panels(results: Sequence[Result]) -> list[Panel]:
             Panel(
                 key=result.mechanism.text,
                 label=result.mechanism.label,
-                status=f"{MARK[verdict]} {VERDICT_WORDS[verdict]}".strip(),
+                status=f"{VERDICT_MARKS[verdict]} {VERDICT_WORDS[verdict]}".strip(),
                 colour=FAMILY_COLOURS[info.family],
                 marker=MARKERS[place % len(MARKERS)],
                 dash=DASHES[place % len(DASHES)],

@@ -16,7 +16,17 @@ from dpviz.errors import InvalidSetting
 from dpviz.mechanisms._base import Mechanism
 from dpviz.params import split_outside_brackets
 
-__all__ = ["Mechanism", "all_mechanisms", "featured", "parse_variant", "parse_variants"]
+__all__ = [
+    "ALL",
+    "Mechanism",
+    "all_mechanisms",
+    "featured",
+    "parse_variant",
+    "parse_variants",
+    "with_parameter",
+]
+
+ALL = "all"
 
 
 @cache
@@ -81,7 +91,48 @@ def parse_variant(text: str) -> Mechanism:
 
 
 def parse_variants(texts: Sequence[str]) -> list[Mechanism]:
-    """Return the variants named, without repeats; all mechanisms for none named."""
-    if not texts:
-        return [cls() for cls in all_mechanisms().values()]
-    return list(dict.fromkeys(parse_variant(text) for text in texts))
+    """Return the variants named, without repeats, in the order named.
+
+    Nothing named means ``all``: every mechanism with its default parameters,
+    but those of which a variant is named beside it.
+    """
+    named = [parse_variant(text) for text in texts if text != ALL]
+    if texts and ALL not in texts:
+        return list(dict.fromkeys(named))
+    keys = {mechanism.key for mechanism in named}
+    found = [cls() for key, cls in all_mechanisms().items() if key not in keys]
+    return sorted(dict.fromkeys([*found, *named]), key=lambda mechanism: mechanism.info.slot)
+
+
+def with_parameter(texts: Sequence[str], assignment: str) -> tuple[str, ...]:
+    """Return the variants with one parameter of one mechanism changed.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Variants; empty for all.
+    assignment : str
+        ``mechanism.parameter=value``: changes every variant of that mechanism,
+        or adds one to all.
+
+    Raises
+    ------
+    InvalidSetting
+        If the assignment is not of that form, or names what is not there.
+    """
+    path, equals, value = assignment.partition("=")
+    key, dot, name = path.strip().partition(".")
+    if not (equals and dot):
+        raise InvalidSetting("set", "written mechanism.parameter=value", assignment, "--set")
+    base = parse_variant(key)
+    changed = []
+    for text in texts:
+        mechanism = base if text == ALL else parse_variant(text)
+        if text != ALL and mechanism.key == key:
+            text = type(mechanism).from_texts(mechanism.texts() | {name.strip(): value}).text
+        changed.append(text)
+    if not any(text != ALL and parse_variant(text).key == key for text in texts):
+        if texts and ALL not in texts:
+            raise InvalidSetting("set", "of a mechanism that is compared", assignment, "--set")
+        changed = [*(texts or (ALL,)), type(base).from_texts({name.strip(): value}).text]
+    return tuple(changed)

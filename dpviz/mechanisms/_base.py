@@ -95,6 +95,11 @@ class Mechanism(Declared, ABC):
         super().__init_subclass__()
         cls.key = cls.__module__.rpartition(".")[2]
 
+    @classmethod
+    def flag_of(cls, name: str) -> str:
+        """Return the command-line spelling of a parameter of this mechanism."""
+        return f"--set {cls.key}.{name}"
+
     # What an author writes -------------------------------------------------
 
     @abstractmethod
@@ -182,6 +187,11 @@ class Mechanism(Declared, ABC):
         """The variant as text: the key and the parameters that were changed."""
         changed = ",".join(f"{name}={value}" for name, value in self.texts().items())
         return f"{self.key}[{changed}]" if changed else self.key
+
+    @property
+    def rerun(self) -> str:
+        """The command that reruns the evidence for this mechanism."""
+        return f"python -m pytest tests -k {self.key}"
 
     @property
     def label(self) -> str:

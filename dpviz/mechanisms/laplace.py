@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import LaplacePart, Spent
-from dpviz.privacy.sensitivity import l1_upper
+from dpviz.privacy.sensitivity import l1_upper, l1_upper_attained
 from dpviz.problem import Budget, Problem
 from dpviz.release import Calibration
 from dpviz.sampling.goe import symmetric_laplace
@@ -42,7 +42,8 @@ class Laplace(AdditiveMechanism):
         """Return the published scale, 2d/(n epsilon)."""
         radius2 = problem.domain.radius**2
         scale = 2 * problem.d * radius2 / (problem.n * budget.epsilon)
-        return Calibration(problem, budget, scale, (LaplacePart(l1_upper(problem), scale),))
+        part = LaplacePart(l1_upper(problem), scale, l1_upper_attained(problem))
+        return Calibration(problem, budget, scale, (part,))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a symmetric matrix of independent Lap(1) entries."""

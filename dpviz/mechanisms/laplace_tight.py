@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpviz.mechanisms._base import AdditiveMechanism, Info
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import LaplacePart, Spent
-from dpviz.privacy.sensitivity import l1_upper
+from dpviz.privacy.sensitivity import l1_upper, l1_upper_attained
 from dpviz.problem import Budget, Problem
 from dpviz.release import Calibration
 from dpviz.sampling.goe import symmetric_laplace
@@ -41,7 +41,8 @@ class LaplaceTight(AdditiveMechanism):
         """Return the least scale that the sensitivity bound allows."""
         sensitivity = l1_upper(problem)
         scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
-        return Calibration(problem, budget, scale, (LaplacePart(sensitivity, scale),))
+        part = LaplacePart(sensitivity, scale, l1_upper_attained(problem))
+        return Calibration(problem, budget, scale, (part,))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a symmetric matrix of independent Lap(1) entries."""

@@ -55,7 +55,9 @@ class WishartDifference(AdditiveMechanism):
         sensitivity = nuclear(problem)
         scale = math.nextafter(sensitivity / (2 * budget.epsilon), math.inf)
         part = PurePart(
-            sensitivity / (2 * scale), "log density ratio is at most the nuclear norm/(2c)"
+            sensitivity / (2 * scale),
+            "log density ratio is at most the nuclear norm/(2c)",
+            attained=problem.domain.kind == "ball",
         )
         return Calibration(problem, budget, scale, (part,))
 

@@ -57,10 +57,13 @@ class LaplacePart:
         l1 distance between the query's values on the worst neighbours, at least 0.
     scale : float
         Scale b of the density exp(-|x|/b) / (2b), in the same units; 0 is no noise.
+    attained : bool
+        Whether some neighbours come arbitrarily close to the sensitivity.
     """
 
     sensitivity: float
     scale: float
+    attained: bool = True
 
     def __post_init__(self) -> None:
         _check_noise(self.sensitivity, "scale", self.scale)
@@ -182,11 +185,10 @@ def _spent_pure(parts: Sequence[Part], total: float, claimed: float) -> Spent:
     if not active:
         return Spent(0.0, 0.0, True, "does not depend on the data", 0.0)
     names = ["Laplace noise" if isinstance(p, LaplacePart) else p.reason for p in active]
-    attained = isinstance(active[0], LaplacePart) or active[0].attained
     return Spent(
         epsilon=total,
         delta=0.0,
-        exact=len(active) == 1 and attained,
+        exact=len(active) == 1 and active[0].attained,
         source=" + ".join(dict.fromkeys(names)),
         delta_at_epsilon=_delta_of_pure(claimed, total),
     )

@@ -50,16 +50,20 @@ class RowProfile(ABC):
     def without_row(self, epsilon: FloatArray) -> FloatArray:
         """Return sup of Q(E) - e^epsilon P(E), rounded up; Q is the release without the row."""
 
+    @abstractmethod
+    def useful_splits(self, epsilon: float) -> tuple[float, float]:
+        """Return the range of e1 in [0, epsilon] outside which a split can only be worse."""
+
     def delta(self, relation: Relation, epsilon: float) -> float:
         """Return the delta given at epsilon >= 0: exact under zero-out, a bound under replace."""
         if relation is Relation.ZERO_OUT:
             one = np.asarray([epsilon], dtype=np.float64)
             return float(max(self.with_row(one)[0], self.without_row(one)[0]))
-        low, high = 0.0, epsilon
+        low, high = self.useful_splits(epsilon)
         best = 1.0
         for _ in range(_ZOOMS):
             first = np.linspace(low, high, _SPLITS)
-            second = epsilon - first
+            second = np.maximum(epsilon - first, 0.0)
             with np.errstate(over="ignore", invalid="ignore"):
                 rest = self.without_row(second)
                 total = self.with_row(first) + np.where(rest > 0, np.exp(first) * rest, 0.0)
@@ -118,9 +122,11 @@ class WishartNoise(RowProfile):
         without_row = F(t + h) - e^epsilon F(t),        t = h/(e^((epsilon + h/2)/p) - 1)
         with_row    = (1 - F(u)) - e^epsilon (1 - F(u + h)),  u = h/(e^((h/2 - epsilon)/p) - 1)
 
-    the second for epsilon < h/2 only, and 0 above. A shorter row shifts T by less. Degrees of
-    freedom need not be whole: the density |W|^((k-d-1)/2) e^(-tr W/2) and Bartlett's factors exist
-    for every real k > d - 1.
+    the second for epsilon < h/2 only, and 0 above. For nu >= 2 the chi-square density is
+    log-concave, so half-lines are the best events for a shift of any length, and what they gain
+    grows with the shift: shorter rows and larger scales are easier, so |v| = 1 is the worst.
+    Degrees of freedom need not be whole: the density |W|^((k-d-1)/2) e^(-tr W/2), Bartlett's
+    factors and the chi-square of T exist for every real k > d - 1.
 
     delta never falls below F(h), the chance of a release that the table with the row cannot make.
     """
@@ -147,6 +153,10 @@ class WishartNoise(RowProfile):
         h = 1 / self.scale
         t = self._threshold(epsilon + h / 2)
         return _difference(self._lower(t + h), self._lower(t), epsilon)
+
+    def useful_splits(self, epsilon: float) -> tuple[float, float]:
+        """Return [0, h/2]: with_row is 0 from there on."""
+        return 0.0, min(epsilon, 0.5 / self.scale)
 
     def _threshold(self, exponent: FloatArray) -> FloatArray:
         p = self.freedom / 2 - 1
@@ -211,6 +221,11 @@ class GaussianSketch(RowProfile):
             np.asarray(gammainc(half, t / 2)), np.asarray(gammainc(half, shrunk)), epsilon
         )
 
+    def useful_splits(self, epsilon: float) -> tuple[float, float]:
+        """Return all but e2 above (r/2) ln rho, the most that any sum can speak against the row."""
+        most = 0.5 * self.rows * math.log1p(1 / self.lift)
+        return max(0.0, epsilon - most), epsilon
+
     @property
     def _ratio(self) -> float:
         return 1 + 1 / self.lift
@@ -243,6 +258,26 @@ def least_freedom(relation: Relation, budget: Budget, scale: float) -> float:
     return _least_freedom(relation, budget.epsilon, budget.delta, scale)
 
 
+def least_scale(relation: Relation, budget: Budget, freedom: float) -> float:
+    """Return the least scale of `WishartNoise`, in units of R^2, that meets the budget, rounded up.
+
+    Parameters
+    ----------
+    relation : Relation
+    budget : Budget
+        Its delta must be above 0.
+    freedom : float
+        nu, at least 2.
+
+    Raises
+    ------
+    InvalidSetting
+        If the budget's delta is 0.
+    """
+    _needs_delta(budget, "Wishart noise on one side")
+    return _least_scale(relation, budget.epsilon, budget.delta, freedom)
+
+
 def least_lift(relation: Relation, budget: Budget, rows: int) -> float:
     """Return the least w^2 of `GaussianSketch`, in units of R^2, that meets the budget, rounded up.
 
@@ -269,6 +304,15 @@ def _least_freedom(relation: Relation, epsilon: float, delta: float, scale: floa
         return WishartNoise(freedom, scale).delta(relation, epsilon) <= delta
 
     return _least_from(meets, 2.0)
+
+
+@lru_cache(maxsize=65536)
+def _least_scale(relation: Relation, epsilon: float, delta: float, freedom: float) -> float:
+    def meets(scale: float) -> bool:
+        return WishartNoise(freedom, scale).delta(relation, epsilon) <= delta
+
+    # below 2^-60 a row is more than 1e18 standard units, and no budget in range is met
+    return _least_from(meets, 2.0**-60)
 
 
 @lru_cache(maxsize=65536)

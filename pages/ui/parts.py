@@ -7,10 +7,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.figures.theme import MARK
 from dpviz.metrics import METRICS
 from dpviz.prepare import Prepared
-from dpviz.release import VERDICT_WORDS
+from dpviz.release import VERDICT_MARKS, VERDICT_WORDS
 from dpviz.sweeps import Comparison
 from pages.ui import state
 
@@ -81,9 +80,10 @@ def results_table(comparison: Comparison) -> pd.DataFrame:
         verdict, summaries = result.status.verdict, result.summaries
         row: dict[str, Any] = {
             "mechanism": result.mechanism.label,
-            "status": f"{MARK[verdict]} {VERDICT_WORDS[verdict]}".strip(),
+            "status": f"{VERDICT_MARKS[verdict]} {VERDICT_WORDS[verdict]}".strip(),
             "claimed": result.claimed.epsilon if result.claimed else None,
             "spent": result.spent.epsilon if result.spent else None,
+            "true_delta": result.spent.delta_at_epsilon if result.spent else None,
         }
         row |= {key: summaries[key].mean if key in summaries else None for key in METRICS}
         row["evidence"] = result.status.evidence
@@ -100,6 +100,11 @@ def results_columns() -> dict[str, Any]:
         "claimed": number("Claimed epsilon", format="%.3g"),
         "spent": number(
             "Spent epsilon", format="%.3g", help="What a release really costs; empty: no epsilon."
+        ),
+        "true_delta": number(
+            "Delta at claimed epsilon",
+            format="%.2g",
+            help="The delta that a release really gives at the epsilon it claims.",
         ),
         "evidence": st.column_config.TextColumn("Evidence", width="large"),
     }

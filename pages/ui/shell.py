@@ -13,6 +13,7 @@ from dpviz.errors import DpvizError
 from dpviz.narrative import epsilon_note
 from dpviz.params import params_of
 from dpviz.prepare import Prepared
+from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.settings import Settings
 from pages.ui import cached, controls, state
 from pages.ui.state import MAX_FEATURES, UPLOAD
@@ -43,6 +44,7 @@ def pages() -> list[StreamlitPage]:
     """Return every page, in the order of the menu."""
     return [
         st.Page("pages/explore.py", title="Explore", icon=":material/scatter_plot:", default=True),
+        st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
     ]
 
 
@@ -76,6 +78,18 @@ def through_entry() -> Current:
         st.navigation(pages())
         st.rerun()
     return current
+
+
+def problem_and_budget(current: Current) -> tuple[Problem, Budget]:
+    """Return what mechanisms calibrate to: the table's, or a stated stand-in without one."""
+    if current.prepared is not None:
+        return current.prepared.problem(current.settings), current.prepared.budget(current.settings)
+    relation = Relation(current.settings.relation)
+    delta = 1e-6 if current.settings.delta is None else current.settings.delta
+    return (
+        Problem(1_000, 10, min(current.settings.k, 9), relation, Domain.ball(10)),
+        Budget(current.settings.epsilon, delta),
+    )
 
 
 def _raw() -> RawTable | None:

@@ -1,0 +1,123 @@
+"""Mechanisms: a card for each, with its law, its claim and what holds of it."""
+
+import streamlit as st
+
+from dpviz import narrative
+from dpviz.cards import FILTERS, SORTS, Card, cards, chosen_cards
+from dpviz.errors import InvalidSetting
+from dpviz.params import params_of
+from pages.ui import shell, state
+
+current = shell.through_entry()
+
+
+def filters() -> dict[str, str]:
+    """Draw one filter for each property; return those that are set."""
+    columns = st.columns(len(FILTERS))
+    picked = {}
+    for column, (name, choices) in zip(columns, FILTERS.items(), strict=True):
+        with column:
+            value = st.selectbox(
+                name.capitalize(),
+                ["any", *choices],
+                key=f"mechanisms.filter.{name}",
+                persist_state="session",
+            )
+        if value != "any":
+            picked[name] = value
+    return picked
+
+
+def parameters(card: Card) -> None:
+    """Draw the parameters of a mechanism and offer the variant they make."""
+    params = params_of(type(card.mechanism))
+    if not params:
+        st.caption("No parameters.")
+        return
+    written = {}
+    for name, param in params.items():
+        key = f"mechanisms.{card.mechanism.key}.{name}"
+        if param.kind == "choice":
+            written[name] = st.selectbox(
+                param.label,
+                list(param.choices),
+                index=list(param.choices).index(param.default),
+                format_func=param.choices.__getitem__,
+                key=key,
+                help=param.help,
+            )
+        else:
+            written[name] = st.text_input(
+                param.label,
+                param.format(param.default),
+                key=key,
+                help=f"{param.help} Must be {param.allowed}.",
+            )
+    try:
+        variant = type(card.mechanism).from_texts(written)
+    except InvalidSetting as error:
+        st.error(str(error), icon=":material/error:")
+        return
+
+    def add() -> None:
+        mechanisms = state.get("mechanisms")
+        if variant.text not in mechanisms:
+            state.put("mechanisms", (*mechanisms, variant.text))
+
+    st.button(
+        f"Compare {variant.text}",
+        key=f"mechanisms.{card.mechanism.key}.add",
+        icon=":material/add:",
+        on_click=state.on_change(add),
+        disabled=variant.text in state.get("mechanisms"),
+    )
+
+
+def draw(card: Card) -> None:
+    """Draw one card; formulas and parameters are sent when it is opened."""
+    info = card.mechanism.info
+    with st.container(border=True):
+        st.markdown(f"**{info.label}** `{card.mechanism.key}`")
+        st.markdown(info.summary)
+        st.caption(f"{info.paper} · releases a {info.release} · {card.guarantee}{card.psd}")
+        for line in card.statuses:
+            st.markdown(f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}")
+        st.caption(f"At {narrative.budget_words(card.budget)}: {card.account}.")
+        box = st.expander(
+            "Law, calibration, parameters",
+            key=f"mechanisms.{card.mechanism.key}.open",
+            on_change="rerun",
+        )
+        if box.open:
+            with box:
+                st.latex(info.law)
+                st.latex(info.calibration)
+                st.markdown(f"Cost of a release: ${info.complexity}$. {info.advice}")
+                if info.url:
+                    st.markdown(f"[Source]({info.url})")
+                parameters(card)
+                st.caption("Rerun the evidence:")
+                st.code(card.mechanism.rerun, language="bash")
+
+
+st.title("Mechanisms", anchor=False)
+st.markdown(
+    "What each mechanism releases, what its source promises, and what holds of the promise at the "
+    "setting in the sidebar."
+)
+problem, budget = shell.problem_and_budget(current)
+picked = filters()
+order = st.segmented_control(
+    "Sort by",
+    list(SORTS),
+    default=next(iter(SORTS)),
+    required=True,
+    key="mechanisms.sort",
+    persist_state="session",
+)
+found = chosen_cards(cards(problem, budget), picked, order or next(iter(SORTS)))
+st.caption(f"{len(found)} mechanisms, for n = {problem.n:,}, d = {problem.d}, k = {problem.k}.")
+left, right = st.columns(2)
+for number, card in enumerate(found):
+    with left if number % 2 == 0 else right:
+        draw(card)
