@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.allocation import numbered, parse_allocation
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.moments import FloatArray, SecondMoment
@@ -137,8 +138,22 @@ class Prepared:
         return rows, index
 
     def problem(self, settings: Settings) -> Problem:
-        """Return the problem that mechanisms calibrate to; raises if k is too large."""
-        return Problem(self.n, self.d, settings.k, Relation(settings.relation), self.domain)
+        """Return the problem that mechanisms calibrate to.
+
+        Raises
+        ------
+        InvalidSetting
+            If k is too large, or the allocation does not fit the features.
+        """
+        written = numbered(settings.allocation, self.columns, settings.directions)
+        return Problem(
+            self.n,
+            self.d,
+            settings.k,
+            Relation(settings.relation),
+            self.domain,
+            parse_allocation(written, settings.directions),
+        )
 
     def budget(self, settings: Settings) -> Budget:
         """Return the budget, with the default delta resolved for n."""

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dpviz.allocation import Allocation
 from dpviz.errors import InvalidSetting
 
 EPSILON_RANGE = (1e-4, 1e6)
@@ -91,6 +92,8 @@ class Problem:
         Rows, features, components released; 1 <= k <= d, d >= 2, n >= 2.
     relation : Relation
     domain : Domain
+    allocation : Allocation
+        How mechanisms with shaped noise share their precision.
     """
 
     n: int
@@ -98,6 +101,7 @@ class Problem:
     k: int
     relation: Relation
     domain: Domain
+    allocation: Allocation = Allocation()
 
     def __post_init__(self) -> None:
         if self.n < 2:
@@ -108,3 +112,4 @@ class Problem:
             raise InvalidSetting("k", f"a whole number from 1 to {self.d}", self.k, "--k")
         if self.domain.d != self.d:
             raise InvalidSetting("domain", f"of dimension {self.d}", self.domain.d)
+        self.allocation.check_dimension(self.d)

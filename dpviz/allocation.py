@@ -1,0 +1,436 @@
+"""The precision allocation: which directions get how much of the precision.
+
+An allocation is public. It gives each of d directions a share theta of the
+precision, and says what the directions are: the features, private principal
+directions bought with a share of the budget, or (for teaching, and not
+private) the true ones. Directions are numbered from 1: features in the order
+of the table in use, principal directions by descending variance.
+
+Source
+------
+Chanyaswad, Dytso, Poor and Mittal 2018, sections 6 and 7. That no direction
+may get less than a floor is ours: without it the noise there is infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.errors import InvalidSetting
+from dpviz.params import format_number
+from dpviz.seeding import FloatArray
+
+SMALLEST_SHARE = 1e-6
+"""Least share that a user may give a direction."""
+
+FLOOR = 1e-3
+"""Part of the precision that max-PNR spreads equally, so that no direction gets none."""
+
+DEFAULT_SHARE = 0.2
+"""Share of the budget that buys private directions, as in the paper's experiments."""
+
+SHARE_RANGE = (0.01, 0.95)
+LONGEST_IN_LINK = 20
+"""Most shares that a link carries; more travel in a file."""
+
+ALLOCATION_ALLOWED = (
+    "uniform, binary:COLUMNS:TAU, max-pnr, custom:SHARES or a CSV file with the columns feature "
+    "(or direction) and theta"
+)
+DIRECTIONS_ALLOWED = (
+    f"features, private:SHARE with SHARE from {SHARE_RANGE[0]:g} to {SHARE_RANGE[1]:g}, or true"
+)
+
+_SUM_TOLERANCE = 1e-6  # shares are written with few digits
+_FILE_ENDINGS = (".csv", ".csv.gz", ".parquet", ".pq")
+
+
+def _wrong(allowed: str, given: object) -> InvalidSetting:
+    return InvalidSetting("allocation", allowed, given, "--allocation")
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """How precision is shared among directions, and what the directions are.
+
+    Attributes
+    ----------
+    strategy : {"uniform", "binary", "max-pnr", "custom"}
+    directions : {"features", "private", "true"}
+    chosen : tuple of int
+        For ``binary``: the chosen directions, from 1, ascending.
+    tau : float
+        For ``binary``: the share that the chosen ones divide equally, in (0, 1); else 0.
+    theta : tuple of float
+        For ``custom``: one share per direction, summing to 1.
+    share : float
+        For ``private``: the share of the budget that buys the directions; else 0.
+    """
+
+    strategy: str = "uniform"
+    directions: str = "features"
+    chosen: tuple[int, ...] = ()
+    tau: float = 0.0
+    theta: tuple[float, ...] = ()
+    share: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.strategy not in ("uniform", "binary", "max-pnr", "custom"):
+            raise _wrong(ALLOCATION_ALLOWED, self.strategy)
+        if self.directions not in ("features", "private", "true"):
+            raise InvalidSetting("directions", DIRECTIONS_ALLOWED, self.directions, "--directions")
+        low, high = SHARE_RANGE
+        if self.directions == "private" and not low <= self.share <= high:
+            raise InvalidSetting("directions", DIRECTIONS_ALLOWED, self.text[1], "--directions")
+        if self.strategy == "binary":
+            if not self.chosen or min(self.chosen) < 1:
+                raise _wrong("a choice of at least one direction, numbered from 1", self.text[0])
+            if not SMALLEST_SHARE <= self.tau <= 1 - SMALLEST_SHARE:
+                raise _wrong("binary with a TAU above 0 and below 1", self.text[0])
+            object.__setattr__(self, "chosen", tuple(sorted(set(self.chosen))))
+        if self.strategy == "custom":
+            _check_shares(self.theta)
+
+    @property
+    def text(self) -> tuple[str, str]:
+        """The allocation and the directions as the settings write them."""
+        if self.strategy == "binary":
+            written = f"binary:{_joined(self.chosen)}:{format_number(self.tau)}"
+        elif self.strategy == "custom":
+            written = "custom:" + ",".join(format_number(share) for share in self.theta)
+        else:
+            written = self.strategy
+        private = self.directions == "private"
+        return written, f"private:{format_number(self.share)}" if private else self.directions
+
+    @property
+    def needs_spectrum(self) -> bool:
+        """Whether the shares follow from the variances along the directions."""
+        return self.strategy == "max-pnr"
+
+    def check_dimension(self, d: int) -> None:
+        """Raise InvalidSetting if the allocation is not one of d directions."""
+        if self.strategy == "binary":
+            if self.chosen[-1] > d:
+                raise _wrong(f"a choice of directions from 1 to {d}", self.text[0])
+            if len(self.chosen) == d:
+                raise _wrong(f"a choice of fewer than all {d} directions", self.text[0])
+        elif self.strategy == "custom" and len(self.theta) != d:
+            raise _wrong(f"{d} shares, one per direction", f"{len(self.theta)} shares")
+
+    def shares(self, d: int) -> FloatArray:
+        """Return theta of shape (d,), positive and summing to 1.
+
+        Raises
+        ------
+        InvalidSetting
+            If the allocation is not one of d directions, or needs a spectrum.
+        """
+        self.check_dimension(d)
+        if self.strategy == "uniform":
+            return np.full(d, 1.0 / d)
+        if self.strategy == "binary":
+            theta = np.full(d, (1.0 - self.tau) / (d - len(self.chosen)))
+            theta[np.array(self.chosen) - 1] = self.tau / len(self.chosen)
+            return theta
+        if self.strategy == "custom":
+            return np.array(self.theta) / math.fsum(self.theta)
+        raise _wrong("one whose shares are known without a spectrum here", self.strategy)
+
+
+def _check_shares(theta: Sequence[float]) -> None:
+    if len(theta) < 2:
+        raise _wrong("at least 2 shares", f"{len(theta)} shares")
+    if not all(share >= SMALLEST_SHARE for share in theta):  # also true for NaN
+        raise _wrong(f"shares of at least {SMALLEST_SHARE:g} each", format_number(min(theta)))
+    total = math.fsum(theta)
+    if abs(total - 1) > _SUM_TOLERANCE:
+        raise _wrong("shares that sum to 1", f"{len(theta)} shares that sum to {total:.7g}")
+
+
+def _joined(items: Sequence[object]) -> str:
+    return ",".join(str(item) for item in items)
+
+
+# --- the two settings texts -------------------------------------------------------------------
+
+
+def check_allocation(text: str) -> str:
+    """Return an allocation's text in canonical form, before the table is known.
+
+    Names of features stay as they are; `numbered` turns them into numbers.
+
+    Raises
+    ------
+    InvalidSetting
+        If the text is none of `ALLOCATION_ALLOWED`.
+    """
+    text = text.strip()
+    if text in ("uniform", "max-pnr") or is_file(text):
+        return text
+    kind, colon, rest = text.partition(":")
+    if kind == "custom" and colon:
+        return Allocation("custom", theta=_parse_shares(rest, text)).text[0]
+    if kind == "binary" and colon:
+        columns, tau = _parse_binary(text)
+        tokens = _tokens(columns)
+        if tokens and all(token.isdecimal() for token in tokens):
+            chosen = tuple(int(token) for token in tokens)
+            return Allocation("binary", chosen=chosen, tau=tau).text[0]
+        Allocation("binary", chosen=(1,), tau=tau)  # checks the share alone
+        return f"binary:{columns}:{format_number(tau)}"
+    raise _wrong(ALLOCATION_ALLOWED, text)
+
+
+def check_directions(text: str) -> str:
+    """Return the text of the directions in canonical form, or raise InvalidSetting."""
+    directions, share = _parse_directions(text)
+    return Allocation(directions=directions, share=share).text[1]
+
+
+def parse_allocation(allocation: str, directions: str = "features") -> Allocation:
+    """Return the allocation that two settings texts state.
+
+    Raises
+    ------
+    InvalidSetting
+        If a text is not legal, or still names features or a file.
+    """
+    allocation = check_allocation(allocation)
+    basis, share = _parse_directions(directions)
+    if not is_numbered(allocation):
+        raise _wrong("written with numbers here, or resolved with the table's features", allocation)
+    kind, _, rest = allocation.partition(":")
+    if kind == "binary":
+        columns, tau = _parse_binary(allocation)
+        chosen = tuple(int(token) for token in _tokens(columns))
+        return Allocation(kind, basis, chosen=chosen, tau=tau, share=share)
+    if kind == "custom":
+        return Allocation(kind, basis, theta=_parse_shares(rest, allocation), share=share)
+    return Allocation(kind, basis, share=share)
+
+
+def is_file(text: str) -> bool:
+    """Return whether an allocation's text is the path of a file."""
+    return text.lower().endswith(_FILE_ENDINGS) and not text.startswith(("binary:", "custom:"))
+
+
+def is_numbered(text: str) -> bool:
+    """Return whether a canonical text names neither a feature nor a file."""
+    if is_file(text):
+        return False
+    if text.startswith("binary:"):
+        return all(token.isdecimal() for token in _tokens(_parse_binary(text)[0]))
+    return True
+
+
+def travels(text: str) -> bool:
+    """Return whether a canonical text may stand in a link: no names, no file, not too long."""
+    short = not text.startswith("custom:") or text.count(",") < LONGEST_IN_LINK
+    return is_numbered(text) and short
+
+
+def numbered(text: str, columns: Sequence[str], directions: str = "features") -> str:
+    """Return an allocation's text with the names of features replaced by their numbers.
+
+    Parameters
+    ----------
+    text : str
+        Canonical, and not a file.
+    columns : sequence of str
+        The features in use, in order.
+    directions : str
+        The setting of the directions: principal directions have numbers only.
+
+    Raises
+    ------
+    InvalidSetting
+        If a name is not among the columns, or directions that are not features are named.
+    """
+    if is_numbered(text) or is_file(text):
+        return text
+    listed, tau = _parse_binary(text)
+    if directions != "features":
+        raise _wrong("a choice of direction numbers when directions are not features", text)
+    chosen = _numbers_of(listed, columns, text)
+    return replace(Allocation("binary", chosen=chosen, tau=tau)).text[0]
+
+
+def of_mapping(theta: Mapping[str, float], columns: Sequence[str], directions: str) -> str:
+    """Return the text of a custom allocation read from a file.
+
+    Parameters
+    ----------
+    theta : mapping of str to float
+        Share by the name or number of a feature, or by the number of a direction.
+    columns : sequence of str
+        The features in use, in order.
+    directions : str
+        The setting of the directions.
+
+    Raises
+    ------
+    InvalidSetting
+        If a direction is missing or unknown, or the shares do not sum to 1.
+    """
+    names = [str(number) for number in range(1, len(columns) + 1)]
+    if directions == "features" and not set(theta) <= set(names):
+        names = list(columns)
+    for name in theta:
+        if name not in names:
+            known = "a feature of the table" if names == list(columns) else f"1 to {len(columns)}"
+            raise _wrong(f"a file whose directions are each {known}", name)
+    missing = [name for name in names if name not in theta]
+    if missing:
+        raise _wrong(
+            f"a file with a share for each of {len(names)} directions; {missing[0]!r} is missing",
+            f"{len(theta)} shares",
+        )
+    return Allocation("custom", theta=tuple(theta[name] for name in names)).text[0]
+
+
+def _parse_directions(text: str) -> tuple[str, float]:
+    kind, colon, share = text.strip().partition(":")
+    wrong = InvalidSetting("directions", DIRECTIONS_ALLOWED, text, "--directions")
+    if kind != "private":
+        if colon or kind not in ("features", "true"):
+            raise wrong
+        return kind, 0.0
+    if not colon:
+        return kind, DEFAULT_SHARE
+    try:
+        return kind, float(share)
+    except ValueError:
+        raise wrong from None
+
+
+def _parse_binary(text: str) -> tuple[str, float]:
+    """Return the listed columns and tau of ``binary:COLUMNS:TAU``."""
+    columns, colon, tau = text.partition(":")[2].rpartition(":")  # a name may hold a colon
+    try:
+        share = float(tau)
+    except ValueError:
+        raise _wrong(ALLOCATION_ALLOWED, text) from None
+    if not colon or not columns.strip():
+        raise _wrong("a choice of at least one direction, numbered from 1", text)
+    return columns.strip(), share
+
+
+def _parse_shares(text: str, whole: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(token) for token in _tokens(text))
+    except ValueError:
+        raise _wrong(ALLOCATION_ALLOWED, whole) from None
+
+
+def _tokens(text: str, separators: str = ",+") -> list[str]:
+    for separator in separators[1:]:
+        text = text.replace(separator, separators[0])
+    return [token.strip() for token in text.split(separators[0]) if token.strip()]
+
+
+def _numbers_of(listed: str, columns: Sequence[str], text: str) -> tuple[int, ...]:
+    """Return the numbers of features given by number or name; a number is never a name."""
+    known = {str(number): number for number in range(1, len(columns) + 1)}
+    for number, name in enumerate(columns, start=1):
+        known.setdefault(name, number)
+    # A name may hold one separator: try the whole, then commas, then both.
+    for tokens in ([listed], _tokens(listed, ","), _tokens(listed)):
+        if all(token in known for token in tokens):
+            return tuple(known[token] for token in tokens)
+    unknown = next(token for token in _tokens(listed) if token not in known)
+    raise _wrong(
+        f"a choice of features by name or number from 1 to {len(columns)}; {unknown!r} is neither",
+        text,
+    )
+
+
+# --- shares -----------------------------------------------------------------------------------
+
+
+def water_filling(gains: FloatArray, total: float) -> FloatArray:
+    """Return the x >= 0 of sum ``total`` that maximises the sum of log(1 + gains * x).
+
+    Parameters
+    ----------
+    gains : ndarray of shape (d,)
+        At most 0 counts as 0. If all are 0, every x does equally well and the
+        result is equal shares.
+    total : float
+        Above 0.
+
+    Returns
+    -------
+    ndarray of shape (d,)
+        x_i = max(c - 1/gains_i, 0) with c set by the sum.
+
+    Source
+    ------
+    Chanyaswad et al. 2018, Theorem 7, whose solution has no max(., 0) and so
+    may ask for negative precision.
+    """
+    d = len(gains)
+    best = float(gains.max())
+    if best <= 0:
+        return np.full(d, total / d)
+    # In units of the best gain, and measured from its 1/gain, so that nothing cancels.
+    relative = np.maximum(gains / best, 1e-300)
+    depth = 1.0 / relative - 1.0
+    order = np.argsort(depth, kind="stable")
+    budget = total * best
+    levels = (budget + np.cumsum(depth[order])) / np.arange(1, d + 1)
+    active = int(np.flatnonzero(levels > depth[order])[-1])
+    filled: FloatArray = np.maximum(levels[active] - depth, 0.0)
+    return filled * (total / math.fsum(filled))
+
+
+def with_floor(weights: FloatArray) -> FloatArray:
+    """Return shares in proportion to weights >= 0, except for `FLOOR` spread equally.
+
+    The result sums to 1 and every share is at least FLOOR/d.
+    """
+    d = len(weights)
+    shares: FloatArray = FLOOR / d + (1 - FLOOR) * weights / math.fsum(weights)
+    return shares / math.fsum(shares)
+
+
+def rebalance(theta: FloatArray, locked: NDArray[np.bool_]) -> FloatArray:
+    """Return theta with the unlocked entries rescaled so that all sum to 1.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (d,)
+        At least 0 each; unlocked entries keep their proportions, or become
+        equal where they are all 0.
+    locked : ndarray of bool, shape (d,)
+
+    Raises
+    ------
+    InvalidSetting
+        If the locked entries leave the others less than `SMALLEST_SHARE` each,
+        or everything is locked and the sum is not 1.
+    """
+    fixed = math.fsum(theta[locked])
+    free = int((~locked).sum())
+    left = 1.0 - fixed
+    if free == 0:
+        if abs(left) > _SUM_TOLERANCE:
+            raise _wrong("shares that sum to 1; all are locked", f"a sum of {fixed:.7g}")
+        return theta / fixed
+    if left < free * SMALLEST_SHARE:
+        raise _wrong(
+            f"locked shares that leave at least {SMALLEST_SHARE:g} for each of the other {free}",
+            f"locked shares that sum to {fixed:.7g}",
+        )
+    result = theta.astype(np.float64)
+    weights = np.maximum(theta[~locked], 0.0)
+    total = math.fsum(weights)
+    weights = weights / total if total > 0 else np.full(free, 1.0 / free)
+    # What lies above the least share is divided in proportion, so no entry falls below it.
+    result[~locked] = SMALLEST_SHARE + (left - free * SMALLEST_SHARE) * weights
+    return result

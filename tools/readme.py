@@ -1,0 +1,60 @@
+"""Write the README's table of mechanisms: ``python -m tools.readme``.
+
+``--check`` compares instead of writing and exits with 1 where they differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from dpviz import datasets
+from dpviz.prepare import prepare
+from dpviz.release import VERDICT_WORDS
+from dpviz.settings import Settings
+from dpviz.sweeps import compare
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+START, END = "<!-- mechanisms: start -->", "<!-- mechanisms: end -->"
+GUARANTEES = {"pure": "(ε, 0)", "approximate": "(ε, δ)", "none": "none"}
+
+
+def table() -> str:
+    """Return the table in Markdown: digits at epsilon 1, every default."""
+    settings = Settings(table="digits", delta=1e-4, trials=200)
+    comparison = compare(prepare(datasets.load(settings.table), settings), settings)
+    lines = [
+        "| mechanism | paper | guarantee | status (replace) | spent ε | captured share |",
+        "|---|---|---|---|---|---|",
+    ]
+    for result in comparison.results:
+        info = result.mechanism.info
+        share = result.summaries["captured_share"]
+        spent = "-" if result.spent is None else f"{result.spent.epsilon:.2g}"
+        lines.append(
+            f"| `{result.mechanism.key}` | {info.paper} | {GUARANTEES[info.guarantee]} "
+            f"| {VERDICT_WORDS[result.status.verdict]} | {spent} "
+            f"| {share.mean:.2f} |"
+        )
+    lines += [f"| `{item.mechanism}` | | | not run: {item.reason} | | |" for item in comparison.skipped]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Write or check the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    text = README.read_text(encoding="utf-8")
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    made = f"{before}{START}\n{table()}\n{END}{after}"
+    if arguments.check:
+        return int(made != text)
+    README.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
