@@ -143,6 +143,9 @@ class Allocation:
         raise _wrong("one whose shares are known without a spectrum here", self.strategy)
 
 
+UNIFORM = Allocation()
+
+
 def _check_shares(theta: Sequence[float]) -> None:
     if len(theta) < 2:
         raise _wrong("at least 2 shares", f"{len(theta)} shares")
@@ -316,7 +319,9 @@ def _parse_binary(text: str) -> tuple[str, float]:
         share = float(tau)
     except ValueError:
         raise _wrong(ALLOCATION_ALLOWED, text) from None
-    if not colon or not columns.strip():
+    if not columns.strip():
+        if not colon:
+            raise _wrong(ALLOCATION_ALLOWED, text)
         raise _wrong("a choice of at least one direction, numbered from 1", text)
     return columns.strip(), share
 

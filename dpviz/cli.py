@@ -9,11 +9,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 from dpviz import datasets
+from dpviz.allocation import is_file, numbered, of_mapping
 from dpviz.appfiles import app_path
-from dpviz.errors import DpvizError, InvalidSetting
+from dpviz.datasets.thetas import read_thetas
+from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, with_parameter
 from dpviz.metrics import METRICS
 from dpviz.params import Param, params_of
@@ -112,14 +116,44 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _with_negative_numbers(words: Sequence[str]) -> list[str]:
+    """Return the words with every negative number tied to the option before it.
+
+    argparse takes -1 for a number but -1e-3 and -inf for options, and would then
+    complain of a missing value instead of showing the range.
+    """
+    tied: list[str] = []
+    for word in words:
+        option = tied[-1] if tied else ""
+        if _is_negative(word) and option.startswith("--") and "=" not in option:
+            tied[-1] = f"{option}={word}"
+        else:
+            tied.append(word)
+    return tied
+
+
+def _is_negative(word: str) -> bool:
+    if not word.startswith("-"):
+        return False
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
-    arguments = build_parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = build_parser().parse_args(_with_negative_numbers(words))
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except InvalidSetting as error:
         print(f"dpviz: {error.as_option()}", file=sys.stderr)
+        return 2
+    except CannotRun as error:
+        print(f"dpviz: --mechanism {error}", file=sys.stderr)
         return 2
     except DpvizError as error:
         print(f"dpviz: {error}", file=sys.stderr)
@@ -144,13 +178,38 @@ def load_prepared(settings: Settings) -> Prepared:
     )
     bounds = None
     if settings.bounds not in ("max", "known"):
+        if not Path(settings.bounds).is_file():
+            raise InvalidSetting(
+                "feature bounds",
+                "max, known or the path of a CSV or Parquet file",
+                settings.bounds,
+                "--bounds",
+            )
         bounds = datasets.read_bounds(settings.bounds)
     return prepare(table, settings, bounds)
 
 
+def resolve_allocation(settings: Settings, prepared: Prepared) -> Settings:
+    """Return settings whose allocation has numbers for the features it names, or a file's shares.
+
+    Raises
+    ------
+    DpvizError
+        If a feature is not known, or the file is not an allocation of the table's features.
+    """
+    written = settings.allocation
+    if is_file(written):
+        resolved = of_mapping(read_thetas(written), prepared.columns, settings.directions)
+    else:
+        resolved = numbered(written, prepared.columns, settings.directions)
+    return replace(settings, allocation=resolved)
+
+
 def _compare(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments)
-    comparison = compare(load_prepared(settings), settings, _progress)
+    prepared = load_prepared(settings)
+    settings = resolve_allocation(settings, prepared)
+    comparison = compare(prepared, settings, _progress)
     _progress_done()
     if arguments.format == "json":
         print(json.dumps(_finite(comparison.to_json()), indent=1))

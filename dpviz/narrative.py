@@ -54,7 +54,9 @@ def verdict(comparison: Comparison) -> str:
     k, budget = comparison.problem.k, comparison.budget
     ranked = competing(comparison.results)
     refuted = [r for r in comparison.results if r.status.verdict is Verdict.REFUTED]
-    if not ranked:
+    if not comparison.results:
+        start = "None of the chosen mechanisms can run at this setting; why is said below."
+    elif not ranked:
         start = "None of the chosen mechanisms makes a claim that holds here."
     else:
         best = ranked[0]

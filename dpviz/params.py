@@ -117,12 +117,13 @@ class Param:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise self.error(value) from None
-        if not (self.low <= number <= self.high):  # also false for NaN
-            raise self.error(value)
-        if self.kind == "integer":
-            if number != int(number):
+        if self.kind == "integer" and math.isfinite(number):
+            # By the value itself: a float cannot tell 2**63 - 1 from 2**63.
+            if not (value == int(value) and self.low <= int(value) <= self.high):
                 raise self.error(value)
             return int(value)
+        if not (self.low <= number <= self.high):  # also false for NaN
+            raise self.error(value)
         return number
 
     def parse(self, text: str) -> Any:
@@ -134,9 +135,9 @@ class Param:
             try:
                 # int() first: a seed of 2**63 + 1 must survive exactly
                 value: Any = int(text) if self.kind == "integer" and _is_int(text) else float(text)
-            except ValueError:
+                return self.clean(value)
+            except ValueError:  # InvalidSetting too: the message shows what was written
                 raise self.error(text) from None
-            return self.clean(value)
         if self.kind == "list":
             return self.clean(split_outside_brackets(text))
         return self.clean(text)
@@ -265,7 +266,7 @@ class Declared:
         for name in texts:
             if name not in params:
                 known = ", ".join(params) or "no parameters"
-                raise InvalidSetting("parameter", f"one of {known}", name)
+                raise InvalidSetting("parameter", f"one of {known}", name, cls.flag_of(name))
         return cls(**{name: params[name].parse(value) for name, value in texts.items()})
 
     @classmethod
@@ -300,18 +301,29 @@ class Declared:
         notices : list of str
             One sentence for each value that was replaced.
         """
-        settings = base
+        params = params_of(cls)
+        values = {}
         notices = []
-        for name, param in params_of(cls).items():
+        for name, param in params.items():
             if param.url is None or param.url not in query:
                 continue
             written = query[param.url]
             try:
-                settings = dataclasses.replace(settings, **{name: param.parse(written)})
+                values[name] = param.parse(written)
             except InvalidSetting as error:
-                value = param.nearest(written, getattr(base, name))
+                values[name] = param.nearest(written, getattr(base, name))
+                notices.append(f"In the link, {error} Using {param.format(values[name])} instead.")
+        try:
+            # Together, so that two values that need each other do not depend on the order.
+            return dataclasses.replace(base, **values), notices
+        except InvalidSetting:
+            settings = base
+        for name, value in values.items():
+            try:
                 settings = dataclasses.replace(settings, **{name: value})
-                notices.append(f"In the link, {error} Using {param.format(value)} instead.")
+            except InvalidSetting as error:
+                kept = params[name].format(getattr(settings, name))
+                notices.append(f"In the link, {error} Using {kept} for {name} instead.")
         return settings, notices
 
     def texts(self, base: Declared | None = None) -> dict[str, str]:

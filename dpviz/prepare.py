@@ -1,122 +1,129 @@
 """From a table to bounded rows: the only maker of them.
 
 Whatever is taken from the data on the way (means, scales, the row bound) is
-not protected; every such thing is listed in ``Prepared.assumed_public``.
+not protected; every such thing is listed in ``assumed_public``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.allocation import numbered, parse_allocation
+from dpviz import datasets
+from dpviz.datasets.batches import FileBatches, is_large
+from dpviz.datasets.frames import FrameBatches
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable
+from dpviz.measured import Measured
 from dpviz.moments import FloatArray, SecondMoment
-from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.passes import Batched, InMemory, Passes
+from dpviz.problem import Domain
 from dpviz.seeding import generator
-from dpviz.settings import Settings, default_delta
+from dpviz.settings import Settings
+from dpviz.subsample import Subsample
+from dpviz.transform import Transform
 
 Bounds = Mapping[str, tuple[float, float]]
 
 PICTURE_ROWS = 2_000
-_BLOCK = 65_536  # rows at a time: bounds memory beside the table itself
+_LARGE, _SMALL = 1e100, 1e-100  # sizes whose squares, summed, are still ordinary numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Transform:
-    """How a raw row becomes a bounded one: (x - center) / scale, then the bound.
+class BoundedRows(Measured):
+    """Bounded rows, summarised, that can be read again for another bound or fewer rows.
 
     Attributes
     ----------
-    keep : ndarray of bool, shape (d_raw,)
-        Columns that are not constant.
-    center, scale : ndarray of shape (d,)
-        In units of the table; on a ball, ``scale`` includes the row bound R.
-    domain : Domain
+    transform : Transform
+    passes : Passes
+        Where the rows are.
+    settings : Settings
+        What they were prepared with.
+    bounds : mapping or None
+        Public bounds that were read from a file.
     """
 
-    keep: NDArray[np.bool_]
-    center: FloatArray
-    scale: FloatArray
-    domain: Domain
+    transform: Transform
+    passes: Passes
+    settings: Settings
+    bounds: Bounds | None
 
-    def unbounded(self, rows: FloatArray) -> FloatArray:
-        """Return rows in units of the bound, not yet forced inside it."""
-        shifted: FloatArray = (rows[:, self.keep] - self.center) / self.scale
-        return shifted
+    def again(self, row_bound: str) -> BoundedRows:
+        """Return the same rows prepared with another row bound.
 
-    def bounded(self, rows: FloatArray) -> tuple[FloatArray, int]:
-        """Return rows inside the domain, and how many had to be moved there."""
-        return _into_domain(self.unbounded(rows), self.domain)
+        Raises
+        ------
+        InvalidSetting
+            If the rows lie in a box, whose bounds replace the row bound.
+        """
+        if self.domain.kind != "ball":
+            raise InvalidSetting(
+                "row bound", "varied on a ball; a box has feature bounds", row_bound, "--row-bound"
+            )
+        return _build(self.passes, replace(self.settings, row_bound=row_bound), self.bounds)
 
+    def light(self, *, with_rows: bool = False) -> Measured:
+        """Return what cells need, without the table; with the bounded rows where asked."""
+        return self._measured(self.moment_with_rows if with_rows else self.moment)
 
-def _into_domain(rows: FloatArray, domain: Domain) -> tuple[FloatArray, int]:
-    """Scale long rows down to the ball, or clip cells to the box."""
-    # One part in 1e12 over the bound is rounding, not a longer row.
-    tolerance = 1 + 1e-12
-    if domain.kind == "box":
-        outside = (np.abs(rows) > tolerance).any(axis=1)
-        return np.clip(rows, -1.0, 1.0), int(outside.sum())
-    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    outside = norms > tolerance
-    # Rounding must not leave a row a last digit outside the ball.
-    rows = rows / np.maximum(norms, 1.0)[:, None]
-    return rows, int(outside.sum())
+    def with_n(self, n: int, seed: int, *, with_rows: bool = False) -> Measured:
+        """Return the table as if it had n rows, with the bound and the reference held.
+
+        Parameters
+        ----------
+        n : int
+            Below the table's, a random subsample that contains every smaller
+            one of the same seed; above, the same A with a larger n.
+        seed : int
+        with_rows : bool
+            Whether the bounded rows come along; not for a larger n.
+        """
+        if n == self.n:
+            return self.light(with_rows=with_rows)
+        if n > self.n:
+            if with_rows:
+                raise RuntimeError("there are no rows for people who are not in the table")
+            return self._measured(SecondMoment(self.moment.A, n))
+        chosen = Subsample(seed, self.n, n)
+        return self._measured(self.passes.sample(self.transform, chosen, with_rows))
+
+    def _measured(self, moment: SecondMoment) -> Measured:
+        return Measured(
+            self.name,
+            self.columns,
+            self.domain,
+            self.row_bound,
+            moment,
+            self.reference,
+            self.bounded_rows,
+            self.notes,
+            self.assumed_public,
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """Bounded rows, summarised, with everything that was assumed public.
+class Prepared(BoundedRows):
+    """Bounded rows of a table in memory.
 
     Attributes
     ----------
     table : Table
-    columns : tuple of str
-        The d features in use.
-    transform : Transform
-    row_bound : float
-        R in units of the (scaled) table; on a box sqrt(d), in box units.
-    moment : SecondMoment
-        Of the bounded rows: what mechanisms see.
-    reference : SecondMoment
-        Of the rows before bounding, in the same units: what results are
-        compared with.
-    bounded_rows : int
-        How many rows were longer than the bound (or left the box).
-    notes, assumed_public : tuple of str
     """
 
     table: Table
-    columns: tuple[str, ...]
-    transform: Transform
-    row_bound: float
-    moment: SecondMoment
-    reference: SecondMoment
-    bounded_rows: int
-    notes: tuple[str, ...]
-    assumed_public: tuple[str, ...]
 
     @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.moment.n
+    def has_rows(self) -> bool:
+        """Whether mechanisms that need the rows can run: they are in memory."""
+        return True
 
     @property
-    def d(self) -> int:
-        """Number of features."""
-        return self.moment.d
-
-    @property
-    def domain(self) -> Domain:
-        """Where every bounded row lies."""
-        return self.transform.domain
-
-    @cached_property
     def moment_with_rows(self) -> SecondMoment:
         """The moment with its bounded rows, for mechanisms that need them."""
         rows, _ = self.transform.bounded(self.table.rows)
@@ -137,29 +144,6 @@ class Prepared:
         rows, _ = self.transform.bounded(self.table.rows[index])
         return rows, index
 
-    def problem(self, settings: Settings) -> Problem:
-        """Return the problem that mechanisms calibrate to.
-
-        Raises
-        ------
-        InvalidSetting
-            If k is too large, or the allocation does not fit the features.
-        """
-        written = numbered(settings.allocation, self.columns, settings.directions)
-        return Problem(
-            self.n,
-            self.d,
-            settings.k,
-            Relation(settings.relation),
-            self.domain,
-            parse_allocation(written, settings.directions),
-        )
-
-    def budget(self, settings: Settings) -> Budget:
-        """Return the budget, with the default delta resolved for n."""
-        delta = default_delta(self.n) if settings.delta is None else settings.delta
-        return Budget(settings.epsilon, delta)
-
 
 def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> Prepared:
     """Centre, scale and bound a table.
@@ -179,16 +163,90 @@ def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> P
     InvalidSetting
         If bounds are missing or not in order.
     """
-    notes = list(table.notes)
-    public = ["the number of rows n and the features' names", *table.assumed_public]
+    built = _build(InMemory(table), settings, bounds)
+    return Prepared(**vars(built), table=table)
 
-    low, high = table.rows.min(axis=0), table.rows.max(axis=0)
-    keep = low < high
-    columns = tuple(name for name, kept in zip(table.columns, keep, strict=True) if kept)
+
+def prepare_batches(
+    source: str | Path | FileBatches | FrameBatches | Any,
+    settings: Settings,
+    bounds: Bounds | None = None,
+) -> BoundedRows:
+    """Centre, scale and bound rows that do not fit in memory.
+
+    The numbers are those of `prepare` up to rounding. Memory does not grow with
+    the number of rows.
+
+    Parameters
+    ----------
+    source : path, FileBatches, FrameBatches or Dask DataFrame
+        A path of a CSV or Parquet file.
+    settings : Settings
+        As in `prepare`; also ``label``, for a path.
+    bounds : mapping of str to (float, float), optional
+        As in `prepare`.
+
+    Raises
+    ------
+    InvalidTable, InvalidSetting
+        As in `prepare`, and where text columns or gaps would need the whole
+        table in memory.
+    """
+    for name, value, flag in (
+        ("categorical", settings.categorical, "--categorical"),
+        ("missing", settings.missing, "--missing"),
+    ):
+        if value != "drop":
+            raise InvalidSetting(name, "drop for rows that are read in batches", value, flag)
+    if isinstance(source, (str, Path)):
+        source = FileBatches(source, settings.label)
+    elif not isinstance(source, (FileBatches, FrameBatches)):
+        source = FrameBatches(source)
+    return _build(Batched(source, settings.centring == "none"), settings, bounds)
+
+
+def load_prepared(settings: Settings) -> BoundedRows:
+    """Return the prepared table that settings name.
+
+    A file whose numbers would take more than `dpviz.datasets.batches.LARGE_BYTES`
+    in memory is read in batches.
+    """
+    bounds = None
+    if settings.bounds not in ("max", "known"):
+        if not Path(settings.bounds).is_file():
+            raise InvalidSetting(
+                "feature bounds",
+                "max, known or the path of a CSV or Parquet file",
+                settings.bounds,
+                "--bounds",
+            )
+        bounds = datasets.read_bounds(settings.bounds)
+    if settings.table not in datasets.builtin_tables() and is_large(settings.table):
+        return prepare_batches(settings.table, settings, bounds)
+    table = datasets.load(
+        settings.table,
+        label=settings.label,
+        categorical=settings.categorical,
+        missing=settings.missing,
+    )
+    return prepare(table, settings, bounds)
+
+
+def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> BoundedRows:
+    """Return the bounded rows that passes over the raw ones lead to."""
+    facts = passes.facts()
+    said, assumed = passes.said()
+    notes = list(said)
+    public = ["the number of rows n and the features' names", *assumed]
+
+    keep = facts.low < facts.high
+    low, high = facts.low[keep], facts.high[keep]
+    columns = tuple(name for name, kept in zip(passes.columns, keep, strict=True) if kept)
     if len(columns) < 2:
         raise InvalidTable(
-            f"{table.name} must have at least 2 numeric columns that vary; it has {len(columns)}."
+            f"{passes.name} must have at least 2 numeric columns that vary; it has {len(columns)}."
         )
+    _check_sizes(passes.name, columns, low, high)
     if not keep.all():
         constant = int((~keep).sum())
         notes.append(
@@ -199,13 +257,13 @@ def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> P
 
     limits = None
     if settings.domain == "box" or settings.centring == "midpoint":
-        limits = _limits(table, columns, keep, settings, bounds, low[keep], high[keep])
+        limits = _limits(passes.bounds, columns, keep, settings, bounds, low, high)
         if settings.bounds == "max":
             public.append("the feature bounds (smallest and largest value of each feature)")
 
     center = np.zeros(len(columns))
     if settings.centring == "mean":
-        center = table.rows.mean(axis=0)[keep]
+        center = facts.mean[keep]
         public.append("the feature means")
     elif settings.centring == "midpoint" and limits is not None:
         center = (limits[0] + limits[1]) / 2
@@ -215,7 +273,7 @@ def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> P
         if settings.domain == "box":
             notes.append("On a box, features are scaled by their bounds; standardising is unused.")
         else:
-            scale = _standard_deviations(table.rows, keep)
+            scale = passes.deviations(keep)
             public.append("the feature scales (standard deviations)")
 
     d = len(columns)
@@ -229,33 +287,57 @@ def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> P
         row_bound = transform.domain.radius
     else:
         unscaled = Transform(keep, center, scale, Domain.ball(d))
-        row_bound = _row_bound(table.rows, unscaled, settings.row_bound)
+        row_bound = _row_bound(passes, unscaled, settings.row_bound)
+        farthest = np.maximum(np.abs(low - center), np.abs(high - center)) / scale
+        if not (_SMALL < farthest.max() / row_bound < _LARGE):
+            raise InvalidSetting(
+                "row bound",
+                f"within a factor {_LARGE:g} of the lengths of the rows",
+                settings.row_bound,
+                "--row-bound",
+            )
         if settings.row_bound == "max":
             public.append("the row bound R (largest row norm)")
         elif settings.row_bound.startswith("quantile:"):
             public.append("the row bound R (a quantile of the row norms)")
         transform = Transform(keep, center, scale * row_bound, Domain.ball(d))
 
-    moment, reference, outside = _moments(table.rows, transform)
+    taken = settings.bounds if settings.domain == "box" else settings.row_bound
+    moment, reference, outside = passes.moments(transform, inside=taken == "max")
     if outside:
-        share = outside / len(table.rows)
+        share = outside / facts.n
         how = "clipped to the box" if settings.domain == "box" else "scaled down to the row bound"
-        notes.append(f"{outside:,} of {len(table.rows):,} rows ({share:.1%}) were {how}.")
-    return Prepared(
-        table,
+        notes.append(f"{outside:,} of {facts.n:,} rows ({share:.1%}) were {how}.")
+    return BoundedRows(
+        passes.name,
         columns,
-        transform,
+        transform.domain,
         float(row_bound),
         moment,
         reference,
         outside,
         tuple(notes),
         tuple(public),
+        transform,
+        passes,
+        settings,
+        bounds,
     )
 
 
+def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: FloatArray) -> None:
+    """Raise InvalidTable where squares of the numbers would overflow or vanish."""
+    legal = (np.maximum(np.abs(low), np.abs(high)) < _LARGE) & (high - low > _SMALL)
+    if not legal.all():
+        column = columns[int(np.argmin(legal))]
+        raise InvalidTable(
+            f"{name} must hold numbers below {_LARGE:g} in size that vary by more than "
+            f"{_SMALL:g} within a column; column {column[:60]!r} does not: change its unit."
+        )
+
+
 def _limits(
-    table: Table,
+    known: FloatArray | None,
     columns: tuple[str, ...],
     keep: NDArray[np.bool_],
     settings: Settings,
@@ -267,14 +349,14 @@ def _limits(
     if settings.bounds == "max":
         return low, high
     if settings.bounds == "known":
-        if table.bounds is None:
+        if known is None:
             raise InvalidSetting(
                 "feature bounds",
                 "max or a file, as this table has no known ones",
                 "known",
                 "--bounds",
             )
-        return table.bounds[keep, 0], table.bounds[keep, 1]
+        return known[keep, 0], known[keep, 1]
     if bounds is None:
         raise InvalidSetting("feature bounds", "max, known or a file", settings.bounds, "--bounds")
     missing = [name for name in columns if name not in bounds]
@@ -297,31 +379,12 @@ def _limits(
     return pairs[:, 0], pairs[:, 1]
 
 
-def _blocks(rows: FloatArray) -> Iterator[FloatArray]:
-    for start in range(0, len(rows), _BLOCK):
-        yield rows[start : start + _BLOCK]
-
-
-def _standard_deviations(rows: FloatArray, keep: NDArray[np.bool_]) -> FloatArray:
-    """Return population standard deviations of the kept columns, in two passes."""
-    mean = rows.mean(axis=0)
-    total = np.zeros(rows.shape[1])
-    for block in _blocks(rows):
-        centred = block - mean
-        total += np.einsum("ij,ij->j", centred, centred)
-    deviations: FloatArray = np.sqrt(total / len(rows))[keep]
-    return deviations
-
-
-def _row_bound(rows: FloatArray, unscaled: Transform, setting: str) -> float:
+def _row_bound(passes: Passes, unscaled: Transform, setting: str) -> float:
     """Return R in the units of ``unscaled`` for a validated setting."""
     prefix, _, value = setting.rpartition(":")
     if prefix == "" and value != "max":
         return float(value)
-    norms = np.concatenate(
-        [np.linalg.norm(unscaled.unbounded(block), axis=1) for block in _blocks(rows)]
-    )
-    bound = norms.max() if value == "max" else np.quantile(norms, float(value))
+    bound = passes.row_bound(unscaled, None if value == "max" else float(value))
     if not 0 < bound < np.inf:
         raise InvalidSetting(
             "row bound",
@@ -329,29 +392,4 @@ def _row_bound(rows: FloatArray, unscaled: Transform, setting: str) -> float:
             setting,
             "--row-bound",
         )
-    return float(bound)
-
-
-def _moments(rows: FloatArray, transform: Transform) -> tuple[SecondMoment, SecondMoment, int]:
-    """Return the moment of the bounded rows, of the unbounded rows, and the count moved."""
-    d = transform.domain.d
-    bounded_sum, free_sum = np.zeros((d, d)), np.zeros((d, d))
-    outside = 0
-    for block in _blocks(rows):
-        free = transform.unbounded(block)
-        bounded, moved = _into_domain(free, transform.domain)
-        product = bounded.T @ bounded
-        bounded_sum += product
-        free_sum += free.T @ free if moved else product
-        outside += moved
-    n = len(rows)
-    moment = SecondMoment(_symmetric(bounded_sum / n), n)
-    if outside == 0:
-        return moment, moment, 0
-    return moment, SecondMoment(_symmetric(free_sum / n), n), outside
-
-
-def _symmetric(matrix: FloatArray) -> FloatArray:
-    """Return the matrix made symmetric to the last bit."""
-    symmetric: FloatArray = (matrix + matrix.T) / 2
-    return symmetric
+    return bound

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dpviz.allocation import Allocation
+from dpviz.allocation import UNIFORM, Allocation
 from dpviz.errors import InvalidSetting
 
 EPSILON_RANGE = (1e-4, 1e6)
@@ -101,7 +101,7 @@ class Problem:
     k: int
     relation: Relation
     domain: Domain
-    allocation: Allocation = Allocation()
+    allocation: Allocation = UNIFORM
 
     def __post_init__(self) -> None:
         if self.n < 2:

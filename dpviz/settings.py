@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
+from dpviz.allocation import (
+    ALLOCATION_ALLOWED,
+    DIRECTIONS_ALLOWED,
+    check_allocation,
+    check_directions,
+    travels,
+)
 from dpviz.errors import InvalidSetting
 from dpviz.params import Declared, choice, format_number, integer, number, params_of, text, texts
 from dpviz.problem import EPSILON_RANGE
@@ -24,14 +31,14 @@ def _check_row_bound(value: str) -> str:
     error = InvalidSetting("row bound", _ROW_BOUND_ALLOWED, value, "--row-bound")
     if value == "max":
         return value
-    prefix, _, quantile = value.rpartition(":")
+    prefix, colon, quantile = value.rpartition(":")
     try:
         level = float(quantile)
     except ValueError:
         raise error from None
     if prefix == "quantile" and 0 < level <= 1:
         return f"quantile:{format_number(level)}"
-    if prefix == "" and 0 < level < math.inf:
+    if not colon and 0 < level < math.inf:
         return format_number(level)
     raise error
 
@@ -167,6 +174,29 @@ class Settings(Declared):
         "high; known (the table's own public bounds); or max (taken from the data).",
         url=None,
     )
+    allocation: str = text(
+        "uniform",
+        label="Precision allocation",
+        group="Precision",
+        help="Share of the precision each direction gets, for mechanisms with shaped noise: "
+        "uniform; binary:COLUMNS:TAU (the listed features, by name or number, divide the share "
+        "TAU); max-pnr (from the directions' own variances); custom:SHARES; or a CSV file with "
+        "the columns feature (or direction) and theta.",
+        check=check_allocation,
+        allowed_text=ALLOCATION_ALLOWED,
+        examples=("binary:1:0.8", "max-pnr"),
+    )
+    directions: str = text(
+        "features",
+        label="Directions",
+        group="Precision",
+        help="What the directions are: features; private:SHARE (principal directions bought with "
+        "that share of the budget, 0.2 if not said); or true (the data's own, which is not "
+        "private).",
+        check=check_directions,
+        allowed_text=DIRECTIONS_ALLOWED,
+        examples=("private:0.3", "true"),
+    )
     label: str | None = text(
         None,
         label="Label column",
@@ -204,6 +234,28 @@ class Settings(Declared):
         """The centring in force, with the default resolved."""
         return self.center or ("midpoint" if self.domain == "box" else "mean")
 
+    def to_query(self, base: Self) -> dict[str, str]:
+        """Return the link parameters that differ from the base.
+
+        An allocation that names features, is a file or is long stays out of links.
+        """
+        query = super().to_query(base)
+        if not travels(self.allocation):
+            query.pop("allocation", None)
+        return query
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str], base: Self) -> tuple[Self, list[str]]:
+        """Read link parameters and say what had to be replaced; no link names a file."""
+        settings, notices = super().from_query(query, base)
+        if settings.allocation != base.allocation and not travels(settings.allocation):
+            settings = replace(settings, allocation=base.allocation)
+            notices.append(
+                "In the link, the allocation must be written with numbers and at most 20 shares. "
+                f"Using {base.allocation} instead."
+            )
+        return settings, notices
+
     def command(self, table: str | None = None, verb: str = "compare") -> str:
         """Return the shell command that computes this view.
 
@@ -219,7 +271,9 @@ class Settings(Declared):
                 for variant in self.mechanisms:
                     words += [params[name].flag, variant]
             elif name != "table":
-                words += [params[name].flag, written]
+                flag = params[name].flag
+                # A value that starts with a dash would be read as an option.
+                words += [f"{flag}={written}"] if written.startswith("-") else [flag, written]
         return shlex.join(words)
 
     def to_json(self) -> dict[str, Any]:

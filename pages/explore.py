@@ -107,6 +107,10 @@ def table(comparison: Comparison) -> None:
         f"Means over {comparison.settings.trials} draws; click a heading to sort. A dash means "
         "the measure does not apply: only a subspace is released."
     )
+
+
+def not_run(comparison: Comparison) -> None:
+    """Say which mechanisms cannot run here, and why."""
     for item in comparison.skipped:
         st.caption(f"Not run: {item.mechanism}, because {item.reason}.")
 
@@ -161,4 +165,5 @@ with guard():
             projection(found)
             table(found)
             take_away(found)
+        not_run(found)
         parts.assumed_public(current.prepared)

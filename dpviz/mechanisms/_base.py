@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from dpviz.errors import CannotRun
+from dpviz.free import FreeNoise
 from dpviz.moments import FloatArray, SecondMoment
 from dpviz.params import Declared
 from dpviz.privacy import accounting
@@ -134,8 +135,12 @@ class Mechanism(Declared, ABC):
             return Verdict.LOOSE
         return Verdict.HOLDS
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the limits of the noise's own spectrum for large d, or None."""
+    def free_noise(self, calibration: Calibration) -> FreeNoise | None:
+        """Return the limiting law of the noise on A for large d, or None.
+
+        To be given where the release is A plus noise that is rotation-invariant
+        or symmetric with i.i.d. entries; predictions and edges follow from it.
+        """
         return None
 
     def diagnose(self, trace: FloatArray) -> dict[str, float]:
@@ -156,6 +161,12 @@ class Mechanism(Declared, ABC):
             return None
         delta = budget.delta if self.info.guarantee == "approximate" else 0.0
         return Budget(budget.epsilon, delta)
+
+    @final
+    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
+        """Return the limits of the noise's own spectrum for large d, or None."""
+        noise = self.free_noise(calibration)
+        return None if noise is None else noise.edges
 
     @final
     def unable(self, problem: Problem, budget: Budget, *, rows: bool = True) -> str | None:

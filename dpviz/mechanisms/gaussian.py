@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.free import FreeNoise, SemiCircle
 from dpviz.mechanisms._base import AdditiveMechanism, Info
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import GaussianPart, Spent
@@ -51,10 +52,9 @@ class Gaussian(AdditiveMechanism):
         """Return a GOE matrix: diagonal variance 1, off-diagonal 1/2."""
         return goe(draws, problem.d)
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the semicircle's edge, sqrt(2d) times the scale."""
-        edge = math.sqrt(2 * calibration.problem.d) * calibration.scale
-        return -edge, edge
+    def free_noise(self, calibration: Calibration) -> FreeNoise:
+        """Return a semicircle: off the diagonal the standard deviation is t/sqrt(2)."""
+        return SemiCircle(math.sqrt(0.5) * calibration.scale, calibration.problem.d)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

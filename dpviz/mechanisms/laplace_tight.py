@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.free import FreeNoise, SemiCircle
 from dpviz.mechanisms._base import AdditiveMechanism, Info
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import LaplacePart, Spent
@@ -48,10 +49,9 @@ class LaplaceTight(AdditiveMechanism):
         """Return a symmetric matrix of independent Lap(1) entries."""
         return symmetric_laplace(draws, problem.d)
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the semicircle's edge: an entry has standard deviation sqrt(2) b."""
-        edge = 2 * (2 * calibration.problem.d) ** 0.5 * calibration.scale
-        return -edge, edge
+    def free_noise(self, calibration: Calibration) -> FreeNoise:
+        """Return a semicircle: an entry has standard deviation sqrt(2) b."""
+        return SemiCircle(math.sqrt(2) * calibration.scale, calibration.problem.d)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return which sensitivity is used."""

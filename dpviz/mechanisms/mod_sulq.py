@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.free import FreeNoise, SemiCircle
 from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
 from dpviz.mechanisms._upper_triangle import l2_upper
 from dpviz.moments import FloatArray
@@ -54,10 +55,9 @@ class ModSulq(AdditiveMechanism):
         """Return a symmetric matrix of independent standard normals."""
         return symmetric(draws, problem.d)
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the semicircle's edge, 2 sqrt(d) times the scale."""
-        edge = 2 * math.sqrt(calibration.problem.d) * calibration.scale
-        return -edge, edge
+    def free_noise(self, calibration: Calibration) -> FreeNoise:
+        """Return the semicircle of i.i.d. entries."""
+        return SemiCircle(calibration.scale, calibration.problem.d)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the epsilon it really spends."""

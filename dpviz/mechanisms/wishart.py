@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.free import FreeNoise, MarchenkoPasturLaw
 from dpviz.mechanisms._base import AdditiveMechanism, Info
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import Spent
@@ -58,11 +59,10 @@ class Wishart(AdditiveMechanism):
         """Return W_d(d + 1, I)."""
         return wishart(draws, problem.d, problem.d + 1)
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the Marchenko-Pastur edges of W_d(d + 1, c I)."""
+    def free_noise(self, calibration: Calibration) -> FreeNoise:
+        """Return the Marchenko-Pastur law of W_d(d + 1, c I)."""
         d = calibration.problem.d
-        low, high = (math.sqrt(d + 1) - math.sqrt(d)) ** 2, (math.sqrt(d + 1) + math.sqrt(d)) ** 2
-        return low * calibration.scale, high * calibration.scale
+        return MarchenkoPasturLaw(d + 1, calibration.scale, d)
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return None: no finite epsilon describes it at a small delta."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.free import FreeNoise, WishartDifferenceLaw
 from dpviz.mechanisms._base import AdditiveMechanism, Info
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import PurePart, Spent
@@ -14,9 +15,6 @@ from dpviz.release import Calibration
 from dpviz.sampling.wishart import wishart
 from dpviz.seeding import Draws
 
-# Edge of the free difference of two Marchenko-Pastur laws of ratio 1, in units
-# of d times the scale: sqrt((11 + 5 sqrt 5)/2).
-_EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
 
 
 @dataclass(frozen=True)
@@ -67,10 +65,9 @@ class WishartDifference(AdditiveMechanism):
         noise -= wishart(draws, problem.d, problem.d + 1)
         return noise
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the edge of the free difference of two Marchenko-Pastur laws."""
-        edge = _EDGE * calibration.problem.d * calibration.scale
-        return -edge, edge
+    def free_noise(self, calibration: Calibration) -> FreeNoise:
+        """Return the free difference of two Marchenko-Pastur laws."""
+        return WishartDifferenceLaw(calibration.problem.d * calibration.scale)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""

@@ -75,18 +75,7 @@ class RowProfile(ABC):
 
     def epsilon(self, relation: Relation, delta: float) -> float:
         """Return the epsilon spent at delta, rounded up; infinite if no epsilon is enough."""
-
-        def meets(epsilon: float) -> bool:
-            return self.delta(relation, epsilon) <= delta
-
-        if meets(0.0):
-            return 0.0
-        high = EPSILON_RANGE[0]
-        while not meets(high):
-            high *= 4
-            if high > 4 * EPSILON_RANGE[1]:
-                return math.inf
-        return _least(meets, high / 4 if high > EPSILON_RANGE[0] else 0.0, high)
+        return _epsilon(self, relation, delta)
 
     def spent(self, relation: Relation, budget: Budget, source: str) -> Spent:
         """Return what a release costs at the budget's delta, and its delta at the epsilon."""
@@ -296,6 +285,21 @@ def least_lift(relation: Relation, budget: Budget, rows: int) -> float:
     """
     _needs_delta(budget, "a Gaussian sketch")
     return _least_lift(relation, budget.epsilon, budget.delta, rows)
+
+
+@lru_cache(maxsize=65536)
+def _epsilon(profile: RowProfile, relation: Relation, delta: float) -> float:
+    def meets(epsilon: float) -> bool:
+        return profile.delta(relation, epsilon) <= delta
+
+    if meets(0.0):
+        return 0.0
+    low, high = 0.0, EPSILON_RANGE[0]
+    while not meets(high):
+        low, high = high, 4 * high
+        if low > EPSILON_RANGE[1]:
+            return math.inf
+    return _least(meets, low, high)
 
 
 @lru_cache(maxsize=65536)

@@ -15,6 +15,7 @@ import streamlit as st
 
 from dpviz import datasets, sweeps
 from dpviz.datasets import RawTable, Table
+from dpviz.errors import DpvizError, InvalidTable
 from dpviz.mechanisms import parse_variant
 from dpviz.prepare import Prepared, prepare
 from dpviz.settings import Settings
@@ -25,9 +26,20 @@ CHUNK_SECONDS = 0.15
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def raw_table(file_id: str, name: str, _file: object) -> RawTable:
-    """Return the parsed upload."""
-    return datasets.read_raw(_file, name=name)  # type: ignore[arg-type]
+def _parsed(file_id: str, name: str, _file: object) -> RawTable | str:
+    # Streamlit forgets a call that raised: a zip bomb would be unpacked again on every run.
+    try:
+        return datasets.read_raw(_file, name=name)  # type: ignore[arg-type]
+    except DpvizError as error:
+        return str(error)
+
+
+def raw_table(file_id: str, name: str, file: object) -> RawTable:
+    """Return the parsed upload, or raise InvalidTable saying why there is none."""
+    found = _parsed(file_id, name, file)
+    if isinstance(found, str):
+        raise InvalidTable(found)
+    return found
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -61,8 +73,7 @@ def chunk(
     data_key: tuple[str, ...],
     variant: str,
     budget: tuple[float, float],
-    k: int,
-    relation: str,
+    problem: str,
     seed: int,
     start: int,
     stop: int,
@@ -107,8 +118,7 @@ def results(
                     data_key,
                     cell.mechanism.text,
                     (cell.budget.epsilon, cell.budget.delta),
-                    cell.problem.k,
-                    str(cell.problem.relation),
+                    repr(cell.problem),  # all of it: k, relation, domain, allocation
                     cell.seed,
                     start,
                     stop,

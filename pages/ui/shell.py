@@ -141,7 +141,7 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     label = _label(raw)
     file_id = st.session_state["upload"].file_id
     table = cached.uploaded(file_id, label, settings.categorical, settings.missing, raw)
-    return table, f"{file_id}/{label}/{settings.categorical}/{settings.missing}"
+    return table, f"{file_id}/{label!r}/{settings.categorical}/{settings.missing}"
 
 
 def _label(raw: RawTable) -> str | None:
@@ -161,7 +161,14 @@ def _label(raw: RawTable) -> str | None:
 
 
 def _clamp(current: Current) -> None:
-    """Keep k within the table, and say so."""
+    """Keep k within the table and the draw shown within the draws, and say so."""
+    draw, trials = state.get("draw", "explore"), state.get("trials")
+    if draw > trials:
+        state.notice(
+            f"The draw shown must be a whole number from 1 to {trials}, the number of draws; got "
+            f"{draw}. Using {trials} instead."
+        )
+        state.put("draw", trials, "explore")
     if current.prepared is None:
         return
     most = current.prepared.d

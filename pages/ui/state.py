@@ -87,6 +87,10 @@ def put(name: str, value: Any, store: str = "view") -> None:
         return
     st.session_state[store] = _values(changed)
     st.session_state.complaints.pop(name, None)
+    # A choice that was refused shows its old value again; what a user typed stays to be mended.
+    for other, param in params_of(Settings).items():
+        if param.kind == "choice":
+            st.session_state.complaints.pop(other, None)
 
 
 def put_text(name: str, written: str) -> None:

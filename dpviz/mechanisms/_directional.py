@@ -1,0 +1,514 @@
+"""What mechanisms with shaped noise share: directions, their price, shares and estimates.
+
+Noise has the shape S = W diag(s) W'. The basis W is the standard one, or the
+eigenvectors of a private matrix bought with a share of the budget, or (for
+teaching) the true eigenvectors; the allocation of the problem says which.
+Everything is computed in the coordinates of W.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from dpviz.allocation import water_filling, with_floor
+from dpviz.mechanisms._base import Mechanism
+from dpviz.moments import FloatArray, SecondMoment
+from dpviz.params import choice
+from dpviz.privacy.accounting import GaussianPart, Part, PurePart, Spent
+from dpviz.privacy.gaussian import mu_of
+from dpviz.privacy.sensitivity import frobenius, mahalanobis, nuclear, reaches
+from dpviz.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
+from dpviz.release import Calibration, Release, Verdict
+from dpviz.sampling.goe import goe
+from dpviz.sampling.wishart import wishart
+from dpviz.seeding import Draws
+
+# A few roundings to the safe side, where a scale is the product of several rounded factors.
+SAFE = 1 + 64 * float(np.finfo(np.float64).eps)
+
+# Names in Calibration.values.
+EPSILON_DIRECTIONS = "epsilon_directions"
+DELTA_DIRECTIONS = "delta_directions"
+SCALE_DIRECTIONS = "scale_directions"
+
+_FIT_STEPS = 10
+"""Steps of the scoring iteration in `belief_weights`; it settles in about five."""
+
+
+# --- paying for directions --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What directions cost, and what is left for the release.
+
+    Attributes
+    ----------
+    bought : Budget or None
+        The share spent on directions; None if they are free.
+    rest : Budget
+        By simple addition: both budgets sum to the whole.
+    scale : float
+        Noise scale of the matrix whose eigenvectors are the directions.
+    parts : tuple of Part
+        For accounting; empty if directions are free.
+    """
+
+    bought: Budget | None
+    rest: Budget
+    scale: float = 0.0
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The spend by name, for `Calibration.values`; empty if directions are free."""
+        if self.bought is None:
+            return {}
+        return {
+            EPSILON_DIRECTIONS: self.bought.epsilon,
+            DELTA_DIRECTIONS: self.bought.delta,
+            SCALE_DIRECTIONS: self.scale,
+        }
+
+
+def purchase(problem: Problem, budget: Budget, *, pure: bool) -> Purchase:
+    """Return what the directions of the problem's allocation cost.
+
+    Parameters
+    ----------
+    problem : Problem
+    budget : Budget
+        Of directions and release together.
+    pure : bool
+        Whether directions come from W1 - W2 with independent Wishart matrices
+        (pure epsilon) or from exact Gaussian noise.
+    """
+    share = problem.allocation.share
+    if problem.allocation.directions != "private":
+        return Purchase(None, budget)
+    delta = 0.0 if pure else share * budget.delta
+    bought = Budget(share * budget.epsilon, delta)
+    rest = Budget(budget.epsilon - bought.epsilon, 0.0 if pure else budget.delta - delta)
+    if pure:
+        sensitivity = nuclear(problem)
+        scale = SAFE * sensitivity / (2 * bought.epsilon)
+        part: Part = PurePart(sensitivity / (2 * scale), "matrix Laplace for the directions")
+    else:
+        sensitivity = frobenius(problem)
+        scale = SAFE * sensitivity / mu_of(bought)
+        part = GaussianPart(sensitivity, scale)
+    return Purchase(bought, rest, scale, (part,))
+
+
+def remaining_mu(budget: Budget, bought: Purchase) -> float:
+    """Return the noise-to-signal number left for the release, rounded down.
+
+    Gaussian parts compose by the squares of theirs, so the release gets what
+    is left of the whole budget's, which is more than the simple remainder
+    (1 - share) of epsilon and delta would give.
+    """
+    whole = mu_of(budget)
+    spent = math.hypot(*(part.mu for part in bought.parts if isinstance(part, GaussianPart)))
+    return math.sqrt((whole - spent) * (whole + spent)) / SAFE
+
+
+# --- directions -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """The coordinates in which noise is shaped, for each draw or for all.
+
+    Attributes
+    ----------
+    bases : ndarray of shape (m, d, d) or None
+        Orthonormal columns; None for the features. m is 1 or the number of draws.
+    variances : ndarray of shape (m, d) or None
+        Estimated variance of A along them (public once bought); None for the features.
+    """
+
+    bases: FloatArray | None = None
+    variances: FloatArray | None = None
+
+    @property
+    def count(self) -> int:
+        """How many different ones there are: 1, or one per draw."""
+        return 1 if self.bases is None else len(self.bases)
+
+    def basis(self, index: int, d: int) -> FloatArray:
+        """Return one basis, shape (d, d)."""
+        return np.eye(d) if self.bases is None else self.bases[index]
+
+    def spectrum(self, index: int) -> FloatArray | None:
+        """Return the estimated variances along one basis."""
+        return None if self.variances is None else self.variances[index]
+
+    def enter(self, matrix: FloatArray) -> FloatArray:
+        """Return W'MW, shape (m, d, d), of a symmetric (d, d) matrix."""
+        if self.bases is None:
+            return matrix[None]
+        inside: FloatArray = self.bases.transpose(0, 2, 1) @ matrix @ self.bases
+        return inside
+
+    def leave(self, matrices: FloatArray) -> FloatArray:
+        """Return W M W' of matrices of shape (size, d, d)."""
+        if self.bases is None:
+            return matrices
+        outside: FloatArray = self.bases @ matrices @ self.bases.transpose(0, 2, 1)
+        return outside
+
+
+def symmetrised(matrices: FloatArray) -> FloatArray:
+    """Return (M + M')/2, symmetric to the last bit."""
+    half: FloatArray = (matrices + matrices.transpose(0, 2, 1)) / 2
+    return half
+
+
+def directions_of(
+    data: SecondMoment, calibration: Calibration, draws: Draws, *, pure: bool
+) -> Directions:
+    """Return the directions that the problem's allocation asks for, bought where they cost."""
+    kind = calibration.problem.allocation.directions
+    if kind == "features":
+        return Directions()
+    if kind == "true":
+        return Directions(data.eigenvectors[None], data.eigenvalues[None])
+    d = data.d
+    if pure:
+        noise = wishart(draws, d, d + 1)
+        noise -= wishart(draws, d, d + 1)
+    else:
+        noise = goe(draws, d)
+    noise *= calibration.values[SCALE_DIRECTIONS]
+    noise += data.A
+    values, vectors = np.linalg.eigh(noise)
+    return Directions(vectors[..., ::-1], values[..., ::-1])
+
+
+def cannot_allocate(problem: Problem, budget: Budget) -> str | None:
+    """Return why the problem's allocation cannot be followed here, or None."""
+    allocation = problem.allocation
+    if allocation.needs_spectrum and allocation.directions == "features":
+        return (
+            "the max-pnr allocation takes its shares from the variances along the directions, so "
+            "directions must be private:SHARE or true; got features"
+        )
+    if allocation.directions == "private":
+        least = min(allocation.share, 1 - allocation.share) * budget.epsilon
+        if least < EPSILON_RANGE[0]:
+            return (
+                f"private directions split epsilon, and each part must be at least "
+                f"{EPSILON_RANGE[0]:g}; got {least:.3g}"
+            )
+    return None
+
+
+def any_basis_mahalanobis(problem: Problem, variances: FloatArray) -> float:
+    """Return an upper bound of `mahalanobis` that holds in every basis.
+
+    It is the value on the ball that holds the domain, where the basis makes no
+    difference: exact on the ball.
+    """
+    d = problem.d
+    ball = replace(problem, domain=Domain.ball(d))
+    return problem.domain.radius**2 * mahalanobis(ball, np.eye(d), variances)
+
+
+# --- the estimate -----------------------------------------------------------------------------
+
+
+def belief_weights(matrices: FloatArray, shares: FloatArray, stds: FloatArray) -> FloatArray:
+    """Return entrywise weights for a noisy symmetric matrix, the best entry's being 1.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (size, d, d)
+        A + N in the coordinates of the directions; N_ij has variance
+        s_i s_j (1 + [i = j])/2.
+    shares : ndarray of shape (m, d)
+        theta: how large the user believes the variances to be, up to a factor.
+    stds : ndarray of shape (m, d)
+        s, the standard deviations of the diagonal noise.
+
+    Returns
+    -------
+    ndarray of shape (size, d, d)
+
+    Notes
+    -----
+    Under the prior that A_ij has variance kappa theta_i theta_j (1 + [i = j]),
+    the posterior mean multiplies M_ij by r_ij = kappa b/(kappa b + v) with
+    b = theta_i theta_j and v = s_i s_j/2. kappa is fitted to the released
+    matrix by maximum likelihood (scoring steps), so this is post-processing of
+    the release and of public numbers. Weights are r_ij divided by the largest:
+    all 1 for the uniform allocation with equal noise, and all tend to 1 as
+    noise vanishes.
+    """
+    size, d = len(matrices), matrices.shape[-1]
+    b = (shares[:, :, None] * shares[:, None, :]).reshape(-1, d * d)
+    v = (stds[:, :, None] * stds[:, None, :]).reshape(-1, d * d) / 2
+    # Only ratios matter: units in which both are near 1 cannot overflow.
+    b = b / b.max(axis=1, keepdims=True)
+    unit = v.min(axis=1, keepdims=True)
+    v = v / unit
+    double = 1 + np.eye(d).ravel()
+    z = np.square(matrices.reshape(size, d * d) / np.sqrt(unit)) / double
+    excess = z - v
+    weight = b / np.square(v)
+    kappa = np.zeros((size, 1))
+    for _ in range(_FIT_STEPS):
+        above = (weight * excess).sum(axis=1, keepdims=True)
+        below = (weight * b + np.zeros((size, 1))).sum(axis=1, keepdims=True)
+        kappa = np.maximum(above / below, 0.0)
+        weight = b / np.square(kappa * b + v)
+    ratio = b / (kappa * b + v)
+    ratio /= ratio.max(axis=1, keepdims=True)
+    weights: FloatArray = ratio.reshape(size, d, d)
+    return weights
+
+
+# --- the contract of matrix mechanisms with shaped noise --------------------------------------
+
+ESTIMATES = {
+    "weighted": "entries weighted by their noise and the allocation",
+    "plain": "the noisy matrix as it is",
+}
+NOISES = {"allocated": "shaped by the allocation", "isotropic": "the same in all directions"}
+
+
+def estimate_param(default: str) -> Any:
+    """Declare how components are estimated from the released matrix."""
+    return choice(
+        default,
+        ESTIMATES,
+        label="Estimate",
+        help="How components follow from the released matrix: weighted shrinks entries that are "
+        "mostly noise, trusting the allocation to say where variance is; plain takes the matrix "
+        "as it is. Neither costs privacy, and they agree when all noise is alike.",
+        examples=tuple(name for name in ESTIMATES if name != default),
+    )
+
+
+def noise_param() -> Any:
+    """Declare whether noise follows the allocation."""
+    return choice(
+        "allocated",
+        NOISES,
+        label="Noise",
+        help="Shape of the noise: isotropic shows what the weights alone gain from the same "
+        "allocation, so that the rest is the gain of shaped noise.",
+        examples=("isotropic",),
+    )
+
+
+@dataclass(frozen=True)
+class DirectionalMechanism(Mechanism):
+    """Release A + S^1/2 N S^1/2 with standard noise N and S shaped by the allocation."""
+
+    pure: ClassVar[bool] = False
+    """Whether directions are bought with pure noise."""
+
+    @abstractmethod
+    def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
+        """Return N of shape (size, d, d); need not be symmetric."""
+
+    @abstractmethod
+    def shape(
+        self, calibration: Calibration, basis: FloatArray, spectrum: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the eigenvalues of S along the basis, and the shares theta, each (d,)."""
+
+    def diagonal_std(self, calibration: Calibration) -> float:
+        """Return the std of a diagonal entry of the symmetrised standard noise."""
+        return 1.0
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the estimate is weighted."""
+        return getattr(self, "estimate", "plain") == "weighted"
+
+    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+        """Return why the allocation cannot be followed, or None."""
+        return cannot_allocate(problem, budget)
+
+    def claim(self, problem: Problem, budget: Budget) -> Budget | None:
+        """Return the claim, or None when the data's own directions shape the noise."""
+        return None if problem.allocation.directions == "true" else super().claim(problem, budget)
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return the account, or None when the data's own directions shape the noise."""
+        return None if problem.allocation.directions == "true" else super().spent(problem, budget)
+
+    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
+        """Return spent against claimed; no claim is made for the true directions."""
+        if problem.allocation.directions == "true":
+            return Verdict.BASELINE
+        return super().verdict(problem, budget, spent)
+
+    @final
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return why the verdict is what it is."""
+        if problem.allocation.directions == "true" or spent is None:
+            return TRUE_DIRECTIONS
+        return self.account(problem, budget, spent)
+
+    @abstractmethod
+    def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
+        """Return one sentence of evidence where the directions are private."""
+
+    @final
+    def directions(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Directions:
+        """Return the directions of each draw."""
+        return directions_of(data, calibration, draws, pure=self.pure)
+
+    @final
+    def direction_stds(
+        self, calibration: Calibration, directions: Directions | None = None
+    ) -> FloatArray:
+        """Return the std of the noise on the variance along each direction.
+
+        Parameters
+        ----------
+        calibration : Calibration
+        directions : Directions, optional
+            Those of a release; the features if not given.
+
+        Returns
+        -------
+        ndarray of shape (m, d)
+            Of the diagonal of W'NW, in units of A. The noise between
+            directions i and j has the geometric mean of theirs over sqrt(2).
+        """
+        variances, _ = self._shapes(calibration, directions or Directions())
+        return variances * self.diagonal_std(calibration)
+
+    def _shapes(
+        self, calibration: Calibration, directions: Directions
+    ) -> tuple[FloatArray, FloatArray]:
+        d = calibration.problem.d
+        shapes = [
+            self.shape(calibration, directions.basis(index, d), directions.spectrum(index))
+            for index in range(directions.count)
+        ]
+        return np.stack([shape[0] for shape in shapes]), np.stack([shape[1] for shape in shapes])
+
+    @final
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return A plus shaped noise, and the components of its estimate."""
+        # Noise first: a change of directions then keeps it.
+        noise = self.standard_noise(calibration.problem, draws)
+        directions = self.directions(data, calibration, draws)
+        variances, shares = self._shapes(calibration, directions)
+        root = np.sqrt(variances)
+        noise *= root[:, :, None] * root[:, None, :]
+        noise += directions.enter(data.A)
+        raw = directions.leave(noise)
+        estimate = symmetrised(noise)
+        if self.weighs:
+            stds = variances * self.diagonal_std(calibration)
+            estimate *= belief_weights(estimate, shares, stds)
+        matrices = symmetrised(directions.leave(estimate))
+        return Release.of_matrices(matrices, calibration.problem.k, raw=raw)
+
+
+TRUE_DIRECTIONS = (
+    "The data's own principal directions shape this noise and nothing protects them: it shows "
+    "what perfect directions would be worth, and makes no claim."
+)
+
+
+# --- exact accounts ---------------------------------------------------------------------------
+
+
+def exact_shape(
+    problem: Problem,
+    basis: FloatArray,
+    spectrum: FloatArray | None,
+    *,
+    norm: Callable[[Problem, FloatArray, FloatArray], float],
+    target: float,
+    precision: float,
+    isotropic: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the S that spends a target exactly, and the shares theta, each of shape (d,).
+
+    Parameters
+    ----------
+    problem : Problem
+    basis : ndarray of shape (d, d)
+    spectrum : ndarray of shape (d,) or None
+        Variances along the basis, for max-PNR.
+    norm : callable
+        `mahalanobis` or `mahalanobis_nuclear`: homogeneous of degree -1 in S.
+    target : float
+        The value of the norm that the budget allows.
+    precision : float
+        For max-PNR: the sum of reach_j^2 over the stds of the diagonal noise.
+    isotropic : bool
+        Whether S is to be a multiple of I, whatever the allocation says.
+
+    Notes
+    -----
+    On a box s_j is reach_j^2/theta_j up to a common factor, the linear
+    precision budget; on a ball every reach is 1. The factor follows from the
+    norm, which is exact or an upper bound, so the budget is never exceeded.
+    """
+    reach = reaches(problem.domain, basis) ** 2
+    if problem.allocation.needs_spectrum and spectrum is not None:
+        shares = spectrum_shares(spectrum / reach, precision, power=1)
+    else:
+        shares = problem.allocation.shares(problem.d)
+    variances = np.ones(problem.d) if isotropic else reach / shares
+    factor = SAFE * norm(problem, basis, variances) / target
+    return factor * variances, shares
+
+
+def spectrum_shares(gains: FloatArray, total: float, *, power: int) -> FloatArray:
+    """Return the max-PNR shares: water filling, to the power in which precision adds up."""
+    filled = water_filling(np.maximum(gains, 0.0), total)
+    return with_floor((filled / filled.max()) ** power)
+
+
+def known_shape(problem: Problem) -> bool:
+    """Return whether the noise is known before the release: its directions are the features."""
+    return problem.allocation.directions == "features"
+
+
+def edges_if_isotropic(
+    mechanism: DirectionalMechanism, calibration: Calibration, factor: float
+) -> tuple[float, float] | None:
+    """Return plus and minus factor times the std of the diagonal noise, if that is one number."""
+    if not known_shape(calibration.problem):
+        return None
+    stds = mechanism.direction_stds(calibration)
+    if float(np.ptp(stds)) > 1e-9 * float(stds.max()):
+        return None
+    edge = factor * float(stds.max())
+    return -edge, edge
+
+
+def where_it_pays(problem: Problem) -> str:
+    """Return a clause on what the allocation buys on this domain, for evidence."""
+    if problem.domain.kind == "ball":
+        if problem.allocation.strategy == "uniform":
+            return "on the ball no other allocation does better"
+        most = " (at most a factor sqrt 2 on one entry)" * (problem.relation is Relation.REPLACE)
+        return (
+            "on the ball a row may point anywhere, so directions do not pay" + most + " and "
+            "isotropic noise is the better choice"
+        )
+    return "on the box precision is a budget that directions share, so what one gains others lose"
+
+
+def with_directions(bought: Purchase) -> str:
+    """Return the clause that names the price of private directions, or nothing."""
+    if bought.bought is None:
+        return ""
+    at = f" and delta {bought.bought.delta:.2g}" if bought.bought.delta > 0 else ""
+    return f", of which epsilon {bought.bought.epsilon:.3g}{at} bought the directions"

@@ -1,0 +1,101 @@
+"""The noisy power method, shared by its published and its exact calibration."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms._base import Mechanism
+from dpviz.moments import FloatArray, SecondMoment, fix_signs
+from dpviz.params import integer
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration, Release
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class PowerMethod(Mechanism):
+    """Y = A Q + G, Q the orthonormalisation of the last Y, for a fixed number of steps.
+
+    Notes
+    -----
+    The start is a uniform random frame. Every step is public in the account, so what is built from
+    the last Y is post-processing: its left singular vectors span the same space as the last Q and
+    come in order of variance, so the first k are released as components.
+
+    Convergence takes of the order lambda_k/(lambda_k - lambda_{p+1}) ln(d/error) steps, and each
+    costs privacy. The spectrum is not public, so the automatic number of steps goes by how small
+    the noise of a single step would be, in units of the row bound.
+    """
+
+    steps: int | None = integer(
+        None,
+        1,
+        1_000,
+        label="Steps",
+        help="Multiplications by A; more converge further, and each adds noise.",
+        optional=True,
+        slider=(1, 50),
+        examples=(3,),
+    )
+    columns: int | None = integer(
+        None,
+        1,
+        1_000,
+        label="Columns",
+        help="Width of the iterated frame, at least k; auto follows k.",
+        optional=True,
+        slider=(1, 20),
+        examples=(4,),
+    )
+
+    @abstractmethod
+    def auto_columns(self, problem: Problem) -> int:
+        """Return the width of the frame where none is given, from k to d."""
+
+    @abstractmethod
+    def step_std(self, problem: Problem, budget: Budget, steps: int) -> float:
+        """Return the noise std of each of so many steps, in units of A."""
+
+    @abstractmethod
+    def noise_factor(self, frames: FloatArray) -> FloatArray | float:
+        """Return what multiplies the std at the frames of shape (size, d, p)."""
+
+    def width(self, problem: Problem) -> int:
+        """Return p, the columns of the iterated frame."""
+        return self.auto_columns(problem) if self.columns is None else self.columns
+
+    def length(self, problem: Problem, budget: Budget) -> int:
+        """Return L, the number of steps."""
+        if self.steps is not None:
+            return self.steps
+        noise = self.step_std(problem, budget, 1) * math.sqrt(problem.d)
+        digits = math.log1p(problem.domain.radius**2 / noise)
+        # Measured on digits, breast_cancer and wine, k = 1, 2, 5: 2 to 4 steps while noise matters;
+        # once it is tiny, steps are nearly free and a small eigengap needs many.
+        return min(200, round(2 + math.pow(digits / 5, 4)))
+
+    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+        """Return what is wrong with the number of columns, if anything."""
+        width = self.width(problem)
+        if not (problem.k <= width <= problem.d):
+            return f"its columns must be from k = {problem.k} to d = {problem.d}; got {width}"
+        return None
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return the last frame, its columns in order of variance."""
+        problem = calibration.problem
+        width = int(calibration.values["columns"])
+        frames = np.linalg.qr(draws.normal(problem.d, width)).Q
+        for step in range(1, int(calibration.values["steps"]) + 1):
+            noise = draws.normal(problem.d, width)
+            noise *= calibration.scale * self.noise_factor(frames)
+            product = data.A @ frames
+            product += noise
+            if step < int(calibration.values["steps"]):
+                frames = np.linalg.qr(product).Q
+        frames = np.linalg.svd(product, full_matrices=False).U
+        return Release(raw=frames, components=fix_signs(frames[:, :, : problem.k]))

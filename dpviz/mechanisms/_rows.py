@@ -1,0 +1,113 @@
+"""Noise on the rows themselves, and the second moment of noisy rows.
+
+For n rows X with i.i.d. noise N(0, S) on each, the Gram matrix of the noisy
+rows depends on X through X'X alone. With C any matrix of min(n, d) rows and
+C'C = X'X, X = Q C for a Q with orthonormal columns; Q'E and the part of the
+noise E orthogonal to Q are independent, so
+
+    (X + E)'(X + E)  has the law of  (C + E1)'(C + E1) + S^1/2 W S^1/2
+
+with E1 of min(n, d) noise rows and W ~ W_d(n - d, I), absent for n <= d.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms._directional import Directions, symmetrised
+from dpviz.moments import FloatArray, SecondMoment
+from dpviz.release import Calibration, Release
+from dpviz.sampling.wishart import wishart
+from dpviz.seeding import Draws
+
+_BLOCK = 1 << 20  # noise entries drawn at a time, so that memory does not grow with n
+
+
+@dataclass(frozen=True, eq=False)
+class RowNoise:
+    """Standard Gaussian noise on n rows, reduced to what their Gram matrix needs.
+
+    Attributes
+    ----------
+    head : ndarray of shape (size, min(n, d), d)
+        Noise within the span of the rows.
+    tail : ndarray of shape (size, d, d) or None
+        Gram matrix of the noise outside it; None for n <= d.
+    """
+
+    head: FloatArray
+    tail: FloatArray | None
+
+    @classmethod
+    def draw(cls, draws: Draws, n: int, d: int) -> RowNoise:
+        """Return the noise of each draw."""
+        head = draws.normal(min(n, d), d)
+        outside = n - d
+        if outside <= 0:
+            return cls(head, None)
+        if outside >= d:
+            return cls(head, wishart(draws, d, outside))
+        rest = draws.normal(outside, d)
+        return cls(head, symmetrised(rest.transpose(0, 2, 1) @ rest))
+
+
+def noisy_moments(
+    data: SecondMoment, n: int, noise: RowNoise, directions: Directions, variances: FloatArray
+) -> FloatArray:
+    """Return (X + E)'(X + E)/n in the coordinates of the directions, shape (size, d, d).
+
+    Parameters
+    ----------
+    data : SecondMoment
+    n : int
+        Rows the release stands for.
+    noise : RowNoise
+    directions : Directions
+    variances : ndarray of shape (m, d)
+        Of the noise on a row along each direction.
+    """
+    count = noise.head.shape[1]
+    lengths = np.sqrt(n * np.maximum(data.eigenvalues[:count], 0.0))
+    root = (lengths[:, None] * data.eigenvectors.T[:count])[None]
+    if directions.bases is not None:
+        root = root @ directions.bases
+    std = np.sqrt(variances)
+    head = noise.head * std[:, None, :]
+    head += root
+    moments = head.transpose(0, 2, 1) @ head
+    if noise.tail is not None:
+        moments += noise.tail * (std[:, :, None] * std[:, None, :])
+    return symmetrised(moments) / n
+
+
+def debiased(
+    moments: FloatArray, calibration: Calibration, directions: Directions, variances: FloatArray
+) -> Release:
+    """Return the release whose estimate subtracts the known noise covariance.
+
+    ``raw`` is the moment of the noisy rows as it is.
+    """
+    raw = symmetrised(directions.leave(moments))
+    estimate = moments - variances[:, :, None] * np.eye(moments.shape[-1])
+    matrices = symmetrised(directions.leave(estimate))
+    return Release.of_matrices(matrices, calibration.problem.k, raw=raw)
+
+
+def laplace_moments(rows: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
+    """Return X'L + L'X and L'L of rows X and i.i.d. Lap(1) noise L, each (size, d, d).
+
+    One draw and one block of rows at a time, so memory does not grow with n.
+    """
+    n, d = rows.shape
+    block = max(1, _BLOCK // d)
+    cross, square = np.zeros((draws.size, d, d)), np.zeros((draws.size, d, d))
+    for index, single in enumerate(draws.single()):
+        for start in range(0, n, block):
+            part = rows[start : start + block]
+            pair = single.exponential(2, len(part), d)[0]
+            noise = pair[0] - pair[1]  # the difference of two standard exponentials is Lap(1)
+            cross[index] += part.T @ noise
+            square[index] += noise.T @ noise
+    return 2 * symmetrised(cross), symmetrised(square)

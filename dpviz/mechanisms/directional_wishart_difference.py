@@ -1,0 +1,124 @@
+"""The difference of two shaped Wisharts: pure privacy with a precision allocation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpviz.mechanisms._base import Info, claimed_against_spent
+from dpviz.mechanisms._directional import (
+    SAFE,
+    DirectionalMechanism,
+    edges_if_isotropic,
+    estimate_param,
+    exact_shape,
+    known_shape,
+    noise_param,
+    purchase,
+    where_it_pays,
+    with_directions,
+)
+from dpviz.moments import FloatArray
+from dpviz.privacy.accounting import PurePart, Spent
+from dpviz.privacy.sensitivity import mahalanobis_nuclear
+from dpviz.problem import Budget, Problem, Relation
+from dpviz.release import Calibration
+from dpviz.sampling.wishart import wishart
+from dpviz.seeding import Draws
+
+# Edge of W1 - W2 at unit scale over d, for large d: sqrt((11 + 5 sqrt 5)/2).
+_EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
+
+
+@dataclass(frozen=True)
+class DirectionalWishartDifference(DirectionalMechanism):
+    """A + W1 - W2 with independent W_d(d + 1, C), C = W diag(c) W'.
+
+    Notes
+    -----
+    The proof of `wishart_difference` with tr(C^-1 P)/2 in place of tr(P)/(2c):
+    the log density ratio of neighbours is at most half the nuclear norm of
+    C^-1/2 D C^-1/2. On the box, c_j = reach_j^2/(theta_j P) with a linear
+    precision budget P. Private directions come from a `wishart_difference`
+    release; pure epsilons add.
+    """
+
+    estimate: str = estimate_param("weighted")
+    noise: str = noise_param()
+
+    pure: ClassVar[bool] = True
+
+    info = Info(
+        label="Directional Wishart difference",
+        summary="Adds the difference of two Wisharts, smaller along directions given precision.",
+        paper="dpviz, after Jiang et al. 2016 and Chanyaswad et al. 2018",
+        family="directional",
+        release="matrix",
+        guarantee="pure",
+        slot=24,
+        law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ C),\ C = W \mathrm{diag}(c)\, W'",
+        calibration=r"\varepsilon = \max \lVert C^{-1/2}(vv'-ww')C^{-1/2} \rVert_* / (2n)",
+        complexity="d^3",
+        advice="Pure privacy on a box, when you know which features matter.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return 1/(2 epsilon), the scale of a query of nuclear sensitivity 1."""
+        bought = purchase(problem, budget, pure=True)
+        epsilon = bought.rest.epsilon / SAFE  # parts add up with roundings of their own
+        values = {**bought.values, "epsilon_release": epsilon}
+        calibration = Calibration(problem, budget, 1 / (2 * epsilon), (), values)
+        spent = epsilon
+        if known_shape(problem):
+            scales, _ = self.shape(calibration, np.eye(problem.d), None)
+            spent = mahalanobis_nuclear(problem, np.eye(problem.d), scales) / 2
+        part = PurePart(
+            spent,
+            "log density ratio is at most half the nuclear norm",
+            attained=problem.domain.kind == "ball",
+        )
+        parts = (*bought.parts, part)
+        return Calibration(problem, budget, calibration.scale, parts, values)
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
+        """Return W1 - W2 at unit scale."""
+        noise = wishart(draws, problem.d, problem.d + 1)
+        noise -= wishart(draws, problem.d, problem.d + 1)
+        return noise
+
+    def diagonal_std(self, calibration: Calibration) -> float:
+        """Return sqrt(4 (d + 1)): two chi-squares with d + 1 degrees of freedom."""
+        return 2 * math.sqrt(calibration.problem.d + 1)
+
+    def shape(
+        self, calibration: Calibration, basis: FloatArray, spectrum: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return c and theta: c scaled until epsilon is what the budget leaves."""
+        problem, epsilon = calibration.problem, calibration.values["epsilon_release"]
+        sides = 1 if problem.relation is Relation.REPLACE else 2
+        terms = 1 if problem.domain.kind == "box" else problem.d
+        return exact_shape(
+            problem,
+            basis,
+            spectrum,
+            norm=mahalanobis_nuclear,
+            target=2 * epsilon,
+            precision=terms * sides * problem.n * epsilon / self.diagonal_std(calibration),
+            isotropic=self.noise == "isotropic",
+        )
+
+    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
+        """Return the edge of `wishart_difference` where all directions have the same noise."""
+        d = calibration.problem.d
+        return edges_if_isotropic(self, calibration, _EDGE * d / self.diagonal_std(calibration))
+
+    def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
+        """Return what the account says and whether directions pay here."""
+        bought = with_directions(purchase(problem, budget, pure=True))
+        return (
+            f"The log density ratio is at most half a nuclear norm, so it spends "
+            f"{claimed_against_spent(budget, spent)}{bought}; {where_it_pays(problem)}."
+        )

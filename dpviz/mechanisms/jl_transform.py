@@ -1,0 +1,163 @@
+"""The Johnson-Lindenstrauss transform: a Gaussian sketch of lifted data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
+from dpviz.moments import FloatArray, SecondMoment
+from dpviz.params import choice, number
+from dpviz.privacy.accounting import Spent
+from dpviz.privacy.profiles import GaussianSketch, least_lift
+from dpviz.problem import Budget, Problem, Relation
+from dpviz.release import Calibration, Release
+from dpviz.sampling.wishart import wishart
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class JlTransform(Mechanism):
+    """Lift the singular values of X, multiply by a Gaussian matrix, release the sketch's Gram.
+
+    Source
+    ------
+    Blocki, Blum, Datta and Sheffet 2012, the algorithm for covariance matrices. The constants of
+    r and w are quoted from memory: not checked against the paper.
+
+    Notes
+    -----
+    X = U S V' becomes X~ = U sqrt(S^2 + w^2) V', and (1/r) X~'M'M X~ is released, M an (r, n)
+    matrix of independent standard normals. The rows of M X~ are r independent draws from
+    N(0, X'X + w^2 I), so the release has the law (1/r) W_d(r, X'X + w^2 I) and depends on the data
+    through X'X alone; for r < d it is singular. All d singular values are lifted, so n >= d.
+
+    The paper's neighbours are tables of any size of rows in which one row moves by a vector of
+    length at most 1. Here rows are bounded as well, and that changes what is spent: with rows
+    inside the ball a row's share of the lifted covariance is at most R^2/w^2, not R/w. The profile
+    is then exact under zero-out (`dpviz.privacy.profiles.GaussianSketch`), and the published w
+    turns out to be far too large; ``lift = exact`` solves for the least one.
+    """
+
+    eta: float = number(
+        0.5,
+        0.01,
+        1.0,
+        label="Relative error (eta)",
+        help="The sketch keeps each direction's variance within this factor; sets its rows.",
+        log=True,
+        examples=(1.0,),
+    )
+    nu: float = number(
+        0.05,
+        1e-9,
+        0.5,
+        label="Chance of a larger error (nu)",
+        help="How often a direction's variance may miss that factor; sets the sketch's rows.",
+        log=True,
+        examples=(0.5,),
+    )
+    lift: str = choice(
+        "published",
+        {"published": "as published", "exact": "least by the exact profile"},
+        label="Lift",
+        help="How the least singular value w is found.",
+        examples=("exact",),
+    )
+    debias: str = choice(
+        "yes",
+        {"yes": "subtract the lift", "no": "leave the lift in"},
+        label="Debias",
+        help="Whether the estimate of A subtracts the known lift; components do not change.",
+        examples=("no",),
+    )
+
+    info = Info(
+        label="JL transform",
+        summary="Releases a random sketch of the data after lifting every singular value.",
+        paper="Blocki et al. 2012, covariance algorithm (constants quoted from memory)",
+        url="https://arxiv.org/abs/1204.2136",
+        family="data",
+        release="data",
+        guarantee="approximate",
+        slot=16,
+        law=r"\tfrac{1}{r} \tilde X' M' M \tilde X \sim \tfrac{1}{r} W_d(r,\ X'X + w^2 I)",
+        calibration=(
+            r"r = \lceil 8 \ln(2/\nu)/\eta^2 \rceil,\quad"
+            r" w = 16 R \sqrt{r \ln(2/\delta)}\, \ln(16 r/\delta)/\varepsilon"
+        ),
+        complexity="d^3",
+        advice="For the record: even at the exact lift, Gaussian noise of the same privacy is "
+        "smaller, and the sketch adds its own error.",
+    )
+
+    def sketch_rows(self) -> int:
+        """Return r, the rows of the sketch."""
+        return math.ceil(8 * math.log(2 / self.nu) / self.eta**2)
+
+    def unit_lift(self, problem: Problem, budget: Budget) -> float:
+        """Return w^2 in units of R^2."""
+        rows = self.sketch_rows()
+        if self.lift == "exact":
+            return least_lift(problem.relation, budget, rows)
+        log_delta = math.log(budget.delta)
+        root = math.sqrt(rows * (math.log(2) - log_delta))
+        w = 16 * root * (math.log(16 * rows) - log_delta) / budget.epsilon
+        return w * w
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return w^2/n as the scale, and the sketch's rows."""
+        unit = self.unit_lift(problem, budget)
+        scale = unit * problem.domain.radius**2 / problem.n
+        values = {
+            "sketch_rows": float(self.sketch_rows()),
+            "w": math.sqrt(unit) * problem.domain.radius,
+        }
+        return Calibration(problem, budget, scale, values=values)
+
+    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+        """Return that it lifts d singular values, where there are fewer."""
+        if problem.n < problem.d:
+            return f"it lifts {problem.d} singular values and needs as many rows; got {problem.n}"
+        return None
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return the Gram of the sketch, drawn from its law given A."""
+        problem, lift = calibration.problem, calibration.scale
+        rows = int(calibration.values["sketch_rows"])
+        # V diag(sqrt(s)) turns a standard Wishart into the one wanted, smoothly in the lift
+        lengths = np.sqrt(np.maximum(data.eigenvalues, 0.0) + lift)
+        factor = data.eigenvectors * lengths
+        gram = factor @ _standard_wishart(draws, problem.d, rows) @ factor.T
+        gram += gram.transpose(0, 2, 1).copy()
+        gram *= 0.5 / rows
+        if self.debias == "no":
+            return Release.of_matrices(gram, problem.k)
+        estimate = gram - lift * np.eye(problem.d)
+        return Release.of_matrices(estimate, problem.k, gram)
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return the account from the exact likelihood ratio."""
+        profile = GaussianSketch(self.sketch_rows(), self.unit_lift(problem, budget))
+        return profile.spent(problem.relation, budget, "exact profile of a Gaussian sketch")
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return what the sketch spends on bounded rows."""
+        assert spent is not None
+        account = f"the sketch spends {claimed_against_spent(budget, spent)}"
+        if self.lift == "exact":
+            return f"The lift is the least that the exact likelihood ratio allows; {account}."
+        moved = "a row of any length moves by at most the row bound"
+        where = "zeroing a row" if problem.relation is Relation.ZERO_OUT else "replacing a row"
+        return f"Stated for tables where {moved}; for {where} of bounded length, {account}."
+
+
+def _standard_wishart(draws: Draws, d: int, rows: int) -> FloatArray:
+    """Return W_d(rows, I), also where it is singular, shape (size, d, d)."""
+    if rows >= d:
+        return wishart(draws, d, rows)
+    normal = draws.normal(rows, d)
+    gram: FloatArray = normal.transpose(0, 2, 1) @ normal
+    return gram

@@ -1,0 +1,80 @@
+"""The Laplace output mechanism (LOP) of Xu et al.: a claim that fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._directional import symmetrised
+from dpviz.mechanisms._rows import laplace_moments
+from dpviz.moments import SecondMoment
+from dpviz.privacy.accounting import Spent
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration, Release, Verdict
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class LaplaceOutput(Mechanism):
+    """Publish Y V' with Y = XV + i.i.d. Lap(2d/epsilon) and V the exact top k of A.
+
+    Source
+    ------
+    Xu et al. 2019, the Laplace output mechanism (LOP).
+
+    Notes
+    -----
+    The rows of Y V' span exactly the columns of V, so V is published without
+    noise. Its scale counts one changed row of XV, while a changed row changes
+    V and so every row of XV. The estimate of A is the published table's own
+    moment, V(Y'Y/n)V'; its components are the exact ones, up to a rotation
+    within their span.
+    """
+
+    info = Info(
+        label="Laplace on the scores",
+        summary="Projects on the exact components and adds Laplace noise to the scores.",
+        paper="Xu et al. 2019, LOP",
+        family="laplace",
+        release="data",
+        guarantee="pure",
+        slot=11,
+        psd=True,
+        needs_rows=True,
+        law=r"\hat X = (XV + L)V',\quad L_{ij} \sim \mathrm{Lap}(b)",
+        calibration=r"b = 2 d R / \varepsilon",
+        complexity="n d^2",
+        advice="Do not use it: the components it publishes are the exact ones.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the published scale 2d/epsilon, for rows of length R."""
+        scale = 2 * problem.d * problem.domain.radius / budget.epsilon
+        return Calibration(problem, budget, scale)
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return the published table's second moment and its components."""
+        if data.rows is None:
+            raise TypeError("laplace_output needs the rows; `unable` says so beforehand")
+        b, n, k = calibration.scale, len(data.rows), calibration.problem.k
+        V = data.eigenvectors[:, :k]
+        cross, square = laplace_moments(data.rows @ V, draws)
+        scores = np.diag(data.eigenvalues[:k]) + (b * cross + b**2 * square) / n
+        return Release.of_matrices(symmetrised(V @ scores @ V.T), k)
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return None: no epsilon describes components published without noise."""
+        return None
+
+    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
+        """Return that the claim is false, at every scale."""
+        return Verdict.REFUTED
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return why no noise on the scores can help."""
+        return (
+            "The published rows span the exact components, which carry no noise: one person's row "
+            "can turn them, and whoever sees that knows which table it was, at every epsilon."
+        )

@@ -1,0 +1,152 @@
+"""The noisy power method with the published scale."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms._base import Info, claimed_against_spent
+from dpviz.mechanisms._power import PowerMethod
+from dpviz.moments import FloatArray
+from dpviz.privacy import accounting
+from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.gaussian import epsilon_of
+from dpviz.privacy.sensitivity import projected_frobenius
+from dpviz.problem import Budget, Problem, Relation
+from dpviz.release import Calibration, Verdict
+
+
+@dataclass(frozen=True)
+class NoisyPower(PowerMethod):
+    """Hardt and Price's private power method, its scale as published.
+
+    Source
+    ------
+    Hardt and Price 2014, the private power method. The scale is quoted from memory: not checked
+    against the paper.
+
+    Notes
+    -----
+    Units. The paper perturbs a matrix of which one entry may change by 1. The matrix here is X'X,
+    and one row changes any one of its entries by at most R^2; so its unit is R^2, and for A = X'X/n
+    the noise has std (R^2/n) s max|Q_ij|, s = sqrt(4 p L ln(1/delta))/epsilon. This reading is
+    ours: not checked against the paper.
+
+    Neighbours. One entry and its mirror image move A Q by at most sqrt(2 p) max|Q_ij|: L steps have
+    mu <= sqrt(2 p L)/s = epsilon/sqrt(2 ln(1/delta)) for the paper's neighbours. A whole row moves
+    every entry. It moves A Q by up to D = min(sqrt(p), sqrt(2)) (replace) or 1 (zero-out), in units
+    of R^2/n, while the noise shrinks with max|Q_ij|, which may be as little as 1/sqrt(d). Hence,
+    whatever the steps release,
+
+        mu <= D sqrt(L d)/s.
+
+    This is nearly reached. Take f = 1/sqrt(d) where p flat orthonormal columns (all entries
+    +-1/sqrt(d)) exist, as for p up to the largest power of 2 that divides d, and f = sqrt(2/d)
+    otherwise, from a discrete cosine basis. Let nearly all of many rows lie on such columns, in
+    numbers that fall off steeply from one to the next. As n grows the frames after the first step
+    tend to these columns, and rows within their span (for p = 1, the column and a row orthogonal
+    to it) attain D: so an observer of all steps has mu >= D sqrt(L - 1)/(s f) in the limit.
+    """
+
+    info = Info(
+        label="Noisy power",
+        summary="Power iteration with Gaussian noise at every step, scaled for changed entries.",
+        paper="Hardt and Price 2014, private power method (scale quoted from memory)",
+        url="https://arxiv.org/abs/1311.2495",
+        family="iterative",
+        release="subspace",
+        guarantee="approximate",
+        slot=12,
+        redraws=True,
+        law=r"Y_\ell = A Q_{\ell-1} + G_\ell,\quad"
+        r" G_\ell \sim N\left(0, (s R^2/n)^2 \|Q_{\ell-1}\|_{\max}^2\right),\quad"
+        r" Q_\ell = \mathrm{qr}(Y_\ell)",
+        calibration=r"s = \sqrt{4 p L \ln(1/\delta)}/\varepsilon",
+        complexity="L d^2 p",
+        advice="For tables where one entry of X'X is what must be hidden; for whole people use "
+        "noisy_power_exact.",
+    )
+
+    def auto_columns(self, problem: Problem) -> int:
+        """Return k columns: the published noise grows with them."""
+        return problem.k
+
+    def unit_std(self, problem: Problem, budget: Budget, steps: int) -> float:
+        """Return the published s."""
+        spread = 4 * self.width(problem) * steps * -math.log(budget.delta)
+        return math.sqrt(spread) / budget.epsilon
+
+    def step_std(self, problem: Problem, budget: Budget, steps: int) -> float:
+        """Return s R^2/n, before the frame's largest entry multiplies it."""
+        return self.unit_std(problem, budget, steps) * problem.domain.radius**2 / problem.n
+
+    def noise_factor(self, frames: FloatArray) -> FloatArray | float:
+        """Return the largest entry, in size, of each frame."""
+        factor: FloatArray = np.abs(frames).max(axis=(1, 2), keepdims=True)
+        return factor
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the published scale; the parts take the flattest frame there can be."""
+        steps, width = self.length(problem, budget), self.width(problem)
+        std = self.step_std(problem, budget, steps)
+        flattest = std / math.sqrt(problem.d) * (1 - 1e-15)
+        part = GaussianPart(projected_frobenius(problem, width), flattest)
+        values = {
+            "steps": float(steps),
+            "columns": float(width),
+            "s": self.unit_std(problem, budget, steps),
+        }
+        return Calibration(problem, budget, std, (part,) * steps, values)
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return a bound for whole rows, whatever frames the steps release."""
+        bound = accounting.spent(self.calibrate(problem, budget).parts, budget)
+        source = f"{bound.source}, at the flattest frame there can be"
+        return dataclasses.replace(bound, exact=False, source=source)
+
+    def entry_epsilon(self, problem: Problem, budget: Budget) -> float:
+        """Return the most that is spent when one entry of X'X and its mirror image change."""
+        steps, width = self.length(problem, budget), self.width(problem)
+        return epsilon_of(
+            budget.delta, math.sqrt(2 * width * steps) / self.unit_std(problem, budget, steps)
+        )
+
+    def reached_epsilon(self, problem: Problem, budget: Budget) -> float:
+        """Return what an observer of all steps can learn of a row of some large table."""
+        steps, width = self.length(problem, budget), self.width(problem)
+        if steps == 1:
+            return 0.0
+        flat = width <= (problem.d & -problem.d)  # the largest power of 2 that divides d
+        factor = math.sqrt((1 if flat else 2) / problem.d)
+        row = math.sqrt(min(width, 2)) if problem.relation is Relation.REPLACE else 1.0
+        std = self.unit_std(problem, budget, steps) * factor
+        return epsilon_of(budget.delta, row * math.sqrt(steps - 1) / std)
+
+    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
+        """Return whether the promise carries over from entries to rows."""
+        assert spent is not None
+        if spent.epsilon > budget.epsilon:
+            return Verdict.REFUTED
+        return Verdict.LOOSE
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return what an entry costs, and what a row can cost."""
+        assert spent is not None
+        entry = (
+            "Promised for tables where one entry of X'X changes, which spends at most epsilon "
+            f"{self.entry_epsilon(problem, budget):.3g}"
+        )
+        verb = "replacing" if problem.relation is Relation.REPLACE else "zeroing"
+        row = f"{verb} a whole row spends {claimed_against_spent(budget, spent)}"
+        reached = self.reached_epsilon(problem, budget)
+        if spent.epsilon <= budget.epsilon:
+            return f"{entry}; {row}."
+        if reached > budget.epsilon:
+            return (
+                f"{entry}; {row}, and large tables exist where whoever sees every step "
+                f"reaches {reached:.3g}."
+            )
+        return f"{entry}; {row}, so the promise does not carry over to rows as it stands."

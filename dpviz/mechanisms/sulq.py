@@ -1,0 +1,76 @@
+"""SULQ: non-symmetric Gaussian noise with a scale that grows like d ln d."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
+from dpviz.moments import SecondMoment
+from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.sensitivity import frobenius
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration, Release
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class Sulq(Mechanism):
+    """Independent Gaussian noise on all d^2 entries of A, not mirrored.
+
+    Source
+    ------
+    Blum, Dwork, McSherry and Nissim 2005, with the variance that Chaudhuri, Sarwate and Sinha 2012
+    quote for it: 8 d^2 ln^2(d/delta)/(n epsilon)^2.
+
+    Notes
+    -----
+    The released matrix M is not symmetric, so its eigenvalues may be complex. The estimate is
+    (M + M')/2, which is post-processing; its noise has variance s^2 on the diagonal and s^2/2
+    off it, a GOE of scale s, and the antisymmetric part is independent of it: nothing is lost.
+    All d^2 entries have noise of their own, so a row moves the release by the Frobenius norm.
+    """
+
+    info = Info(
+        label="SULQ",
+        summary="Adds independent Gaussian noise to every entry of A, so the result is lopsided.",
+        paper="Blum et al. 2005, as quoted by Chaudhuri et al. 2012",
+        url="https://doi.org/10.1145/1065167.1065184",
+        family="gaussian",
+        release="matrix",
+        guarantee="approximate",
+        slot=10,
+        law=r"\hat A = (M + M')/2,\quad M = A + G,\quad G_{ij} \sim N(0, s^2)\ \text{i.i.d.}",
+        calibration=r"s = 2\sqrt{2}\, R^2\, d \ln(d/\delta) / (n \varepsilon)",
+        complexity="d^3",
+        advice="For the record only: it adds far more noise than its promise needs.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the published standard deviation."""
+        log_term = math.log(problem.d) - math.log(budget.delta)
+        scale = 2 * math.sqrt(2) * problem.d * log_term / (problem.n * budget.epsilon)
+        scale *= problem.domain.radius**2
+        return Calibration(problem, budget, scale, (GaussianPart(frobenius(problem), scale),))
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return M as published, and the eigenvectors of its symmetric part."""
+        d = calibration.problem.d
+        raw = draws.normal(d, d)
+        raw *= calibration.scale
+        raw += data.A
+        symmetric = 0.5 * (raw + raw.transpose(0, 2, 1))
+        return Release.of_matrices(symmetric, calibration.problem.k, raw)
+
+    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
+        """Return the semicircle's edge of the symmetric part, sqrt(2d) times the scale."""
+        edge = math.sqrt(2 * calibration.problem.d) * calibration.scale
+        return -edge, edge
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return the epsilon it really spends."""
+        assert spent is not None
+        return (
+            "Its noise grows like d ln(d) where one person's influence does not grow at all: "
+            f"spends {claimed_against_spent(budget, spent)}."
+        )

@@ -1,0 +1,100 @@
+"""Sheffet's additive Wishart noise, as published."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
+from dpviz.moments import SecondMoment
+from dpviz.privacy.accounting import Spent
+from dpviz.privacy.profiles import WishartNoise
+from dpviz.problem import Budget, Problem
+from dpviz.release import Calibration, Release
+from dpviz.sampling.wishart import wishart_from_uniforms
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class WishartApprox(Mechanism):
+    """One Wishart matrix with many degrees of freedom, X'X + W_d(k, R^2 I).
+
+    Source
+    ------
+    Sheffet 2015, 2019, the additive Wishart mechanism. The range (epsilon below 1, delta below
+    1/e), the constant 14 and the zero-out neighbours are quoted from memory: not checked against
+    the paper.
+
+    Notes
+    -----
+    What it spends is exact under zero-out (`dpviz.privacy.profiles.WishartNoise`), and at most
+    the sum of two such steps under replace. k R^2 I could be subtracted from the release; that
+    would move every eigenvalue alike and no eigenvector, so the release stays as it is, positive
+    semi-definite.
+    """
+
+    info = Info(
+        label="Wishart, Sheffet",
+        summary="Adds one Wishart matrix with enough degrees of freedom to hide its moving edge.",
+        paper="Sheffet 2019, additive Wishart noise (constants quoted from memory)",
+        url="https://proceedings.mlr.press/v98/sheffet19a.html",
+        family="wishart",
+        release="matrix",
+        guarantee="approximate",
+        slot=17,
+        psd=True,
+        redraws=False,
+        law=r"\hat A = A + W,\quad W \sim W_d(m,\ (R^2/n) I)",
+        calibration=r"m = \lfloor d + \tfrac{14}{\varepsilon^2}\, 2 \ln(4/\delta) \rfloor,\quad"
+        r" \varepsilon < 1",
+        complexity="d^3",
+        advice="Use wishart_exact: the same law with a tenth of the degrees of freedom or fewer.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the published degrees of freedom, and the scale R^2/n."""
+        log_term = math.log(4) - math.log(budget.delta)
+        freedom = math.floor(problem.d + 14 / budget.epsilon**2 * 2 * log_term)
+        scale = problem.domain.radius**2 / problem.n
+        values = {"degrees_of_freedom": float(freedom)}
+        return Calibration(problem, budget, scale, values=values)
+
+    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+        """Return the range of the published proof, outside it."""
+        if budget.epsilon >= 1:
+            return f"it is stated for epsilon below 1; got {budget.epsilon:g}"
+        if budget.delta >= 1 / math.e:
+            return f"it is stated for delta below 1/e = 0.367; got {budget.delta:g}"
+        return None
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return A + W, smooth in epsilon on one stream."""
+        problem = calibration.problem
+        freedom = calibration.values["degrees_of_freedom"]
+        matrices = wishart_from_uniforms(draws, problem.d, freedom)
+        matrices *= calibration.scale
+        matrices += data.A
+        return Release.of_matrices(matrices, problem.k)
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return the account from the exact likelihood ratio."""
+        freedom = self.calibrate(problem, budget).values["degrees_of_freedom"]
+        profile = WishartNoise(max(2.0, freedom - problem.d + 1))
+        return profile.spent(problem.relation, budget, "exact chi-square profile")
+
+    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
+        """Return the Marchenko-Pastur edges of W."""
+        centre = math.sqrt(calibration.values["degrees_of_freedom"])
+        root = math.sqrt(calibration.problem.d)
+        return (centre - root) ** 2 * calibration.scale, (centre + root) ** 2 * calibration.scale
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return what it spends, or that it is refused here and why."""
+        assert spent is not None
+        account = f"the likelihood ratio gives {claimed_against_spent(budget, spent)}"
+        if self.why_not(problem, budget) is not None:
+            return (
+                "Not run here, as it is stated for epsilon below 1 and delta below 1/e; with the "
+                f"same formula all the same, {account}."
+            )
+        return f"Stated for zero-out neighbours and epsilon below 1; {account}."

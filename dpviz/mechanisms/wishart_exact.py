@@ -1,0 +1,121 @@
+"""One-sided Wishart noise, calibrated by its exact privacy profile."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.moments import SecondMoment
+from dpviz.params import number
+from dpviz.privacy.accounting import Spent
+from dpviz.privacy.profiles import WishartNoise, least_freedom, least_scale
+from dpviz.problem import Budget, Problem, Relation
+from dpviz.release import Calibration, Release
+from dpviz.sampling.wishart import wishart_from_uniforms
+from dpviz.seeding import Draws
+
+
+@dataclass(frozen=True)
+class WishartExact(Mechanism):
+    """X'X + W with W ~ W_d(nu + d - 1, c R^2 I), no larger than the budget asks for.
+
+    Notes
+    -----
+    Two numbers make the noise, nu and c, and the exact profile fixes one given the other. With c
+    given (1 is Sheffet's choice) nu is the least that meets the budget. By default nu is
+    3 d + 60 + epsilon and c the least: of all pairs on the profile this is within a tenth of
+    the smallest upper edge c (sqrt(nu + d - 1) + sqrt(d))^2, which c = 1 misses by a factor that
+    grows with epsilon, because at c = 1 the chance that a release gives a row away,
+    P(chi^2_nu < 1), cannot be spent down by any epsilon.
+
+    Degrees of freedom are real: the Wishart density, Bartlett's factors and the chi-square that
+    the profile rests on all exist for every real number above d - 1.
+
+    Under replace the budget is met by two zero-out steps at the best split. The mean of the noise
+    is not subtracted: it would move every eigenvalue alike and no eigenvector, and the release
+    would no longer be positive semi-definite.
+    """
+
+    scale: float | None = number(
+        None,
+        1e-3,
+        1e3,
+        label="Scale of the noise",
+        help="Eigenvalue of the scale matrix in squared row bounds; auto for the smallest edge.",
+        log=True,
+        optional=True,
+        slider=(0.01, 10),
+        examples=(0.01,),
+    )
+
+    info = Info(
+        label="Wishart, exact",
+        summary="Adds one Wishart matrix, so the result stays positive semi-definite.",
+        paper="dpviz, after Sheffet 2019",
+        family="wishart",
+        release="matrix",
+        guarantee="approximate",
+        slot=18,
+        psd=True,
+        law=r"\hat A = A + W,\quad W \sim W_d(\nu + d - 1,\ (c R^2/n) I)",
+        calibration=(
+            r"F_\nu(t + 1/c) - e^{\varepsilon} F_\nu(t) = \delta,\quad"
+            r" t = \frac{1/c}{e^{(\varepsilon + 1/(2c))/(\nu/2 - 1)} - 1}\ (\text{zero-out})"
+        ),
+        complexity="d^3",
+        advice="Where the released matrix must be positive semi-definite as it is.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the degrees of freedom and the scale, one of them solved for."""
+        if self.scale is None:
+            freedom = 3 * problem.d + 60 + budget.epsilon
+            unit = least_scale(problem.relation, budget, freedom)
+        else:
+            unit = self.scale
+            freedom = least_freedom(problem.relation, budget, unit)
+        scale = unit * problem.domain.radius**2 / problem.n
+        values = {
+            "nu": freedom,
+            "unit_scale": unit,
+            "degrees_of_freedom": freedom + problem.d - 1,
+        }
+        return Calibration(problem, budget, scale, values=values)
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return A + W, smooth in epsilon on one stream."""
+        problem = calibration.problem
+        freedom = calibration.values["degrees_of_freedom"]
+        matrices = wishart_from_uniforms(draws, problem.d, freedom)
+        matrices *= calibration.scale
+        matrices += data.A
+        return Release.of_matrices(matrices, problem.k)
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return the account from the exact likelihood ratio."""
+        values = self.calibrate(problem, budget).values
+        profile = WishartNoise(values["nu"], values["unit_scale"])
+        return profile.spent(problem.relation, budget, "exact chi-square profile")
+
+    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
+        """Return the Marchenko-Pastur edges of W."""
+        centre = math.sqrt(calibration.values["degrees_of_freedom"])
+        root = math.sqrt(calibration.problem.d)
+        return (centre - root) ** 2 * calibration.scale, (centre + root) ** 2 * calibration.scale
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return what the calibration rests on, and the floor of delta where it binds."""
+        assert spent is not None
+        first = (
+            "The likelihood ratio of neighbours depends on one chi-square, so delta is exact when "
+            "a row is zeroed"
+        )
+        if problem.relation is Relation.REPLACE:
+            first += "; a replaced row counts as two such steps, which is safe and not quite tight"
+        if spent.epsilon < budget.epsilon * (1 - 1e-6):
+            first += (
+                f"; at this scale the chance that a release gives a row away sets the noise, so "
+                f"only epsilon {spent.epsilon:.3g} is spent"
+            )
+        return first + "."

@@ -1,0 +1,25 @@
+"""Audits: lower bounds on what a mechanism really costs, from its own raw releases."""
+
+from dpviz.privacy.audit.run import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_D,
+    DEFAULT_K,
+    DEFAULT_N,
+    DEFAULT_TRIALS,
+    Audit,
+    AuditVerdict,
+    audit,
+    default_budget,
+)
+
+__all__ = [
+    "DEFAULT_CONFIDENCE",
+    "DEFAULT_D",
+    "DEFAULT_K",
+    "DEFAULT_N",
+    "DEFAULT_TRIALS",
+    "Audit",
+    "AuditVerdict",
+    "audit",
+    "default_budget",
+]

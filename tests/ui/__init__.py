@@ -1,0 +1,1 @@
+"""Page tests, run by Streamlit's AppTest without a browser."""

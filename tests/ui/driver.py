@@ -1,0 +1,163 @@
+"""Drives the dashboard under AppTest: start, find by key, change, and read back.
+
+Tests name widgets by their keys and never by position, so that a page may be rearranged freely.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import (
+    Block,
+    Button,
+    ButtonGroup,
+    Checkbox,
+    DownloadButton,
+    FileUploader,
+    Multiselect,
+    NumberInput,
+    Selectbox,
+    SelectSlider,
+    Slider,
+    Toggle,
+    Widget,
+)
+
+from dpviz.appfiles import app_path
+
+ROOT = app_path().parent
+PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
+FIRST = "explore"
+
+# Small and quick, so that a test spends its time on the page and not on the draws.
+QUICK = {"table": "iris", "trials": "5"}
+PATIENCE = 60  # seconds; the slowest run here takes a tenth of it
+
+
+def start(page: str = FIRST, **query: str) -> AppTest:
+    """Return the dashboard after its first run on a page, from a link with these parameters."""
+    at = AppTest.from_file(str(app_path()), default_timeout=PATIENCE)
+    at.query_params.update(query)
+    at.run()
+    return at if page == FIRST else go(at, page)
+
+
+def go(at: AppTest, page: str) -> AppTest:
+    """Return the dashboard after a change of page."""
+    return at.switch_page(f"pages/{page}.py").run()
+
+
+def nodes(at: AppTest) -> Iterator[Any]:
+    """Yield every element and block, in the order drawn."""
+
+    def below(block: Block) -> Iterator[Any]:
+        for child in block.children.values():
+            yield child
+            if isinstance(child, Block):
+                yield from below(child)
+
+    yield from below(at.main)
+    yield from below(at.sidebar)
+
+
+def keys(at: AppTest) -> list[str]:
+    """Return the keys of all widgets drawn."""
+    return [node.key for node in nodes(at) if isinstance(node, Widget) and node.key]
+
+
+def found(at: AppTest, key: str) -> Any:
+    """Return the widget with this key."""
+    matching = [node for node in nodes(at) if isinstance(node, Widget) and node.key == key]
+    assert len(matching) == 1, f"{len(matching)} widgets with the key {key!r}"
+    return matching[0]
+
+
+def change(at: AppTest, key: str, value: Any) -> AppTest:
+    """Return the dashboard after a user gave a widget a value."""
+    found(at, key).set_value(value)
+    return at.run()
+
+
+def press(at: AppTest, key: str) -> AppTest:
+    """Return the dashboard after a user pressed a button."""
+    found(at, key).click()
+    return at.run()
+
+
+def upload(at: AppTest, name: str, content: bytes) -> AppTest:
+    """Return the dashboard after a user uploaded a file."""
+    found(at, "upload").set_value((name, content, "application/octet-stream"))
+    return at.run()
+
+
+def another(widget: Any) -> Any:
+    """Return a legal value of a widget that it does not have, or None where there is none.
+
+    Where a widget offers options the value is the text shown, which is what a browser sends.
+    """
+    if isinstance(widget, SelectSlider | Selectbox | ButtonGroup):
+        shown = list(widget.options)
+        place = shown.index(widget.format_func(widget.value))
+        other = shown[place + 1 if place + 1 < len(shown) else place - 1]
+        if len(shown) == 1:
+            return None
+        return float(other) if isinstance(widget, SelectSlider) else other
+    if isinstance(widget, Multiselect):
+        return widget.value[:-1] if len(widget.value) > 1 else None
+    if isinstance(widget, Checkbox | Toggle):
+        return not widget.value
+    if isinstance(widget, NumberInput | Slider):
+        step = widget.step or 1
+        up = widget.value + step
+        return up if widget.max is None or up <= widget.max else widget.value - step
+    if isinstance(widget, Button | DownloadButton | FileUploader):
+        return None  # they hold no value
+    raise NotImplementedError(f"no other value is known for a {widget.type}")
+
+
+def shown_value(at: AppTest, key: str) -> Any:
+    """Return what a widget shows: its option's text, or its value."""
+    widget = found(at, key)
+    if isinstance(widget, Selectbox | ButtonGroup):
+        return widget.format_func(widget.value)
+    return widget.value
+
+
+def errors(at: AppTest) -> list[str]:
+    """Return the error sentences on the page, none of which may be an exception."""
+    assert not at.exception, [box.message for box in at.exception]
+    return [box.value for box in at.error]
+
+
+def notices(at: AppTest) -> list[str]:
+    """Return the sentences about what was replaced."""
+    return [box.value for box in at.warning]
+
+
+def one_sentence(text: str) -> bool:
+    """Return whether the text is one sentence on one line, with a full stop at its end."""
+    return text.endswith(".") and "\n" not in text and ". " not in text.removesuffix(".")
+
+
+def held(at: AppTest, name: str, store: str = "view") -> Any:
+    """Return a value of the session's view."""
+    return at.session_state[store][name]
+
+
+def echarts(at: AppTest, key: str) -> dict[str, Any]:
+    """Return the option of an ECharts chart as the page sends it."""
+    charts = [node for node in nodes(at) if node.type == "echarts_chart" and node.key == key]
+    assert len(charts) == 1, f"{len(charts)} charts with the key {key!r}"
+    option: dict[str, Any] = json.loads(charts[0].proto.spec)
+    return option
+
+
+def results(at: AppTest) -> pd.DataFrame:
+    """Return the table of results on the Explore page."""
+    tables = [frame.value for frame in at.dataframe if "evidence" in frame.value.columns]
+    assert len(tables) == 1, f"{len(tables)} tables of results"
+    return tables[0]

@@ -1,0 +1,106 @@
+"""What a page shows is what the core computes: no cache mixes variants, tables or settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz import datasets
+from dpviz.metrics import METRICS
+from dpviz.params import params_of
+from dpviz.prepare import prepare
+from dpviz.settings import Settings
+from dpviz.sweeps import compare
+from pages.ui import cached
+from tests.ui.driver import errors, results, start
+
+BASE = Settings(
+    table="wine",
+    mechanisms=("gaussian", "laplace", "ppca[sweeps=3]", "directional_gaussian"),
+    trials=12,
+)
+# One thing at a time, from the same session cache; every one gives other numbers.
+CHANGES: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "epsilon": {"epsilon": 1.1},
+    "delta": {"delta": 1e-9},
+    "k": {"k": 3},
+    "relation": {"relation": "zero-out"},
+    "trials": {"trials": 13},
+    "seed": {"seed": 1},
+    "parameter": {"mechanisms": ("gaussian", "laplace", "ppca[sweeps=2]", "directional_gaussian")},
+    "center": {"center": "none"},
+    "scale": {"scale": "standardize"},
+    "row bound": {"row_bound": "quantile:0.9"},
+    "row bound, a number": {"row_bound": "100"},
+    "domain": {"domain": "box"},
+    "table": {"table": "iris"},
+    "allocation": {"allocation": "binary:1:0.8"},
+    "directions": {"directions": "private:0.3"},
+}
+# Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
+ELSEWHERE = {"label", "categorical", "missing", "bounds"}
+
+
+def shown(settings: Settings) -> pd.DataFrame:
+    """Return the numbers the page shows, in a session of its own on the shared caches."""
+    query = {params_of(Settings)[name].url: text for name, text in settings.texts().items()}
+    at = start(**{key: text for key, text in query.items() if key})
+    assert errors(at) == []
+    numbers: pd.DataFrame = results(at)[[*METRICS]].astype(float)
+    return numbers
+
+
+def direct(settings: Settings) -> pd.DataFrame:
+    """Return the same numbers from the core, without any cache."""
+    comparison = compare(prepare(datasets.load(settings.table), settings), settings)
+    rows = [
+        {key: found.summaries[key].mean if key in found.summaries else np.nan for key in METRICS}
+        for found in comparison.results
+    ]
+    return pd.DataFrame(rows, columns=list(METRICS))
+
+
+def same(left: pd.DataFrame, right: pd.DataFrame) -> bool:
+    """Return whether two tables agree to rounding: chunks add up in another order."""
+    if left.shape != right.shape:
+        return False
+    return bool(np.allclose(left, right, rtol=1e-9, atol=1e-12, equal_nan=True))
+
+
+def test_no_option_is_forgotten() -> None:
+    tried = {name for change in CHANGES.values() for name in change}
+    assert tried | ELSEWHERE == set(params_of(Settings))
+
+
+def test_each_setting_shows_its_own_numbers() -> None:
+    pages = {what: shown(replace(BASE, **change)) for what, change in CHANGES.items()}
+    for what, change in CHANGES.items():
+        assert same(pages[what], direct(replace(BASE, **change))), what
+    # The control: any two of them differ, so a mix-up would have been seen.
+    for first, second in combinations(CHANGES, 2):
+        assert not same(pages[first], pages[second]), (first, second)
+    # And once more in reverse, now that every cache is warm.
+    for what, change in reversed(CHANGES.items()):
+        assert same(shown(replace(BASE, **change)), pages[what]), what
+
+
+@pytest.mark.parametrize("trials", [5, 19, 20, 61])
+def test_chunks_of_trials_join_without_a_seam(
+    trials: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = replace(BASE, trials=trials, seed=77)
+    monkeypatch.setattr(cached, "chunk_size", lambda d: 7)
+    assert same(shown(settings), direct(settings))
+
+
+def test_the_command_on_the_page_computes_what_the_page_shows() -> None:
+    settings = replace(BASE, epsilon=0.7, k=3, row_bound="quantile:0.8")
+    at = start(table="wine", m=",".join(BASE.mechanisms), trials="12", epsilon="0.7", k="3",
+               row_bound="quantile:0.8")  # fmt: skip
+    assert settings.command("wine") == at.code[0].value

@@ -1,0 +1,136 @@
+"""Every page: it renders, each control does its work, and a change of page loses nothing."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1.element_tree import TextInput
+
+from dpviz.params import params_of
+from dpviz.settings import Settings
+from tests.ui.driver import (
+    PAGES,
+    QUICK,
+    another,
+    change,
+    errors,
+    found,
+    go,
+    held,
+    keys,
+    notices,
+    press,
+    shown_value,
+    start,
+)
+
+# A legal text for each text box that belongs to no declared option; declared ones bring examples.
+TEXTS = {"view.row_bound.level": "0.5"}
+
+
+def legal_text(key: str, now: str) -> str:
+    """Return a legal text for a text box that it does not hold yet."""
+    if key in TEXTS:
+        return TEXTS[key]
+    param = params_of(Settings)[key.split(".")[1]]
+    written = [param.format(value) for value in (*param.examples, param.default)]
+    return next(text for text in written if text != now)
+
+
+def other_pages(page: str) -> list[str]:
+    return [name for name in PAGES if name != page]
+
+
+def test_there_are_pages() -> None:
+    assert "explore" in PAGES
+    assert len(PAGES) == len(set(PAGES))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_renders_without_error(page: str) -> None:
+    at = start(page, **QUICK)
+    assert errors(at) == []
+    assert notices(at) == []
+    assert at.title, "a page starts with a title"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_renders_on_every_builtin_table(page: str) -> None:
+    at = start(page, trials="5", m="gaussian,ppca")
+    for table in found(at, "view.table").options[:-1]:  # the last one is the upload
+        change(at, "view.table", table)
+        assert errors(at) == [], table
+        assert notices(at) == [], table
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_renders_with_every_mechanism(page: str) -> None:
+    at = press(start(page, **QUICK), "mechanisms.all")
+    assert errors(at) == []
+    at = press(at, "fresh") if "fresh" in keys(at) else at
+    assert errors(at) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_says_what_is_missing_without_a_table(page: str) -> None:
+    at = start(page, table="upload", epsilon="2")
+    assert len(errors(at)) == 1
+    assert "Upload the file" in errors(at)[0]
+    assert held(at, "epsilon") == 2
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str) -> None:
+    # Row bound as a quantile, so that the box for its level is there too.
+    query = QUICK | {"row_bound": "quantile:0.9"}
+    changed = []
+    for key in keys(start(page, **query)):
+        at = start(page, **query)
+        widget = found(at, key)
+        text = isinstance(widget, TextInput)
+        value = legal_text(key, widget.value) if text else another(widget)
+        if value is None:
+            continue
+        before = shown_value(at, key)
+        change(at, key, value)
+        assert errors(at) == [], key
+        after = shown_value(at, key)
+        assert after != before, key
+        if not text or key not in TEXTS:
+            assert after == value, key
+        view = dict(at.session_state["view"]), dict(at.session_state["explore"])
+        for other in other_pages(page):
+            go(at, other)
+            assert errors(at) == [], (key, other)
+            go(at, page)
+            assert errors(at) == [], (key, other)
+            assert shown_value(at, key) == after, (key, other)
+        at.run()
+        assert shown_value(at, key) == after, key
+        assert (dict(at.session_state["view"]), dict(at.session_state["explore"])) == view, key
+        changed.append(key)
+    # The sidebar alone has a dozen; a page that drew nothing must not pass.
+    assert len(changed) >= 12
+    assert any(key.startswith("view.epsilon") for key in changed)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_link_of_a_page_restores_the_view(page: str) -> None:
+    at = start(page, **QUICK, epsilon="2.5", k="3", center="none", seed="7", row_bound="2")
+    change(at, "view.relation", "zero out one person")
+    link = dict(at.query_params)
+    again = start(page, **link)
+    assert dict(again.session_state["view"]) == dict(at.session_state["view"])
+    assert dict(again.query_params) == link
+    assert notices(again) == []
+
+
+def test_a_change_on_one_page_is_seen_on_the_others() -> None:
+    at = start(**QUICK)
+    for page in PAGES:
+        go(at, page)
+        change(at, "view.epsilon.box", "0.25")
+        for other in PAGES:
+            go(at, other)
+            assert found(at, "view.epsilon.box").value == "0.25"
+        go(at, page)
+        change(at, "view.epsilon.box", "1")

@@ -1,0 +1,377 @@
+"""Options and their widgets: declared once, drawn everywhere, refused in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from streamlit.testing.v1.element_tree import Selectbox
+
+from dpviz import datasets
+from dpviz.datasets import builtin_tables
+from dpviz.mechanisms import all_mechanisms
+from dpviz.params import choice, integer, number, params_of, text
+from dpviz.settings import Settings
+from pages.ui import controls, shell, state, view
+from pages.ui.view import ExploreView, page_defaults
+from tests.ui.driver import (
+    FIRST,
+    PAGES,
+    QUICK,
+    ROOT,
+    change,
+    echarts,
+    errors,
+    found,
+    go,
+    held,
+    keys,
+    notices,
+    one_sentence,
+    press,
+    results,
+    shown_value,
+    start,
+    upload,
+)
+
+# Options without a widget, each with the reason.
+WITHOUT_WIDGET = {
+    "bounds": "a file of bounds is the command line's; pages take bounds from the table and say so",
+}
+# Options whose widget carries another name, because the session holds a number for the link.
+OTHER_KEY = {"label": "upload.label"}
+
+CSV = (ROOT / "data" / "example.csv").read_bytes()
+
+
+def widget_keys(name: str, drawn: list[str], store: str = "view") -> list[str]:
+    """Return the keys of the widgets that set one option."""
+    if name in OTHER_KEY:
+        return [key for key in drawn if key == OTHER_KEY[name]]
+    own = f"{store}.{name}"
+    return [key for key in drawn if key == own or key.startswith(own + ".")]
+
+
+def test_each_option_has_a_widget_or_a_reason() -> None:
+    # An upload shows the options of files too.
+    drawn = keys(upload(start(**QUICK), "example.csv", CSV))
+    missing = {name for name in params_of(Settings) if not widget_keys(name, drawn)}
+    assert missing == set(WITHOUT_WIDGET)
+    for name in params_of(ExploreView):
+        assert widget_keys(name, drawn, "explore"), name
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_sidebar_is_the_same_on_every_page(page: str) -> None:
+    def sidebar(name: str) -> list[str]:
+        at = start(name, **QUICK)
+        return [key for key in keys(at) if key.startswith(("view.", "upload", "reset"))]
+
+    assert sidebar(page) == sidebar(FIRST)
+
+
+@dataclass(frozen=True)
+class Extended(Settings):
+    """`Settings` with one more option of each kind."""
+
+    extra_whole: int = integer(
+        3, 1, 9, label="Extra whole", group="Privacy", help="Whole.", examples=(4,)
+    )
+    extra_slid: int = integer(
+        20, 1, 90, label="Extra slid", group="Mechanisms", help="Slid.", slider=(10, 50)
+    )
+    extra_number: float = number(
+        0.5, 0.001, 9.0, label="Extra number", group="Preparation", help="Number.",
+        slider=(0.01, 1.0), log=True,
+    )  # fmt: skip
+    extra_choice: str = choice(
+        "one", {"one": "first way", "two": "second way"}, label="Extra choice",
+        group="Preparation", help="Choice.",
+    )  # fmt: skip
+    extra_text: str = text("plain", label="Extra text", group="Preparation", help="Text.")
+
+
+def test_a_new_option_appears_as_a_widget_and_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (controls, shell, state, view):
+        monkeypatch.setattr(module, "Settings", Extended)
+    at = start(**QUICK)
+    new = {"extra_whole", "extra_slid", "extra_number", "extra_choice", "extra_text"}
+    drawn = keys(at)
+    assert all(widget_keys(name, drawn) for name in new)
+    change(at, "view.extra_whole", 5)
+    change(at, "view.extra_slid", 30)
+    change(at, "view.extra_number.box", "0.25")
+    change(at, "view.extra_choice", "second way")
+    change(at, "view.extra_text", "other")
+    assert errors(at) == []
+    wanted = {
+        "extra_whole": "5", "extra_slid": "30", "extra_number": "0.25", "extra_choice": "two",
+        "extra_text": "other",
+    }  # fmt: skip
+    assert {name: at.query_params[name] for name in new} == wanted
+    again = start(**at.query_params)
+    assert held(again, "extra_whole") == 5
+    assert held(again, "extra_choice") == "two"
+    assert "--extra-choice two" in again.code[0].value
+    press(again, "reset")
+    assert held(again, "extra_whole") == 3
+
+
+def test_without_the_new_option_no_widget_is_drawn() -> None:
+    drawn = keys(start(**QUICK))
+    assert not [key for key in drawn if "extra" in key]
+
+
+def test_reset_returns_everything_but_the_table() -> None:
+    at = start(
+        table="wine", epsilon="3", delta="1e-5", k="3", relation="zero-out", m="ppca", trials="7",
+        seed="9", center="none", scale="standardize", row_bound="quantile:0.5", axes="raw",
+        draw="2", spectrum="linear",
+    )  # fmt: skip
+    assert notices(at) == []
+    press(at, "reset")
+    defaults = page_defaults()
+    for name in params_of(Settings):
+        wanted = "wine" if name == "table" else getattr(defaults, name)
+        assert held(at, name) == wanted, name
+    for name in params_of(ExploreView):
+        assert held(at, name, "explore") == getattr(ExploreView(), name), name
+    assert at.query_params == {"v": "1", "table": "wine"}
+    assert errors(at) == []
+
+
+def test_reset_clears_what_was_refused() -> None:
+    at = change(start(**QUICK), "view.epsilon.box", "-1")
+    assert len(errors(at)) == 1
+    press(at, "reset")
+    assert errors(at) == []
+    assert found(at, "view.epsilon.box").value == "1"
+
+
+def test_a_fresh_draw_changes_the_noise_and_nothing_else() -> None:
+    at = start(**QUICK)
+    before, view_before = results(at), dict(at.session_state["view"])
+    press(at, "fresh")
+    after = results(at)
+    assert held(at, "seed") == 1
+    assert dict(at.session_state["view"]) == view_before | {"seed": 1}
+    assert (after["mechanism"] == before["mechanism"]).all()
+    assert (after["claimed"] == before["claimed"]).all()
+    private = after["mechanism"] != "Exact PCA"
+    assert (after["captured_share"] != before["captured_share"])[private].all()
+    change(at, "view.seed", 0)
+    assert (results(at)["captured_share"] == before["captured_share"]).all()
+
+
+# Text that is no legal value; one sentence, the last value and the text typed stay.
+REFUSED = [
+    *(("view.epsilon.box", bad, "epsilon") for bad in ("0", "-1", "nan", "1e9", "inf", "one", "")),
+    *(("view.delta.box", bad, "delta") for bad in ("1", "1.5", "-0.1", "nan", "tiny", "")),
+    *(("view.row_bound.level", bad, "row_bound") for bad in ("0", "-3", "nan", "inf", "big", "")),
+]
+
+
+@pytest.mark.parametrize(("key", "typed", "name"), REFUSED)
+def test_bad_text_is_refused_in_one_sentence_and_nothing_is_lost(
+    key: str, typed: str, name: str
+) -> None:
+    at = start(**QUICK, epsilon="2", delta="1e-5", row_bound="3", k="3")
+    link, before = dict(at.query_params), results(at)
+    change(at, key, typed)
+    for _ in range(2):  # the sentence stays while the text does
+        (said,) = errors(at)
+        assert one_sentence(said), said
+        assert name.replace("_", " ") in said
+        assert repr(typed) in said
+        assert found(at, key).value == typed
+        assert dict(at.query_params) == link
+        assert results(at).equals(before)
+        at.run()
+    change(at, key, "0.5")
+    assert errors(at) == []
+    assert held(at, name) == ("0.5" if name == "row_bound" else 0.5)
+
+
+def test_a_slider_overrules_a_refused_text() -> None:
+    at = change(start(**QUICK), "view.epsilon.box", "lots")
+    change(at, "view.epsilon.slider", 4.0)
+    assert errors(at) == []
+    assert found(at, "view.epsilon.box").value == "4"
+    assert held(at, "epsilon") == 4
+
+
+def test_the_box_takes_what_the_slider_does_not_reach() -> None:
+    at = change(start(**QUICK), "view.epsilon.box", "0.003")
+    assert errors(at) == []
+    assert held(at, "epsilon") == 0.003
+    assert found(at, "view.epsilon.slider").value == 0.01
+    assert at.query_params["epsilon"] == "0.003"
+
+
+def test_the_last_mechanism_cannot_be_taken_away() -> None:
+    at = start(**QUICK, m="gaussian")
+    change(at, "view.mechanisms", [])
+    (said,) = errors(at)
+    assert one_sentence(said)
+    assert found(at, "view.mechanisms").value == ["gaussian"]
+    change(at, "view.mechanisms", ["gaussian", "ppca"])
+    assert errors(at) == []
+
+
+def test_a_box_centred_at_the_mean_is_refused_either_way_round() -> None:
+    at = change(start(**QUICK, center="mean"), "view.domain", "box (bounded features)")
+    (said,) = errors(at)
+    assert one_sentence(said)
+    assert "midpoint" in said
+    assert held(at, "domain") == "ball"
+    # Once the cause is gone the sentence is too.
+    change(at, "view.center", "midpoint of the bounds")
+    assert errors(at) == []
+    change(at, "view.domain", "box (bounded features)")
+    assert errors(at) == []
+    assert held(at, "domain") == "box"
+    change(at, "view.center", "mean")
+    assert len(errors(at)) == 1
+    assert held(at, "center") == "midpoint"
+    assert shown_value(at, "view.center") == "midpoint of the bounds"
+
+
+def test_delta_zero_leaves_the_pure_mechanisms() -> None:
+    at = change(start(**QUICK), "view.delta.box", "0")
+    assert errors(at) == []
+    pure = {
+        mechanism.info.label
+        for key, mechanism in all_mechanisms().items()
+        if key in page_defaults().mechanisms and mechanism.info.guarantee == "pure"
+    }
+    assert pure  # or the next line compares nothing
+    assert set(results(at)["mechanism"]) == pure
+    left_out = [caption.value for caption in at.caption if caption.value.startswith("Not run")]
+    assert len(left_out) == len(page_defaults().mechanisms) - len(pure)
+
+
+def test_delta_zero_with_no_pure_mechanism_still_explains() -> None:
+    at = start(**QUICK, delta="0", m="gaussian")
+    assert errors(at) == []
+    assert any("gaussian" in caption.value for caption in at.caption if "Not run" in caption.value)
+
+
+BAD_LINKS = [
+    ({"epsilon": "nan"}, "epsilon", 1.0),
+    ({"epsilon": "1e9"}, "epsilon", 100.0),
+    ({"epsilon": "-3"}, "epsilon", 0.01),
+    ({"epsilon": "<script>"}, "epsilon", 1.0),
+    ({"delta": "1"}, "delta", 0.01),
+    ({"delta": "-1"}, "delta", 1e-10),
+    ({"k": "0"}, "k", 1),
+    ({"k": "2.5"}, "k", 2),
+    ({"k": "x"}, "k", 2),
+    ({"relation": "both"}, "relation", "replace"),
+    ({"trials": "0"}, "trials", 5),
+    ({"seed": "-1"}, "seed", 0),
+    ({"center": "median"}, "center", None),
+    ({"row_bound": "quantile:2"}, "row_bound", "max"),
+    ({"domain": "sphere"}, "domain", "ball"),
+    ({"domain": "box", "center": "mean"}, "domain", "ball"),
+]
+
+
+@pytest.mark.parametrize(("query", "name", "kept"), BAD_LINKS)
+def test_a_bad_value_in_a_link_is_replaced_and_said(
+    query: dict[str, str], name: str, kept: object
+) -> None:
+    at = start(**({"table": "iris", "trials": "5"} | query))
+    (said,) = notices(at)
+    assert errors(at) == []
+    assert said.startswith("In the link, ")
+    assert held(at, name) == kept
+    # Said once: the next change of a setting ends it.
+    change(at, "view.relation", "zero out one person")
+    assert notices(at) == []
+
+
+def test_unknown_words_in_a_link_are_said() -> None:
+    at = start(**QUICK, colour="red", v="7", label="x", table_name="secret")
+    assert len(notices(at)) == 4
+    assert errors(at) == []
+    assert at.query_params == {"v": "1"} | QUICK
+
+
+def test_an_unknown_table_in_a_link_is_said() -> None:
+    at = start(table="/etc/passwd", trials="5")
+    (said,) = notices(at)
+    assert "digits" in said
+    assert held(at, "table") == "digits"
+
+
+@pytest.mark.parametrize("written", ["nonsense", "ppca[nothing=3]", "gaussian["])
+def test_a_bad_mechanism_in_a_link_is_one_sentence(written: str) -> None:
+    at = start(**QUICK, m=written, epsilon="2")
+    assert len(errors(at) + notices(at)) == 1
+    assert held(at, "epsilon") == 2
+    # and the way out works
+    press(at, "mechanisms.all")
+    assert errors(at) == []
+
+
+def test_a_draw_beyond_the_draws_is_said_and_clamped() -> None:
+    at = start(**QUICK, draw="50")
+    assert len(notices(at)) == 1
+    assert found(at, "explore.draw").value == 5
+    assert held(at, "draw", "explore") == 5
+
+
+def test_fewer_draws_than_the_one_shown_is_said() -> None:
+    at = start(table="iris", trials="20", draw="18")
+    change(at, "view.trials", 10)
+    assert len(notices(at)) == 1
+    assert found(at, "explore.draw").value == 10
+
+
+def test_k_is_clamped_when_the_table_changes_and_said() -> None:
+    at = start(table="wine", trials="5", k="9")
+    assert notices(at) == []
+    change(at, "view.table", builtin_tables()["iris"].label)
+    (said,) = notices(at)
+    d = datasets.load("iris").rows.shape[1]
+    assert "k must be" in said
+    assert str(d) in said
+    assert 1 <= held(at, "k") <= d
+    assert errors(at) == []
+    change(at, "view.relation", "zero out one person")
+    assert notices(at) == []
+
+
+def test_every_chart_on_explore_follows_the_settings() -> None:
+    at = start(**QUICK)
+    wide = echarts(at, "spectrum")
+    change(at, "explore.spectrum", "linear")
+    assert echarts(at, "spectrum") != wide
+    turned = echarts(at, "projection")
+    change(at, "explore.axes", "as released")
+    assert echarts(at, "projection") != turned
+    first = echarts(at, "projection")
+    change(at, "explore.draw", 3)
+    assert echarts(at, "projection") != first
+
+
+def test_row_bound_kinds_lead_to_each_other() -> None:
+    at = start(**QUICK)
+    assert isinstance(found(at, "view.row_bound.kind"), Selectbox)
+    change(at, "view.row_bound.kind", "a quantile")
+    assert held(at, "row_bound") == "quantile:0.9"
+    assert any("scaled down to the row bound" in caption.value for caption in at.caption)
+    change(at, "view.row_bound.kind", "a number")
+    assert held(at, "row_bound") == "1"
+    change(at, "view.row_bound.kind", "largest norm")
+    assert held(at, "row_bound") == "max"
+    assert errors(at) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_refused_text_survives_a_change_of_page(page: str) -> None:
+    at = change(start(**QUICK), "view.epsilon.box", "lots")
+    go(at, page)
+    assert len(errors(at)) == 1
+    assert found(at, "view.epsilon.box").value == "lots"

@@ -1,0 +1,234 @@
+"""Uploads: good ones are analysed, bad ones are one sentence, and neither loses a setting."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz import datasets
+from dpviz.datasets import source
+from dpviz.prepare import prepare
+from dpviz.settings import Settings
+from dpviz.sweeps import compare
+from pages.ui.state import MAX_FEATURES
+from tests.ui.driver import (
+    PAGES,
+    QUICK,
+    ROOT,
+    change,
+    errors,
+    found,
+    go,
+    held,
+    keys,
+    notices,
+    one_sentence,
+    press,
+    results,
+    shown_value,
+    start,
+    upload,
+)
+
+EXAMPLE = ROOT / "data" / "example.csv"
+CSV = EXAMPLE.read_bytes()
+SETTINGS = {"epsilon": "2.5", "k": "2", "relation": "zero-out", "trials": "5", "seed": "4"}
+
+BAD = {
+    "empty.csv": b"",
+    "header-only.csv": b"a,b,c\n",
+    "one-row.csv": b"a,b\n1,2\n",
+    "one-numeric-column.csv": b"a,b\n1,x\n2,y\n3,x\n",
+    "constant.csv": b"a,b\n1,2\n1,2\n1,2\n",
+    "text-only.csv": b"a,b\nx,y\nz,w\nx,w\n",
+    "ragged.csv": b"a,b,c\n1,2,3\n4,5\n6,7,8,9\n",
+    "wrong-delimiter.csv": b"a^b^c\n1^2^3\n4^5^7\n",
+    "infinite.csv": b"a,b\n1,2\ninf,3\n4,5\n",
+    "huge.csv": b"a,b\n1,2\n1e308,3\n4,5\n",
+    "all-missing.csv": b"a,b\nnan,1\nnan,2\nnan,4\n",
+    "not-utf8.csv": "a,b,c\n1,2,caf\xe9\n2,5,na\xefve\n3,1,caf\xe9\n".encode("latin-1"),
+    "not-parquet.parquet": b"a,b\n1,2\n3,4\n",
+    "picture.csv": b"\x89PNG\r\n\x1a\n" + bytes(100),
+    "cut.csv.gz": gzip.compress(CSV)[:-20],
+    "cut.parquet": b"PAR1" + bytes(60) + b"PAR1",
+}
+
+
+def sent() -> bytes:
+    """Return the example as Parquet."""
+    sink = io.BytesIO()
+    pd.read_csv(EXAMPLE).to_parquet(sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("example.csv", CSV), ("example.csv.gz", gzip.compress(CSV)), ("example.parquet", sent())],
+)
+def test_an_upload_is_analysed_as_the_core_would(name: str, content: bytes) -> None:
+    at = upload(start(**SETTINGS), name, content)
+    assert errors(at) == []
+    assert shown_value(at, "view.table") == "Your file"
+    settings = Settings(
+        epsilon=2.5, relation="zero-out", trials=5, seed=4, mechanisms=held(at, "mechanisms")
+    )
+    table = datasets.read_raw(content, name=name).to_table()
+    wanted = compare(prepare(table, settings), settings).summary_table()
+    shares = results(at)["captured_share"].to_numpy()
+    np.testing.assert_allclose(shares, wanted["captured_share"].to_numpy(), rtol=1e-9)
+    assert any(f"{len(table.rows)} people" in caption.value for caption in at.caption)
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_upload_is_one_sentence_and_loses_nothing(name: str, page: str) -> None:
+    at = start(page, **SETTINGS)
+    before = dict(at.session_state["view"])
+    upload(at, name, BAD[name])
+    for _ in range(2):
+        (said,) = errors(at)
+        # The file's name is the user's own and has a dot: the rest is one sentence.
+        assert one_sentence(said.replace(name, "it")), said
+        assert notices(at) == []
+        assert dict(at.session_state["view"]) == before | {"table": "upload"}
+        at.run()
+    change(at, "view.table", "Iris flowers" if "Iris flowers" in options(at) else options(at)[1])
+    assert errors(at) == []
+    assert held(at, "epsilon") == 2.5
+
+
+def options(at: object) -> list[str]:
+    return list(found(at, "view.table").options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cell", ["31337.25", "SECRETCELL"])
+@pytest.mark.parametrize("template", ["a,b,c\n1,2,{0}\n4,5\n", "a,b\n{0},x\n1,y\n", "a\n{0}\n1\n"])
+def test_no_cell_is_ever_in_the_sentence(template: str, cell: str) -> None:
+    at = upload(start(**SETTINGS), "t.csv", template.format(cell).encode())
+    (said,) = errors(at)
+    assert cell not in said
+
+
+def test_a_gzip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "MAX_TEXT_BYTES", 1 << 20)
+    bomb = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 20))
+    (said,) = errors(upload(start(**SETTINGS), "bomb.csv.gz", bomb))
+    assert one_sentence(said.replace("bomb.csv.gz", "it"))
+
+
+def test_a_bad_file_is_read_once_and_not_on_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = []
+    real = datasets.read_raw
+
+    def counted(file: object, *, name: str) -> datasets.RawTable:
+        reads.append(name)
+        return real(file, name=name)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(datasets, "read_raw", counted)
+    at = upload(start(**SETTINGS), "ragged.csv", BAD["ragged.csv"])
+    for epsilon in ("1", "2", "3"):
+        change(at, "view.epsilon.box", epsilon)
+        assert len(errors(at)) == 1
+    assert reads == ["ragged.csv"]
+
+
+def test_changes_to_the_table_are_told() -> None:
+    at = upload(start(**SETTINGS), "example.csv", CSV)
+    said = " ".join(caption.value for caption in at.caption)
+    assert "missing" in said
+    assert "variety" in said
+
+
+def test_choices_for_a_file_change_the_table() -> None:
+    at = upload(start(**SETTINGS), "example.csv", CSV)
+    facts = [caption.value for caption in at.caption if "people" in caption.value]
+    change(at, "view.missing", "fill with the column's median")
+    filled = [caption.value for caption in at.caption if "people" in caption.value]
+    assert filled != facts
+    change(at, "view.categorical", "one column per category")
+    assert [caption.value for caption in at.caption if "people" in caption.value] != filled
+    change(at, "view.categorical", "leave out")
+    change(at, "view.missing", "drop the row")
+    assert [caption.value for caption in at.caption if "people" in caption.value] == facts
+    assert errors(at) == []
+
+
+def test_a_label_travels_as_a_number_and_never_by_name() -> None:
+    at = upload(start(**SETTINGS), "example.csv", CSV)
+    change(at, "upload.label", "variety")
+    assert errors(at) == []
+    assert any("Colour: variety" in caption.value for caption in at.caption)
+    link = " ".join(f"{key}={value}" for key, value in at.query_params.items())
+    assert "variety" not in link
+    assert "example" not in link
+    again = start(**at.query_params)
+    assert "Upload the file" in errors(again)[0]
+    upload(again, "renamed.csv", CSV)
+    assert errors(again) == []
+    assert shown_value(again, "upload.label") == "variety"
+    assert results(again).equals(results(at))
+
+
+def test_a_label_number_beyond_the_file_is_said() -> None:
+    at = start(table="upload", label="99", trials="5")
+    upload(at, "example.csv", CSV)
+    (said,) = notices(at)
+    assert "label" in said
+    assert shown_value(at, "upload.label") == "none"
+
+
+def test_a_column_named_none_is_not_no_label() -> None:
+    rows = np.random.default_rng(3).normal(size=(30, 3)).round(3)
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(**{"None": [0, 1, 2] * 10})
+    at = upload(start(**SETTINGS), "t.csv", frame.to_csv(index=False).encode())
+    assert any("4 features" in caption.value for caption in at.caption)
+    change(at, "upload.label", "None")
+    assert any("3 features" in caption.value for caption in at.caption)
+
+
+def test_an_upload_survives_pages_and_settings() -> None:
+    at = upload(start(**SETTINGS), "example.csv", CSV)
+    first = results(at)
+    for page in PAGES:
+        go(at, page)
+        assert errors(at) == []
+    go(at, "explore")
+    change(at, "view.epsilon.box", "1")
+    change(at, "view.epsilon.box", "2.5")
+    press(at, "fresh")
+    change(at, "view.seed", 4)
+    assert results(at).equals(first)
+
+
+def test_taking_the_file_away_asks_for_it() -> None:
+    at = upload(start(**SETTINGS), "example.csv", CSV)
+    found(at, "upload").clear()
+    at.run()
+    assert "Upload the file" in errors(at)[0]
+    assert held(at, "epsilon") == 2.5
+
+
+def test_two_files_are_never_mixed() -> None:
+    at = upload(start(**SETTINGS), "same.csv", CSV)
+    first = results(at)
+    rows = np.random.default_rng(5).normal(size=(120, 5)).round(3)
+    other = pd.DataFrame(rows, columns=list("abcde")).to_csv(index=False).encode()
+    upload(at, "same.csv", other)
+    second = results(at)
+    assert not second["captured_share"].equals(first["captured_share"])
+    upload(at, "same.csv", CSV)
+    assert results(at).equals(first)
+
+
+def test_a_wide_file_is_cut_and_said() -> None:
+    rows = np.random.default_rng(6).normal(size=(40, MAX_FEATURES + 5)).round(3)
+    content = pd.DataFrame(rows).add_prefix("f").to_csv(index=False).encode()
+    at = upload(start(**(QUICK | {"m": "gaussian"})), "wide.csv", content)
+    assert errors(at) == []
+    assert any(str(MAX_FEATURES) in caption.value for caption in at.sidebar.caption)
+    assert any(f"{MAX_FEATURES} features" in caption.value for caption in at.caption)
+    assert "view.table" in keys(at)

@@ -1,0 +1,452 @@
+"""The precision allocation: texts, shares, water filling, and what every allocation spends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize
+
+from dpviz.allocation import (
+    FLOOR,
+    SMALLEST_SHARE,
+    UNIFORM,
+    Allocation,
+    check_allocation,
+    check_directions,
+    numbered,
+    of_mapping,
+    parse_allocation,
+    rebalance,
+    travels,
+    water_filling,
+    with_floor,
+)
+from dpviz.cli import load_prepared, main, resolve_allocation
+from dpviz.datasets.thetas import read_thetas
+from dpviz.errors import InvalidSetting, InvalidTable
+from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms._directional import (
+    DELTA_DIRECTIONS,
+    EPSILON_DIRECTIONS,
+    DirectionalMechanism,
+)
+from dpviz.privacy import accounting
+from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_nuclear
+from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.seeding import FloatArray, generator
+from dpviz.settings import Settings
+
+EXACT = ("directional_gaussian", "directional_wishart_difference")
+
+
+# Texts ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("uniform", "uniform"),
+        (" max-pnr ", "max-pnr"),
+        ("binary:3+1,3:0.80", "binary:1,3:0.8"),
+        ("binary:petal width (cm):.7", "binary:petal width (cm):0.7"),
+        ("custom:0.5+0.25,.25", "custom:0.5,0.25,0.25"),
+        ("shares.csv", "shares.csv"),
+    ],
+)
+def test_allocation_texts_have_one_form(written: str, canonical: str) -> None:
+    assert check_allocation(written) == canonical
+    assert check_allocation(canonical) == canonical
+    assert Settings(allocation=written).allocation == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("even", "must be uniform, binary:COLUMNS:TAU"),
+        ("binary:1", "must be uniform, binary:COLUMNS:TAU"),
+        ("binary::0.5", "at least one direction"),
+        ("binary:0:0.5", "numbered from 1"),
+        ("binary:1:1", "TAU above 0 and below 1"),
+        ("binary:x:0", "TAU above 0 and below 1"),
+        ("binary:1:nan", "TAU above 0 and below 1"),
+        ("custom:0.5,0.4", "shares that sum to 1; got '2 shares that sum to 0.9'."),
+        ("custom:1.5,-0.5", "at least 1e-06 each"),
+        ("custom:1", "at least 2 shares"),
+        ("custom:a,b", "must be uniform"),
+    ],
+)
+def test_bad_allocations_are_one_sentence(text: str, says: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"^allocation must be [^\n]*\.$") as error:
+        Settings(allocation=text)
+    assert says in str(error.value)
+    assert error.value.as_option().startswith("--allocation must be ")
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("private", "private:0.2"),
+        ("private:.50", "private:0.5"),
+        ("true", "true"),
+        ("features", "features"),
+    ],
+)
+def test_directions_texts(written: str, canonical: str) -> None:
+    assert check_directions(written) == canonical
+    assert parse_allocation("uniform", written).text == ("uniform", canonical)
+
+
+@pytest.mark.parametrize("text", ["private:0", "private:1", "private:x", "true:1", "pca", ""])
+def test_bad_directions_are_one_sentence(text: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"^directions must be features, private:SHARE"):
+        Settings(directions=text)
+
+
+def test_names_become_numbers_where_the_table_is_known() -> None:
+    columns = ("a+b", "c, d", "e", "2")
+    assert numbered("binary:e:0.5", columns) == "binary:3:0.5"
+    assert numbered("binary:a+b:0.5", columns) == "binary:1:0.5"
+    assert numbered("binary:a+b,e:0.5", columns) == "binary:1,3:0.5"
+    assert numbered("binary:c, d:0.5", columns) == "binary:2:0.5"
+    assert numbered("binary:e+2:0.5", columns) == "binary:2,3:0.5"  # a number is never a name
+    with pytest.raises(InvalidSetting, match=r"from 1 to 4; 'f' is neither; got"):
+        numbered("binary:f:0.5", columns)
+    with pytest.raises(InvalidSetting, match="direction numbers when directions are not features"):
+        numbered("binary:e:0.5", columns, "true")
+
+
+def test_links_carry_no_name_no_file_and_no_long_list() -> None:
+    long = "custom:" + ",".join(["0.04"] * 25)
+    for text in ("binary:age:0.5", "private_folder/x.csv", long):
+        assert not travels(check_allocation(text))
+        assert "allocation" not in Settings(allocation=text).to_query(Settings())
+        settings, notices = Settings.from_query({"allocation": text}, Settings())
+        assert settings.allocation == "uniform"
+        assert len(notices) == 1
+        assert "age" not in notices[0]
+    query = Settings(allocation="binary:2,5:0.7", directions="private:0.1").to_query(Settings())
+    assert query == {"allocation": "binary:2,5:0.7", "directions": "private:0.1"}
+    back, notices = Settings.from_query(query, Settings())
+    assert (back.allocation, back.directions, notices) == ("binary:2,5:0.7", "private:0.1", [])
+
+
+def test_dimension_is_checked_by_the_problem() -> None:
+    def problem(allocation: Allocation) -> Problem:
+        return Problem(10, 3, 1, Relation.REPLACE, Domain.ball(3), allocation)
+
+    with pytest.raises(InvalidSetting, match="directions from 1 to 3; got 'binary:4:0.5'"):
+        problem(Allocation("binary", chosen=(4,), tau=0.5))
+    with pytest.raises(InvalidSetting, match="fewer than all 3 directions"):
+        problem(Allocation("binary", chosen=(1, 2, 3), tau=0.5))
+    with pytest.raises(InvalidSetting, match="3 shares, one per direction; got '2 shares'"):
+        problem(Allocation("custom", theta=(0.5, 0.5)))
+    hash(problem(UNIFORM))
+
+
+def test_files_are_read_and_checked(tmp_path: Path) -> None:
+    columns = ("width", "length", "age")
+    good = tmp_path / "good.csv"
+    good.write_text("feature,theta\nlength,0.5\nage,0.25\nwidth,0.25\n")
+    assert of_mapping(read_thetas(str(good)), columns, "features") == "custom:0.25,0.5,0.25"
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text("direction,theta\n3,0.2\n1,0.5\n2,0.3\n")
+    assert of_mapping(read_thetas(str(numbers)), columns, "private:0.2") == "custom:0.5,0.3,0.2"
+    bad = {
+        "feature,theta\nwidth,0.5\nlength,0.5\n": "'age' is missing",
+        "feature,theta\nwidth,0.5\nlength,0.3\nweight,0.2\n": "'weight'",
+        "feature,theta\nwidth,0.5\nlength,0.3\nage,0.1\n": "3 shares that sum to 0.9",
+        "feature,theta\nwidth,0.5\nwidth,0.3\nage,0.2\n": "one is repeated",
+        "feature,share\nwidth,0.5\nlength,0.5\n": "must have the columns feature",
+        "feature,theta\nwidth,half\nlength,0.5\n": "a number theta in every row",
+    }
+    for text, says in bad.items():
+        path = tmp_path / "bad.csv"
+        path.write_text(text)
+        with pytest.raises((InvalidSetting, InvalidTable)) as error:
+            of_mapping(read_thetas(str(path)), columns, "features")
+        assert says in str(error.value)
+        assert "\n" not in str(error.value)
+    with pytest.raises(InvalidTable, match="must exist"):
+        read_thetas(str(tmp_path / "none.csv"))
+
+
+def test_files_of_more_than_fifty_features(tmp_path: Path) -> None:
+    names = [f"feature {j}" for j in range(80)]
+    path = tmp_path / "wide.csv"
+    path.write_text("feature,theta\n" + "".join(f"{name},0.0125\n" for name in names))
+    assert list(read_thetas(str(path))) == names
+
+
+def test_command_line_takes_names_numbers_and_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prepared = load_prepared(Settings(table="iris"))
+    named = Settings(table="iris", allocation="binary:petal length (cm):0.7")
+    resolved = resolve_allocation(named, prepared)
+    assert resolved.allocation == "binary:3:0.7"
+    assert prepared.problem(named).allocation == prepared.problem(resolved).allocation
+    path = tmp_path / "a.csv"
+    path.write_text("direction,theta\n1,0.4\n2,0.2\n3,0.2\n4,0.2\n")
+    from_file = resolve_allocation(Settings(table="iris", allocation=str(path)), prepared)
+    assert from_file.allocation == "custom:0.4,0.2,0.2,0.2"
+    short = ["compare", "iris", "--trials", "2", "--mechanism", "directional_gaussian"]
+    assert main([*short, "--allocation", str(path), "--format", "json"]) == 0
+    assert '"allocation": "custom:0.4,0.2,0.2,0.2"' in capsys.readouterr().out
+    assert main([*short, "--allocation", "binary:sepal:0.5"]) == 2
+    assert main([*short, "--allocation", "max-pnr"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("dpviz: --allocation must be a choice of features")
+    assert "directions must be private:SHARE or true" in lines[1]
+    assert main([*short, "--allocation", "max-pnr", "--directions", "private"]) == 0
+
+
+# Shares ---------------------------------------------------------------------------------------
+
+
+@st.composite
+def allocations(draw: st.DrawFn, d: int) -> Allocation:
+    kind = draw(st.sampled_from(["uniform", "binary", "custom"]))
+    if kind == "binary":
+        chosen = draw(st.sets(st.integers(1, d), min_size=1, max_size=d - 1))
+        return Allocation(kind, chosen=tuple(chosen), tau=draw(st.floats(0.01, 0.99)))
+    if kind == "custom":
+        parts = np.array(draw(st.lists(st.floats(0.001, 1.0), min_size=d, max_size=d)))
+        return Allocation(kind, theta=tuple((parts / parts.sum()).tolist()))
+    return UNIFORM
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    d = draw(st.integers(2, 7))
+    widths = tuple(draw(st.lists(st.floats(0.2, 2.0), min_size=d, max_size=d)))
+    domain = draw(st.sampled_from([Domain.ball(d), Domain.box(d), Domain("box", d, widths)]))
+    relation = draw(st.sampled_from(list(Relation)))
+    return Problem(draw(st.integers(2, 10**6)), d, 1, relation, domain, draw(allocations(d)))
+
+
+@given(st.integers(2, 40), st.data())
+def test_shares_sum_to_one(d: int, data: st.DataObject) -> None:
+    allocation = data.draw(allocations(d))
+    shares = allocation.shares(d)
+    assert shares.shape == (d,)
+    assert (shares > 0).all()
+    assert abs(math.fsum(shares) - 1) < 1e-12
+    again = parse_allocation(*allocation.text)
+    assert again == allocation
+    assert hash(again) == hash(allocation)
+
+
+def test_binary_shares_are_equal_within_each_group() -> None:
+    shares = Allocation("binary", chosen=(2, 4), tau=0.9).shares(5)
+    np.testing.assert_allclose(shares, [0.1 / 3, 0.45, 0.1 / 3, 0.45, 0.1 / 3], rtol=1e-15)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=2, max_size=12),
+    st.data(),
+)
+def test_rebalancing_keeps_locked_entries_and_the_sum(
+    values: list[float], data: st.DataObject
+) -> None:
+    theta = np.array(values)
+    locked = np.array(data.draw(st.lists(st.booleans(), min_size=len(theta), max_size=len(theta))))
+    fixed, free = math.fsum(theta[locked]), int((~locked).sum())
+    if free == 0 or 1 - fixed < free * SMALLEST_SHARE:
+        if free > 0 or abs(fixed - 1) > 1e-6:
+            with pytest.raises(InvalidSetting, match="sum to 1|leave at least"):
+                rebalance(theta, locked)
+        return
+    result = rebalance(theta, locked)
+    assert (result[locked] == theta[locked]).all()
+    assert abs(math.fsum(result) - 1) < 1e-12
+    assert (result[~locked] >= SMALLEST_SHARE * (1 - 1e-12)).all()
+
+
+# Water filling --------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.floats(0, 1e6), min_size=2, max_size=30),
+    st.floats(1e-6, 1e6),
+)
+def test_water_filling_meets_its_optimality_conditions(values: list[float], total: float) -> None:
+    """KKT of max sum log(1 + g x), x >= 0, sum x = total: one level where x > 0, above it else."""
+    gains = np.array(values)
+    x = water_filling(gains, total)
+    assert (x >= 0).all()
+    assert abs(math.fsum(x) - total) <= 1e-12 * total
+    if gains.max() <= 0:
+        assert np.allclose(x, total / len(x))
+        return
+    slope = gains / (1 + gains * x)  # derivative of the objective
+    price = slope.max()
+    # A filled direction has the common slope, up to the rounding of its depth 1/g.
+    assert np.allclose(slope[x > 1e-9 * total], price, rtol=1e-6)
+    assert (slope <= price * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("total", [0.1, 1.0, 30.0])
+def test_water_filling_agrees_with_a_general_solver(total: float) -> None:
+    gains = np.array([5.0, 2.0, 1.0, 0.3, 0.01])
+
+    def loss(x: FloatArray) -> float:
+        return -float(np.log1p(gains * x).sum())
+
+    solved = optimize.minimize(
+        loss,
+        np.full(5, total / 5),
+        method="SLSQP",
+        bounds=[(0, None)] * 5,
+        constraints={"type": "eq", "fun": lambda x: x.sum() - total},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    x = water_filling(gains, total)
+    assert loss(x) <= solved.fun + 1e-9
+    assert np.allclose(x, solved.x, atol=1e-4 * total)
+
+
+def test_every_direction_gets_a_floor() -> None:
+    shares = with_floor(water_filling(np.array([1.0, 1e-9, 0.0]), 0.5))
+    assert abs(math.fsum(shares) - 1) < 1e-15
+    assert shares.min() >= FLOOR / 3 * (1 - 1e-12)
+
+
+# Accounts -------------------------------------------------------------------------------------
+
+
+def shaped(key: str, problem: Problem, budget: Budget) -> tuple[DirectionalMechanism, FloatArray]:
+    mechanism = parse_variant(key)
+    assert isinstance(mechanism, DirectionalMechanism)
+    calibration = mechanism.calibrate(problem, budget)
+    return mechanism, mechanism.shape(calibration, np.eye(problem.d), None)[0]
+
+
+@given(problems(), st.floats(0.01, 50), st.sampled_from([1e-9, 1e-5, 0.01]))
+def test_any_allocation_spends_the_budget_and_never_more(
+    problem: Problem, epsilon: float, delta: float
+) -> None:
+    budget = Budget(epsilon, delta)
+    for key in EXACT:
+        mechanism, _ = shaped(key, problem, budget)
+        spent = mechanism.spent(problem, budget)
+        assert spent is not None
+        assert spent.epsilon <= epsilon * (1 + 1e-12)
+        assert spent.epsilon >= epsilon * (1 - 1e-9)
+        published = parse_variant("mvg[theorem=3,tail=tight]").spent(problem, budget)
+        assert published is not None
+        assert published.epsilon <= epsilon
+
+
+@given(problems())
+def test_exact_account_does_not_change_when_features_change_places(problem: Problem) -> None:
+    order = generator(problem.n, "places").permutation(problem.d)
+    widths = problem.domain.half_widths
+    moved = replace(
+        problem,
+        domain=replace(
+            problem.domain, half_widths=tuple(widths[j] for j in order) if widths else ()
+        ),
+        allocation=Allocation(
+            "custom", theta=tuple(problem.allocation.shares(problem.d)[order].tolist())
+        ),
+    )
+    budget = Budget(1.0, 1e-6)
+    for key in EXACT:
+        np.testing.assert_allclose(
+            shaped(key, problem, budget)[1][order], shaped(key, moved, budget)[1], rtol=1e-9
+        )
+
+
+@given(
+    problems(),
+    st.floats(0.01, 0.95),
+    st.sampled_from(["directional_gaussian", "mvg", "mvg_data"]),
+    st.floats(0.02, 20),
+)
+def test_private_directions_compose_with_the_release(
+    problem: Problem, share: float, key: str, epsilon: float
+) -> None:
+    budget = Budget(epsilon, 1e-5)
+    private = replace(
+        problem, allocation=replace(problem.allocation, directions="private", share=share)
+    )
+    mechanism = parse_variant(key)
+    if mechanism.unable(private, budget) is not None:
+        assert min(share, 1 - share) * epsilon < 1e-4
+        return
+    calibration = mechanism.calibrate(private, budget)
+    assert calibration.values[EPSILON_DIRECTIONS] == pytest.approx(share * epsilon)
+    assert calibration.values[DELTA_DIRECTIONS] == pytest.approx(share * 1e-5)
+    first, second = calibration.parts
+    alone = accounting.spent([first], Budget(share * epsilon, share * 1e-5))
+    assert alone.epsilon <= share * epsilon * (1 + 1e-9)
+    both = mechanism.spent(private, budget)
+    assert both is not None
+    assert both.epsilon <= epsilon * (1 + 1e-9)
+    assert math.hypot(first.mu, second.mu) > max(first.mu, second.mu)
+    if key == "directional_gaussian":
+        assert both.epsilon >= epsilon * (1 - 1e-9)  # what directions leave is all used
+
+
+@given(problems(), st.floats(0.01, 0.95))
+def test_pure_directions_add_up(problem: Problem, share: float) -> None:
+    private = replace(
+        problem, allocation=replace(problem.allocation, directions="private", share=share)
+    )
+    mechanism = parse_variant("directional_wishart_difference")
+    calibration = mechanism.calibrate(private, Budget(1.0))
+    assert calibration.values[EPSILON_DIRECTIONS] == share
+    assert len(calibration.parts) == 2
+    spent = mechanism.spent(private, Budget(1.0))
+    assert spent is not None
+    assert 1 - 1e-9 <= spent.epsilon <= 1 + 1e-12
+
+
+@given(problems(), st.integers(0, 100))
+def test_the_release_is_scaled_to_whatever_directions_were_bought(
+    problem: Problem, seed: int
+) -> None:
+    """In any basis the norm of S is the target: never above, and met."""
+    rng = generator(seed, "basis")
+    basis = np.linalg.qr(rng.standard_normal((problem.d, problem.d)))[0]
+    private = replace(
+        problem, allocation=replace(problem.allocation, directions="private", share=0.2)
+    )
+    budget = Budget(0.7, 1e-6)
+    for key, norm in (
+        ("directional_gaussian", mahalanobis),
+        ("directional_wishart_difference", mahalanobis_nuclear),
+    ):
+        mechanism = parse_variant(key)
+        assert isinstance(mechanism, DirectionalMechanism)
+        calibration = mechanism.calibrate(private, budget)
+        variances, _ = mechanism.shape(calibration, basis, None)
+        target = calibration.values.get("mu", 2 * calibration.values.get("epsilon_release", 0))
+        assert target * (1 - 1e-9) <= norm(private, basis, variances) <= target
+
+
+def test_true_directions_make_no_claim() -> None:
+    allocation = Allocation(directions="true")
+    problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
+    for key in (*EXACT, "mvg", "mvg_data"):
+        mechanism = parse_variant(key)
+        status = mechanism.status(problem, Budget(1.0, 1e-6))
+        assert status.verdict == "baseline"
+        assert "nothing protects them" in status.evidence
+        assert mechanism.claim(problem, Budget(1.0, 1e-6)) is None
+        assert mechanism.spent(problem, Budget(1.0, 1e-6)) is None
+
+
+def test_private_directions_refuse_a_share_too_small_to_spend() -> None:
+    allocation = Allocation(directions="private", share=0.01)
+    problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
+    reason = parse_variant("mvg").unable(problem, Budget(0.005, 1e-6))
+    assert reason is not None
+    assert "each part must be at least 0.0001; got 5e-05" in reason

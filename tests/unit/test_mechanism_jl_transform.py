@@ -1,0 +1,92 @@
+"""The JL transform: published numbers, exact lift, singular sketches."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.mechanisms.jl_transform import JlTransform
+from dpviz.moments import SecondMoment
+from dpviz.privacy.profiles import GaussianSketch
+from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.release import Verdict
+from dpviz.seeding import Draws
+
+PUBLISHED, EXACT = JlTransform(), JlTransform(lift="exact")
+
+
+def problem(relation: Relation = Relation.ZERO_OUT, d: int = 6, n: int = 1000) -> Problem:
+    return Problem(n, d, 2, relation, Domain.ball(d))
+
+
+def test_published_numbers() -> None:
+    values = PUBLISHED.calibrate(problem(), Budget(1.0, 1e-5)).values
+    assert values["sketch_rows"] == 119
+    assert round(values["w"]) == 11625
+    # one-off check of the formula itself
+    assert values["w"] == pytest.approx(
+        16 * math.sqrt(119 * math.log(2e5)) * math.log(16 * 119 * 1e5)
+    )
+
+
+def test_the_scale_is_the_lift_in_units_of_a() -> None:
+    calibration = PUBLISHED.calibrate(problem(), Budget(1.0, 1e-5))
+    assert calibration.scale == pytest.approx(calibration.values["w"] ** 2 / 1000)
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_on_bounded_rows_the_published_lift_spends_next_to_nothing(relation: Relation) -> None:
+    budget = Budget(1.0, 1e-5)
+    spent = PUBLISHED.spent(problem(relation), budget)
+    assert spent is not None
+    assert spent.epsilon == 0
+    # total variation of two chi-squares of 119 degrees, one larger by 1/w^2
+    bound = math.sqrt(119) / 11625**2
+    assert GaussianSketch(119, 11625.0**2).delta(relation, 0.0) < bound
+    assert PUBLISHED.status(problem(relation), budget).verdict is Verdict.LOOSE
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_the_exact_lift_uses_the_budget_up(relation: Relation, epsilon: float) -> None:
+    budget = Budget(epsilon, 1e-5)
+    spent = EXACT.spent(problem(relation), budget)
+    assert spent is not None
+    assert spent.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert spent.exact is (relation is Relation.ZERO_OUT)
+    assert EXACT.status(problem(relation), budget).verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize(("eta", "rows"), [(0.5, 119), (1.0, 30)])
+@pytest.mark.parametrize("d", [6, 50])
+def test_the_gram_has_the_rank_of_the_sketch(eta: float, rows: int, d: int) -> None:
+    data = SecondMoment(np.diag(np.linspace(0.5, 0, d) / d), 1000)
+    mechanism = JlTransform(eta=eta, lift="exact")
+    calibration = mechanism.calibrate(problem(d=d), Budget(1.0, 1e-5))
+    release = mechanism.release_many(data, calibration, Draws.trials(0, "jl", range(3)))
+    assert calibration.values["sketch_rows"] == rows
+    ranks = np.linalg.matrix_rank(release.raw, tol=1e-10)
+    assert (ranks == min(rows, d)).all()
+    assert release.matrix is not None
+    lift = calibration.scale * np.eye(d)
+    assert np.array_equal(release.matrix, release.raw - lift)
+
+
+def test_leaving_the_lift_in_changes_no_component() -> None:
+    data = SecondMoment(np.diag([0.4, 0.2, 0.1, 0.05, 0.0, 0.0]), 1000)
+    found = []
+    for mechanism in (EXACT, JlTransform(lift="exact", debias="no")):
+        calibration = mechanism.calibrate(problem(), Budget(1.0, 1e-5))
+        found.append(mechanism.release_many(data, calibration, Draws.trials(0, "jl", range(5))))
+    assert np.array_equal(found[0].raw, found[1].raw)
+    assert np.allclose(found[0].components, found[1].components, rtol=0, atol=1e-9)
+
+
+def test_it_needs_as_many_rows_as_features_and_legal_parameters() -> None:
+    with pytest.raises(CannotRun, match="it lifts 6 singular values and needs as many rows; got 5"):
+        PUBLISHED.check(problem(n=5), Budget(1.0, 1e-5))
+    with pytest.raises(InvalidSetting, match=r"eta must be a number from 0\.01 to 1"):
+        JlTransform(eta=0.0)

@@ -1,0 +1,111 @@
+"""The published power method: its scale, and what a whole row costs under it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+from dpviz.mechanisms.noisy_power import NoisyPower
+from dpviz.moments import SecondMoment
+from dpviz.privacy.gaussian import epsilon_of
+from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.release import Verdict
+from dpviz.seeding import Draws
+
+
+def problem(relation: Relation = Relation.REPLACE, d: int = 8, k: int = 2) -> Problem:
+    return Problem(1000, d, k, relation, Domain.ball(d))
+
+
+def test_the_published_scale() -> None:
+    calibration = NoisyPower(steps=5, columns=3).calibrate(problem(), Budget(0.5, 1e-6))
+    assert calibration.values["s"] == pytest.approx(math.sqrt(4 * 3 * 5 * math.log(1e6)) / 0.5)
+    assert calibration.scale == pytest.approx(calibration.values["s"] / 1000)
+    assert NoisyPower().calibrate(problem(), Budget(0.5, 1e-6)).values["columns"] == 2
+
+
+def test_an_entry_costs_what_the_paper_says_at_most() -> None:
+    """mu = epsilon/sqrt(2 ln(1/delta)) whatever the steps and columns."""
+    for steps, columns in ((1, 2), (9, 5)):
+        found = NoisyPower(steps=steps, columns=columns).entry_epsilon(problem(), Budget(0.5, 1e-6))
+        assert found == pytest.approx(epsilon_of(1e-6, 0.5 / math.sqrt(2 * math.log(1e6))))
+        assert found < 0.5
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("p", [1, 2, 4])
+def test_the_bound_on_a_row_covers_every_frame_and_flat_ones_attain_it(
+    relation: Relation, p: int
+) -> None:
+    d, rng = 8, np.random.default_rng(0)
+    mechanism = NoisyPower(steps=1, columns=p)
+    calibration = mechanism.calibrate(problem(relation, k=1), Budget(1.0, 1e-6))
+    bound = calibration.parts[0].mu  # type: ignore[union-attr]
+    flat = linalg.hadamard(d)[:, :p] / math.sqrt(d)
+    best = 0.0
+    for frame in [flat, *(np.linalg.qr(rng.standard_normal((d, p))).Q for _ in range(200))]:
+        rows = np.linalg.qr(np.concatenate([frame, rng.standard_normal((d, 2))], axis=1)).Q
+        for v, w in ((rows[:, 0], rows[:, 1]), (rows[:, 0], rows[:, -1]), tuple(rows[:, -2:].T)):
+            D = np.outer(v, v)
+            if relation is Relation.REPLACE:
+                D = D - np.outer(w, w)
+            std = calibration.scale * 1000 * np.abs(frame).max()
+            mu = np.linalg.norm(D @ frame) / std
+            assert mu <= bound * (1 + 1e-12)
+            best = max(best, mu)
+    assert best == pytest.approx(bound)
+
+
+@pytest.mark.parametrize(
+    ("relation", "d", "k", "verdict"),
+    [
+        (Relation.REPLACE, 64, 2, Verdict.REFUTED),
+        (Relation.ZERO_OUT, 64, 2, Verdict.REFUTED),
+        (Relation.REPLACE, 3, 2, Verdict.LOOSE),
+        (Relation.ZERO_OUT, 5, 4, Verdict.LOOSE),
+    ],
+)
+def test_the_promise_for_entries_is_judged_for_rows(
+    relation: Relation, d: int, k: int, verdict: Verdict
+) -> None:
+    budget = Budget(1.0, 1e-6)
+    mechanism = NoisyPower(steps=6)
+    status = mechanism.status(problem(relation, d, k), budget)
+    spent = mechanism.spent(problem(relation, d, k), budget)
+    assert spent is not None
+    assert not spent.exact
+    assert status.verdict is verdict
+    assert "one entry of X'X" in status.evidence
+    reached = mechanism.reached_epsilon(problem(relation, d, k), budget)
+    assert reached < spent.epsilon
+    assert ("large tables exist" in status.evidence) is (reached > 1 and verdict is Verdict.REFUTED)
+
+
+def test_one_step_shows_no_lower_bound() -> None:
+    assert NoisyPower(steps=1).reached_epsilon(problem(d=64), Budget(1.0, 1e-6)) == 0
+
+
+def test_a_release_follows_the_iteration_step_by_step() -> None:
+    d, p, steps = 5, 3, 4
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, d)) / 5
+    data = SecondMoment(X.T @ X / 50, 50)
+    where = Problem(50, d, 2, Relation.REPLACE, Domain.ball(d))
+    mechanism = NoisyPower(steps=steps, columns=p)
+    calibration = mechanism.calibrate(where, Budget(50.0, 1e-6))
+    release = mechanism.release_many(data, calibration, Draws.trials(7, "p", range(3)))
+    s = math.sqrt(4 * p * steps * math.log(1e6)) / 50.0
+    for trial in range(3):
+        stream = Draws.trials(7, "p", [trial])
+        Q = np.linalg.qr(stream.normal(d, p)[0]).Q
+        for _ in range(steps):
+            Y = data.A @ Q + stream.normal(d, p)[0] * s * np.abs(Q).max() / 50
+            Q = np.linalg.qr(Y).Q
+        frame = release.raw[trial]
+        assert np.allclose(frame @ frame.T, Q @ Q.T, rtol=0, atol=1e-10)
+        # columns come in order of the variance that the last step shows
+        lengths = np.linalg.norm(frame.T @ Y, axis=1)
+        assert (np.diff(lengths) <= 1e-12).all()

@@ -1,0 +1,210 @@
+"""The sentences say what the results say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpviz.cli import load_prepared
+from dpviz.metrics import Summary
+from dpviz.narrative import (
+    budget_words,
+    competing,
+    distance_caption,
+    epsilon_note,
+    loss_share,
+    percent,
+    projection_caption,
+    separated,
+    spectrum_caption,
+    verdict,
+)
+from dpviz.problem import Budget
+from dpviz.release import Status, Verdict
+from dpviz.settings import Settings
+from dpviz.sweeps import Comparison, Result, compare
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    settings = Settings(
+        table="wine",
+        k=2,
+        trials=8,
+        epsilon=1.0,
+        mechanisms=("non_private", "laplace", "gaussian", "wishart", "wishart_difference"),
+    )
+    return compare(load_prepared(settings), settings)
+
+
+def having(result: Result, share: float, spread: float, status: Verdict | None = None) -> Result:
+    """Return a result whose captured shares have this mean and standard error."""
+    trials = len(result.metrics["captured_share"])
+    steps = np.linspace(-1, 1, trials)
+    steps *= spread * math.sqrt(trials) / steps.std(ddof=1)
+    shares = share + steps
+    verdict_ = result.status.verdict if status is None else status
+    return replace(
+        result,
+        metrics=result.metrics | {"captured_share": shares},
+        status=Status(verdict_, "Because."),
+    )
+
+
+def made(
+    comparison: Comparison, shares: dict[str, tuple[float, float]], **more: Verdict
+) -> Comparison:
+    by_key = {result.mechanism.key: result for result in comparison.results}
+    results = tuple(
+        having(by_key[key], *pair, status=more.get(key)) for key, pair in shares.items()
+    )
+    return replace(comparison, results=results)
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (0, "0 %"), (0.0004, "less than 0.1 %"), (0.004, "0.4 %"), (0.126, "13 %"),
+        (0.5, "50 %"), (0.996, "99.6 %"), (1.0, "100 %"),
+    ],
+)  # fmt: skip
+def test_percent(share: float, words: str) -> None:
+    assert percent(share) == words
+
+
+def test_budget_words() -> None:
+    assert budget_words(Budget(0.5)) == "epsilon 0.5"
+    assert budget_words(Budget(1.0, 1e-6)) == "epsilon 1 and delta 1e-06"
+
+
+def test_separated_asks_for_three_standard_errors() -> None:
+    def summary(mean: float, se: float) -> Summary:
+        return Summary(mean, se, 0.0, 1.0)
+
+    assert separated(summary(0.5, 0.01), summary(0.45, 0.01))
+    assert not separated(summary(0.5, 0.01), summary(0.46, 0.01))
+    assert not separated(summary(0.9, math.nan), summary(0.1, 0.01))
+
+
+def test_refuted_mechanisms_and_baselines_do_not_compete(comparison: Comparison) -> None:
+    ranked = [result.mechanism.key for result in competing(comparison.results)]
+    assert set(ranked) == {"laplace", "gaussian", "wishart_difference"}
+    shares = [r.metrics["captured_share"].mean() for r in competing(comparison.results)]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_verdict_names_the_best_and_the_next(comparison: Comparison) -> None:
+    shares = {"gaussian": (0.9, 0.001), "laplace": (0.3, 0.001), "wishart_difference": (0.6, 0.001)}
+    text = verdict(made(comparison, shares))
+    labels = {r.mechanism.key: r.mechanism.label for r in comparison.results}
+    assert f"{labels['gaussian']} keeps 90 % of the variance that 2 components can explain" in text
+    assert f"next comes {labels['wishart_difference']} with 60 %" in text
+    assert "cannot tell" not in text
+    assert text.startswith("At epsilon 1 and delta ")
+
+
+def test_verdict_says_cannot_tell_where_the_draws_do_not_separate(comparison: Comparison) -> None:
+    shares = {"gaussian": (0.9, 0.05), "laplace": (0.85, 0.05), "wishart_difference": (0.1, 0.001)}
+    text = verdict(made(comparison, shares))
+    labels = {r.mechanism.key: r.mechanism.label for r in comparison.results}
+    assert f"these draws cannot tell it from {labels['laplace']}" in text
+    assert f"next comes {labels['wishart_difference']}" in text
+
+
+def test_verdict_with_one_draw_tells_nothing_apart(comparison: Comparison) -> None:
+    settings = replace(comparison.settings, trials=1)
+    single = compare(comparison.prepared, settings)
+    assert "these draws cannot tell it from" in verdict(single)
+
+
+def test_verdict_does_not_count_false_claims(comparison: Comparison) -> None:
+    text = verdict(comparison)
+    (refuted,) = [r for r in comparison.results if r.mechanism.key == "wishart"]
+    assert refuted.status.verdict is Verdict.REFUTED
+    assert f"{refuted.mechanism.label} is not counted" in text
+    nobody = verdict(made(comparison, {"wishart": (0.9, 0.001)}))
+    assert nobody.startswith("None of the chosen mechanisms makes a claim that holds here.")
+    two = made(
+        comparison,
+        {"wishart": (0.9, 0.001), "laplace": (0.5, 0.1)},
+        wishart=Verdict.REFUTED,
+        laplace=Verdict.REFUTED,
+    )
+    assert " are not counted" in verdict(two)
+
+
+def test_verdict_for_one_component(comparison: Comparison) -> None:
+    settings = replace(comparison.settings, k=1)
+    assert "one component can explain" in verdict(compare(comparison.prepared, settings))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "start"),
+    [
+        (0.05, "Below 0.1"),
+        (0.1, None),
+        (1.0, None),
+        (5.0, None),
+        (6.0, "Above 5"),
+        (1e6, "Above 5"),
+    ],
+)
+def test_epsilon_note(epsilon: float, start: str | None) -> None:
+    note = epsilon_note(epsilon)
+    assert (note is None) == (start is None)
+    assert note is None or note.startswith(str(start))
+
+
+def test_epsilon_note_states_the_odds() -> None:
+    note = epsilon_note(10.0)
+    assert note is not None
+    assert "22,026" in note
+
+
+def test_captions(comparison: Comparison) -> None:
+    ranked = competing(comparison.results)
+    near = min(ranked, key=lambda r: r.metrics["projection_distance"].mean())
+    caption = distance_caption(comparison)
+    assert caption.startswith(f"{near.mechanism.label} comes closest, at ")
+    # 2 of 13 directions: at most sqrt(2 * 2), by chance sqrt(2k(1 - k/d)).
+    assert "2.00 the farthest" in caption
+    assert f"{math.sqrt(4 * (1 - 2 / 13)):.2f} is what a random one reaches" in caption
+    spectrum = spectrum_caption(comparison)
+    assert "out of 13" in spectrum
+    assert "hides" in projection_caption(comparison)
+    baseline = replace(comparison, results=comparison.results[:1])
+    assert "pure chance" in distance_caption(baseline)
+    assert "None of the chosen mechanisms" in spectrum_caption(replace(comparison, results=()))
+
+
+def test_spectrum_caption_counts_components_above_half_the_edge(comparison: Comparison) -> None:
+    (gaussian,) = [r for r in comparison.results if r.mechanism.key == "gaussian"]
+    assert gaussian.edges is not None
+    visible = (comparison.prepared.reference.eigenvalues > gaussian.edges[1] / 2).sum()
+    assert f"{gaussian.mechanism.label} {visible}" in spectrum_caption(comparison)
+
+
+def test_captions_for_k_equal_to_d_and_k_1(comparison: Comparison) -> None:
+    whole = compare(
+        comparison.prepared, replace(comparison.settings, k=13, mechanisms=("gaussian",))
+    )
+    assert "all distances are zero" in distance_caption(whole)
+    single = compare(comparison.prepared, replace(comparison.settings, k=1))
+    assert "Each strip" in projection_caption(single)
+
+
+def test_projection_caption_names_what_drowned(comparison: Comparison) -> None:
+    drowned = [r for r in competing(comparison.results) if r.mechanism.key == "laplace"]
+    (result,) = drowned
+    lost = replace(result, angles=np.full_like(result.angles, math.radians(80)))
+    kept = replace(result, angles=np.full_like(result.angles, math.radians(10)))
+    assert result.mechanism.label in projection_caption(replace(comparison, results=(lost,)))
+    assert "survives the noise" in projection_caption(replace(comparison, results=(kept,)))
+
+
+def test_loss_share(comparison: Comparison) -> None:
+    values = comparison.prepared.reference.eigenvalues
+    assert loss_share(comparison) == pytest.approx(values[2:].sum() / values.sum())

@@ -1,0 +1,339 @@
+"""Preparation: every option, what it assumes public, and rows that never leave the domain."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose
+
+from dpviz import datasets
+from dpviz.datasets import Table
+from dpviz.errors import InvalidSetting, InvalidTable
+from dpviz.moments import FloatArray
+from dpviz.prepare import Prepared, prepare
+from dpviz.problem import Relation
+from dpviz.seeding import generator
+from dpviz.settings import Settings, default_delta
+
+
+def table_of(rows: Any, name: str = "made", **more: Any) -> Table:
+    array = np.array(rows, dtype=float)
+    return Table(name, array, tuple(f"x{j}" for j in range(array.shape[1])), **more)
+
+
+def random_table(n: int = 200, d: int = 4, seed: int = 0) -> Table:
+    rng = generator(seed, "table", n, d)
+    return table_of(rng.standard_normal((n, d)) * np.geomspace(3, 0.5, d) + np.arange(d))
+
+
+def bounded(prepared: Prepared) -> FloatArray:
+    rows = prepared.moment_with_rows.rows
+    assert rows is not None
+    return rows
+
+
+def moment_of(rows: FloatArray) -> FloatArray:
+    return rows.T @ rows / len(rows)
+
+
+# Ball ----------------------------------------------------------------------------------------
+
+
+def test_defaults_centre_and_divide_by_the_longest_row() -> None:
+    table = random_table()
+    prepared = prepare(table, Settings())
+    centred = table.rows - table.rows.mean(axis=0)
+    longest = np.linalg.norm(centred, axis=1).max()
+    assert prepared.row_bound == pytest.approx(longest, rel=1e-14)
+    assert_allclose(prepared.moment.A, moment_of(centred / longest), rtol=0, atol=1e-15)
+    assert prepared.reference is prepared.moment
+    assert prepared.bounded_rows == 0
+    assert prepared.notes == ()
+    assert (prepared.n, prepared.d) == (200, 4)
+    assert prepared.domain.kind == "ball"
+
+
+def test_what_is_assumed_public_is_listed() -> None:
+    table = random_table()
+    assert prepare(table, Settings()).assumed_public == (
+        "the number of rows n and the features' names",
+        "the feature means",
+        "the row bound R (largest row norm)",
+    )
+    cautious = Settings(center="none", row_bound="50")
+    assert prepare(table, cautious).assumed_public == (
+        "the number of rows n and the features' names",
+    )
+    careless = Settings(scale="standardize", row_bound="quantile:0.9")
+    assert prepare(table, careless).assumed_public[1:] == (
+        "the feature means",
+        "the feature scales (standard deviations)",
+        "the row bound R (a quantile of the row norms)",
+    )
+    told = table_of(table.rows, assumed_public=("the labels",))
+    assert "the labels" in prepare(told, Settings()).assumed_public
+    box = prepare(table, Settings(domain="box")).assumed_public
+    assert box[1:] == ("the feature bounds (smallest and largest value of each feature)",)
+    known = table_of(table.rows, bounds=np.array([[-90.0, 90.0]] * 4))
+    assert prepare(known, Settings(domain="box", bounds="known")).assumed_public == (
+        "the number of rows n and the features' names",
+    )
+
+
+@pytest.mark.parametrize("center", ["mean", "midpoint", "none"])
+def test_centring(center: str) -> None:
+    table = random_table()
+    low, high = table.rows.min(axis=0), table.rows.max(axis=0)
+    expected = {"mean": table.rows.mean(axis=0), "midpoint": (low + high) / 2, "none": 0 * low}
+    prepared = prepare(table, Settings(center=center))
+    assert_allclose(prepared.transform.center, expected[center], atol=1e-14)
+
+
+def test_standardising_divides_by_the_population_deviation() -> None:
+    table = random_table()
+    prepared = prepare(table, Settings(scale="standardize", row_bound="4"))
+    scaled = (table.rows - table.rows.mean(axis=0)) / table.rows.std(axis=0)
+    assert_allclose(prepared.transform.unbounded(table.rows), scaled / 4, rtol=1e-12)
+    assert_allclose(np.diag(prepared.reference.A), 1 / 16, rtol=1e-12)
+
+
+def test_a_row_bound_shortens_longer_rows_and_keeps_their_direction() -> None:
+    table = table_of([[3.0, 4.0], [0.3, 0.4], [-6.0, 8.0], [0.0, 2.0]])
+    prepared = prepare(table, Settings(center="none", row_bound="2"))
+    assert prepared.row_bound == 2
+    assert prepared.bounded_rows == 2
+    assert_allclose(
+        bounded(prepared), [[0.6, 0.8], [0.15, 0.2], [-0.6, 0.8], [0.0, 1.0]], atol=1e-15
+    )
+    assert_allclose(prepared.reference.A, moment_of(table.rows / 2), atol=1e-15)
+    assert_allclose(prepared.moment.A, moment_of(bounded(prepared)), atol=1e-15)
+    assert prepared.notes == ("2 of 4 rows (50.0%) were scaled down to the row bound.",)
+
+
+@pytest.mark.parametrize("level", [0.25, 0.9, 1.0])
+def test_quantile_row_bound(level: float) -> None:
+    table = random_table()
+    norms = np.linalg.norm(table.rows - table.rows.mean(axis=0), axis=1)
+    prepared = prepare(table, Settings(row_bound=f"quantile:{level}"))
+    assert prepared.row_bound == pytest.approx(np.quantile(norms, level), rel=1e-14)
+    above = (norms > np.quantile(norms, level) * (1 + 1e-12)).sum()
+    assert prepared.bounded_rows == above
+
+
+def test_zero_rows_stay_zero() -> None:
+    prepared = prepare(table_of([[0, 0], [1, 2], [3, 1], [0, 0]]), Settings(center="none"))
+    assert_allclose(bounded(prepared)[[0, 3]], 0)
+    assert np.isfinite(prepared.moment.A).all()
+
+
+# Box -----------------------------------------------------------------------------------------
+
+
+def test_a_box_maps_the_bounds_to_one() -> None:
+    table = random_table()
+    prepared = prepare(table, Settings(domain="box"))
+    rows = bounded(prepared)
+    assert_allclose(rows.min(axis=0), -1)
+    assert_allclose(rows.max(axis=0), 1)
+    assert prepared.row_bound == math.sqrt(4)
+    assert prepared.domain.half_widths == (1.0,) * 4
+    assert prepared.bounded_rows == 0
+
+
+def test_bounds_from_a_file_clip() -> None:
+    table = table_of([[0.0, 0.0], [10.0, 5.0], [4.0, -3.0]])
+    bounds = {"x0": (0.0, 8.0), "x1": (-4.0, 4.0), "other": (0.0, 1.0)}
+    prepared = prepare(table, Settings(domain="box", bounds="limits.csv"), bounds)
+    assert_allclose(bounded(prepared), [[-1, 0], [1, 1], [0, -0.75]])
+    assert prepared.bounded_rows == 1
+    assert prepared.notes == ("1 of 3 rows (33.3%) were clipped to the box.",)
+    assert prepared.assumed_public == ("the number of rows n and the features' names",)
+    assert_allclose(prepared.reference.A, moment_of(np.array([[-1, 0], [1.5, 1.25], [0, -0.75]])))
+
+
+def test_a_box_without_centring_is_symmetric_around_zero() -> None:
+    table = table_of([[1.0, -5.0], [3.0, 2.0]])
+    prepared = prepare(table, Settings(domain="box", center="none"))
+    assert_allclose(prepared.transform.scale, [3, 5])
+    assert_allclose(bounded(prepared), [[1 / 3, -1], [1, 0.4]])
+
+
+def test_options_that_a_box_replaces_are_said() -> None:
+    settings = Settings(domain="box", scale="standardize", row_bound="3")
+    assert prepare(random_table(), settings).notes == (
+        "On a box, features are scaled by their bounds; standardising is unused.",
+        "On a box, the feature bounds replace the row bound.",
+    )
+
+
+def test_known_bounds_of_digits() -> None:
+    prepared = prepare(datasets.load("digits"), Settings(domain="box", bounds="known"))
+    assert prepared.d == 61
+    assert_allclose(prepared.transform.center, 8)
+    assert_allclose(prepared.transform.scale, 8)
+    assert "the feature bounds" not in str(prepared.assumed_public)
+
+
+@pytest.mark.parametrize(
+    ("settings", "bounds", "words"),
+    [
+        (Settings(domain="box", bounds="known"), None, "this table has no known ones"),
+        (Settings(domain="box", bounds="a.csv"), None, "max, known or a file"),
+        (Settings(domain="box", bounds="a.csv"), {"x0": (0.0, 1.0)}, "'x1' is missing"),
+        (
+            Settings(domain="box", bounds="a.csv"),
+            {"x0": (0.0, 1.0), "x1": (2.0, 2.0)},
+            "low below high",
+        ),
+        (
+            Settings(domain="box", bounds="a.csv"),
+            {"x0": (0.0, math.inf), "x1": (0.0, 2.0)},
+            "low below high",
+        ),
+        (Settings(center="none", row_bound="quantile:0.5"), None, "zero or not finite"),
+        (Settings(center="none", row_bound="1e-200"), None, "within a factor"),
+        (Settings(center="none", row_bound="1e+200"), None, "within a factor"),
+    ],
+)
+def test_bad_bounds_are_one_sentence(settings: Settings, bounds: Any, words: str) -> None:
+    table = table_of([[0, 0], [0, 0], [0, 0], [7.123, 3.456], [1, 1]])
+    with pytest.raises(InvalidSetting) as caught:
+        prepare(table, settings, bounds)
+    assert words in str(caught.value)
+    assert "7.123" not in str(caught.value)
+    assert caught.value.flag in ("--bounds", "--row-bound")
+
+
+# Columns -------------------------------------------------------------------------------------
+
+
+def test_constant_columns_are_left_out() -> None:
+    table = table_of([[1, 5, 2, 0], [1, 6, 2, 1], [1, 7, 2, 0]])
+    prepared = prepare(table, Settings())
+    assert prepared.columns == ("x1", "x3")
+    assert prepared.d == 2
+    assert prepared.notes == ("2 constant columns were left out; 2 features remain.",)
+    assert "which columns are constant" in prepared.assumed_public
+    one = prepare(table_of([[1, 5, 0], [1, 6, 1]]), Settings())
+    assert one.notes == ("1 constant column was left out; 2 features remain.",)
+
+
+def test_too_few_columns_that_vary() -> None:
+    with pytest.raises(InvalidTable, match="at least 2 numeric columns that vary; it has 1"):
+        prepare(table_of([[1, 5], [1, 6]]), Settings())
+
+
+@pytest.mark.parametrize("scale", ["none", "standardize"])
+@pytest.mark.parametrize("value", [1e200, -1e308, 1e-250])
+def test_numbers_whose_squares_overflow_or_vanish_are_refused(value: float, scale: str) -> None:
+    with pytest.raises(InvalidTable, match=r"column 'x1' does not: change its unit") as caught:
+        prepare(table_of([[1, 0], [2, value], [4, 0]]), Settings(scale=scale))
+    assert f"{value:g}" not in str(caught.value)
+
+
+def test_large_numbers_that_fit_are_fine() -> None:
+    prepared = prepare(table_of([[1e90, 0], [2e90, 3e90], [4e90, 1]]), Settings())
+    assert np.isfinite(prepared.moment.A).all()
+
+
+# Laws ----------------------------------------------------------------------------------------
+
+CELLS = st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1e-9, 1e50, -1e50])
+TABLES = hnp.arrays(np.float64, st.tuples(st.integers(2, 8), st.integers(2, 4)), elements=CELLS)
+OPTIONS = st.fixed_dictionaries(
+    {
+        "center": st.sampled_from([None, "midpoint", "none"]),
+        "scale": st.sampled_from(["none", "standardize"]),
+        "row_bound": st.sampled_from(["max", "quantile:0.6", "quantile:1", "3.5"]),
+        "domain": st.sampled_from(["ball", "box"]),
+    }
+)
+
+
+@given(TABLES, OPTIONS)
+def test_rows_are_always_inside_the_domain(rows: FloatArray, options: dict[str, Any]) -> None:
+    try:
+        prepared = prepare(table_of(rows), Settings(**options))
+    except (InvalidTable, InvalidSetting):
+        return  # a constant column, or a quantile of zero
+    inside = bounded(prepared)
+    if prepared.domain.kind == "box":
+        assert np.abs(inside).max() <= 1
+    else:
+        # A quotient and a norm of 4 squares round by a few parts in 1e16.
+        assert np.linalg.norm(inside, axis=1).max() <= 1 + 1e-15
+    assert np.isfinite(prepared.reference.A).all()
+    assert_allclose(prepared.moment.A, moment_of(inside), rtol=0, atol=1e-14)
+    assert prepared.reference.total > 0
+    assert 0 <= prepared.bounded_rows <= len(rows)
+    assert (prepared.reference is prepared.moment) == (prepared.bounded_rows == 0)
+
+
+@given(TABLES, OPTIONS)
+def test_bounded_rows_are_a_fixed_point(rows: FloatArray, options: dict[str, Any]) -> None:
+    try:
+        prepared = prepare(table_of(rows), Settings(**options))
+        again = table_of(bounded(prepared))
+        box = {f"x{j}": (-1.0, 1.0) for j in range(prepared.d)}
+        settings = (
+            Settings(domain="box", bounds="unit.csv")
+            if prepared.domain.kind == "box"
+            else Settings(center="none", row_bound="1")
+        )
+        second = prepare(again, settings, box)
+    except (InvalidTable, InvalidSetting):
+        return  # no table, or rows that no longer vary once they are bounded
+    assert second.bounded_rows == 0
+    if second.d == prepared.d:
+        assert_allclose(second.moment.A, prepared.moment.A, rtol=0, atol=1e-14)
+
+
+def test_a_million_rows_in_blocks_equal_one_shot() -> None:
+    rows = generator(3, "million").standard_normal((1_000_000, 3)) + np.array([0, 5, -2])
+    prepared = prepare(table_of(rows), Settings(scale="standardize", row_bound="quantile:0.95"))
+    scaled = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    norms = np.linalg.norm(scaled, axis=1)
+    bound = np.quantile(norms, 0.95)
+    assert prepared.row_bound == pytest.approx(bound, rel=1e-12)
+    assert prepared.bounded_rows == (norms > bound * (1 + 1e-12)).sum()
+    shortened = scaled / np.maximum(norms, bound)[:, None]
+    assert_allclose(prepared.moment.A, moment_of(shortened), rtol=1e-11, atol=1e-13)
+    assert_allclose(prepared.reference.A, moment_of(scaled / bound), rtol=1e-11, atol=1e-13)
+
+
+def test_the_picture_is_a_fixed_sample_in_table_order() -> None:
+    prepared = prepare(random_table(300), Settings())
+    rows, index = prepared.picture(40)
+    again, same = prepared.picture(40)
+    assert rows.shape == (40, 4)
+    assert (np.diff(index) > 0).all()
+    np.testing.assert_array_equal(index, same)
+    np.testing.assert_array_equal(rows, again)
+    np.testing.assert_array_equal(rows, bounded(prepared)[index])
+    everything, index = prepared.picture(10_000)
+    assert len(everything) == 300
+    np.testing.assert_array_equal(index, np.arange(300))
+
+
+def test_problem_and_budget() -> None:
+    prepared = prepare(random_table(), Settings())
+    problem = prepared.problem(Settings(k=3, relation="zero-out"))
+    assert (problem.n, problem.d, problem.k) == (200, 4, 3)
+    assert problem.relation is Relation.ZERO_OUT
+    assert prepared.budget(Settings()).delta == default_delta(200)
+    assert prepared.budget(Settings(delta=0.0)).delta == 0
+    with pytest.raises(InvalidSetting, match="k must be a whole number from 1 to 4; got '5'"):
+        prepared.problem(Settings(k=5))
+
+
+def test_the_table_is_not_changed() -> None:
+    rows = np.array(random_table().rows)
+    before = rows.copy()
+    prepare(table_of(rows), Settings(row_bound="1"))
+    np.testing.assert_array_equal(rows, before)

@@ -1,0 +1,209 @@
+"""`Settings`: every option once, and the same in links, commands, JSON and messages."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dpviz.cli import add_settings, build_parser, settings_from
+from dpviz.errors import InvalidSetting
+from dpviz.params import Param, number, params_of
+from dpviz.settings import Settings, default_delta, join_words
+
+PARAMS = params_of(Settings)
+
+
+def values_of(param: Param) -> st.SearchStrategy[Any]:
+    """Return legal values of any declared option, a new one included."""
+    if param.kind == "number":
+        legal: st.SearchStrategy[Any] = st.floats(param.low, param.high)
+    elif param.kind == "integer":
+        legal = st.integers(int(param.low), int(param.high))
+    elif param.kind == "choice":
+        legal = st.sampled_from(list(param.choices))
+    else:
+        legal = st.sampled_from([param.default, *param.examples])
+    return st.none() | legal if param.optional else legal
+
+
+@st.composite
+def settings(draw: st.DrawFn) -> Settings:
+    values = {name: draw(values_of(param)) for name, param in PARAMS.items()}
+    if values["domain"] == "box" and values["center"] == "mean":
+        values["center"] = None
+    return Settings(**values)
+
+
+def for_links(one: Settings, base: Settings) -> Settings:
+    """Return settings whose parts that never travel in a link are the base's."""
+    hidden = {name: getattr(base, name) for name, param in PARAMS.items() if param.url is None}
+    return replace(one, **hidden)
+
+
+@given(settings(), settings())
+@example(Settings(center="mean"), Settings(domain="box"))  # legal together, in either order
+def test_links_round_trip(one: Settings, base: Settings) -> None:
+    one = for_links(one, base)
+    query = one.to_query(base)
+    assert Settings.from_query(query, base) == (one, [])
+    assert all(isinstance(value, str) for value in query.values())
+
+
+@given(settings())
+def test_links_carry_no_names_of_files_or_columns(one: Settings) -> None:
+    secret = replace(one, bounds="secret.csv", label="secret column")
+    assert "secret" not in str(secret.to_query(Settings()))
+
+
+@given(st.dictionaries(st.sampled_from(sorted(Settings.url_keys())), st.text(max_size=20)))
+@example({"domain": "box", "center": "mean"})
+@example({"epsilon": "nan", "k": "1e999", "delta": "-0", "row_bound": "quantile:2"})
+def test_nonsense_links_never_raise(query: dict[str, str]) -> None:
+    found, notices = Settings.from_query(query, Settings())
+    assert isinstance(found, Settings)
+    for notice in notices:
+        assert notice.startswith("In the link, ")
+        assert notice.endswith(" instead.")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"epsilon": "1e9"}, {"epsilon": 100.0}),
+        ({"epsilon": "0"}, {"epsilon": 0.01}),
+        ({"epsilon": "banana"}, {}),
+        ({"delta": "2"}, {"delta": 0.01}),
+        ({"k": "-4"}, {"k": 1}),
+        ({"trials": "99999999"}, {"trials": 200}),
+        ({"relation": "add-remove"}, {}),
+        ({"row_bound": "0"}, {}),
+        ({"domain": "box", "center": "mean"}, {"center": "mean"}),
+    ],
+)
+def test_bad_link_values_are_clamped_and_said(
+    query: dict[str, str], expected: dict[str, Any]
+) -> None:
+    found, notices = Settings.from_query(query, Settings())
+    assert found == Settings(**expected)
+    assert len(notices) == 1
+
+
+def test_unknown_link_keys_are_left_alone() -> None:
+    assert Settings.from_query({"utm_source": "x", "embed": "true"}, Settings()) == (Settings(), [])
+
+
+def parse_command(command: str) -> Settings:
+    program, *words = shlex.split(command)
+    assert [program, *words[:3]] == ["python", "-m", "dpviz", "compare"]
+    return settings_from(build_parser().parse_args(words[2:]))
+
+
+@given(settings())
+@example(Settings(label="-5"))
+@example(Settings(label="a 'quoted' name", bounds="my bounds.csv", table="my table.csv"))
+def test_the_printed_command_gives_equal_settings(one: Settings) -> None:
+    assert parse_command(one.command()) == one
+
+
+def test_the_command_says_only_what_is_not_the_default() -> None:
+    assert Settings().command() == "python -m dpviz compare digits"
+    command = Settings(epsilon=0.5, mechanisms=("a", "b[c=1]"), k=3).command(table="mine.csv")
+    assert command == (
+        "python -m dpviz compare mine.csv --epsilon 0.5 --k 3 --mechanism a --mechanism 'b[c=1]'"
+    )
+
+
+@given(settings())
+def test_json_has_every_field_and_resolves_the_centring(one: Settings) -> None:
+    values = one.to_json()
+    assert set(values) == {field.name for field in fields(Settings)}
+    assert values["center"] in ("mean", "midpoint", "none")
+    json.dumps(values, allow_nan=False)
+
+
+@dataclass(frozen=True)
+class Extended(Settings):
+    """Settings with one option more."""
+
+    contrast: float = number(
+        1.0, 0.0, 5.0, label="Contrast", help="How strong.", examples=(2.0,), group="Table"
+    )
+
+
+def test_an_added_field_appears_everywhere() -> None:
+    parser = argparse.ArgumentParser()
+    add_settings(parser, Extended)
+    assert "--contrast" in parser.format_help()
+    assert "How strong. Default: 1." in " ".join(parser.format_help().split())
+    parsed = settings_from(parser.parse_args(["iris", "--contrast", "2.5"]), Extended)
+    assert parsed == Extended(table="iris", contrast=2.5)
+    query = parsed.to_query(Extended())
+    assert query == {"table": "iris", "contrast": "2.5"}
+    assert Extended.from_query(query, Extended()) == (parsed, [])
+    assert Extended.from_query({"contrast": "9"}, Extended())[0].contrast == 5.0
+    assert parsed.to_json()["contrast"] == 2.5
+    assert parsed.command() == "python -m dpviz compare iris --contrast 2.5"
+    with pytest.raises(InvalidSetting) as caught:
+        Extended(contrast=6)
+    assert caught.value.as_option() == "--contrast must be a number from 0 to 5; got '6'."
+    assert len({parsed, Extended(table="iris"), Extended(table="iris", contrast=2.5)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("max", "max"), ("40", "40"), ("4e1", "40"), ("quantile:0.90", "quantile:0.9"),
+        ("quantile:1", "quantile:1"), ("0.1", "0.1"),
+    ],
+)  # fmt: skip
+def test_row_bounds(written: str, canonical: str) -> None:
+    assert Settings(row_bound=written).row_bound == canonical
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["0", "-1", "nan", "inf", "", "quantile:", "quantile:0", "quantile:2", "quantile:nan",
+     "quantile:quantile:1", "mean", "max:1", ":1", "Max"],
+)  # fmt: skip
+def test_bad_row_bounds(written: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"quantile:Q with Q above 0 and at most 1") as caught:
+        Settings(row_bound=written)
+    assert caught.value.flag == "--row-bound"
+
+
+def test_centring_defaults_by_domain() -> None:
+    assert Settings().centring == "mean"
+    assert Settings(domain="box").centring == "midpoint"
+    assert Settings(domain="box", center="none").centring == "none"
+    with pytest.raises(InvalidSetting, match="midpoint or none on a box"):
+        Settings(domain="box", center="mean")
+
+
+@pytest.mark.parametrize(
+    ("n", "delta"), [(2, 0.4), (10, 0.07), (150, 0.004), (1797, 0.0002), (10**6, 2e-7)]
+)
+def test_default_delta(n: int, delta: float) -> None:
+    assert default_delta(n) == delta
+
+
+@given(st.integers(2, 10**9))
+def test_default_delta_is_one_digit_rounded_down(n: int) -> None:
+    delta = default_delta(n)
+    assert delta == float(f"{delta:.0e}")
+    assert delta <= n**-1.1 < 1 / n
+    step = 10.0 ** math.floor(math.log10(delta) + 1e-9)
+    assert delta + step > n**-1.1
+
+
+def test_join_words() -> None:
+    assert [join_words(list("abc")[:count]) for count in range(4)] == [
+        "", "a", "a and b", "a, b and c",
+    ]  # fmt: skip
