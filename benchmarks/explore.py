@@ -17,11 +17,12 @@ from collections.abc import Callable
 import numpy as np
 
 from dpviz import datasets
+from dpviz.blas import one_blas_thread
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.prepare import Prepared, prepare
 from dpviz.seeding import Draws
 from dpviz.settings import Settings
-from dpviz.sweeps import Plan, compare, one_blas_thread, plan
+from dpviz.sweeps import Plan, compare, plan
 
 
 def floor(chosen: Plan, prepared: Prepared) -> None:

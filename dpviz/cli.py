@@ -16,15 +16,19 @@ from typing import Any, NoReturn
 from dpviz import datasets
 from dpviz.allocation import is_file, numbered, of_mapping
 from dpviz.appfiles import app_path
-from dpviz.datasets.thetas import read_thetas
+from dpviz.datasets import read_thetas
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.grid import AXES, Progress, check_out, parse_values, sweep
+from dpviz.measured import Measured
 from dpviz.mechanisms import all_mechanisms, with_parameter
 from dpviz.metrics import METRICS
 from dpviz.params import Param, params_of
-from dpviz.prepare import Prepared, prepare
+from dpviz.prepare import load_prepared
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.settings import Settings
+from dpviz.store import Store, default_folder
 from dpviz.sweeps import Comparison, compare
+from dpviz.workers import WORKERS_RANGE, Pool
 
 # The setting at which `mechanisms` states status and evidence.
 _LISTING_N, _LISTING_D, _LISTING_K = 1_000, 10, 2
@@ -109,11 +113,59 @@ def build_parser() -> argparse.ArgumentParser:
     comparing.add_argument("--format", choices=("table", "json"), default="table")
     comparing.set_defaults(run=_compare)
 
+    sweeping = commands.add_parser("sweep", help="run mechanisms over a grid of settings")
+    add_settings(sweeping)
+    add_set(sweeping)
+    _add_sweep_options(sweeping)
+    sweeping.set_defaults(run=_sweep)
+
     app = commands.add_parser("app", help="start the dashboard")
     app.add_argument("--port", type=int, default=None, help="port on localhost (default 8501)")
     app.add_argument("--headless", action="store_true", help="do not open a browser")
     app.set_defaults(run=_app)
     return parser
+
+
+def _add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `sweep` asks beside the settings."""
+    parser.add_argument(
+        "--over",
+        action="append",
+        required=True,
+        metavar="|".join(AXES),
+        help="What to vary; repeatable, each followed by its --values. Their product is swept.",
+    )
+    parser.add_argument(
+        "--values",
+        action="append",
+        required=True,
+        metavar="A,B,C",
+        help="Values, or low:high:count for a range spaced on a logarithmic scale.",
+    )
+    parser.add_argument("--out", required=True, metavar="FILE", help="FILE.csv or FILE.parquet")
+    parser.add_argument(
+        "--workers", default="1", metavar="N", help="processes that run cells (default 1)"
+    )
+    parser.add_argument(
+        "--backend",
+        default=None,
+        metavar="NAME",
+        help="joblib backend: loky (default), threading, multiprocessing or dask",
+    )
+    parser.add_argument(
+        "--scheduler",
+        default=None,
+        metavar="ADDRESS",
+        help="a Dask scheduler, such as tcp://host:8786, for --backend dask",
+    )
+    parser.add_argument(
+        "--cache",
+        default=None,
+        metavar="DIR|none",
+        help="where finished cells are kept, so that the same command goes on where it was "
+        f"interrupted (default {default_folder()}; none keeps nothing). The files hold "
+        "measurements of the data that are not private.",
+    )
 
 
 def _with_negative_numbers(words: Sequence[str]) -> list[str]:
@@ -168,28 +220,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def load_prepared(settings: Settings) -> Prepared:
-    """Return the prepared table that settings name."""
-    table = datasets.load(
-        settings.table,
-        label=settings.label,
-        categorical=settings.categorical,
-        missing=settings.missing,
-    )
-    bounds = None
-    if settings.bounds not in ("max", "known"):
-        if not Path(settings.bounds).is_file():
-            raise InvalidSetting(
-                "feature bounds",
-                "max, known or the path of a CSV or Parquet file",
-                settings.bounds,
-                "--bounds",
-            )
-        bounds = datasets.read_bounds(settings.bounds)
-    return prepare(table, settings, bounds)
-
-
-def resolve_allocation(settings: Settings, prepared: Prepared) -> Settings:
+def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
     """Return settings whose allocation has numbers for the features it names, or a file's shares.
 
     Raises
@@ -216,6 +247,98 @@ def _compare(arguments: argparse.Namespace) -> int:
     else:
         _print_comparison(comparison)
     return 0
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    if len(arguments.over) != len(arguments.values):
+        raise InvalidSetting(
+            "values",
+            "given once for each --over",
+            f"{len(arguments.over)} --over and {len(arguments.values)} --values",
+            "--values",
+        )
+    over: dict[str, list[Any]] = {}
+    for axis, text in zip(arguments.over, arguments.values, strict=True):
+        over.setdefault(axis, []).extend(parse_values(axis, text))
+    out = check_out(arguments.out)
+    dask = arguments.scheduler is not None and arguments.backend is None
+    backend = "dask" if dask else arguments.backend or "loky"
+    workers = _whole_number("workers", arguments.workers, *WORKERS_RANGE)
+    pool = Pool(workers, backend, arguments.scheduler)
+    store = _store(arguments.cache)
+    settings = settings_from(arguments)
+    prepared = load_prepared(settings)
+    settings = resolve_allocation(settings, prepared)
+    watch = _Watch()
+    try:
+        found = sweep(prepared, over, settings, pool=pool, store=store, progress=watch.show)
+    except KeyboardInterrupt:
+        watch.end()
+        kept = "the same command goes on from there" if store else "nothing is kept without --cache"
+        print(f"dpviz: interrupted after {watch.words}; {kept}", file=sys.stderr)
+        return 130
+    watch.end()
+    found.write(out)
+    for (mechanism, reason), cells in found.skipped.groupby(["mechanism", "reason"], sort=False):
+        count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+        print(f"skipped {mechanism} in {count}: {reason}")
+    print(f"{len(found.table)} rows in {arguments.out}: {watch.words}")
+    return 0
+
+
+def _whole_number(name: str, text: str, low: int, high: int) -> int:
+    flag = f"--{name}"
+    param = Param(name, "integer", None, name, "", flag, low=low, high=high)
+    value: int = param.parse(text)
+    return value
+
+
+def _store(folder: str | None) -> Store | None:
+    """Return where to keep finished cells; a default folder that cannot be written is none."""
+    if folder == "none":
+        return None
+    if folder is not None:
+        return Store(Path(folder))
+    try:
+        return Store(default_folder())
+    except InvalidSetting:
+        print(
+            "dpviz: finished cells are not kept, as the default folder for them cannot be "
+            "written; --cache names another",
+            file=sys.stderr,
+        )
+        return None
+
+
+class _Watch:
+    """Shows a sweep's progress on stderr: in place for a person, in a few lines for a log."""
+
+    def __init__(self) -> None:
+        self.words = "no cell"
+        self._shown = 0.0
+
+    def show(self, progress: Progress) -> None:
+        """Take note of the progress, and show it now and then."""
+        reused = f", {progress.reused} of them from the cache" if progress.reused else ""
+        self.words = f"{progress.done} of {progress.total} cells{reused}"
+        person = sys.stderr.isatty()
+        if progress.seconds - self._shown < (0.2 if person else 10):
+            return
+        self._shown = progress.seconds
+        left = "" if progress.left is None else f", about {_duration(progress.left)} left"
+        start, end = ("\r\x1b[K", "") if person else ("", "\n")
+        print(f"{start}{self.words}{left}", end=end, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Clear the line."""
+        _progress_done()
+
+
+def _duration(seconds: float) -> str:
+    """Return a length of time in words."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _finite(value: Any) -> Any:
@@ -251,7 +374,7 @@ def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def _print_comparison(comparison: Comparison) -> None:
     prepared, budget = comparison.prepared, comparison.budget
     print(
-        f"{prepared.table.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
+        f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
         f"row bound {prepared.row_bound:.4g}; epsilon {budget.epsilon:g}, delta {budget.delta:g}, "
         f"k {comparison.problem.k}, {comparison.problem.relation}"
     )

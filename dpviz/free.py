@@ -4,6 +4,10 @@ For large d the eigenvalues of rotation-invariant or i.i.d. symmetric noise
 settle on a fixed law, and what the noise does to any matrix follows from that
 law's R-transform alone. Three laws cover every additive mechanism here; each is
 a semicircle, or a sum of free Poisson jumps, or both.
+
+The limit is what edges and thresholds are stated for. A prediction at the d at
+hand does better with `FreeNoise.matched`: the law of the same kind whose first
+cumulants are the finite matrix's own.
 """
 
 from __future__ import annotations
@@ -60,6 +64,11 @@ class FreeNoise(ABC):
         K'(g*) = 0. Below it the noise's top eigenvector is, for large d,
         orthogonal to the component (Benaych-Georges and Nadakuditi 2011).
         """
+
+    @property
+    def matched(self) -> FreeNoise:
+        """The law with the finite matrix's own first cumulants; by default the limit."""
+        return self
 
     @abstractmethod
     def scaled(self, factor: float) -> Self:
@@ -122,6 +131,60 @@ class FreeNoise(ABC):
 
 
 @dataclass(frozen=True)
+class MatchedNoise(FreeNoise):
+    """A limiting law with the cumulants of a finite matrix in place of its own.
+
+    Attributes
+    ----------
+    law : FreeNoise
+        The limit, for edges and thresholds.
+    semicircle : float
+        Variance of the semicircular part.
+    parts : tuple of (float, float)
+        Rate and size of each free Poisson part.
+    """
+
+    law: FreeNoise
+    semicircle: float
+    parts: tuple[tuple[float, float], ...]
+
+    @property
+    def variance(self) -> float:
+        """Variance of the semicircular part."""
+        return self.semicircle
+
+    @property
+    def jumps(self) -> tuple[tuple[float, float], ...]:
+        """(rate, size) of each free Poisson part."""
+        return self.parts
+
+    @property
+    def shift(self) -> float:
+        """The limit's constant."""
+        return self.law.shift
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """The limit's edges."""
+        return self.law.edges
+
+    @property
+    def visible_above(self) -> float:
+        """The limit's threshold."""
+        return self.law.visible_above
+
+    def scaled(self, factor: float) -> Self:
+        """Return the law of the noise times a positive factor."""
+        parts = tuple((rate, size * factor) for rate, size in self.parts)
+        return replace(
+            self,
+            law=self.law.scaled(factor),
+            semicircle=self.semicircle * factor**2,
+            parts=parts,
+        )
+
+
+@dataclass(frozen=True)
 class SemiCircle(FreeNoise):
     """Symmetric noise with i.i.d. entries, or a GOE.
 
@@ -131,10 +194,35 @@ class SemiCircle(FreeNoise):
         Standard deviation of one off-diagonal entry, in units of A.
     d : int
         Dimension.
+    diagonal : float
+        Variance of a diagonal entry over that of another: 1 for i.i.d. entries,
+        2 for a GOE.
+    tails : (float, float)
+        Fourth and sixth cumulant of an entry, in its standard deviations: 0 and
+        0 for a normal, 3 and 30 for a Laplace.
     """
 
     std: float
     d: int
+    diagonal: float = 1.0
+    tails: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def matched(self) -> FreeNoise:
+        """The law whose second moment is that of the finite matrix, and its tails.
+
+        An entry's cumulants of order 4 and 6 add d times themselves to the free
+        cumulants; a pair of free Poisson parts of sizes +-b carries both when
+        ``b^2`` is the sixth over the fourth.
+        """
+        total = self.std**2 * (self.d - 1 + self.diagonal)
+        fourth, sixth = self.tails
+        if fourth == 0:
+            return MatchedNoise(self, total, ())
+        size = math.sqrt(sixth / fourth) * self.std
+        rate = self.d * fourth * self.std**4 / (2 * size**4)
+        jumps = ((rate, size), (rate, -size))
+        return MatchedNoise(self, total - 2 * rate * size**2, jumps)
 
     @property
     def variance(self) -> float:
@@ -165,9 +253,18 @@ class WishartDifferenceLaw(FreeNoise):
     ----------
     a : float
         d c, in units of A.
+    d : float
+        Dimension; infinite for the limit itself.
     """
 
     a: float
+    d: float = math.inf
+
+    @property
+    def matched(self) -> FreeNoise:
+        """The law with the exact variance 2 c^2 (d + 1)^2: a is (d + 1) c."""
+        a = self.a * (1 + 1 / self.d)
+        return MatchedNoise(self, 0.0, ((1.0, a), (1.0, -a)))
 
     @property
     def variance(self) -> float:
@@ -215,6 +312,11 @@ class MarchenkoPasturLaw(FreeNoise):
     c: float
     d: int
     offset: float = 0.0
+
+    @property
+    def matched(self) -> FreeNoise:
+        """The law with the exact mean m c and variance m (d + 1) c^2."""
+        return MatchedNoise(self, 0.0, ((self.m / (self.d + 1), (self.d + 1) * self.c),))
 
     @property
     def variance(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,11 @@ class SecondMoment:
     rows: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        self.A.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A copy made in another process is as read-only as the original.
+        self.__dict__.update(state)
         self.A.setflags(write=False)
 
     @property

@@ -6,13 +6,18 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
+from dpviz.mechanisms import Mechanism
 from dpviz.metrics import Summary, chance_distance, farthest_distance, optimum
 from dpviz.privacy.accounting import Spent
 from dpviz.problem import Budget
 from dpviz.release import Verdict
 from dpviz.settings import join_words
 from dpviz.sweeps import Comparison, Result
+
+# Mechanisms whose noise follows the precision allocation.
+DIRECTIONAL_FAMILY = "directional"
 
 # Two means count as different when they are this many standard errors apart;
 # a normal difference exceeds that by chance about once in 370 comparisons.
@@ -115,30 +120,26 @@ def spectrum_caption(comparison: Comparison) -> str:
     eigenvalues = comparison.prepared.reference.eigenvalues
     parts = []
     for result in comparison.results:
-        if result.edges is None:
-            continue
-        visible = int((eigenvalues > _visible_above(result)).sum())
-        parts.append(f"{result.mechanism.label} {visible}")
+        threshold = _visible_above(result.mechanism, comparison)
+        if threshold is not None:
+            visible = int((eigenvalues > threshold).sum())
+            parts.append(f"{result.mechanism.label} {visible}")
     if not parts:
         return (
             "None of the chosen mechanisms releases a noisy matrix; bars show the variance along "
             "each released direction, which is not itself released."
         )
     return (
-        f"True components that rise above half the noise edge, out of {len(eigenvalues)}: "
-        f"{', '.join(parts)}. Below that line the noise hides a direction."
+        f"True components large enough to show through the noise, out of {len(eigenvalues)}: "
+        f"{', '.join(parts)}. The noise hides the direction of a smaller one."
     )
 
 
-def _visible_above(result: Result) -> float:
-    """Return the eigenvalue below which a component drowns: half the noise's width.
-
-    For a semicircle of edge 2s a spike is visible above s (Benaych-Georges and
-    Nadakuditi 2011); half the edge is that threshold exactly for i.i.d. noise,
-    and 1.24 times too low for wishart_difference.
-    """
-    assert result.edges is not None
-    return (result.edges[1] - result.edges[0]) / 4
+def _visible_above(mechanism: Mechanism, comparison: Comparison) -> float | None:
+    """Return the eigenvalue below which a component drowns, or None where no law is known."""
+    calibration = mechanism.calibrate(comparison.problem, comparison.budget)
+    noise = mechanism.free_noise(calibration)
+    return None if noise is None else noise.visible_above
 
 
 def distance_caption(comparison: Comparison) -> str:
@@ -190,7 +191,7 @@ def facts(comparison: Comparison) -> str:
     )
     left_out = percent(loss_share(comparison))
     return (
-        f"{prepared.table.name}: {problem.n:,} people (rows), {problem.d} features; {bound}. Even "
+        f"{prepared.name}: {problem.n:,} people (rows), {problem.d} features; {bound}. Even "
         f"without privacy, {problem.k} of {problem.d} directions leave out {left_out} of the "
         "variance."
     )
@@ -239,3 +240,95 @@ def loss_share(comparison: Comparison) -> float:
     """Return the variance the best k components leave out, as a share of the total."""
     reference = comparison.prepared.reference
     return 1 - optimum(reference, comparison.problem.k) / reference.total
+
+
+def _gains(comparison: Comparison, uniform: Comparison) -> list[tuple[Result, Result]]:
+    """Return (with the allocation, with equal shares) of every result that follows it."""
+    before = {result.mechanism.text: result for result in uniform.results}
+    pairs = [
+        (result, before[result.mechanism.text])
+        for result in comparison.results
+        if result.mechanism.info.family == DIRECTIONAL_FAMILY and result.mechanism.text in before
+    ]
+    return sorted(pairs, key=lambda pair: -pair[0].metrics["captured_share"].mean())
+
+
+def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
+    """Return whether the allocation was worth it, from the draws."""
+    pairs = _gains(comparison, uniform)
+    if not pairs:
+        return "None of the mechanisms that follow an allocation can run here."
+    if comparison.problem.allocation.strategy == "uniform":
+        return (
+            "The precision is shared equally, so shaped noise is isotropic. Favour some directions "
+            "in the sidebar and see where the noise goes."
+        )
+    now, before = pairs[0]
+    share, old = now.summaries["captured_share"], before.summaries["captured_share"]
+    start = (
+        f"With this allocation {now.mechanism.label} keeps {percent(share.mean)} of what "
+        f"{comparison.problem.k} components can explain"
+    )
+    if not separated(share, old):
+        return (
+            f"{start}; these draws cannot tell that from the {percent(old.mean)} of equal shares."
+        )
+    if share.mean > old.mean:
+        return f"{start}, against {percent(old.mean)} with equal shares: it pays here."
+    return (
+        f"{start}, and {percent(old.mean)} with equal shares: here the allocation loses more on "
+        "the other directions than it gains on its own."
+    )
+
+
+def domain_caption(comparison: Comparison) -> str:
+    """Return what the domain means for shaped noise."""
+    if comparison.prepared.domain.kind == "box":
+        allocation = comparison.problem.allocation
+        d, chosen = comparison.problem.d, allocation.chosen
+        words = (
+            "On the box precision is a linear budget: what one direction gets, the others lose, "
+            "and noise on q of d directions can fall by up to d/q"
+        )
+        if chosen:
+            times = d * allocation.tau / len(chosen)
+            rest = d * (1 - allocation.tau) / (d - len(chosen))
+            words += (
+                f". Here the {len(chosen)} favoured directions have their noise divided by "
+                f"{times:.3g}, and the other {d - len(chosen)} theirs multiplied by {1 / rest:.3g}"
+            )
+        return words + "."
+    return (
+        "On the ball any direction may carry a whole row, so no shape of noise beats the isotropic "
+        "one. What can still help here is the weighted estimate, which trusts the allocation to "
+        "say where the variance is. Choose the box under Preparation to see directions pay."
+    )
+
+
+def noise_caption(table: pd.DataFrame, comparison: Comparison) -> str:
+    """Return how unequal the noise is over the directions."""
+    if table.empty:
+        return "None of these mechanisms has a known noise along each direction here."
+    spread = table.groupby("mechanism")["std"].agg(lambda std: std.max() / std.min())
+    labels = {r.mechanism.text: r.mechanism.label for r in comparison.results}
+    most = str(spread.idxmax())
+    if spread.max() < 1 + 1e-9:
+        return "All directions have the same noise: the shares are equal."
+    return (
+        f"{labels[most]} puts {spread.max():.3g} times as much noise on its worst direction as on "
+        "its best. Shaded: the favoured directions."
+    )
+
+
+def accounts_caption(table: pd.DataFrame, comparison: Comparison) -> str:
+    """Return how far the loosest account lies from the tightest."""
+    labels = {r.mechanism.text: r.mechanism.label for r in comparison.results}
+    ordered = table.sort_values("std")
+    least, most = ordered.iloc[0], ordered.iloc[-1]
+    factor = most["std"] / least["std"]
+    return (
+        f"At {budget_words(comparison.budget)} {labels[str(most['mechanism'])]} asks for "
+        f"{factor:.3g} times the noise of {labels[str(least['mechanism'])]} (equal shares): that "
+        "is the distance between the loosest account here and the tightest, not a price of "
+        "privacy."
+    )

@@ -63,9 +63,7 @@ class Passes(Protocol):
     def row_bound(self, unscaled: Transform, level: float | None) -> float:
         """Return the largest row norm, or the quantile of a level, in the transform's units."""
 
-    def moments(
-        self, transform: Transform, inside: bool
-    ) -> tuple[SecondMoment, SecondMoment, int]:
+    def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
         """Return the moment of the bounded rows, of the unbounded rows, and the count moved.
 
         ``inside`` says that the bounds were taken from these rows, so that none is outside.
@@ -129,9 +127,7 @@ class InMemory:
         lengths = np.concatenate([norms(unscaled, block) for block in _blocks(self.table.rows)])
         return float(lengths.max() if level is None else np.quantile(lengths, level))
 
-    def moments(
-        self, transform: Transform, inside: bool
-    ) -> tuple[SecondMoment, SecondMoment, int]:
+    def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
         """Return the two moments and the count moved."""
         sums = Moments(transform)
         for block in _blocks(self.table.rows):
@@ -287,9 +283,7 @@ class Batched:
                 return found
         return self.source.fold(lambda: Longest(unscaled)).norm
 
-    def moments(
-        self, transform: Transform, inside: bool
-    ) -> tuple[SecondMoment, SecondMoment, int]:
+    def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
         """Return the two moments; from the first pass alone where no row is outside."""
         if not inside:
             return _of_sums(self.source.fold(lambda: Moments(transform)))
@@ -297,7 +291,9 @@ class Batched:
         keep = transform.keep
         shift = (extent.mean[keep] - transform.center) / transform.scale
         scatter = extent.scatter[np.ix_(keep, keep)] / np.outer(transform.scale, transform.scale)
-        moment = SecondMoment(symmetric(scatter / extent.rows + np.outer(shift, shift)), extent.rows)
+        moment = SecondMoment(
+            symmetric(scatter / extent.rows + np.outer(shift, shift)), extent.rows
+        )
         return moment, moment, 0
 
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:

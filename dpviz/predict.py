@@ -272,7 +272,8 @@ class Prediction:
         above the mean. Measures that follow from no overlap are absent.
         """
         inside = float(self.overlaps[:k].sum())
-        low, high = self.noise.edges
+        law = self.noise.matched
+        low, high = law.edges
         return {
             "captured_share": self.captured_share,
             "captured_total": self.captured_total,
@@ -280,7 +281,7 @@ class Prediction:
                 math.sqrt(max(2 * (k - inside), 0.0)), farthest_distance(self.d, k)
             ),
             "noise_spectral": max(abs(low), abs(high)),
-            "noise_frobenius": math.sqrt(self.d * (self.noise.spread**2 + self.noise.mean**2)),
+            "noise_frobenius": math.sqrt(self.d * (law.spread**2 + law.mean**2)),
             "negative_eigenvalues": float((self.spectrum < 0).sum()),
         }
 
@@ -319,12 +320,15 @@ def predict(
     worth = values if worth is None else np.asarray(worth, dtype=float)
     size = float(np.abs(values).max())
     least = _LEAST_NOISE * size
-    law = noise if noise.visible_above >= least else noise.scaled(least / noise.visible_above)
+    law = noise.matched
+    if law.visible_above < least:
+        law = law.scaled(least / law.visible_above)
 
     distinct, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     curve = _Curve(distinct, counts.astype(float), law)
-    halves = np.arange(d) + 0.5
-    points = _locate(curve, np.append(halves, k) if k < d else halves)
+    targets = np.empty(d + 1)
+    targets[:d], targets[d] = np.arange(d) + 0.5, k
+    points = _locate(curve, targets if k < d else targets[:d])
     if k < d:
         w = complex(points.u[-1], points.height[-1])
         each = curve.overlaps_above(w)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz import datasets
+from dpviz.blas import one_blas_thread
 from dpviz.datasets.batches import FileBatches, is_large
 from dpviz.datasets.frames import FrameBatches
 from dpviz.datasets.table import Table
@@ -66,7 +67,8 @@ class BoundedRows(Measured):
             raise InvalidSetting(
                 "row bound", "varied on a ball; a box has feature bounds", row_bound, "--row-bound"
             )
-        return _build(self.passes, replace(self.settings, row_bound=row_bound), self.bounds)
+        with one_blas_thread():
+            return _build(self.passes, replace(self.settings, row_bound=row_bound), self.bounds)
 
     def light(self, *, with_rows: bool = False) -> Measured:
         """Return what cells need, without the table; with the bounded rows where asked."""
@@ -91,7 +93,8 @@ class BoundedRows(Measured):
                 raise RuntimeError("there are no rows for people who are not in the table")
             return self._measured(SecondMoment(self.moment.A, n))
         chosen = Subsample(seed, self.n, n)
-        return self._measured(self.passes.sample(self.transform, chosen, with_rows))
+        with one_blas_thread():
+            return self._measured(self.passes.sample(self.transform, chosen, with_rows))
 
     def _measured(self, moment: SecondMoment) -> Measured:
         return Measured(
@@ -129,6 +132,10 @@ class Prepared(BoundedRows):
         rows, _ = self.transform.bounded(self.table.rows)
         return SecondMoment(self.moment.A, self.moment.n, rows)
 
+    def again(self, row_bound: str) -> Prepared:
+        """Return the same table prepared with another row bound."""
+        return Prepared(**vars(super().again(row_bound)), table=self.table)
+
     def picture(self, size: int) -> tuple[FloatArray, NDArray[np.intp]]:
         """Return bounded rows to draw, and their row numbers.
 
@@ -163,7 +170,8 @@ def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> P
     InvalidSetting
         If bounds are missing or not in order.
     """
-    built = _build(InMemory(table), settings, bounds)
+    with one_blas_thread():
+        built = _build(InMemory(table), settings, bounds)
     return Prepared(**vars(built), table=table)
 
 
@@ -202,7 +210,8 @@ def prepare_batches(
         source = FileBatches(source, settings.label)
     elif not isinstance(source, (FileBatches, FrameBatches)):
         source = FrameBatches(source)
-    return _build(Batched(source, settings.centring == "none"), settings, bounds)
+    with one_blas_thread():
+        return _build(Batched(source, settings.centring == "none"), settings, bounds)
 
 
 def load_prepared(settings: Settings) -> BoundedRows:

@@ -23,6 +23,8 @@ from dpviz.errors import InvalidSetting
 from dpviz.params import Declared, choice, format_number, integer, number, params_of, text, texts
 from dpviz.problem import EPSILON_RANGE
 
+_BOUNDS_WORDS = ("max", "known")  # all else is a file, which no link names
+
 _ROW_BOUND_ALLOWED = "max, a positive number, or quantile:Q with Q above 0 and at most 1"
 
 
@@ -172,7 +174,7 @@ class Settings(Declared):
         group="Preparation",
         help="Public bounds of each feature: a CSV or Parquet file with columns feature, low, "
         "high; known (the table's own public bounds); or max (taken from the data).",
-        url=None,
+        examples=("known",),
     )
     allocation: str = text(
         "uniform",
@@ -237,11 +239,14 @@ class Settings(Declared):
     def to_query(self, base: Self) -> dict[str, str]:
         """Return the link parameters that differ from the base.
 
-        An allocation that names features, is a file or is long stays out of links.
+        An allocation that names features, is a file or is long stays out of links, and so does a
+        file of bounds.
         """
         query = super().to_query(base)
         if not travels(self.allocation):
             query.pop("allocation", None)
+        if self.bounds not in _BOUNDS_WORDS:
+            query.pop("bounds", None)
         return query
 
     @classmethod
@@ -253,6 +258,12 @@ class Settings(Declared):
             notices.append(
                 "In the link, the allocation must be written with numbers and at most 20 shares. "
                 f"Using {base.allocation} instead."
+            )
+        if settings.bounds not in _BOUNDS_WORDS:
+            settings = replace(settings, bounds=base.bounds)
+            notices.append(
+                f"In the link, feature bounds must be {' or '.join(_BOUNDS_WORDS)}. Using "
+                f"{base.bounds} instead."
             )
         return settings, notices
 

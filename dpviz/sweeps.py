@@ -7,20 +7,18 @@ mechanism meets data. `compare` evaluates every chosen variant in one setting.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import ThreadpoolController
 
+from dpviz.blas import one_blas_thread
 from dpviz.errors import CannotRun
+from dpviz.measured import Measured
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.metrics import METRICS, Outcome, Summary, measure, optimum, summarise
 from dpviz.moments import FloatArray
-from dpviz.prepare import Prepared
 from dpviz.privacy.accounting import Spent
 from dpviz.problem import Budget, Problem
 from dpviz.release import Status
@@ -55,22 +53,7 @@ class Cell:
     trials: range
 
 
-@cache
-def _threadpools() -> ThreadpoolController:
-    # Looking the loaded libraries up takes milliseconds, so once per process.
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Return a context in which BLAS runs on one thread.
-
-    Bytes then do not depend on how many workers share the machine.
-    """
-    limited: AbstractContextManager[object] = _threadpools().limit(limits=1, user_api="blas")
-    return limited
-
-
-def evaluate(cell: Cell, prepared: Prepared) -> Outcome:
+def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     """Run one cell: calibrate, release, and set beside the reference.
 
     BLAS runs on one thread.
@@ -81,7 +64,7 @@ def evaluate(cell: Cell, prepared: Prepared) -> Outcome:
         If the mechanism cannot run on this problem and budget.
     """
     mechanism = cell.mechanism
-    mechanism.check(cell.problem, cell.budget)
+    mechanism.check(cell.problem, cell.budget, rows=prepared.has_rows)
     calibration = mechanism.calibrate(cell.problem, cell.budget)
     data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
     draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
@@ -137,7 +120,7 @@ class Result:
         return {key: summarise(values) for key, values in self.metrics.items()}
 
 
-def run_cell(cell: Cell, prepared: Prepared, metrics: Iterable[str] = tuple(METRICS)) -> Result:
+def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
     """Evaluate a cell and measure it."""
     outcome = evaluate(cell, prepared)
     mechanism, problem, budget = cell.mechanism, cell.problem, cell.budget
@@ -198,12 +181,12 @@ class Plan:
     skipped: tuple[Skipped, ...]
 
 
-def plan(prepared: Prepared, settings: Settings, *, strict: bool = True) -> Plan:
+def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan:
     """Return the cells of one setting.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Measured
     settings : Settings
     strict : bool
         Whether a variant that was named and cannot run is an error; otherwise,
@@ -218,7 +201,7 @@ def plan(prepared: Prepared, settings: Settings, *, strict: bool = True) -> Plan
     named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     cells, skipped = [], []
     for mechanism in parse_variants(settings.mechanisms):
-        reason = mechanism.unable(problem, budget)
+        reason = mechanism.unable(problem, budget, rows=prepared.has_rows)
         if reason is None:
             cells.append(Cell(mechanism, problem, budget, settings.seed, range(settings.trials)))
         elif strict and mechanism in named:
@@ -232,7 +215,7 @@ def plan(prepared: Prepared, settings: Settings, *, strict: bool = True) -> Plan
 class Comparison:
     """Every chosen variant side by side in one setting."""
 
-    prepared: Prepared
+    prepared: Measured
     settings: Settings
     problem: Problem
     budget: Budget
@@ -245,7 +228,7 @@ class Comparison:
         best = optimum(prepared.reference, self.problem.k)
         return {
             "dataset": {
-                "name": prepared.table.name,
+                "name": prepared.name,
                 "n": prepared.n,
                 "d": prepared.d,
                 "row_bound": prepared.row_bound,
@@ -315,7 +298,7 @@ def _result_json(result: Result) -> dict[str, Any]:
 
 
 def tidy_table(
-    prepared: Prepared, problem: Problem, budget: Budget, results: Sequence[Result]
+    prepared: Measured, problem: Problem, budget: Budget, results: Sequence[Result]
 ) -> pd.DataFrame:
     """Return the draws of all results as one tidy table.
 
@@ -330,7 +313,7 @@ def tidy_table(
             parts.append(
                 pd.DataFrame(
                     {
-                        "table": prepared.table.name,
+                        "table": prepared.name,
                         "mechanism": result.mechanism.text,
                         "epsilon": budget.epsilon,
                         "delta": budget.delta,
@@ -350,14 +333,14 @@ def tidy_table(
     return pd.concat(parts, ignore_index=True)
 
 
-def run_plan(chosen: Plan, prepared: Prepared) -> Iterator[Result]:
+def run_plan(chosen: Plan, prepared: Measured) -> Iterator[Result]:
     """Yield the result of each cell in order."""
     for cell in chosen.cells:
         yield run_cell(cell, prepared)
 
 
 def compare(
-    prepared: Prepared,
+    prepared: Measured,
     settings: Settings,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Comparison:
@@ -365,7 +348,7 @@ def compare(
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Measured
     settings : Settings
     progress : callable, optional
         Called with (done, total, what comes next) before each cell.
@@ -391,7 +374,7 @@ SPECTRUM_COLUMNS = (
 )  # fmt: skip
 
 
-def spectrum_table(prepared: Prepared, results: Sequence[Result]) -> pd.DataFrame:
+def spectrum_table(prepared: Measured, results: Sequence[Result]) -> pd.DataFrame:
     """Return each mechanism's eigenspectrum over the draws, beside the true one.
 
     Returns

@@ -37,7 +37,9 @@ def table() -> str:
             f"| {VERDICT_WORDS[result.status.verdict]} | {spent} "
             f"| {share.mean:.2f} |"
         )
-    lines += [f"| `{item.mechanism}` | | | not run: {item.reason} | | |" for item in comparison.skipped]
+    lines += [
+        f"| `{item.mechanism}` | | | not run: {item.reason} | | |" for item in comparison.skipped
+    ]
     return "\n".join(lines)
 
 

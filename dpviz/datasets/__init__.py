@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from dpviz.datasets.bounds import read_bounds
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.files import read_raw
+from dpviz.datasets.named import read_bounds, read_thetas
 from dpviz.datasets.raw import Kind, RawColumn, RawTable
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidTable
@@ -24,6 +24,7 @@ __all__ = [
     "load_builtin",
     "read_bounds",
     "read_raw",
+    "read_thetas",
 ]
 
 

@@ -228,7 +228,8 @@ def planted_rows(n: int, rng: np.random.Generator) -> FloatArray:
     """
     half = np.full(PLANTED_FEATURES, PLANTED_NOISE)
     half[: len(PLANTED_HALF_WIDTHS)] = PLANTED_HALF_WIDTHS
-    return rng.uniform(-1.0, 1.0, (n, PLANTED_FEATURES)) * half
+    rows: FloatArray = rng.uniform(-1.0, 1.0, (n, PLANTED_FEATURES)) * half
+    return rows
 
 
 def _planted() -> Table:

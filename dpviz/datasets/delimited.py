@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ _SAMPLE_ROWS = 200
 _BLOCK_BYTES = 8 << 20
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z|[+-]?inf(inity)?\Z", re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?\Z")
+_REFUSED_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
 _BLANKS = re.compile(rb"[ \t]+")
 _LINE_ENDS = re.compile(rb"(?m)^ | (?=\r?$)")
 _CHUNK = 1 << 20
@@ -210,6 +211,66 @@ def _open(source: Source, layout: Layout) -> Any:
     return _SpacesCollapsed(stream) if layout.delimiter == " " else stream
 
 
+def _arrow_stream(source: Source, layout: Layout) -> Any:
+    stream = _open(source, layout)
+    return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
+
+
+def _options(layout: Layout) -> tuple[Any, Any, Any]:
+    """Return how Arrow shall read, split and convert."""
+    return (
+        arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, autogenerate_column_names=not layout.header),
+        arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+        arrow_csv.ConvertOptions(
+            null_values=_padded(MISSING_MARKERS),
+            true_values=_padded(_TRUE),
+            false_values=_padded(_FALSE),
+            strings_can_be_null=True,
+            decimal_point=layout.decimal,
+        ),
+    )
+
+
+def open_batches(
+    source: Source, layout: Layout, types: Mapping[str, Any] | None = None
+) -> Iterator[Any]:
+    """Yield the text as pyarrow record batches, in constant memory.
+
+    Parameters
+    ----------
+    source : Source
+    layout : Layout
+    types : mapping of str to pyarrow type, optional
+        The columns to read and what they hold. If not given, all are read and
+        their types are inferred from the first batch alone.
+
+    Raises
+    ------
+    InvalidTable
+        As `parse`, and when a column later holds something else than its type.
+    """
+    read, split, convert = _options(layout)
+    if types is not None:
+        convert.column_types = dict(types)
+        convert.include_columns = list(types)
+    try:
+        yield from arrow_csv.open_csv(
+            _arrow_stream(source, layout),
+            read_options=read,
+            parse_options=split,
+            convert_options=convert,
+        )
+    except pa.ArrowInvalid as error:
+        # Arrow's message quotes the cell, so only the column's number is taken from it
+        column = _REFUSED_COLUMN.match(str(error))
+        if column is None:
+            raise InvalidTable(_what_is_wrong(source, layout)) from None
+        raise InvalidTable(
+            f"column {int(column[1]) + 1} of {source.name} starts with numbers and later holds "
+            "text, which a file read in batches must not."
+        ) from None
+
+
 def parse(source: Source, layout: Layout) -> Any:
     """Return the text as a pyarrow Table whose column types Arrow inferred.
 
@@ -221,25 +282,13 @@ def parse(source: Source, layout: Layout) -> Any:
         When a line has another number of cells than the first, or a quote
         stays open; the line is named.
     """
-    stream = _open(source, layout)
-    if not isinstance(stream, pa.NativeFile):
-        stream = pa.PythonFile(stream, mode="r")
+    read, split, convert = _options(layout)
     try:
         table = arrow_csv.read_csv(
-            stream,
-            read_options=arrow_csv.ReadOptions(
-                block_size=_BLOCK_BYTES, autogenerate_column_names=not layout.header
-            ),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=layout.delimiter, newlines_in_values=True
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                null_values=_padded(MISSING_MARKERS),
-                true_values=_padded(_TRUE),
-                false_values=_padded(_FALSE),
-                strings_can_be_null=True,
-                decimal_point=layout.decimal,
-            ),
+            _arrow_stream(source, layout),
+            read_options=read,
+            parse_options=split,
+            convert_options=convert,
         )
     except pa.ArrowInvalid:
         # Arrow's message quotes the line, so it is replaced and not passed on

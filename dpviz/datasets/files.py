@@ -60,7 +60,7 @@ def read_raw(
         found = "one row" if count else "none"
         raise InvalidTable(f"{name} must have at least 2 rows of data; it has {found}.")
 
-    if len(columns) > 1 and not columns[0][0].strip() and _counts_rows(columns[0][1]):
+    if len(columns) > 1 and not columns[0][0].strip() and counts_rows(columns[0][1]):
         notes.append("The first column has no name and counts the rows: it was left out.")
         del columns[0]
     names, renamed = clean_names([column for column, _ in columns])
@@ -72,7 +72,7 @@ def read_raw(
         columns[j] = ("", None)  # a text column and its coded form need not both live
         column, values, said = classify(raw, names[j], name, decimal)
         notes += said
-        if column.kind is Kind.NUMERIC and _counts_rows(values):
+        if column.kind is Kind.NUMERIC and counts_rows(values):
             notes.append(
                 f"'{column.name}' counts the rows: if it is a row number, remove it from the file."
             )
@@ -117,8 +117,8 @@ def _read_parquet(source: Source) -> tuple[list[tuple[str, Any]], list[str], str
                 f"{source.name} has {file.metadata.num_rows} rows of {len(schema)} columns, more "
                 f"than the {MAX_CELLS} cells that are allowed; keep fewer rows or columns."
             )
-        flat = [j for j, column in enumerate(schema) if _is_flat(column)]
-        other = [column.name for column in schema if not _is_flat(column)]
+        flat = [j for j, column in enumerate(schema) if is_flat(column)]
+        other = [column.name for column in schema if not is_flat(column)]
         other_names = distinct([name for name in other if not name.startswith("__index_level_")])[0]
         if other_names:
             notes.append(f"Left out, neither numbers nor text: {listed(other_names)}.")
@@ -141,7 +141,7 @@ def _read_parquet(source: Source) -> tuple[list[tuple[str, Any]], list[str], str
     return list(zip(table.column_names, table.columns, strict=True)), notes, "."
 
 
-def _is_flat(column: Any) -> bool:
+def is_flat(column: Any) -> bool:
     """Return whether the Parquet column holds one number, text, truth or date a row."""
     if column.name.startswith("__index_level_"):  # a data frame's row names, not a feature
         return False
@@ -162,7 +162,7 @@ def _is_flat(column: Any) -> bool:
     )
 
 
-def _counts_rows(values: Any) -> bool:
+def counts_rows(values: Any) -> bool:
     """Return whether the column reads 0, 1, 2, ... or 1, 2, 3, ... without a gap."""
     n = len(values)
     if not pa.types.is_integer(values.type) or values.null_count or n < 3:

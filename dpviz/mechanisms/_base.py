@@ -13,6 +13,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+import numpy as np
+
 from dpviz.errors import CannotRun
 from dpviz.free import FreeNoise
 from dpviz.moments import FloatArray, SecondMoment
@@ -65,6 +67,9 @@ class Info:
         Whether it must see the rows and not only (A, n).
     redraws : bool
         Whether a changed epsilon draws afresh instead of rescaling one draw.
+    precision : tuple of str
+        Parameters of the variants that stand on the Precision page, such as
+        ``theorem=3``; an empty text is the default variant.
     """
 
     label: str
@@ -83,6 +88,7 @@ class Info:
     psd: bool = False
     needs_rows: bool = False
     redraws: bool = False
+    precision: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,26 @@ class Mechanism(Declared, ABC):
 
         To be given where the release is A plus noise that is rotation-invariant
         or symmetric with i.i.d. entries; predictions and edges follow from it.
+        """
+        return None
+
+    def noise_along(
+        self, data: SecondMoment, calibration: Calibration, draws: Draws
+    ) -> FloatArray | None:
+        """Return the noise's standard deviation along each direction, or None.
+
+        Parameters
+        ----------
+        data : SecondMoment
+        calibration : Calibration
+        draws : Draws
+            One draw: private directions are those of its release.
+
+        Returns
+        -------
+        ndarray of shape (d,) or None
+            Of the released variance along each direction of the problem's
+            allocation, in units of A.
         """
         return None
 
@@ -222,6 +248,18 @@ class AdditiveMechanism(Mechanism):
     @abstractmethod
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return symmetric noise of unit scale, shape (size, d, d)."""
+
+    def diagonal_std(self, problem: Problem) -> float | None:
+        """Return the standard deviation of w'Nw for any unit w, if it is the same for all."""
+        return None
+
+    @final
+    def noise_along(
+        self, data: SecondMoment, calibration: Calibration, draws: Draws
+    ) -> FloatArray | None:
+        """Return the same standard deviation along every direction."""
+        unit = self.diagonal_std(calibration.problem)
+        return None if unit is None else np.full(data.d, unit * calibration.scale)
 
     @final
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:

@@ -388,6 +388,17 @@ class DirectionalMechanism(Mechanism):
         variances, _ = self._shapes(calibration, directions or Directions())
         return variances * self.diagonal_std(calibration)
 
+    @final
+    def noise_along(
+        self, data: SecondMoment, calibration: Calibration, draws: Draws
+    ) -> FloatArray | None:
+        """Return the standard deviations along the directions of the first draw."""
+        # As in a release, noise is drawn before directions.
+        self.standard_noise(calibration.problem, draws)
+        directions = self.directions(data, calibration, draws)
+        first: FloatArray = self.direction_stds(calibration, directions)[0]
+        return first
+
     def _shapes(
         self, calibration: Calibration, directions: Directions
     ) -> tuple[FloatArray, FloatArray]:
@@ -480,17 +491,20 @@ def known_shape(problem: Problem) -> bool:
     return problem.allocation.directions == "features"
 
 
-def edges_if_isotropic(
-    mechanism: DirectionalMechanism, calibration: Calibration, factor: float
-) -> tuple[float, float] | None:
-    """Return plus and minus factor times the std of the diagonal noise, if that is one number."""
-    if not known_shape(calibration.problem):
+def isotropic_std(mechanism: DirectionalMechanism, calibration: Calibration) -> float | None:
+    """Return the std of the diagonal noise on the estimate where all directions are alike.
+
+    None where they differ, are not known before the release, or the estimate
+    weighs entries: the noise then has no rotation-invariant law.
+    """
+    problem = calibration.problem
+    if not known_shape(problem):
         return None
     stds = mechanism.direction_stds(calibration)
-    if float(np.ptp(stds)) > 1e-9 * float(stds.max()):
+    alike = float(np.ptp(stds)) <= 1e-9 * float(stds.max())
+    if not alike or (mechanism.weighs and float(np.ptp(problem.allocation.shares(problem.d))) > 0):
         return None
-    edge = factor * float(stds.max())
-    return -edge, edge
+    return float(stds.max())
 
 
 def where_it_pays(problem: Problem) -> str:

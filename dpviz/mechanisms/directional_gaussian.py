@@ -8,12 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpviz.free import FreeNoise, SemiCircle
 from dpviz.mechanisms._base import Info, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
-    edges_if_isotropic,
     estimate_param,
     exact_shape,
+    isotropic_std,
     known_shape,
     noise_param,
     purchase,
@@ -63,6 +64,7 @@ class DirectionalGaussian(DirectionalMechanism):
         release="matrix",
         guarantee="approximate",
         slot=23,
+        precision=("",),
         law=r"\hat A = A + \Sigma^{1/2} G\, \Sigma^{1/2},\quad G \sim \mathrm{GOE}",
         calibration=r"\mu = \max \lVert \Sigma^{-1/2}(vv'-ww')\Sigma^{-1/2} \rVert_F / n"
         r" = 1/g(\varepsilon, \delta)",
@@ -104,9 +106,12 @@ class DirectionalGaussian(DirectionalMechanism):
             isotropic=self.noise == "isotropic",
         )
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the semicircle's edge where all directions have the same noise."""
-        return edges_if_isotropic(self, calibration, math.sqrt(2 * calibration.problem.d))
+    def free_noise(self, calibration: Calibration) -> FreeNoise | None:
+        """Return a semicircle where all directions have the same noise."""
+        std = isotropic_std(self, calibration)
+        if std is None:
+            return None
+        return SemiCircle(math.sqrt(0.5) * std, calibration.problem.d, diagonal=2.0)
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
         """Return what the exact account says and whether directions pay here."""

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpviz.free import FreeNoise, WishartDifferenceLaw
 from dpviz.mechanisms._base import Info, claimed_against_spent
 from dpviz.mechanisms._directional import (
     SAFE,
     DirectionalMechanism,
-    edges_if_isotropic,
     estimate_param,
     exact_shape,
+    isotropic_std,
     known_shape,
     noise_param,
     purchase,
@@ -28,9 +29,6 @@ from dpviz.problem import Budget, Problem, Relation
 from dpviz.release import Calibration
 from dpviz.sampling.wishart import wishart
 from dpviz.seeding import Draws
-
-# Edge of W1 - W2 at unit scale over d, for large d: sqrt((11 + 5 sqrt 5)/2).
-_EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
         release="matrix",
         guarantee="pure",
         slot=24,
+        precision=("",),
         law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ C),\ C = W \mathrm{diag}(c)\, W'",
         calibration=r"\varepsilon = \max \lVert C^{-1/2}(vv'-ww')C^{-1/2} \rVert_* / (2n)",
         complexity="d^3",
@@ -110,10 +109,13 @@ class DirectionalWishartDifference(DirectionalMechanism):
             isotropic=self.noise == "isotropic",
         )
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the edge of `wishart_difference` where all directions have the same noise."""
+    def free_noise(self, calibration: Calibration) -> FreeNoise | None:
+        """Return the law of `wishart_difference` where all directions have the same noise."""
+        std = isotropic_std(self, calibration)
+        if std is None:
+            return None
         d = calibration.problem.d
-        return edges_if_isotropic(self, calibration, _EDGE * d / self.diagonal_std(calibration))
+        return WishartDifferenceLaw(d * std / self.diagonal_std(calibration), d)
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
         """Return what the account says and whether directions pay here."""

@@ -36,6 +36,7 @@ class Gaussian(AdditiveMechanism):
         guarantee="approximate",
         slot=4,
         featured=True,
+        precision=("",),
         law=r"\hat A = A + G,\quad G_{ii} \sim N(0, t^2),\ G_{ij} \sim N(0, t^2/2)",
         calibration=r"t = D_F\, g(\varepsilon, \delta) / n",
         complexity="d^3",
@@ -52,9 +53,14 @@ class Gaussian(AdditiveMechanism):
         """Return a GOE matrix: diagonal variance 1, off-diagonal 1/2."""
         return goe(draws, problem.d)
 
+    def diagonal_std(self, problem: Problem) -> float | None:
+        """Return 1: the noise is the same in every direction."""
+        return 1.0
+
     def free_noise(self, calibration: Calibration) -> FreeNoise:
         """Return a semicircle: off the diagonal the standard deviation is t/sqrt(2)."""
-        return SemiCircle(math.sqrt(0.5) * calibration.scale, calibration.problem.d)
+        std = math.sqrt(0.5) * calibration.scale
+        return SemiCircle(std, calibration.problem.d, diagonal=2.0)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -52,7 +52,8 @@ class Laplace(AdditiveMechanism):
 
     def free_noise(self, calibration: Calibration) -> FreeNoise:
         """Return a semicircle: an entry has standard deviation sqrt(2) b."""
-        return SemiCircle(2**0.5 * calibration.scale, calibration.problem.d)
+        std = 2**0.5 * calibration.scale
+        return SemiCircle(std, calibration.problem.d, tails=(3.0, 30.0))
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return how much the published sensitivity overstates the real one."""

@@ -51,7 +51,8 @@ class LaplaceTight(AdditiveMechanism):
 
     def free_noise(self, calibration: Calibration) -> FreeNoise:
         """Return a semicircle: an entry has standard deviation sqrt(2) b."""
-        return SemiCircle(math.sqrt(2) * calibration.scale, calibration.problem.d)
+        std = math.sqrt(2) * calibration.scale
+        return SemiCircle(std, calibration.problem.d, tails=(3.0, 30.0))
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return which sensitivity is used."""

@@ -9,12 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpviz.free import FreeNoise, SemiCircle
 from dpviz.mechanisms._base import Info, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
     any_basis_mahalanobis,
-    edges_if_isotropic,
     estimate_param,
+    isotropic_std,
     known_shape,
     purchase,
     spectrum_shares,
@@ -72,6 +73,7 @@ class Mvg(DirectionalMechanism):
         release="matrix",
         guarantee="approximate",
         slot=19,
+        precision=("theorem=2", "theorem=3", "theorem=3,tail=tight"),
         law=r"\hat A = A + \Sigma^{1/2} N\, \Sigma^{1/2},\quad N_{ij} \sim N(0, 1)",
         calibration=r"\sigma_i = 1/\sqrt{\theta_i P},\quad P = \left(-\beta + "
         r"\sqrt{\beta^2 + 8\alpha\varepsilon}\right)^2 / (4\alpha^2)",
@@ -131,9 +133,12 @@ class Mvg(DirectionalMechanism):
         )
         return dataclasses.replace(seen, exact=False) if unknown else seen
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the semicircle's edge where all directions have the same noise."""
-        return edges_if_isotropic(self, calibration, math.sqrt(2 * calibration.problem.d))
+    def free_noise(self, calibration: Calibration) -> FreeNoise | None:
+        """Return a semicircle where all directions have the same noise."""
+        std = isotropic_std(self, calibration)
+        if std is None:
+            return None
+        return SemiCircle(math.sqrt(0.5) * std, calibration.problem.d, diagonal=2.0)
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
         """Return how far the published theorem lies from the exact account."""

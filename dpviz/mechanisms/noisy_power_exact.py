@@ -82,6 +82,6 @@ class NoisyPowerExact(PowerMethod):
         """Return what the calibration rests on."""
         steps, width = self.length(problem, budget), self.width(problem)
         return (
-            f"Its {steps} Gaussian steps on {width} columns compose exactly, and a changed row moves "
-            "A Q by no more than it moves A, whatever frame Q the steps before have released."
+            f"Its {steps} Gaussian steps on {width} columns compose exactly, and a changed row "
+            "moves A Q by no more than it moves A, whatever frame Q the steps before have released."
         )

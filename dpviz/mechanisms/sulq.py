@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.free import FreeNoise, SemiCircle
 from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
 from dpviz.moments import SecondMoment
 from dpviz.privacy.accounting import GaussianPart, Spent
@@ -62,10 +63,10 @@ class Sulq(Mechanism):
         symmetric = 0.5 * (raw + raw.transpose(0, 2, 1))
         return Release.of_matrices(symmetric, calibration.problem.k, raw)
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the semicircle's edge of the symmetric part, sqrt(2d) times the scale."""
-        edge = math.sqrt(2 * calibration.problem.d) * calibration.scale
-        return -edge, edge
+    def free_noise(self, calibration: Calibration) -> FreeNoise:
+        """Return the semicircle of the symmetric part, a GOE of scale s."""
+        std = math.sqrt(0.5) * calibration.scale
+        return SemiCircle(std, calibration.problem.d, diagonal=2.0)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the epsilon it really spends."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.free import FreeNoise, MarchenkoPasturLaw
 from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
 from dpviz.moments import SecondMoment
 from dpviz.privacy.accounting import Spent
@@ -82,11 +83,10 @@ class WishartApprox(Mechanism):
         profile = WishartNoise(max(2.0, freedom - problem.d + 1))
         return profile.spent(problem.relation, budget, "exact chi-square profile")
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the Marchenko-Pastur edges of W."""
-        centre = math.sqrt(calibration.values["degrees_of_freedom"])
-        root = math.sqrt(calibration.problem.d)
-        return (centre - root) ** 2 * calibration.scale, (centre + root) ** 2 * calibration.scale
+    def free_noise(self, calibration: Calibration) -> FreeNoise:
+        """Return the Marchenko-Pastur law of W."""
+        freedom = calibration.values["degrees_of_freedom"]
+        return MarchenkoPasturLaw(freedom, calibration.scale, calibration.problem.d)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what it spends, or that it is refused here and why."""

@@ -16,7 +16,6 @@ from dpviz.sampling.wishart import wishart
 from dpviz.seeding import Draws
 
 
-
 @dataclass(frozen=True)
 class WishartDifference(AdditiveMechanism):
     """W1 - W2 with independent W_d(d + 1, c I): pure epsilon, unbiased.
@@ -42,6 +41,7 @@ class WishartDifference(AdditiveMechanism):
         guarantee="pure",
         slot=8,
         featured=True,
+        precision=("",),
         law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ c I)",
         calibration=r"c = D_{\mathrm{nuc}} / (2 n \varepsilon)",
         complexity="d^3",
@@ -65,9 +65,14 @@ class WishartDifference(AdditiveMechanism):
         noise -= wishart(draws, problem.d, problem.d + 1)
         return noise
 
+    def diagonal_std(self, problem: Problem) -> float | None:
+        """Return 2 sqrt(d + 1): each chi-square of d + 1 has variance 2 (d + 1)."""
+        return 2 * math.sqrt(problem.d + 1)
+
     def free_noise(self, calibration: Calibration) -> FreeNoise:
         """Return the free difference of two Marchenko-Pastur laws."""
-        return WishartDifferenceLaw(calibration.problem.d * calibration.scale)
+        d = calibration.problem.d
+        return WishartDifferenceLaw(d * calibration.scale, d)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""

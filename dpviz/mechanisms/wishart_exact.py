@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+from dpviz.free import FreeNoise, MarchenkoPasturLaw
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.moments import SecondMoment
 from dpviz.params import number
@@ -98,11 +98,10 @@ class WishartExact(Mechanism):
         profile = WishartNoise(values["nu"], values["unit_scale"])
         return profile.spent(problem.relation, budget, "exact chi-square profile")
 
-    def spectrum_edges(self, calibration: Calibration) -> tuple[float, float] | None:
-        """Return the Marchenko-Pastur edges of W."""
-        centre = math.sqrt(calibration.values["degrees_of_freedom"])
-        root = math.sqrt(calibration.problem.d)
-        return (centre - root) ** 2 * calibration.scale, (centre + root) ** 2 * calibration.scale
+    def free_noise(self, calibration: Calibration) -> FreeNoise:
+        """Return the Marchenko-Pastur law of W."""
+        freedom = calibration.values["degrees_of_freedom"]
+        return MarchenkoPasturLaw(freedom, calibration.scale, calibration.problem.d)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on, and the floor of delta where it binds."""

@@ -61,11 +61,12 @@ def prepared(
     table_key: str,
     columns: tuple[str, ...],
     preparation: tuple[tuple[str, str], ...],
+    bounds: tuple[tuple[str, tuple[float, float]], ...],
     _table: Table,
     _settings: Settings,
 ) -> Prepared:
     """Return the prepared table; ``preparation`` names what it depends on."""
-    return prepare(_table.select(columns) if columns else _table, _settings)
+    return prepare(_table.select(columns) if columns else _table, _settings, dict(bounds) or None)
 
 
 @st.cache_data(scope="session", max_size="256MB", show_spinner=False)

@@ -7,12 +7,15 @@ is drawn, and its callback offers the new value to the view, which may refuse.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
+from dpviz.allocation import DEFAULT_SHARE, parse_allocation
 from dpviz.mechanisms import all_mechanisms
 from dpviz.params import Param, format_number, params_of
+from dpviz.precision import custom_text
 from dpviz.settings import Settings
 from pages.ui import state
 from pages.ui.view import ExploreView
@@ -228,3 +231,111 @@ def row_bound() -> None:
             on_change=state.on_change(level_changed),
         )
     _complain("row_bound")
+
+
+STRATEGIES = {
+    "uniform": "equal shares",
+    "binary": "favour some",
+    "max-pnr": "by variance (max-PNR)",
+    "custom": "custom table",
+}
+DIRECTIONS = {
+    "features": "the features",
+    "private": "private components",
+    "true": "true components (not private)",
+}
+
+
+def precision(columns: Sequence[str]) -> None:
+    """Draw the precision allocation: directions, strategy, and what it asks.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The features in use.
+    """
+    allocation = parse_allocation(state.get("allocation"), state.get("directions"))
+    params = params_of(Settings)
+
+    def directions_changed() -> None:
+        picked = st.session_state["view.directions.kind"]
+        state.put("directions", f"private:{DEFAULT_SHARE}" if picked == "private" else picked)
+
+    def share_changed() -> None:
+        state.put("directions", f"private:{st.session_state['view.directions.share'] / 100:.2f}")
+
+    def strategy_changed() -> None:
+        state.put("allocation", _first_text(st.session_state["view.allocation.kind"], columns))
+
+    def binary_changed() -> None:
+        chosen = st.session_state["view.allocation.chosen"]
+        if not chosen:
+            st.session_state.complaints["allocation"] = (
+                "the favoured directions must be at least one; none was left, so the last choice "
+                "stays."
+            )
+            return
+        listed = ",".join(str(number) for number in sorted(chosen))
+        state.put("allocation", f"binary:{listed}:{st.session_state['view.allocation.tau'] / 100}")
+
+    fill("view.directions.kind", allocation.directions)
+    st.selectbox(
+        params["directions"].label,
+        list(DIRECTIONS),
+        format_func=DIRECTIONS.__getitem__,
+        key="view.directions.kind",
+        help="Along what the noise is shaped: the features; private components, bought with a "
+        "share of the budget; or the true ones, which is not private and only for teaching.",
+        on_change=state.on_change(directions_changed),
+    )
+    if allocation.directions == "private":
+        fill("view.directions.share", round(100 * allocation.share))
+        st.slider(
+            "Share of the budget for directions, %",
+            1,
+            95,
+            key="view.directions.share",
+            help="Spent on the private components; the rest goes to the release.",
+            on_change=state.on_change(share_changed),
+        )
+    _complain("directions")
+    fill("view.allocation.kind", allocation.strategy)
+    st.selectbox(
+        params["allocation"].label,
+        list(STRATEGIES),
+        format_func=STRATEGIES.__getitem__,
+        key="view.allocation.kind",
+        help="Only mechanisms with shaped noise follow it: MVG and the directional ones.",
+        on_change=state.on_change(strategy_changed),
+    )
+    if allocation.strategy == "binary":
+        named = allocation.directions == "features"
+        fill("view.allocation.chosen", list(allocation.chosen))
+        st.multiselect(
+            "Favoured directions",
+            list(range(1, len(columns) + 1)),
+            format_func=lambda number: columns[number - 1] if named else f"direction {number}",
+            key="view.allocation.chosen",
+            on_change=state.on_change(binary_changed),
+        )
+        fill("view.allocation.tau", round(100 * allocation.tau))
+        st.slider(
+            "Their share of the precision, %",
+            1,
+            99,
+            key="view.allocation.tau",
+            help="Tau: the favoured directions divide it equally, the others the rest.",
+            on_change=state.on_change(binary_changed),
+        )
+    elif allocation.strategy == "custom":
+        st.caption("Edit the shares on the Precision page.")
+    _complain("allocation")
+
+
+def _first_text(strategy: str, columns: Sequence[str]) -> str:
+    """Return where a newly picked strategy starts."""
+    if strategy == "binary":
+        return "binary:1:0.8"
+    if strategy == "custom":
+        return custom_text([1 / len(columns)] * len(columns))
+    return strategy

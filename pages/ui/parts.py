@@ -10,6 +10,7 @@ import streamlit as st
 from dpviz.metrics import METRICS
 from dpviz.prepare import Prepared
 from dpviz.release import VERDICT_MARKS, VERDICT_WORDS
+from dpviz.settings import Settings
 from dpviz.sweeps import Comparison
 from pages.ui import state
 
@@ -112,3 +113,10 @@ def results_columns() -> dict[str, Any]:
         arrow = {"higher": " ↑", "lower": " ↓", "neither": ""}[metric.better]
         columns[key] = number(metric.label.capitalize() + arrow, format="%.3g", help=metric.help)
     return columns
+
+
+def command(settings: Settings) -> None:
+    """Show the command that computes the same numbers."""
+    name = settings.table if settings.table != state.UPLOAD else "YOUR_FILE.csv"
+    st.caption("The same numbers from the command line:")
+    st.code(settings.command(name), language="bash", wrap_lines=True)

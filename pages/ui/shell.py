@@ -8,19 +8,22 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from dpviz.allocation import parse_allocation
 from dpviz.datasets import RawTable, Table, builtin_tables
-from dpviz.errors import DpvizError
+from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.narrative import epsilon_note
 from dpviz.params import params_of
 from dpviz.prepare import Prepared
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.settings import Settings
-from pages.ui import cached, controls, state
+from pages.ui import bounds, cached, controls, state
 from pages.ui.state import MAX_FEATURES, UPLOAD
 
 _PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 # Options with a widget of their own; every other declared one is drawn by kind.
-_DRAWN_APART = {"table", "label", "bounds", "mechanisms", "row_bound"}
+_DRAWN_APART = {
+    "table", "label", "bounds", "mechanisms", "row_bound", "allocation", "directions",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ def pages() -> list[StreamlitPage]:
     """Return every page, in the order of the menu."""
     return [
         st.Page("pages/explore.py", title="Explore", icon=":material/scatter_plot:", default=True),
+        st.Page("pages/precision.py", title="Precision", icon=":material/tune:"),
         st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
     ]
 
@@ -117,8 +121,13 @@ def _load() -> Current:
             (name, params_of(Settings)[name].format(getattr(settings, name)))
             for name in _PREPARATION
         )
-        ready = cached.prepared(key, columns, preparation, table, settings)
-        data_key = (key, *columns, *(value for _, value in preparation))
+        edited = bounds.in_force()
+        if settings.bounds == bounds.BOUNDS_FILE and edited is None:
+            state.put("bounds", "max")  # a new session: the edited table is gone
+            return _load()
+        limits = () if edited is None else tuple(edited.items())
+        ready = cached.prepared(key, columns, preparation, limits, table, settings)
+        data_key = (key, *columns, *(value for _, value in preparation), repr(limits))
         return Current(settings, ready, data_key, None)
     except DpvizError as error:
         return Current(settings, None, (), str(error))
@@ -178,6 +187,12 @@ def _clamp(current: Current) -> None:
             f"Using {most - 1} instead."
         )
         state.put("k", most - 1)
+    allocation = parse_allocation(state.get("allocation"), state.get("directions"))
+    try:
+        allocation.check_dimension(most)
+    except InvalidSetting as error:
+        state.notice(f"For this table, {error} Using equal shares instead.")
+        state.put("allocation", "uniform")
 
 
 def _notices(current: Current) -> None:
@@ -194,8 +209,12 @@ def _sidebar(current: Current) -> None:
     """Draw every option once, under its heading."""
     _table_controls(current)
     d = None if current.prepared is None else current.prepared.d
-    for heading in ("Privacy", "Mechanisms", "Preparation"):
+    for heading in ("Privacy", "Mechanisms", "Precision", "Preparation"):
+        if heading == "Precision" and current.prepared is None:
+            continue
         st.subheader(heading)
+        if heading == "Precision" and current.prepared is not None:
+            controls.precision(current.prepared.columns)
         if heading == "Mechanisms":
             controls.mechanisms()
         for name, param in params_of(Settings).items():

@@ -42,7 +42,7 @@ def noise_variances(mechanism: AdditiveMechanism, d: int) -> tuple[float, ...]:
     correlation = covariance / np.outer(scale, scale) - np.eye(len(scale))
     if np.abs(correlation).max() > 0.031 or np.abs(np.diag(covariance) - rounded).max() > 0.13:
         raise LookupError(f"{mechanism.text} draws dependent entries; it needs its own account")
-    return tuple(rounded.tolist())
+    return tuple(float(value) for value in rounded)
 
 
 @cache

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import json
+import math
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -83,8 +85,8 @@ def test_the_status_is_what_a_second_account_finds(
                 assert spent.epsilon <= claim.epsilon * (1 + 1e-6), where
             if mechanism.info.guarantee == "pure":
                 parts = mechanism.calibrate(problem, budget).parts
-                assert not any(isinstance(part, GaussianPart) for part in parts), where
-                assert sum(part.epsilon for part in parts) <= claim.epsilon * (1 + 1e-9), where
+                losses = [math.inf if isinstance(p, GaussianPart) else p.epsilon for p in parts]
+                assert sum(losses) <= claim.epsilon * (1 + 1e-9), where
         account = None
         if isinstance(mechanism, AdditiveMechanism):
             account = accounts.second_account(mechanism, problem, budget)
@@ -287,6 +289,26 @@ def test_a_new_file_that_lies_is_caught(throw_away: str) -> None:
     assert account is not None
     assert account.exceeds(Budget(1.0))
     assert mechanism.status(problem, Budget(1.0)).verdict is Verdict.REFUTED
+
+
+def test_a_copy_of_the_template_passes_every_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = Path(dpviz.mechanisms.__path__[0]) / "_template.py"
+    key = "copied_template"
+    shutil.copy(template, tmp_path / f"{key}.py")
+    monkeypatch.setattr(dpviz.mechanisms, "__path__", [*dpviz.mechanisms.__path__, str(tmp_path)])
+    all_mechanisms.cache_clear()
+    try:
+        copied = all_mechanisms()[key]
+        assert copied.info.slot not in {cls.info.slot for cls in CLASSES.values()}
+        for variant in checks.variants_of(copied):
+            for check in checks.CHECKS.values():
+                check(variant)
+    finally:
+        sys.modules.pop(f"dpviz.mechanisms.{key}", None)
+        monkeypatch.undo()
+        all_mechanisms.cache_clear()
 
 
 def test_the_throw_away_file_is_gone() -> None:

@@ -17,8 +17,7 @@ from scipy import optimize
 from scipy.stats import norm
 from sklearn import datasets
 
-from dpviz.cli import load_prepared
-from dpviz.prepare import Prepared
+from dpviz.prepare import BoundedRows, load_prepared
 from dpviz.settings import Settings
 from dpviz.sweeps import compare
 
@@ -57,7 +56,8 @@ def gaussian_std(epsilon: float, delta: float, sensitivity: float) -> float:
 
 
 def mirrored(upper: Array) -> Array:
-    return np.triu(upper) + np.triu(upper, 1).T
+    full: Array = np.triu(upper) + np.triu(upper, 1).T
+    return full
 
 
 def gaussian(rng: np.random.Generator, d: int, epsilon: float, delta: float, both: bool) -> Array:
@@ -121,7 +121,7 @@ def error_of(values: Array) -> float:
 
 
 @cache
-def prepared_of(table: str) -> Prepared:
+def prepared_of(table: str) -> BoundedRows:
     return load_prepared(Settings(table=table))
 
 

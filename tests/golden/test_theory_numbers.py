@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.cli import load_prepared, main
+from dpviz.cli import main
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.prepare import Prepared
+from dpviz.prepare import BoundedRows, load_prepared
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.release import Verdict
 from dpviz.seeding import Draws
@@ -23,7 +23,7 @@ BALL_100 = Problem(1_000, 100, 2, Relation.REPLACE, Domain.ball(100))
 
 
 @cache
-def digits() -> Prepared:
+def digits() -> BoundedRows:
     return load_prepared(Settings(table="digits"))
 
 

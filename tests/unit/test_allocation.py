@@ -28,7 +28,7 @@ from dpviz.allocation import (
     with_floor,
 )
 from dpviz.cli import load_prepared, main, resolve_allocation
-from dpviz.datasets.thetas import read_thetas
+from dpviz.datasets import read_thetas
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._directional import (
@@ -140,7 +140,7 @@ def test_dimension_is_checked_by_the_problem() -> None:
     def problem(allocation: Allocation) -> Problem:
         return Problem(10, 3, 1, Relation.REPLACE, Domain.ball(3), allocation)
 
-    with pytest.raises(InvalidSetting, match="directions from 1 to 3; got 'binary:4:0.5'"):
+    with pytest.raises(InvalidSetting, match=r"directions from 1 to 3; got 'binary:4:0.5'"):
         problem(Allocation("binary", chosen=(4,), tau=0.5))
     with pytest.raises(InvalidSetting, match="fewer than all 3 directions"):
         problem(Allocation("binary", chosen=(1, 2, 3), tau=0.5))
@@ -260,7 +260,7 @@ def test_rebalancing_keeps_locked_entries_and_the_sum(
     fixed, free = math.fsum(theta[locked]), int((~locked).sum())
     if free == 0 or 1 - fixed < free * SMALLEST_SHARE:
         if free > 0 or abs(fixed - 1) > 1e-6:
-            with pytest.raises(InvalidSetting, match="sum to 1|leave at least"):
+            with pytest.raises(InvalidSetting, match=r"sum to 1|leave at least"):
                 rebalance(theta, locked)
         return
     result = rebalance(theta, locked)

@@ -41,7 +41,6 @@ def test_one_row_turns_the_published_component_by_a_right_angle() -> None:
     first, second = balanced.copy(), balanced.copy()
     first[0], second[0] = [1.0, 0.0], [0.0, 1.0]  # one person's row
     first[5] = second[5] = 0.0
-    first[0] *= 1.0
     problem = Problem(10, 2, 1, Relation.REPLACE, Domain.ball(2))
     mechanism = LaplaceOutput()
     calibration = mechanism.calibrate(problem, Budget(0.01))

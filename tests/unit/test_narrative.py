@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.cli import load_prepared
 from dpviz.metrics import Summary
 from dpviz.narrative import (
     budget_words,
@@ -22,6 +21,7 @@ from dpviz.narrative import (
     spectrum_caption,
     verdict,
 )
+from dpviz.prepare import load_prepared
 from dpviz.problem import Budget
 from dpviz.release import Status, Verdict
 from dpviz.settings import Settings

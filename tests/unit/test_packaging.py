@@ -78,8 +78,34 @@ def test_requirements_agree_with_pyproject() -> None:
     assert sorted(map(str, _required())) == sorted(map(str, declared))
 
 
+def _extras() -> dict[str, set[str]]:
+    """Return the distributions each extra brings, those behind its own extras included."""
+    found = {}
+    for extra, texts in _pyproject()["project"]["optional-dependencies"].items():
+        requirements = [Requirement(text) for text in texts]
+        names = {requirement.name for requirement in requirements}
+        names |= {name for requirement in requirements for name in requirement.extras}
+        found[extra] = {str(canonicalize_name(name)) for name in names}
+    return found
+
+
+def _at_the_top(source: str) -> set[str]:
+    """Return the top-level names of the imports that run when the module does."""
+    tree = ast.parse(source)
+    tree.body = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return set(_imported(ast.unparse(tree)))
+
+
+def test_what_an_extra_brings_is_imported_late() -> None:
+    brought = set().union(*_extras().values())
+    assert {"dask", "distributed"} <= brought
+    for path in _sources():
+        assert not _at_the_top(path.read_text(encoding="utf-8")) & brought
+
+
 def test_every_import_is_required() -> None:
     required = {canonicalize_name(requirement.name) for requirement in _required()}
+    required |= set().union(*_extras().values())
     for path in _sources():
         for name in _third_party(path.read_text(encoding="utf-8")):
             distribution = canonicalize_name(_DISTRIBUTION_OF.get(name, name))

@@ -18,6 +18,8 @@ from dpviz.privacy.profiles import (
     GaussianSketch,
     RowProfile,
     WishartNoise,
+    _lower_tail,
+    _upper_tail,
     least_freedom,
     least_lift,
     least_scale,
@@ -159,6 +161,36 @@ def test_replacing_a_row_of_a_sketch_stays_within_two_steps() -> None:
     assert alone < truth <= bound
     # one step alone would not do: the bound must not be mistaken for it
     assert bound < 100 * truth
+
+
+@pytest.mark.parametrize(
+    ("shape", "z", "tail"),
+    [  # the densities integrated with mpmath at 60 digits
+        (2e5, -12, 4.7728179506344064e-34),
+        (2e5, -7, 9.8838142060061754e-13),
+        (1e6, -4.2, 1.3021766636409547e-05),
+        (1e6, 4.0001, 3.233183377033771e-05),
+        (1e9, -7, 1.2751982701578847e-12),
+        (1e9, 7, 1.2844419721025815e-12),
+        (1e9, 12, 1.809122712747889e-33),
+        (1e12, -7, 1.2796663959363175e-12),
+    ],
+)
+def test_far_tails_at_large_shapes(shape: float, z: float, tail: float) -> None:
+    """Where the library's own series stops too early; x is rounded, hence the tolerance."""
+    x = np.array([shape + z * math.sqrt(shape)])
+    found = (_lower_tail if z < 0 else _upper_tail)(shape, x)
+    assert found[0] == pytest.approx(tail, rel=1e-12 + 64 * 2.3e-16 * math.sqrt(shape))
+    # and they join the library's values without a step
+    joint = shape + math.copysign(4, z) * math.sqrt(shape) * np.array([1 - 1e-9, 1 + 1e-9])
+    one, two = (_lower_tail if z < 0 else _upper_tail)(shape, joint)
+    assert one == pytest.approx(two, rel=1e-7)
+
+
+def test_tails_end_where_the_law_does() -> None:
+    for shape in (3.0, 1e6):
+        assert _lower_tail(shape, np.array([0.0, 1e-300]))[0] == 0
+        assert _upper_tail(shape, np.array([0.0, np.inf])).tolist() == [1, 0]
 
 
 # ---- what follows -----------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import orthogonal_procrustes
 
-from dpviz.cli import load_prepared
 from dpviz.moments import FloatArray
+from dpviz.prepare import load_prepared
 from dpviz.projection import PICTURE_COLUMNS, coordinates, picture_table, procrustes
 from dpviz.seeding import generator
 from dpviz.settings import Settings

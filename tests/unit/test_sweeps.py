@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.cli import load_prepared
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.metrics import METRICS
-from dpviz.prepare import Prepared
+from dpviz.prepare import BoundedRows, load_prepared
 from dpviz.settings import Settings
 from dpviz.sweeps import (
     ANGLE_COLUMNS,
@@ -38,7 +37,7 @@ SETTINGS = Settings(
 
 
 @cache
-def prepared() -> Prepared:
+def prepared() -> BoundedRows:
     return load_prepared(Settings(table="iris"))
 
 

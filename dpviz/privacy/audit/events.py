@@ -16,6 +16,7 @@ import numpy as np
 
 from dpviz.moments import FloatArray
 from dpviz.privacy.audit.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
+from dpviz.privacy.audit.densities import LogRatio
 from dpviz.privacy.audit.neighbours import Pair
 from dpviz.release import Release
 
@@ -29,6 +30,7 @@ _CLIP = 8.0
 _RIDGE = 1e-3
 # A matrix this far below another, relative to the noise, is below it and not merely rounded.
 SUPPORT_ROOM = 1e-9
+QUANTUM = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +42,18 @@ class View:
     pair : Pair
     k : int
         Components the mechanism releases.
+    quantum : float
+        Scores are rounded to multiples of it. Rounding errors of floating point depend on the
+        table, and a score that ties in theory (a whole region where a likelihood ratio is
+        constant) would be told apart by its last digits. Noise is idealised here, so they go.
+    ratio : callable or None
+        The log likelihood ratio, where it is known and no other score equals it.
     """
 
     pair: Pair
     k: int
+    quantum: float = QUANTUM
+    ratio: LogRatio | None = None
 
     @cached_property
     def _moments(self) -> tuple[FloatArray, FloatArray]:
@@ -74,7 +84,13 @@ class View:
                 found |= self._of_rows(block)
             else:
                 found |= {f"{name} {i}": c for i, c in enumerate(block.reshape(size, -1)[:, :8].T)}
-        return {name: _plain(values) for name, values in found.items()}
+        if self.ratio is not None:
+            found["likelihood ratio"] = self.ratio(release)
+        return {name: self._rounded(values) for name, values in found.items()}
+
+    def _rounded(self, values: FloatArray) -> FloatArray:
+        rounded: FloatArray = np.round(_plain(values) / self.quantum) * self.quantum
+        return rounded
 
     def entries(self, release: Release) -> FloatArray:
         """Return raw numbers for the learner, shape (size, at most 150) and possibly none."""
@@ -139,9 +155,8 @@ class View:
             found[f"largest eigenvalue above the {label} table"] = values[:, -1]
             found[f"nuclear norm from the {label} table"] = np.abs(values).sum(axis=1)
             with np.errstate(divide="ignore", invalid="ignore"):
-                found[f"log determinant above the {label} table"] = np.log(np.abs(values)).sum(
-                    axis=1
-                )
+                logs = np.log(np.abs(values)).sum(axis=1)
+                found[f"log determinant above the {label} table"] = _plain(logs)
                 for side, direction in (("gain", p), ("loss", q)):
                     weights = np.square(direction @ vectors)
                     found[f"depth along the {side} above the {label} table"] = 1 / (
@@ -242,34 +257,57 @@ class Learned:
 
 @dataclass(frozen=True)
 class Event:
-    """One score beyond one threshold, more likely on one table than on the other.
+    """What an attacker says on seeing one score: the first table, the second, or nothing.
 
     Attributes
     ----------
     score : str
         Name in `View.scores`, or ``learned score``.
-    above : bool
-        Whether the event is a score above the threshold, or below it.
-    threshold : float
-    from_first : bool
-        Whether the event speaks for the first table.
+    sign : int
+        1 if high scores speak for the first table, -1 if low ones do.
+    for_first, for_second : float or None
+        The attacker names the first table where sign * score is above ``for_first`` and the second
+        where it is below ``for_second``; None is never. A single threshold is an event in the
+        ordinary sense; both together are the event and its mirror image with the order of the pair
+        turned round, and every privacy claim bounds their sums as it bounds each.
     """
 
     score: str
-    above: bool
-    threshold: float
-    from_first: bool
+    sign: int
+    for_first: float | None
+    for_second: float | None
 
-    def count(self, values: FloatArray) -> int:
-        """Return how many scores fall into the event."""
-        return int(
-            (values > self.threshold).sum() if self.above else (values < self.threshold).sum()
+    def names(self, values: FloatArray) -> tuple[int, int]:
+        """Return how many scores make the attacker name the first and the second table."""
+        turned = self.sign * values
+        first = 0 if self.for_first is None else int((turned > self.for_first).sum())
+        second = 0 if self.for_second is None else int((turned < self.for_second).sum())
+        return first, second
+
+    def count(self, first: FloatArray, second: FloatArray) -> tuple[int, int, int]:
+        """Return right names, wrong names and the draws they are counted among.
+
+        With one threshold the draws that can be right are those of one table, and so are those
+        that can be wrong. With two, both tables' draws count: a sum of two binomial counts, whose
+        tails are no heavier than those of the binomial with the mean probability (Hoeffding
+        1956, Theorem 4), so that its limits stand.
+        """
+        right_first, wrong_first = self.names(first)
+        wrong_second, right_second = self.names(second)
+        both = self.for_first is not None and self.for_second is not None
+        return (
+            right_first + right_second,
+            wrong_first + wrong_second,
+            2 * len(first) if both else len(first),
         )
 
     @property
     def words(self) -> str:
-        """The event in words, without its threshold: data sets do not share one scale."""
-        return f"a {'high' if self.above else 'low'} {self.score}"
+        """The event in words, without its thresholds: tables do not share one scale."""
+        up, down = ("high", "low") if self.sign > 0 else ("low", "high")
+        if self.for_first is not None and self.for_second is not None:
+            return f"a guess from the {self.score}"
+        return f"a {up if self.for_first is not None else down} {self.score}"
 
 
 Value = Callable[[FloatArray, FloatArray], FloatArray]
@@ -293,25 +331,49 @@ def chosen(first: Scores, second: Scores, alpha: float, value: Value) -> tuple[E
     """
     best: tuple[Event, float] | None = None
     for name, ones in first.items():
-        twos = second[name]
-        size = len(ones)
-        a, b = np.sort(ones), np.sort(twos)
-        thresholds = _thresholds(np.concatenate([a, b]))
-        for above in (True, False):
-            if above:
-                counts = size - np.array([a.searchsorted(thresholds, "right"),
-                                          b.searchsorted(thresholds, "right")])  # fmt: skip
-            else:
-                counts = np.array([a.searchsorted(thresholds), b.searchsorted(thresholds)])
-            low, high = lower_limit(counts, size, alpha), upper_limit(counts, size, alpha)
-            for here, there in ((0, 1), (1, 0)):
-                values = value(low[here], high[there])
-                at = int(values.argmax())
-                if best is None or values[at] > best[1]:
-                    event = Event(name, above, float(thresholds[at]), here == 0)
-                    best = event, float(values[at])
+        for sign in (1, -1):
+            a, b = np.sort(sign * ones), np.sort(sign * second[name])
+            for event, found in _best_of(name, sign, a, b, alpha, value):
+                if best is None or found > best[1]:
+                    best = event, found
     assert best is not None  # every view has scores
     return best
+
+
+def _best_of(
+    name: str, sign: int, a: FloatArray, b: FloatArray, alpha: float, value: Value
+) -> list[tuple[Event, float]]:
+    """Return the best event of each shape for sorted scores whose high values are the first's."""
+    size = len(a)
+    thresholds = _thresholds(np.concatenate([a, b]))
+    right = size - a.searchsorted(thresholds, "right")
+    wrong = size - b.searchsorted(thresholds, "right")
+    right_low, wrong_low = b.searchsorted(thresholds), a.searchsorted(thresholds)
+    # The mirror image: as many draws of both tables below as above.
+    mirror = np.abs((right + wrong)[:, None] - (right_low + wrong_low)[None, :]).argmin(axis=1)
+    apart = thresholds[mirror] <= thresholds
+    shapes = (
+        (right, wrong, size),
+        (right_low, wrong_low, size),
+        (
+            np.where(apart, right + right_low[mirror], 0),
+            np.where(apart, wrong + wrong_low[mirror], 2 * size),
+            2 * size,
+        ),
+    )
+    found = []
+    for shape, (hits, misses, trials) in enumerate(shapes):
+        values = value(lower_limit(hits, trials, alpha), upper_limit(misses, trials, alpha))
+        at = int(values.argmax())
+        here = float(thresholds[at])
+        event = Event(
+            name,
+            sign,
+            None if shape == 1 else here,
+            None if shape == 0 else float(thresholds[mirror[at]]) if shape == 2 else here,
+        )
+        found.append((event, float(values[at])))
+    return found
 
 
 def _thresholds(pooled: FloatArray) -> FloatArray:

@@ -32,12 +32,15 @@ class Pair:
         The rows that both tables share.
     first, second : ndarray of shape (d,)
         The row that differs; it is row 0 of each table.
+    by_chance : bool
+        Whether the rows that differ were drawn at random.
     """
 
     name: str
     others: FloatArray
     first: FloatArray
     second: FloatArray
+    by_chance: bool = False
 
     @property
     def difference(self) -> FloatArray:
@@ -99,7 +102,7 @@ def candidates(
             w = np.zeros(d)
         kind = backgrounds[number % len(backgrounds)]
         name = f"a random row changed, {_BACKGROUNDS[kind]}"
-        found.append(Pair(name, _others(kind, v, w, problem), v, w))
+        found.append(Pair(name, _others(kind, v, w, problem), v, w, True))
     return found
 
 
@@ -127,7 +130,7 @@ def moved(pair: Pair, problem: Problem, step: float, rng: np.random.Generator) -
     turn, upper = np.linalg.qr(np.eye(d) + step * rng.standard_normal((d, d)) / d)
     others = pair.others @ (turn * np.where(np.diag(upper) < 0, -1.0, 1.0)).T
     name = pair.name if pair.name.endswith("after a search") else f"{pair.name}, after a search"
-    return Pair(name, others, first, second)
+    return Pair(name, others, first, second, True)
 
 
 def _changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, FloatArray]]:

@@ -20,12 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.blas import one_blas_thread
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.moments import FloatArray
 from dpviz.privacy.audit.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
+from dpviz.privacy.audit.densities import log_ratio
 from dpviz.privacy.audit.events import (
+    QUANTUM,
     SUPPORT_ROOM,
     Event,
     Learned,
@@ -40,7 +43,6 @@ from dpviz.privacy.audit.neighbours import Pair, candidates, moved
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.release import Calibration, Release
 from dpviz.seeding import Draws, generator
-from dpviz.sweeps import one_blas_thread
 
 DEFAULT_N = 100
 DEFAULT_D = 5
@@ -59,10 +61,13 @@ MOST_EPSILON = 10.0
 # An exact route is compared with the claim beyond the roundings of a calibration.
 _ROUNDING = 1e-6
 _CHUNK_ENTRIES = 1 << 20
-_PILOT_TRIALS = 1_000
-_PILOT_ALPHA = 0.05
+_LEAST_PILOT = 100
+_PILOT_ALPHA = 1e-6
+# Events are chosen at stricter limits than they are counted at: of two that look alike, the one
+# seen more often is less of a lucky find.
+_CAUTION = 1e-3
+_FINALISTS = 4
 _SEARCH_STEPS = (0.5, 0.25, 0.12)
-_SEARCH_WIDTH = 2
 _LEARN_FROM = 10_000
 _LEARNED = "learned score"
 
@@ -85,11 +90,11 @@ class Count:
     ----------
     event : Event
     trials : int
-        Releases of each table.
+        Releases that could have been in the event.
     hits, misses : int
-        How many fell into the event: of the table it speaks for, and of the other.
+        How many named the right table, and how many the wrong one.
     p_low, q_high : float
-        Limits of the two probabilities, each at ``alpha``.
+        Limits of the two probabilities.
     """
 
     event: Event
@@ -117,7 +122,7 @@ class Measured:
     support : float
         Lower limit of the probability of a release that the other table can never make, known
         where the noise is one-sided; else 0.
-    first, second : ndarray of shape (trials/2,)
+    first, second : ndarray of shape (trials,)
         The score of the event for epsilon on the second half, larger for the first table.
     """
 
@@ -272,7 +277,8 @@ def audit(
     seed : int
         Same seed, same bounds.
     trials : int
-        Releases of each table, at least 200: half to choose events, half to count them.
+        Releases of each table in each half of the draws, at least 200: so many to choose events,
+        and as many to count them.
     confidence : float
         With which all bounds hold together, above 0 and below 1.
     pairs : sequence of Pair, optional
@@ -297,13 +303,11 @@ def audit(
     claim = mechanism.claim(problem, budget)
     at_epsilons = _at_epsilons((claim or budget).epsilon)
     delta = 0.0 if claim is None else claim.delta
-    # One epsilon, a delta at each epsilon and a support event; two limits each.
-    alpha = (1 - confidence) / (2 * (2 + len(at_epsilons)))
     run = _Run(mechanism, mechanism.calibrate(problem, budget), seed, progress or _silent)
     with one_blas_thread():
         tried = run.proposed() if pairs is None else list(pairs)
-        pair = run.pilot(tried, delta, min(_PILOT_TRIALS, trials), search=pairs is None)
-        measured = run.measure(pair, trials // 2, alpha, delta, at_epsilons)
+        pair = run.pilot(tried, delta, trials, search=pairs is None)
+        measured = run.measure(pair, trials, 1 - confidence, delta, at_epsilons)
         exact = exact_loss(mechanism, run.calibration, delta, at_epsilons, tried)
     return Audit(
         mechanism,
@@ -355,43 +359,68 @@ class _Run:
         )
 
     def pilot(self, tried: list[Pair], delta: float, trials: int, *, search: bool) -> Pair:
-        """Return the pair that a few releases tell apart best."""
-        ranked = []
+        """Return the pair that releases tell apart best: a short round, a long one, a search."""
+        if len(tried) == 1:
+            return tried[0]
+        short, long = max(_LEAST_PILOT, trials // 40), max(_LEAST_PILOT, trials // 8)
+        rank = {}
         for number, pair in enumerate(tried):
             self.progress(f"pilot {number + 1} of {len(tried)}: {pair.name}")
-            ranked.append((self._told(pair, delta, trials, number), -number, pair))
-        best = max(ranked, key=lambda entry: entry[:2])
+            rank[number] = self._told(pair, delta, short, number, "short")
+        finalists = sorted(rank, key=lambda number: (rank[number], -number))[-_FINALISTS:]
+        told = {}
+        for number in finalists:
+            self.progress(f"second pilot: {tried[number].name}")
+            told[number] = self._told(tried[number], delta, long, number, "long")
+        # Luck must not win: chance and search have to tell clearly more than geometry.
+        planned = [number for number in finalists if not tried[number].by_chance] or finalists
+        winner = max(planned, key=lambda number: (told[number], -number))
+        best, pair = told[winner], tried[winner]
+        for number in sorted(finalists):
+            if _clearly_more(told[number], best):
+                best, pair = told[number], tried[number]
         if not search:
-            return best[2]
+            return pair
         rng = self._generator("search")
-        number = len(tried)
-        for step in _SEARCH_STEPS:
-            for _ in range(_SEARCH_WIDTH):
-                near = moved(best[2], self.calibration.problem, step, rng)
-                self.progress(f"pilot {number + 1}: {near.name}")
-                told = self._told(near, delta, trials, number)
-                # Luck must not win: a search step has to tell clearly more.
-                if told[0] > 1.1 * best[0][0] and told[1] > best[0][1]:
-                    best = told, -number, near
-                number += 1
-        return best[2]
+        for number, step in enumerate(_SEARCH_STEPS):
+            near = moved(pair, self.calibration.problem, step, rng)
+            self.progress(f"search: {near.name}")
+            here = self._told(near, delta, long, number, "search")
+            if _clearly_more(here, best):
+                best, pair = here, near
+        return pair
 
-    def _told(self, pair: Pair, delta: float, trials: int, number: int) -> tuple[float, float]:
+    def _told(
+        self, pair: Pair, delta: float, trials: int, number: int, stage: str
+    ) -> tuple[float, float]:
         """Return how much a pilot tells: an estimate of epsilon, and a distance where it is 0."""
-        view = View(pair, self.calibration.problem.k)
-        sides = []
-        for table in (0, 1):
-            parts: list[dict[str, FloatArray]] = []
-            rng = self._generator("pilot", number, table)
-            for release in self._releases(pair, table, trials, rng):
-                parts.append(view.scores(release))
-            sides.append(_joined(parts))
-        _, value = chosen(sides[0], sides[1], _PILOT_ALPHA, epsilon_value(delta))
-        return max(0.0, value), distance(sides[0], sides[1])
+        view = self._view(pair)
+        first, second = (
+            _joined(
+                [
+                    view.scores(release)
+                    for release in self._releases(
+                        pair, table, trials, self._generator(stage, number, table)
+                    )
+                ]
+            )
+            for table in (0, 1)
+        )
+        _, value = chosen(first, second, _PILOT_ALPHA, epsilon_value(delta))
+        return max(0.0, value), distance(first, second)
 
-    def _releases(
-        self, pair: Pair, table: int, trials: int, rng: np.random.Generator
-    ) -> _Chunks:
+    def _view(self, pair: Pair) -> View:
+        # The scale of matrix and data releases is in units of A; a sampler's is a concentration,
+        # and its frames are of order 1.
+        noise = 0.0 if self.mechanism.info.release == "subspace" else self.calibration.scale
+        return View(
+            pair,
+            self.calibration.problem.k,
+            QUANTUM * (1 + noise),
+            log_ratio(self.mechanism, self.calibration, pair),
+        )
+
+    def _releases(self, pair: Pair, table: int, trials: int, rng: np.random.Generator) -> _Chunks:
         return _Chunks(self.mechanism, self.calibration, pair, table, trials, rng)
 
     def measure(
@@ -402,33 +431,37 @@ class _Run:
         delta: float,
         at_epsilons: tuple[float, ...],
     ) -> Measured:
-        view = View(pair, self.calibration.problem.k)
+        view = self._view(pair)
         self.progress(f"choosing events: {pair.name}")
         learned, ones, twos = self._first_half(view, pair, half)
         values = [epsilon_value(delta), *(delta_value(epsilon) for epsilon in at_epsilons)]
-        events = [chosen(ones, twos, alpha, value)[0] for value in values]
+        # Half of the error for epsilon, the rest for the deltas and the support.
+        levels = [alpha / 4, *(alpha / 4 / (1 + len(at_epsilons)) for _ in at_epsilons)]
+        events = [
+            chosen(ones, twos, _CAUTION * level, value)[0]
+            for level, value in zip(levels, values, strict=True)
+        ]
         self.progress(f"counting: {pair.name}")
         first, seen_first = self._second_half(view, pair, 0, half, events, learned)
         second, seen_second = self._second_half(view, pair, 1, half, events, learned)
         counts = []
-        for event in events:
-            hits, misses = event.count(first[event.score]), event.count(second[event.score])
-            if not event.from_first:
-                hits, misses = misses, hits
-            p_low = float(lower_limit(hits, half, alpha))
-            q_high = float(upper_limit(misses, half, alpha))
-            counts.append(Count(event, half, hits, misses, p_low, q_high))
+        for event, level in zip(events, levels, strict=True):
+            hits, misses, among = event.count(first[event.score], second[event.score])
+            p_low = float(lower_limit(hits, among, level))
+            q_high = float(upper_limit(misses, among, level))
+            counts.append(Count(event, among, hits, misses, p_low, q_high))
         support = 0.0
         if one_sided(self.mechanism):
             # Releases of one table below the other: at most one table can make each, so the
             # larger count wins and its other probability is 0 by the law, not by counting.
-            support = float(lower_limit(max(seen_first, seen_second), half, alpha))
+            # Two counts, one of which is looked at: half of the last share for each.
+            support = float(lower_limit(max(seen_first, seen_second), half, levels[-1]))
         deltas = [
             max(support, float(delta_bound(count.p_low, count.q_high, epsilon)))
             for count, epsilon in zip(counts[1:], at_epsilons, strict=True)
         ]
         main = counts[0]
-        sign = 1.0 if main.event.above == main.event.from_first else -1.0
+        sign = float(main.event.sign)
         return Measured(
             pair,
             float(epsilon_bound(main.p_low, main.q_high, delta)),
@@ -441,28 +474,31 @@ class _Run:
 
     def _first_half(
         self, view: View, pair: Pair, half: int
-    ) -> tuple[Learned | None, dict[str, FloatArray], dict[str, FloatArray]]:
+    ) -> tuple[Learned, dict[str, FloatArray], dict[str, FloatArray]]:
         """Return the learned score and every score of the first half."""
-        scores: list[dict[str, FloatArray]] = []
-        features: list[FloatArray] = []
-        for table in (0, 1):
-            parts, blocks, kept = [], [], 0
-            for release in self._releases(pair, table, half, self._generator("first", table)):
-                found = view.scores(release)
-                parts.append(found)
-                if kept < _LEARN_FROM:
-                    blocks.append(_features(view, release, found))
-                    kept += len(blocks[-1])
-            scores.append(_joined(parts))
-            features.append(np.concatenate(blocks))
-        learned = Learned.fit(*features)
-        for table in (0, 1):
-            # The learner has seen the start of this half; the event is still counted on the other.
-            values = []
-            for release in self._releases(pair, table, half, self._generator("first", table)):
-                values.append(learned(_features(view, release, view.scores(release))))
-            scores[table][_LEARNED] = np.concatenate(values)
-        return learned, scores[0], scores[1]
+        streams = [
+            iter(self._releases(pair, table, half, self._generator("first", table)))
+            for table in (0, 1)
+        ]
+        scores: list[list[dict[str, FloatArray]]] = [[], []]
+        features: list[list[FloatArray]] = [[], []]
+        for stream, parts, blocks in zip(streams, scores, features, strict=True):
+            while sum(map(len, blocks)) < _LEARN_FROM:
+                release = next(stream, None)
+                if release is None:
+                    break
+                parts.append(view.scores(release))
+                blocks.append(_features(view, release, parts[-1]))
+        learned = Learned.fit(*(np.concatenate(blocks) for blocks in features))
+        for stream, parts, blocks in zip(streams, scores, features, strict=True):
+            # The learner has seen these draws; the event is counted on the other half all the same.
+            for part, block in zip(parts, blocks, strict=True):
+                part[_LEARNED] = learned(block)
+            for release in stream:
+                part = view.scores(release)
+                part[_LEARNED] = learned(_features(view, release, part))
+                parts.append(part)
+        return learned, _joined(scores[0]), _joined(scores[1])
 
     def _second_half(
         self,
@@ -471,7 +507,7 @@ class _Run:
         table: int,
         half: int,
         events: Sequence[Event],
-        learned: Learned | None,
+        learned: Learned,
     ) -> tuple[dict[str, FloatArray], int]:
         """Return the chosen scores of the second half, and how many lie below the other table."""
         names = {event.score for event in events}
@@ -481,7 +517,7 @@ class _Run:
         room = SUPPORT_ROOM * self.calibration.scale
         for release in self._releases(pair, table, half, self._generator("second", table)):
             found = view.scores(release)
-            if learned is not None and _LEARNED in names:
+            if _LEARNED in names:
                 found[_LEARNED] = learned(_features(view, release, found))
             parts.append({name: found[name] for name in names})
             if one_sided(self.mechanism):
@@ -513,6 +549,11 @@ class _Chunks:
             done += draws.size
 
 
+def _clearly_more(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Return whether one pilot told more than another by more than luck explains."""
+    return one[0] > 1.1 * other[0] and one[1] > other[1]
+
+
 def _features(view: View, release: Release, scores: dict[str, FloatArray]) -> FloatArray:
     return np.column_stack([*scores.values(), view.entries(release)])
 
@@ -532,9 +573,9 @@ def _evidence(found: Audit) -> str:
     else:
         start = "No draw contradicts the claim: "
     seen = (
-        f"of {main.trials:,} releases of each of two neighbouring tables ({measured.pair.name}), "
-        f"{main.event.words} was seen {main.hits:,} times on one and {main.misses:,} times on "
-        f"the other, which takes an epsilon of at least {measured.epsilon_lower:.3g}"
+        f"of {found.trials:,} releases of each of two neighbouring tables ({measured.pair.name}), "
+        f"{main.event.words} named the right one {main.hits:,} times and the wrong one "
+        f"{main.misses:,} times, which takes an epsilon of at least {measured.epsilon_lower:.3g}"
     )
     if measured.support > 0:
         seen += (
@@ -554,4 +595,3 @@ def _evidence(found: Audit) -> str:
         f"{start}{seen} (confidence {found.confidence:.4g} for all bounds together){exact}; "
         "an audit cannot see a factor of two, and no number of draws proves a claim."
     )
-

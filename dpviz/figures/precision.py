@@ -1,0 +1,160 @@
+"""Where the precision goes: noise along each direction, ellipses, and budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from dpviz.figures.theme import TRUE_COLOUR, Panel
+
+
+def _layout(figure: go.Figure, height: int) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 20, "b": 10},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0},
+    )
+    return figure
+
+
+def stds_figure(
+    table: pd.DataFrame, panels: Sequence[Panel], names: Sequence[str], chosen: Sequence[int]
+) -> go.Figure:
+    """Draw the noise standard deviation along each direction, on a log axis.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.precision.NOISE_COLUMNS`.
+    panels : sequence of Panel
+    names : sequence of str
+        Of the d directions.
+    chosen : sequence of int
+        Directions that the allocation favours, from 1; they are shaded.
+    """
+    figure = go.Figure()
+    for direction in chosen:
+        figure.add_vrect(
+            x0=direction - 0.5, x1=direction + 0.5, fillcolor=TRUE_COLOUR, opacity=0.15,
+            line_width=0,
+        )  # fmt: skip
+    few = len(names) <= 40
+    for panel in panels:
+        part = table[table["mechanism"] == panel.key]
+        figure.add_trace(
+            go.Scatter(
+                x=part["direction"], y=part["std"], name=panel.label,
+                mode="lines+markers" if few else "lines",
+                line={"color": panel.colour, "dash": panel.dash, "width": 2, "shape": "hvh"},
+                marker={"symbol": panel.marker, "size": 7},
+                hovertemplate="%{customdata}: %{y:.3g}<extra>" + panel.label + "</extra>",
+                customdata=[names[number - 1] for number in part["direction"]],
+            )
+        )  # fmt: skip
+    ticks = {"tickvals": list(range(1, len(names) + 1)), "ticktext": list(names)} if few else {}
+    figure.update_xaxes(title="direction", showgrid=False, **ticks)
+    figure.update_yaxes(title="noise standard deviation", type="log", exponentformat="power")
+    return _layout(figure, 420)
+
+
+def ellipses_figure(
+    table: pd.DataFrame, panels: Sequence[Panel], first: str, second: str
+) -> go.Figure:
+    """Draw each mechanism's noise ellipse in two directions, scaled to the smallest circle.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns mechanism, first, second: standard deviations along the two.
+    panels : sequence of Panel
+    first, second : str
+        Names of the two directions.
+    """
+    angle = np.linspace(0, 2 * np.pi, 121)
+    figure = go.Figure()
+    for panel in panels:
+        row = table[table["mechanism"] == panel.key]
+        if row.empty:
+            continue
+        a, b = float(row["first"].iloc[0]), float(row["second"].iloc[0])
+        figure.add_trace(
+            go.Scatter(
+                x=a * np.cos(angle), y=b * np.sin(angle), mode="lines", name=panel.label,
+                line={"color": panel.colour, "dash": panel.dash, "width": 2},
+                hovertemplate=f"{first}: {a:.3g}, {second}: {b:.3g}<extra>{panel.label}</extra>",
+            )
+        )  # fmt: skip
+    figure.update_xaxes(title=f"noise along {first}", zeroline=True)
+    figure.update_yaxes(title=f"noise along {second}", scaleanchor="x", zeroline=True)
+    return _layout(figure, 460)
+
+
+def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
+    """Draw how much noise each account asks for at the same budget, on a log axis.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns mechanism, std, spent: the noise of one diagonal entry under the
+        uniform allocation, and the epsilon it really spends.
+    panels : sequence of Panel
+    """
+    figure = go.Figure()
+    labels = []
+    for number, panel in enumerate(reversed(panels)):
+        row = table[table["mechanism"] == panel.key]
+        if row.empty:
+            continue
+        labels.append((number, panel.label))
+        std, spent = float(row["std"].iloc[0]), row["spent"].iloc[0]
+        said = "" if pd.isna(spent) else f"  spends {spent:.2g}"
+        figure.add_trace(
+            go.Scatter(
+                x=[std], y=[number], mode="markers+text", text=[f"{std:.2g}{said}"],
+                textposition="middle right", showlegend=False,
+                marker={"color": panel.colour, "symbol": panel.marker, "size": 12},
+                hovertemplate="%{x:.3g}<extra>" + panel.label + "</extra>",
+            )
+        )  # fmt: skip
+    low, high = float(table["std"].min()), float(table["std"].max())
+    decades = max(np.log10(high / low), 0.5)
+    figure.update_xaxes(
+        type="log",
+        title="noise of a diagonal entry at the same budget",
+        range=[np.log10(low) - 0.1 * decades, np.log10(high) + 0.45 * decades],
+        exponentformat="power",
+    )
+    figure.update_yaxes(
+        tickvals=[number for number, _ in labels], ticktext=[label for _, label in labels],
+        showgrid=False, range=[-0.6, len(panels) - 0.4],
+    )  # fmt: skip
+    return _layout(figure, 120 + 44 * max(len(panels), 3))
+
+
+def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
+    """Draw the noise along one direction against its share of the precision.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.precision.PRICE_COLUMNS`.
+    panels : sequence of Panel
+    """
+    figure = go.Figure()
+    for panel in panels:
+        part = table[table["mechanism"] == panel.key]
+        if part.empty:
+            continue
+        figure.add_trace(
+            go.Scatter(
+                x=part["share"], y=part["std"], mode="lines", name=panel.label,
+                line={"color": panel.colour, "dash": panel.dash, "width": 2},
+                hovertemplate="share %{x:.2f}: %{y:.3g}<extra>" + panel.label + "</extra>",
+            )
+        )  # fmt: skip
+    figure.update_xaxes(title="share of the precision", type="log", tickformat=".2~g")
+    figure.update_yaxes(title="noise standard deviation", type="log", exponentformat="power")
+    return _layout(figure, 420)

@@ -1,0 +1,212 @@
+"""What an allocation of precision does: noise along directions, prices, gains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from dpviz.allocation import UNIFORM, Allocation
+from dpviz.errors import InvalidSetting
+from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
+from dpviz.prepare import Prepared
+from dpviz.problem import Budget, Problem
+from dpviz.release import VERDICT_WORDS
+from dpviz.seeding import Draws
+from dpviz.sweeps import Comparison, Result
+
+NOISE_COLUMNS = ("mechanism", "direction", "std")
+PRICE_COLUMNS = ("mechanism", "share", "std")
+
+
+def precision_variants() -> tuple[str, ...]:
+    """Return the variants that stand side by side on the Precision page."""
+    return tuple(
+        parse_variant(f"{key}[{parameters}]" if parameters else key).text
+        for key, cls in all_mechanisms().items()
+        for parameters in cls.info.precision
+    )
+
+
+def direction_names(prepared: Prepared, allocation: Allocation) -> tuple[str, ...]:
+    """Return a name for each direction of an allocation."""
+    if allocation.directions == "features":
+        return prepared.columns
+    return tuple(f"direction {number}" for number in range(1, prepared.d + 1))
+
+
+def noise_table(
+    mechanisms: Sequence[Mechanism], prepared: Prepared, problem: Problem, budget: Budget, seed: int
+) -> pd.DataFrame:
+    """Return the noise along each direction of the problem's allocation.
+
+    Returns
+    -------
+    DataFrame
+        Columns `NOISE_COLUMNS`; directions count from 1; std in units of A.
+        A mechanism that cannot run here, or whose noise has no such standard
+        deviation, has no rows. Private directions are those of the first draw.
+    """
+    parts = []
+    for mechanism in mechanisms:
+        if mechanism.unable(problem, budget) is not None:
+            continue
+        calibration = mechanism.calibrate(problem, budget)
+        draws = Draws.trials(seed, mechanism.key, range(1))
+        stds = mechanism.noise_along(prepared.moment, calibration, draws)
+        if stds is not None:
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "mechanism": mechanism.text,
+                        "direction": np.arange(1, problem.d + 1),
+                        "std": stds,
+                    }
+                )
+            )
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*NOISE_COLUMNS])
+
+
+def account_table(
+    mechanisms: Sequence[Mechanism], prepared: Prepared, problem: Problem, budget: Budget, seed: int
+) -> pd.DataFrame:
+    """Return what each account asks for at one budget, all with the uniform allocation.
+
+    Returns
+    -------
+    DataFrame
+        Columns mechanism, std (of the variance along one direction) and spent
+        (the epsilon really spent at the budget's delta).
+    """
+    plain = replace(problem, allocation=UNIFORM)
+    noise = noise_table(mechanisms, prepared, plain, budget, seed)
+    rows = []
+    for mechanism in mechanisms:
+        stds = noise.loc[noise["mechanism"] == mechanism.text, "std"]
+        if not stds.empty:
+            spent = mechanism.spent(plain, budget)
+            rows.append(
+                {
+                    "mechanism": mechanism.text,
+                    "std": float(stds.iloc[0]),
+                    "spent": None if spent is None else spent.epsilon,
+                }
+            )
+    return pd.DataFrame(rows, columns=["mechanism", "std", "spent"])
+
+
+def price_table(
+    mechanisms: Sequence[Mechanism],
+    prepared: Prepared,
+    problem: Problem,
+    budget: Budget,
+    seed: int,
+    points: int = 17,
+) -> pd.DataFrame:
+    """Return the noise along one direction against its share of the precision.
+
+    The other directions divide the rest equally.
+
+    Returns
+    -------
+    DataFrame
+        Columns `PRICE_COLUMNS`.
+    """
+    parts = []
+    for share in np.geomspace(0.01, 0.99, points):
+        bought = Allocation(
+            "binary",
+            problem.allocation.directions,
+            chosen=(1,),
+            tau=float(share),
+            share=problem.allocation.share,
+        )
+        noise = noise_table(mechanisms, prepared, replace(problem, allocation=bought), budget, seed)
+        first = noise[noise["direction"] == 1]
+        parts.append(
+            pd.DataFrame({"mechanism": first["mechanism"], "share": share, "std": first["std"]})
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def overlap_with_chosen(result: Result, allocation: Allocation) -> float | None:
+    """Return how much of the released space lies in the chosen features, averaged over draws.
+
+    1 if the smaller of the two spaces lies inside the other, 0 if they are
+    orthogonal. None unless features are the directions and some are chosen.
+    """
+    if allocation.strategy != "binary" or allocation.directions != "features":
+        return None
+    rows = result.components[:, np.array(allocation.chosen) - 1, :]
+    most = min(rows.shape[1], rows.shape[2])
+    return float(np.square(rows).sum(axis=(1, 2)).mean() / most)
+
+
+def pair_table(noise: pd.DataFrame, first: int, second: int, *, only_near: bool) -> pd.DataFrame:
+    """Return the noise along two directions.
+
+    Parameters
+    ----------
+    noise : DataFrame
+        `NOISE_COLUMNS`.
+    first, second : int
+        Directions, from 1.
+    only_near : bool
+        Whether to leave out accounts whose noise is over ten times the least
+        along both, beside which the others could not be seen.
+
+    Returns
+    -------
+    DataFrame
+        Columns mechanism, first, second.
+    """
+    wide = noise.pivot_table(index="mechanism", columns="direction", values="std", sort=False)
+    pair = pd.DataFrame({"first": wide[first], "second": wide[second]})
+    if only_near and not pair.empty:
+        largest = pair.max(axis=1)
+        pair = pair[largest <= 10 * largest.min()]
+    return pair.reset_index()
+
+
+def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
+    """Return what an allocation gained against equal shares.
+
+    Returns
+    -------
+    DataFrame
+        Columns mechanism, share, uniform (mean captured share of the optimum),
+        overlap (see `overlap_with_chosen`), spent and status.
+    """
+    before = {r.mechanism.text: r.metrics["captured_share"].mean() for r in uniform.results}
+    rows = [
+        {
+            "mechanism": result.mechanism.label,
+            "share": result.metrics["captured_share"].mean(),
+            "uniform": before.get(result.mechanism.text),
+            "overlap": overlap_with_chosen(result, comparison.problem.allocation),
+            "spent": None if result.spent is None else result.spent.epsilon,
+            "status": VERDICT_WORDS[result.status.verdict],
+        }
+        for result in comparison.results
+    ]
+    columns = ["mechanism", "share", "uniform", "overlap", "spent", "status"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def shares_table(allocation: Allocation, names: Sequence[str]) -> pd.DataFrame:
+    """Return the shares to edit: columns direction, theta and locked.
+
+    Where the shares follow from a spectrum, the table starts from equal ones.
+    """
+    d = len(names)
+    shares = UNIFORM.shares(d) if allocation.needs_spectrum else allocation.shares(d)
+    return pd.DataFrame({"direction": list(names), "theta": shares, "locked": False})
+
+
+def custom_text(shares: Sequence[float]) -> str:
+    """Return the settings text of a custom allocation; raises unless it sums to 1."""
+    if not all(np.isfinite(shares)):
+        raise InvalidSetting("allocation", "shares that are numbers", "a blank", "--allocation")
+    return Allocation("custom", theta=tuple(float(share) for share in shares)).text[0]

@@ -1,0 +1,211 @@
+"""Precision: spend noise where it hurts least."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpviz import narrative
+from dpviz.allocation import rebalance
+from dpviz.errors import DpvizError
+from dpviz.figures.precision import accounts_figure, ellipses_figure, prices_figure, stds_figure
+from dpviz.figures.theme import panels
+from dpviz.precision import (
+    account_table,
+    custom_text,
+    direction_names,
+    gain_table,
+    noise_table,
+    pair_table,
+    precision_variants,
+    price_table,
+    shares_table,
+)
+from dpviz.sweeps import Comparison
+from pages.ui import bounds, cached, parts, shell, state, views
+from pages.ui.guard import guard
+
+current = shell.through_entry()
+
+
+def where_it_goes(comparison: Comparison) -> None:
+    """Draw the noise along each direction, and the ellipse of two of them."""
+    prepared, problem, budget = comparison.prepared, comparison.problem, comparison.budget
+    shown = panels(comparison.results)
+    names = direction_names(prepared, problem.allocation)
+    mechanisms = [result.mechanism for result in comparison.results]
+    table = noise_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
+    st.subheader("Where the noise goes", anchor="noise")
+    figure = stds_figure(table, shown, names, problem.allocation.chosen)
+    caption = narrative.noise_caption(table, comparison)
+    st.plotly_chart(figure, key="stds", alt=f"Noise along each direction. {caption}")
+    st.caption(caption)
+    left, right = st.columns(2)
+    numbers = list(range(1, problem.d + 1))
+    first = left.selectbox(
+        "Ellipse across",
+        numbers,
+        format_func=lambda number: names[number - 1],
+        key="precision.first",
+        persist_state="session",
+    )
+    second = right.selectbox(
+        "and up",
+        numbers,
+        index=problem.d - 1,
+        format_func=lambda number: names[number - 1],
+        key="precision.second",
+        persist_state="session",
+    )
+    near = st.toggle(
+        "Leave out accounts with over ten times the least noise",
+        value=True,
+        key="precision.near",
+        persist_state="session",
+    )
+    pair = pair_table(table, first, second, only_near=near)
+    figure = ellipses_figure(pair, shown, names[first - 1], names[second - 1])
+    st.plotly_chart(figure, key="ellipses", alt="Noise ellipses in two directions")
+    st.caption(
+        "Each ellipse is one standard deviation of the noise on the two variances; isotropic "
+        "noise is a circle. Shaping squeezes one axis and stretches the other."
+    )
+    parts.numbers("noise", table)
+
+
+def was_it_worth_it(comparison: Comparison, uniform: Comparison) -> None:
+    """Draw what the allocation gained against equal shares."""
+    st.subheader("Was it worth it?", anchor="gain")
+    table = gain_table(comparison, uniform)
+    st.dataframe(
+        table,
+        hide_index=True,
+        placeholder="–",
+        key="gains",
+        alt="Captured share with this allocation and with equal shares",
+        column_config={
+            "mechanism": "Mechanism",
+            "share": st.column_config.NumberColumn("Captured share", format="%.3f"),
+            "uniform": st.column_config.NumberColumn("with equal shares", format="%.3f"),
+            "overlap": st.column_config.NumberColumn(
+                "in the favoured features",
+                format="%.3f",
+                help="How much of the released space lies in the favoured features.",
+            ),
+            "spent": st.column_config.NumberColumn("Spent epsilon", format="%.3g"),
+            "status": "Status",
+        },
+    )
+    st.caption(
+        "Choosing the favoured directions or tau by looking at this table uses the data: a real "
+        "release fixes them beforehand, from public knowledge."
+    )
+
+
+def what_it_buys(comparison: Comparison) -> None:
+    """Draw what the budget buys under each account."""
+    st.subheader("What the budget buys under each account", anchor="accounts")
+    prepared, problem, budget = comparison.prepared, comparison.problem, comparison.budget
+    shown = panels(comparison.results)
+    mechanisms = [result.mechanism for result in comparison.results]
+    table = account_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
+    if table.empty:
+        return
+    caption = narrative.accounts_caption(table, comparison)
+    st.plotly_chart(
+        accounts_figure(table, shown), key="accounts", alt=f"Noise under each account. {caption}"
+    )
+    st.caption(caption)
+    prices = price_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
+    st.plotly_chart(
+        prices_figure(prices, shown), key="prices", alt="Noise of a direction against its share"
+    )
+    st.caption(
+        "Noise along one direction against its share of the precision, the others dividing the "
+        "rest. Isotropic noise does not ask: its line is flat."
+    )
+    parts.numbers("accounts", table)
+
+
+def editor(comparison: Comparison) -> None:
+    """Offer a table of shares to edit, lock and rebalance."""
+    prepared, allocation = comparison.prepared, comparison.problem.allocation
+    st.subheader("Custom shares", anchor="custom")
+    st.markdown(
+        "Edit theta, tick what must stay, and rebalance: the others are scaled until all sum to 1."
+    )
+    names = direction_names(prepared, allocation)
+    start = shares_table(allocation, names)
+    edited = st.data_editor(
+        start,
+        hide_index=True,
+        disabled=["direction"],
+        key=f"shares.{hash((allocation.text, names))}",
+        column_config={
+            "direction": "Direction",
+            "theta": st.column_config.NumberColumn("Theta", min_value=0.0, max_value=1.0),
+            "locked": "Locked",
+        },
+    )
+    total = edited["theta"].sum()
+    left, middle, right = st.columns(3)
+
+    def use(shares: list[float]) -> None:
+        try:
+            state.put("allocation", custom_text(shares))
+        except DpvizError as error:
+            st.session_state.complaints["allocation"] = str(error)
+
+    def balanced() -> None:
+        try:
+            shares = rebalance(edited["theta"].to_numpy(), edited["locked"].to_numpy())
+        except DpvizError as error:
+            st.session_state.complaints["allocation"] = str(error)
+            return
+        use(shares.tolist())
+
+    left.button(
+        "Use as it is",
+        key="shares.use",
+        on_click=state.on_change(lambda: use(edited["theta"].tolist())),
+    )
+    middle.button("Rebalance and use", key="shares.balance", on_click=state.on_change(balanced))
+    right.download_button(
+        "Download (CSV)",
+        lambda: (
+            edited[["direction", "theta"]]
+            .rename(columns={"direction": "feature"})
+            .to_csv(index=False)
+        ),
+        file_name="allocation.csv",
+        on_click="ignore",
+        key="shares.download",
+    )
+    st.caption(f"The shares in the table sum to {total:.6g}.")
+    complaint = state.complaint("allocation")
+    if complaint is not None:
+        st.error(complaint, icon=":material/error:")
+    bounds.upload_shares(prepared, allocation)
+
+
+st.title("Precision: spend noise where it hurts least", anchor=False)
+with guard():
+    if current.prepared is not None:
+        settings = replace(current.settings, mechanisms=precision_variants())
+        found = cached.comparison(current.data_key, current.prepared, settings)
+        equal = cached.comparison(
+            current.data_key, current.prepared, replace(settings, allocation="uniform")
+        )
+        st.markdown(f"**{narrative.precision_verdict(found, equal)}**")
+        st.caption(narrative.facts(found))
+        st.caption(narrative.domain_caption(found))
+        bounds.editor(current.prepared)
+        where_it_goes(found)
+        was_it_worth_it(found, equal)
+        what_it_buys(found)
+        views.spectrum(found)
+        views.distance(found)
+        views.projection(found)
+        editor(found)
+        views.not_run(found)
+        parts.command(replace(current.settings, mechanisms=settings.mechanisms))
+        parts.assumed_public(current.prepared)

@@ -1,0 +1,134 @@
+"""How pages look: dark, on a phone, and to a screen reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from dpviz.appfiles import app_path
+from tests.e2e.harness import Server, new_context, new_page, open_app, problems_of, wait_idle
+
+PAGES = tuple(sorted(path.stem for path in (app_path().parent / "pages").glob("*.py")))
+CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
+SIZES = {"phone": (420, 900), "laptop": (1280, 900)}
+
+# What sticks out of the page sideways; tables and code scroll by themselves.
+_OVERFLOW = """
+() => {
+  const main = document.querySelector('[data-testid="stMain"]');
+  return [
+    document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    main.scrollWidth - main.clientWidth,
+  ];
+}
+"""
+_BACKGROUND = "() => getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor"
+
+
+@pytest.fixture
+def dark(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser session whose system is set to dark."""
+    session = browser.new_context(color_scheme="dark", reduced_motion="reduce")
+    session.set_default_timeout(60_000)
+    yield session
+    session.close()
+
+
+def brightness(page: Page) -> float:
+    """Return the page's background between 0, black, and 255, white."""
+    written = page.evaluate(_BACKGROUND)
+    parts = [float(part) for part in written[written.index("(") + 1 : -1].split(",")[:3]]
+    return sum(parts) / 3
+
+
+def check_shape(page: Page) -> None:
+    """Check that nothing sticks out, and that each chart has a size and a name."""
+    assert page.evaluate(_OVERFLOW) == [0, 0]
+    width = page.viewport_size["width"] if page.viewport_size else 0
+    for chart in page.locator(CHARTS).all():
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["width"] >= 200
+        assert box["width"] <= width
+        assert box["height"] >= 150
+        name = chart.get_attribute("aria-label")
+        assert name is not None
+        assert len(name) > 40, "an accessible name that says what is to be seen"
+        assert chart.get_attribute("role") in {"img", "figure"}
+
+
+@pytest.mark.parametrize("page_name", PAGES)
+@pytest.mark.parametrize("size", SIZES)
+def test_dark_and_narrow(dark: BrowserContext, server: Server, page_name: str, size: str) -> None:
+    page = new_page(dark)
+    width, height = SIZES[size]
+    page.set_viewport_size({"width": width, "height": height})
+    path = "" if page_name == "explore" else page_name
+    open_app(page, f"{server.url}/{path}?v=1&trials=5")
+    assert brightness(page) < 40
+    check_shape(page)
+    if page_name == "explore":
+        expect(page.locator(CHARTS)).to_have_count(3)
+    assert problems_of(page) == ""
+
+
+def test_light_is_light(page: Page, server: Server) -> None:
+    # The control of the brightness above.
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    assert brightness(page) > 240
+    check_shape(page)
+
+
+def test_an_overflow_would_be_noticed(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    page.evaluate(
+        "() => { const wide = document.createElement('div'); wide.style.width = '3000px';"
+        " wide.style.height = '9px';"
+        " document.querySelector('[data-testid=\"stMainBlockContainer\"]').append(wide); }"
+    )
+    assert page.evaluate(_OVERFLOW) != [0, 0]
+
+
+def test_turning_the_phone_redraws_the_charts(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 420, "height": 900})
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    check_shape(page)
+    page.set_viewport_size({"width": 900, "height": 420})
+    wait_idle(page)
+    check_shape(page)
+    page.set_viewport_size({"width": 420, "height": 900})
+    wait_idle(page)
+    expect(page.locator(CHARTS).first).to_have_css("width", "388px")
+    check_shape(page)
+
+
+@pytest.mark.parametrize("many", ["k=1", "domain=box", "m=", "spectrum=linear", "table=diabetes"])
+def test_every_kind_of_view_fits_a_phone(
+    context: BrowserContext, server: Server, many: str
+) -> None:
+    page = new_page(context)
+    page.set_viewport_size({"width": 420, "height": 900})
+    open_app(page, f"{server.url}/?v=1&trials=5&{many}")
+    check_shape(page)
+    assert page.get_by_test_id("stAlertContentError").count() == 0
+    assert problems_of(page) == ""
+
+
+def test_every_widget_has_a_name(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll(
+            'input:not([type=file]), textarea, [role=slider], [role=combobox]')]
+          .filter(e => e.offsetParent && !e.closest('[role=radiogroup]'))
+          .filter(e => !(e.getAttribute('aria-label') || e.labels?.length
+                         || e.getAttribute('aria-labelledby')))
+          .map(e => e.outerHTML.slice(0, 200))"""
+    )
+    assert nameless == []
+
+
+def test_new_context_is_what_the_other_tests_use(browser: Browser) -> None:
+    with new_context(browser) as session:
+        assert session.pages == []
