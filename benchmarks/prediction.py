@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from dpviz.blas import one_blas_thread
 from dpviz.datasets.builtin import builtin_tables
 from dpviz.measured import Measured
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
@@ -24,7 +25,7 @@ from dpviz.predict import predict
 from dpviz.prepare import load_prepared
 from dpviz.problem import Budget
 from dpviz.settings import Settings, default_delta
-from dpviz.sweeps import Cell, evaluate, one_blas_thread
+from dpviz.sweeps import Cell, evaluate
 from dpviz.targets import planned, spectrum_of, worth
 
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
@@ -148,13 +149,16 @@ def report(found: list[Gap], times: list[tuple[str, float, float]], draws: int) 
                 cells.append("")
         lines.append(f"| {table} | {d} | {mechanism} | " + " | ".join(cells) + " |")
     large = [g for g in found if g.d >= 10]
-    worst = max(large, key=lambda g: abs(g.gap))
-    inside = sum(abs(g.gap) <= ALLOWED for g in large)
+    if large:
+        worst = max(large, key=lambda g: abs(g.gap))
+        inside = sum(abs(g.gap) <= ALLOWED for g in large)
+        lines += [
+            "",
+            f"Where d >= 10: {inside} of {len(large)} settings within {ALLOWED}; the largest gap "
+            f"is {worst.gap:+.3f} ({worst.table}, {worst.mechanism}, k {worst.k}, epsilon "
+            f"{worst.epsilon:g}).",
+        ]
     lines += [
-        "",
-        f"Where d >= 10: {inside} of {len(large)} settings within {ALLOWED}; the largest gap is "
-        f"{worst.gap:+.3f} ({worst.table}, {worst.mechanism}, k {worst.k}, epsilon "
-        f"{worst.epsilon:g}).",
         "",
         "## Speed at d = 200, k = 2, against 100 draws",
         "",

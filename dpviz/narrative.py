@@ -248,7 +248,9 @@ def _gains(comparison: Comparison, uniform: Comparison) -> list[tuple[Result, Re
     pairs = [
         (result, before[result.mechanism.text])
         for result in comparison.results
-        if result.mechanism.info.family == DIRECTIONAL_FAMILY and result.mechanism.text in before
+        if result.mechanism.info.family == DIRECTIONAL_FAMILY
+        and result.mechanism.text in before
+        and result.mechanism.text == result.mechanism.key  # not a control variant
     ]
     return sorted(pairs, key=lambda pair: -pair[0].metrics["captured_share"].mean())
 

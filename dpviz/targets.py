@@ -743,7 +743,8 @@ def spectrum_of(text: str) -> FloatArray:
     if form == "builtin":
         if rest not in builtin_tables():
             raise InvalidSetting("spectrum", f"builtin: and {', '.join(builtin_tables())}", rest)
-        return prepare(load(rest), Settings(table=rest)).moment.eigenvalues
+        own: FloatArray = prepare(load(rest), Settings(table=rest)).moment.eigenvalues
+        return own
     if form not in _SPECTRUM_FORMS:
         raise InvalidSetting("spectrum", _SPECTRUM_ALLOWED, text)
     given = _numbers(form, rest, text)
@@ -776,7 +777,8 @@ def _typed(text: str) -> FloatArray:
         if not (0 <= number < math.inf and 1 <= repeats <= 100_000):
             raise InvalidSetting("spectrum", "finite numbers from 0, counts from 1", item.strip())
         values += [number] * repeats
-    return np.sort(np.array(values))[::-1]
+    listed: FloatArray = np.sort(np.array(values))[::-1]
+    return listed
 
 
 def _numbers(form: str, rest: str, text: str) -> dict[str, float]:

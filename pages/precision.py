@@ -96,6 +96,10 @@ def was_it_worth_it(comparison: Comparison, uniform: Comparison) -> None:
         },
     )
     st.caption(
+        "Knowing which directions matter helps in two ways: it shapes the noise, and it says which "
+        "noisy entries to trust. The variant with isotropic noise shows the second alone."
+    )
+    st.caption(
         "Choosing the favoured directions or tau by looking at this table uses the data: a real "
         "release fixes them beforehand, from public knowledge."
     )

@@ -15,7 +15,7 @@ def _layout(figure: go.Figure, height: int) -> go.Figure:
     figure.update_layout(
         height=height,
         margin={"l": 10, "r": 10, "t": 20, "b": 10},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
     )
     return figure
 
@@ -55,7 +55,7 @@ def stds_figure(
             )
         )  # fmt: skip
     ticks = {"tickvals": list(range(1, len(names) + 1)), "ticktext": list(names)} if few else {}
-    figure.update_xaxes(title="direction", showgrid=False, **ticks)
+    figure.update_xaxes(showgrid=False, **ticks)
     figure.update_yaxes(title="noise standard deviation", type="log", exponentformat="power")
     return _layout(figure, 420)
 
@@ -87,8 +87,10 @@ def ellipses_figure(
                 hovertemplate=f"{first}: {a:.3g}, {second}: {b:.3g}<extra>{panel.label}</extra>",
             )
         )  # fmt: skip
-    figure.update_xaxes(title=f"noise along {first}", zeroline=True)
-    figure.update_yaxes(title=f"noise along {second}", scaleanchor="x", zeroline=True)
+    figure.update_xaxes(title=f"noise along {first}", zeroline=True, constrain="domain")
+    figure.update_yaxes(
+        title=f"noise along {second}", scaleanchor="x", zeroline=True, constrain="domain"
+    )
     return _layout(figure, 460)
 
 

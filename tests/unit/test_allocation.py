@@ -163,7 +163,7 @@ def test_files_are_read_and_checked(tmp_path: Path) -> None:
         "feature,theta\nwidth,0.5\nlength,0.3\nage,0.1\n": "3 shares that sum to 0.9",
         "feature,theta\nwidth,0.5\nwidth,0.3\nage,0.2\n": "one is repeated",
         "feature,share\nwidth,0.5\nlength,0.5\n": "must have the columns feature",
-        "feature,theta\nwidth,half\nlength,0.5\n": "a number theta in every row",
+        "feature,theta\nwidth,half\nlength,0.5\n": "a number for theta in every row",
     }
     for text, says in bad.items():
         path = tmp_path / "bad.csv"
