@@ -16,14 +16,17 @@ from typing import Any, NoReturn
 from dpviz import datasets
 from dpviz.allocation import is_file, numbered, of_mapping
 from dpviz.appfiles import app_path
+from dpviz.claims import DEFAULT_TRIALS as CLAIMS_TRIALS
+from dpviz.claims import claims_table
 from dpviz.datasets import read_thetas
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.grid import AXES, Progress, check_out, parse_values, sweep
 from dpviz.measured import Measured
 from dpviz.mechanisms import all_mechanisms, with_parameter
 from dpviz.metrics import METRICS
-from dpviz.params import Param, params_of
+from dpviz.params import Declared, Param, params_of
 from dpviz.prepare import load_prepared
+from dpviz.privacy.audit import AuditOptions
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.settings import Settings
 from dpviz.store import Store, default_folder
@@ -42,7 +45,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"dpviz: {message}\n")
 
 
-def add_settings(parser: argparse.ArgumentParser, cls: type[Settings] = Settings) -> None:
+def add_settings(parser: argparse.ArgumentParser, cls: type[Declared] = Settings) -> None:
     """Add one option for every declared setting."""
     for name, param in params_of(cls).items():
         if not param.flag.startswith("-"):
@@ -118,6 +121,21 @@ def build_parser() -> argparse.ArgumentParser:
     add_set(sweeping)
     _add_sweep_options(sweeping)
     sweeping.set_defaults(run=_sweep)
+
+    auditing = commands.add_parser("audit", help="bound what a mechanism really costs, by attack")
+    add_settings(auditing, AuditOptions)
+    add_set(auditing)
+    auditing.add_argument("--format", choices=("table", "json"), default="table")
+    auditing.set_defaults(run=_audit)
+
+    claiming = commands.add_parser("claims", help="audit every mechanism under every relation")
+    claiming.add_argument("--seed", default="0", help="same seed, same table (default 0)")
+    claiming.add_argument(
+        "--trials", default=str(CLAIMS_TRIALS), help=f"draws of each audit ({CLAIMS_TRIALS})"
+    )
+    claiming.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    claiming.add_argument("--out", metavar="FILE", default=None, help="write there and not here")
+    claiming.set_defaults(run=_claims)
 
     app = commands.add_parser("app", help="start the dashboard")
     app.add_argument("--port", type=int, default=None, help="port on localhost (default 8501)")
@@ -434,6 +452,47 @@ def _mechanisms(arguments: argparse.Namespace) -> int:
     else:
         columns = ("key", "relation", "release", "guarantee", "status", "paper")
         _print_table(columns, [[row[name] for name in columns] for row in rows])
+    return 0
+
+
+def _audit(arguments: argparse.Namespace) -> int:
+    params = params_of(AuditOptions)
+    written = {name: getattr(arguments, name) for name in params}
+    values = {name: params[name].parse(text) for name, text in written.items() if text is not None}
+    found = AuditOptions(**values).run(arguments.assignments)
+    answer = found.to_json()
+    if arguments.format == "json":
+        print(json.dumps(_finite(answer), indent=1))
+        return 0
+    claimed = answer.pop("claimed")
+    promise = "nothing" if claimed is None else f"epsilon {claimed['epsilon']:g}"
+    if claimed is not None and claimed["delta"]:
+        promise += f", delta {claimed['delta']:g}"
+    rows = [[name, f"{x:.4g}" if isinstance(x, float) else str(x)] for name, x in answer.items()]
+    _print_table(("claimed", promise), rows)
+    return 0
+
+
+def _claims(arguments: argparse.Namespace) -> int:
+    params = params_of(AuditOptions)
+    seed, trials = (params[name].parse(getattr(arguments, name)) for name in ("seed", "trials"))
+    if arguments.out is not None and not Path(arguments.out).resolve().parent.is_dir():
+        raise InvalidSetting("out", "a file in a folder that exists", arguments.out, "--out")
+    table = claims_table(seed, trials, _progress)
+    _progress_done()
+    shown = arguments.format
+    if shown == "json":
+        text = json.dumps(_finite(table.to_dict("records")), indent=1) + "\n"
+    elif shown == "csv":
+        text = table.to_csv(index=False)
+    else:
+        columns = ["mechanism", "relation", "status", "evidence", "verdict", "epsilon_lower"]
+        columns += ["delta_lower", "at_epsilon"]
+        text = table[columns].to_string(index=False, na_rep="-", float_format="%.3g") + "\n"
+    if arguments.out is None:
+        print(text, end="")
+    else:
+        Path(arguments.out).write_text(text, encoding="utf-8")
     return 0
 
 

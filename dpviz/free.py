@@ -219,8 +219,8 @@ class SemiCircle(FreeNoise):
         fourth, sixth = self.tails
         if fourth == 0:
             return MatchedNoise(self, total, ())
-        size = math.sqrt(sixth / fourth) * self.std
-        rate = self.d * fourth * self.std**4 / (2 * size**4)
+        ratio = sixth / fourth
+        size, rate = math.sqrt(ratio) * self.std, self.d * fourth / (2 * ratio**2)
         jumps = ((rate, size), (rate, -size))
         return MatchedNoise(self, total - 2 * rate * size**2, jumps)
 

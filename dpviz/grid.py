@@ -40,7 +40,7 @@ from dpviz.prepare import BoundedRows, load_prepared, prepare
 from dpviz.settings import Settings
 from dpviz.store import Keys, Store
 from dpviz.sweeps import TABLE_COLUMNS, Cell
-from dpviz.workers import Job, Pool, run_jobs
+from dpviz.workers import DASK, Job, Pool, run_jobs
 
 N_RANGE = (2, 10**15)
 SKIPPED_COLUMNS = (
@@ -289,7 +289,6 @@ class _Grid:
         metrics: tuple[str, ...],
     ) -> None:
         self.jobs: list[Job] = []
-        self.keys: list[Keys] = []
         self.places: list[dict[str, Any]] = []
         self.factors: list[float] = []
         self.skipped: list[dict[str, Any]] = []
@@ -350,8 +349,8 @@ class _Grid:
                     heavy = with_rows, Keys(with_rows)
                 data, named = heavy if heavy and mechanism.info.needs_rows else (measured, keys)
                 cell = Cell(mechanism, problem, budget, settings.seed, range(settings.trials))
-                self.jobs.append(Job(len(self.jobs), cell, data, self._metrics))
-                self.keys.append(named)
+                key = named.key(cell, self._metrics)
+                self.jobs.append(Job(len(self.jobs), cell, data, self._metrics, key))
                 self.places.append(placed)
                 self.factors.append(factor)
 
@@ -383,16 +382,15 @@ def _finish(
     """Return the metrics of every job by number, and how many came from the store."""
     started = time.monotonic()
     found: dict[int, dict[str, FloatArray]] = {}
-    names = [
-        keys.key(job.cell, job.metrics) for job, keys in zip(grid.jobs, grid.keys, strict=True)
-    ]
     if store is not None:
         for job in grid.jobs:
-            kept = store.get(names[job.number])
+            kept = store.get(job.key)
             if kept is not None:
                 found[job.number] = kept
     reused = len(found)
     todo = [job for job in grid.jobs if job.number not in found]
+    here = None if pool.backend == DASK else store
+    todo = [replace(job, store=here) for job in todo]
 
     def tell() -> None:
         if progress is None:
@@ -406,8 +404,8 @@ def _finish(
     if todo:
         with closing(run_jobs(todo, pool)) as results:
             for number, metrics in results:
-                if store is not None:
-                    store.put(names[number], metrics)
+                if store is not None and here is None:
+                    store.put(grid.jobs[number].key, metrics)
                 found[number] = metrics
                 tell()
     return found, reused

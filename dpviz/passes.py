@@ -289,7 +289,9 @@ class Batched:
             return _of_sums(self.source.fold(lambda: Moments(transform)))
         extent = self.extent()
         keep = transform.keep
-        shift = (extent.mean[keep] - transform.center) / transform.scale
+        # In this order the large parts cancel exactly, and what rounding the mean lost is kept.
+        shift = (extent.origin[keep] - transform.center) + extent.offset[keep]
+        shift /= transform.scale
         scatter = extent.scatter[np.ix_(keep, keep)] / np.outer(transform.scale, transform.scale)
         moment = SecondMoment(
             symmetric(scatter / extent.rows + np.outer(shift, shift)), extent.rows

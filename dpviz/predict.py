@@ -104,6 +104,9 @@ class _Curve:
             low, high, trial = low[going], high[going], moved[going]
         else:
             raise ArithmeticError("the subordination curve did not settle")
+        # Exactly on an eigenvalue the curve may come down to the axis (a hard edge, or an
+        # atom), where nothing is finite: look from just above.
+        height2[(height2 == 0) & (squares.min(axis=1) < least)] = least
         return self._points(u, apart, squares, np.sqrt(height2))
 
     def _pull(
@@ -187,9 +190,19 @@ class _Points:
     slope: FloatArray  # of that mass in u, 0 outside the support
 
 
-def _locate(curve: _Curve, targets: FloatArray) -> _Points:
+def _locate(curve: _Curve, targets: FloatArray, near: FloatArray) -> _Points:
     """Return the points of the curve with the given masses above them.
 
+    Parameters
+    ----------
+    curve : _Curve
+    targets : ndarray
+        Masses strictly between 0 and d.
+    near : ndarray
+        Real u where a target may lie if the noise is small; a first look.
+
+    Notes
+    -----
     Every evaluated point narrows the bracket of every target.
     """
     reach = curve.noise.visible_above
@@ -199,9 +212,8 @@ def _locate(curve: _Curve, targets: FloatArray) -> _Points:
         if ends.above[0] > curve.d - 1e-12 * curve.d and ends.above[1] < 1e-12 * curve.d:
             break
         reach *= 2
-    steps = np.linspace(low - reach, high + reach, 34)[1:-1]
-    middles = (curve.values[1:] + curve.values[:-1]) / 2
-    found = curve.at(np.unique(np.concatenate([ends.u, steps, curve.values, middles])))
+    steps = np.linspace(low - reach, high + reach, 18)
+    found = curve.at(np.unique(np.concatenate([steps, near])))
     known_u, known_above = found.u, found.above
 
     place = np.abs(found.above[:, None] - targets).argmin(axis=0)
@@ -246,8 +258,6 @@ class Prediction:
     overlaps : ndarray of shape (d,)
         Expected squared overlap of the released space with each true component,
         in the order given; each in [0, 1], they sum to k.
-    spectrum : ndarray of shape (d,)
-        Expected noisy eigenvalues, descending: quantiles of the limiting law.
     noise : FreeNoise
     mass : float
         Sum of the overlaps before they are scaled to k: a check of the numerics.
@@ -256,34 +266,45 @@ class Prediction:
     captured_share: float
     captured_total: float
     overlaps: FloatArray
-    spectrum: FloatArray
     noise: FreeNoise
     mass: float
+    _curve: _Curve
+
+    @cached_property
+    def spectrum(self) -> FloatArray:
+        """Expected noisy eigenvalues, shape (d,), descending: quantiles of the law."""
+        halves: FloatArray = np.arange(self.d, dtype=float) + 0.5
+        quantiles: FloatArray = _locate(self._curve, halves, self._curve.values).x
+        return quantiles
 
     @property
     def d(self) -> int:
         """Number of features."""
         return len(self.overlaps)
 
-    def metrics(self, k: int) -> dict[str, float]:
-        """Return the predicted metrics, by the keys of `dpviz.metrics.METRICS`.
+    def metric(self, key: str, k: int) -> float | None:
+        """Return a predicted metric by its key in `dpviz.metrics.METRICS`, or None.
 
         The projection distance is the root of the expected square, a little
-        above the mean. Measures that follow from no overlap are absent.
+        above the mean; so is the Frobenius norm. Measures that follow neither
+        from the overlaps nor from the noise's law are None.
         """
-        inside = float(self.overlaps[:k].sum())
         law = self.noise.matched
-        low, high = law.edges
-        return {
-            "captured_share": self.captured_share,
-            "captured_total": self.captured_total,
-            "projection_distance": min(
-                math.sqrt(max(2 * (k - inside), 0.0)), farthest_distance(self.d, k)
-            ),
-            "noise_spectral": max(abs(low), abs(high)),
-            "noise_frobenius": math.sqrt(self.d * (law.spread**2 + law.mean**2)),
-            "negative_eigenvalues": float((self.spectrum < 0).sum()),
-        }
+        match key:
+            case "captured_share":
+                return self.captured_share
+            case "captured_total":
+                return self.captured_total
+            case "projection_distance":
+                outside = max(k - float(self.overlaps[:k].sum()), 0.0)
+                return min(math.sqrt(2 * outside), farthest_distance(self.d, k))
+            case "noise_spectral":
+                return max(abs(edge) for edge in law.edges)
+            case "noise_frobenius":
+                return math.sqrt(self.d * (law.spread**2 + law.mean**2))
+            case "negative_eigenvalues":
+                return float((self.spectrum < 0).sum())
+        return None
 
 
 def predict(
@@ -309,7 +330,7 @@ def predict(
     Raises
     ------
     InvalidSetting
-        If k is out of range.
+        If k is out of range, or no variance is there to be captured.
     ArithmeticError
         If the numerics lost mass; a bug.
     """
@@ -318,23 +339,23 @@ def predict(
     if not 1 <= k <= d:
         raise InvalidSetting("k", f"a whole number from 1 to {d}", k, "--k")
     worth = values if worth is None else np.asarray(worth, dtype=float)
+    if not worth.sum() > 0:
+        raise InvalidSetting("spectrum", "of sum above 0", "a sum that is not")
     size = float(np.abs(values).max())
     least = _LEAST_NOISE * size
-    law = noise.matched
-    if law.visible_above < least:
-        law = law.scaled(least / law.visible_above)
+    raised = noise.visible_above < least
+    law = (noise.scaled(least / noise.visible_above) if raised else noise).matched
 
     distinct, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     curve = _Curve(distinct, counts.astype(float), law)
-    targets = np.empty(d + 1)
-    targets[:d], targets[d] = np.arange(d) + 0.5, k
-    points = _locate(curve, targets if k < d else targets[:d])
+    overlaps = np.ones(d)
     if k < d:
-        w = complex(points.u[-1], points.height[-1])
-        each = curve.overlaps_above(w)
-        overlaps = each[which]
-    else:
-        overlaps = np.ones(d)
+        ordered = np.sort(values)[::-1]
+        edge, after = float(ordered[k - 1]), float(ordered[k])
+        near = np.array([edge, (edge + after) / 2, after])
+        point = _locate(curve, np.array([float(k)]), near)
+        w = complex(point.u[0], point.height[0])
+        overlaps = curve.overlaps_above(w)[which]
     mass = float(overlaps.sum())
     if not abs(mass - k) <= _MASS_LOST * d:
         raise ArithmeticError(f"the prediction holds {mass} of {k} components")
@@ -345,7 +366,7 @@ def predict(
         captured_share=captured / best,
         captured_total=captured / float(worth.sum()),
         overlaps=overlaps,
-        spectrum=points.x[:d],
         noise=noise,
         mass=mass,
+        _curve=curve,
     )

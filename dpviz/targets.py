@@ -451,8 +451,9 @@ class _Question:
         noise = self.mechanism.free_noise(calibration)
         if noise is None:
             return None
-        seen = predict(self.measured.moment.eigenvalues, problem.k, noise, worth(self.measured))
-        return seen.metrics(problem.k).get(self.goal.metric)
+        values = self.measured.moment.eigenvalues
+        seen = predict(values, problem.k, noise, worth(self.measured))
+        return seen.metric(self.goal.metric, problem.k)
 
     def monotone_draws(self, points: FloatArray) -> bool:
         """Return whether the proof of the module docstring applies along these points."""
@@ -501,7 +502,8 @@ def _lattice(what: str) -> FloatArray:
 def _possible(question: _Question, points: FloatArray) -> FloatArray:
     """Return the points at which the mechanism can run."""
     able = [question.unable(float(point)) is None for point in points]
-    return points[np.array(able)]
+    possible: FloatArray = points[np.array(able)]
+    return possible
 
 
 def _predicted_index(question: _Question, points: FloatArray) -> int | None:
@@ -651,7 +653,7 @@ def sentence(target: Target, k: int) -> str:
         )
     if target.never:
         nothing = "no number of people up to" if what == "n" else "no epsilon up to"
-        words = f"With {label}, {nothing} {target.last:,g} is enough {goal} ({sure})"
+        words = f"With {label}, {nothing} {target.last:,.10g} is enough {goal} ({sure})"
     elif target.high is None:
         over = f" It lies above {_amount(target.low, what)}." if target.low is not None else ""
         return f"{label}: these draws do not show any value that is enough {goal}.{over}"

@@ -96,7 +96,10 @@ def appears_at(
     found = []
     for value in np.asarray(eigenvalues, dtype=float):
         visible = _first(partial(shows, float(value)), *ends)
-        found.append(math.inf if visible is None else min(max(math.exp(visible), low), high))
+        if visible is None:
+            found.append(math.inf)
+        else:
+            found.append(low if visible == ends[0] else min(math.exp(visible), high))
     return np.array(found)
 
 

@@ -17,6 +17,7 @@ from dpviz.errors import InvalidSetting
 from dpviz.measured import Measured
 from dpviz.metrics import measure
 from dpviz.moments import FloatArray
+from dpviz.store import Store
 from dpviz.sweeps import Cell, evaluate
 
 WORKERS_RANGE = (1, 1_024)
@@ -73,24 +74,45 @@ def _backends() -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A cell, the data it needs, the metrics wanted, and its place in the work."""
+    """A cell, the data it needs, and what becomes of it.
+
+    Attributes
+    ----------
+    number : int
+        Place in the work.
+    cell : Cell
+    measured : Measured
+    metrics : tuple of str
+        The metrics wanted.
+    key : str
+        Name in a store.
+    store : Store or None
+        Where the worker keeps the result before it returns it, so that an
+        interruption loses nothing that was finished; None on a cluster, whose
+        workers may not see this machine's folders.
+    """
 
     number: int
     cell: Cell
     measured: Measured
     metrics: tuple[str, ...]
+    key: str
+    store: Store | None = None
 
 
 Finished = tuple[int, dict[str, FloatArray]]
 
 
 def run_job(job: Job) -> Finished:
-    """Run a cell and return its number and metrics."""
+    """Run a cell, keep its metrics, and return its number and metrics."""
     if not _held:
         _one_blas_thread_for_good()
     outcome = evaluate(job.cell, job.measured)
     with one_blas_thread():
-        return job.number, measure(outcome, job.metrics)
+        metrics = measure(outcome, job.metrics)
+    if job.store is not None:
+        job.store.put(job.key, metrics)
+    return job.number, metrics
 
 
 @cache
@@ -153,10 +175,12 @@ def _with_joblib(
         parallel = Parallel(return_as="generator_unordered", batch_size=1)
         results = parallel(delayed(run)(job) for job in jobs)
     try:
-        yield from results
+        # `yield from` would close the results before the warning is silenced.
+        for finished in results:  # noqa: UP028
+            yield finished
     finally:
         with warnings.catch_warnings():
-            # Abandoned tasks are meant to be abandoned.
+            # Abandoned tasks are meant to be abandoned, and what is finished is in the store.
             warnings.simplefilter("ignore")
             results.close()
 

@@ -7,6 +7,7 @@ the first 8 MiB of a text, and not by all of its cells.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -229,7 +230,8 @@ class FileSpool:
     """Numbers in a temporary file, which goes when this object does."""
 
     def __init__(self) -> None:
-        self._file = TemporaryFile()  # noqa: SIM115 (lives as long as the object)
+        self._file = TemporaryFile()  # noqa: SIM115 (open as long as the object lives)
+        weakref.finalize(self, self._file.close)
 
     def write(self, values: FloatArray) -> None:
         """Append numbers."""

@@ -35,7 +35,7 @@ _SAMPLE_ROWS = 200
 _BLOCK_BYTES = 8 << 20
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z|[+-]?inf(inity)?\Z", re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?\Z")
-_REFUSED_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
+_REFUSED_COLUMN = re.compile(r"In CSV column #(\d+):")
 _BLANKS = re.compile(rb"[ \t]+")
 _LINE_ENDS = re.compile(rb"(?m)^ | (?=\r?$)")
 _CHUNK = 1 << 20

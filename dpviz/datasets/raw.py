@@ -505,7 +505,8 @@ def _numeric(values: Any, name: str, table: str, kind: Kind = Kind.NUMERIC) -> R
     highs: list[float] = []
     for chunk in values.chunks:  # by chunk, so that nothing the size of the column is made
         block = _to_numpy(chunk)
-        bad = np.abs(block) > MAX_MAGNITUDE  # false for NaN, true for an infinity
+        # false for NaN, true for an infinity, and within the range of narrow floats
+        bad = np.abs(block) > min(MAX_MAGNITUDE, float(np.finfo(block.dtype).max))
         if bad.any():
             raise InvalidTable(
                 f"column '{name}' of {table} holds an infinite number or one beyond "

@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpviz.release import VERDICT_MARKS, VERDICT_WORDS
+from dpviz.mechanisms import Mechanism
+from dpviz.problem import Budget, Problem
+from dpviz.release import VERDICT_MARKS, VERDICT_WORDS, Verdict
 from dpviz.sweeps import Result
 
 # One hue per family, after Okabe and Ito 2008: told apart by readers with any
@@ -56,23 +58,34 @@ class Panel:
 
 def panels(results: Sequence[Result]) -> list[Panel]:
     """Return how each result is shown: colour by family, marker and dash within it."""
+    return _panels([(result.mechanism, result.status.verdict) for result in results])
+
+
+def panels_of(mechanisms: Sequence[Mechanism], problem: Problem, budget: Budget) -> list[Panel]:
+    """Return how each variant is shown before it has run."""
+    return _panels(
+        [(mechanism, mechanism.status(problem, budget).verdict) for mechanism in mechanisms]
+    )
+
+
+def _panels(shown: Sequence[tuple[Mechanism, Verdict]]) -> list[Panel]:
     seen: dict[str, int] = {}
-    shown = []
-    for result in results:
-        info, verdict = result.mechanism.info, result.status.verdict
-        place = seen.get(info.family, 0)
-        seen[info.family] = place + 1
-        shown.append(
+    found = []
+    for mechanism, verdict in shown:
+        family = mechanism.info.family
+        place = seen.get(family, 0)
+        seen[family] = place + 1
+        found.append(
             Panel(
-                key=result.mechanism.text,
-                label=result.mechanism.label,
+                key=mechanism.text,
+                label=mechanism.label,
                 status=f"{VERDICT_MARKS[verdict]} {VERDICT_WORDS[verdict]}".strip(),
-                colour=FAMILY_COLOURS[info.family],
+                colour=FAMILY_COLOURS[family],
                 marker=MARKERS[place % len(MARKERS)],
                 dash=DASHES[place % len(DASHES)],
             )
         )
-    return shown
+    return found
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import replace
 
+import pandas as pd
 import streamlit as st
 
-from dpviz import datasets, sweeps
+from dpviz import curves, datasets, sweeps
+from dpviz.curves import Point
 from dpviz.datasets import RawTable, Table
 from dpviz.errors import DpvizError, InvalidTable
-from dpviz.mechanisms import parse_variant
-from dpviz.prepare import Prepared, prepare
+from dpviz.measured import Measured
+from dpviz.mechanisms import parse_variant, parse_variants
+from dpviz.prepare import BoundedRows, Prepared, prepare
 from dpviz.settings import Settings
 from dpviz.sweeps import Cell, Comparison, Plan, Result
+from dpviz.targets import Goal, Target, least
+
+PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 
 # A run can only be stopped between Streamlit calls; chunks keep that short.
 CHUNK_SECONDS = 0.15
@@ -79,10 +86,10 @@ def chunk(
     start: int,
     stop: int,
     _cell: Cell,
-    _prepared: Prepared,
+    _measured: Measured,
 ) -> Result:
     """Return one chunk of trials of one variant."""
-    return sweeps.run_cell(_cell, _prepared)
+    return sweeps.run_cell(_cell, _measured)
 
 
 def chunk_size(d: int) -> int:
@@ -95,51 +102,157 @@ def chunk_size(d: int) -> int:
     return max(1, math.floor(CHUNK_SECONDS / seconds))
 
 
-def results(
-    data_key: tuple[str, ...], chosen: Plan, ready: Prepared
-) -> Iterator[tuple[int, Result]]:
-    """Yield (number of the cell, its result), calling Streamlit between chunks."""
-    progress = st.empty()
-    started = time.monotonic()
-    for number, cell in enumerate(chosen.cells):
-        size = chunk_size(cell.problem.d)
-        parts = []
-        for start in range(cell.trials.start, cell.trials.stop, size):
-            stop = min(start + size, cell.trials.stop)
-            if time.monotonic() - started > 0.5:
-                done = number + (start - cell.trials.start) / max(len(cell.trials), 1)
-                progress.progress(
-                    done / len(chosen.cells), f"Drawing releases: {cell.mechanism.label}"
-                )
-            else:
-                progress.empty()  # a Streamlit call: the point where a stale run stops
-            part = Cell(cell.mechanism, cell.problem, cell.budget, cell.seed, range(start, stop))
-            parts.append(
-                chunk(
-                    data_key,
-                    cell.mechanism.text,
-                    (cell.budget.epsilon, cell.budget.delta),
-                    repr(cell.problem),  # all of it: k, relation, domain, allocation
-                    cell.seed,
-                    start,
-                    stop,
-                    part,
-                    ready,
-                )
+def in_chunks(
+    data_key: tuple[str, ...],
+    cell: Cell,
+    measured: Measured,
+    between: Callable[[float], object],
+) -> Result:
+    """Return the result of a cell, chunk by chunk.
+
+    Parameters
+    ----------
+    data_key : tuple of str
+        Everything the data depends on.
+    cell : Cell
+    measured : Measured
+    between : callable
+        Called with the share done before each chunk; it must make a Streamlit
+        call, which is where a run that is no longer wanted stops.
+    """
+    size = chunk_size(cell.problem.d)
+    parts = []
+    for start in range(cell.trials.start, cell.trials.stop, size):
+        stop = min(start + size, cell.trials.stop)
+        between((start - cell.trials.start) / max(len(cell.trials), 1))
+        parts.append(
+            chunk(
+                data_key,
+                cell.mechanism.text,
+                (cell.budget.epsilon, cell.budget.delta),
+                repr(cell.problem),  # all of it: k, relation, domain, allocation
+                cell.seed,
+                start,
+                stop,
+                replace(cell, trials=range(start, stop)),
+                measured,
             )
-        yield number, sweeps.joined(parts)
-    progress.empty()
+        )
+    return sweeps.joined(parts)
+
+
+class _Progress:
+    """A progress bar that shows itself only when work takes longer than a moment."""
+
+    def __init__(self) -> None:
+        self._place = st.empty()
+        self._started = time.monotonic()
+
+    def __call__(self, share: float, words: str) -> None:
+        if time.monotonic() - self._started > 0.5:
+            self._place.progress(min(share, 1.0), words)
+        else:
+            self._place.empty()
+
+    def close(self) -> None:
+        self._place.empty()
+
+
+def results(data_key: tuple[str, ...], chosen: Plan, ready: Prepared) -> tuple[Result, ...]:
+    """Return the result of every cell of a plan."""
+    progress = _Progress()
+    found = []
+    for number, cell in enumerate(chosen.cells):
+
+        def tell(share: float, number: int = number, label: str = cell.mechanism.label) -> None:
+            progress((number + share) / len(chosen.cells), f"Drawing releases: {label}")
+
+        found.append(in_chunks(data_key, cell, ready, tell))
+    progress.close()
+    return tuple(found)
 
 
 def comparison(data_key: tuple[str, ...], ready: Prepared, settings: Settings) -> Comparison:
     """Return the comparison of one view, from the cache where it can be."""
     chosen = sweeps.plan(ready, settings, strict=False)
-    found = tuple(result for _, result in results(data_key, chosen, ready))
+    found = results(data_key, chosen, ready)
     return Comparison(
         ready, settings, ready.problem(settings), ready.budget(settings), found, chosen.skipped
     )
 
 
-def variant_label(text: str) -> str:
-    """Return the display name of a variant."""
-    return parse_variant(text).label
+def curve(
+    data_key: tuple[str, ...], rows: BoundedRows, settings: Settings, axis: str, count: int
+) -> tuple[list[Point], list[tuple[str, str]]]:
+    """Return every variant at every default value of an axis, and what cannot run."""
+    points: list[Point] = []
+    skipped: dict[str, str] = {}
+    mechanisms = parse_variants(settings.mechanisms)
+    values = curves.default_values(axis, rows, count)
+    progress = _Progress()
+    for number, value in enumerate(values):
+        here = curves.settings_at(settings, axis, value)
+        measured: Measured = rows
+        key = data_key
+        if axis in ("n", "row_bound"):
+            measured = measured_at(data_key, axis, str(value), settings.seed, rows)
+            key = (*data_key, axis, str(value), str(settings.seed))
+        x, unit = curves.where(rows, measured, axis, value)
+        for mechanism in mechanisms:
+            cell = curves.cell_at(measured, here, mechanism, range(here.trials))
+            if isinstance(cell, str):
+                skipped.setdefault(mechanism.text, cell)
+                continue
+
+            def tell(share: float, done: float = number / len(values), x: float = x) -> None:
+                progress(done, f"Drawing releases at {axis} {x:.3g}")
+
+            points.append(Point(x, in_chunks(key, cell, measured, tell), unit))
+    progress.close()
+    return points, list(skipped.items())
+
+
+@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
+def measured_at(
+    data_key: tuple[str, ...], axis: str, value: str, seed: int, _rows: BoundedRows
+) -> Measured:
+    """Return the table at one n or row bound; the rows are read once for each."""
+    return curves.rows_at(_rows, axis, value, seed)
+
+
+@st.cache_data(scope="session", max_entries=100, show_spinner=False)
+def _predicted(key: tuple[str, ...], _rows: BoundedRows, _settings: Settings) -> pd.DataFrame:
+    axis, metric = key[-2:]
+    values = curves.default_values(axis, _rows, curves.FINE)
+    mechanisms = parse_variants(_settings.mechanisms)
+    return curves.prediction_table(_rows, _settings, mechanisms, axis, values, metric)
+
+
+def predicted(
+    data_key: tuple[str, ...], rows: BoundedRows, settings: Settings, axis: str, metric: str
+) -> pd.DataFrame:
+    """Return the predicted curve of each variant that has one."""
+    return _predicted((*data_key, repr(settings), axis, metric), rows, settings)
+
+
+def second(key: str, settings: Settings) -> tuple[Prepared, tuple[str, ...]]:
+    """Return another built-in table, prepared as the first one is."""
+    preparation = tuple((name, repr(getattr(settings, name))) for name in PREPARATION)
+    ready = prepared(key, (), preparation, (), builtin(key), settings)
+    return ready, (key, *(value for _, value in preparation))
+
+
+@st.cache_data(scope="session", max_entries=50, show_spinner="Searching")
+def _target(key: tuple[str, ...], _rows: Measured, _settings: Settings, _goal: Goal) -> Target:
+    return least(_rows, _settings, parse_variant(key[-2]), _goal, key[-1])
+
+
+def targets(
+    data_key: tuple[str, ...], rows: Measured, settings: Settings, goal: Goal, what: str
+) -> list[Target]:
+    """Return the least epsilon or n of every chosen variant, sorted."""
+    found = [
+        _target((*data_key, repr(settings), repr(goal), mechanism.text, what), rows, settings, goal)
+        for mechanism in parse_variants(settings.mechanisms)
+    ]
+    return sorted(found, key=lambda target: (not target.counts, target.estimate))

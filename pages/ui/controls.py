@@ -27,6 +27,28 @@ def fill(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
+def _key_now(key: str) -> str:
+    """Return the key under which a widget of `_refill` is drawn now."""
+    generation = st.session_state.generations.get(key, 0)
+    return f"{key}~{generation}" if generation else key
+
+
+def _refill(key: str, value: Any) -> str:
+    """Give a widget its value, under a new key if it has another; return the key.
+
+    A browser that has not heard of the value yet still reports the old one, which then looks like
+    an edit and undoes what the user has just done elsewhere. Under a new key the late report is
+    about a widget that is no more.
+    """
+    now = _key_now(key)
+    if now in st.session_state and st.session_state[now] != value:
+        st.session_state.generations[key] = st.session_state.generations.get(key, 0) + 1
+        now = _key_now(key)
+    if now not in st.session_state:
+        st.session_state[now] = value
+    return now
+
+
 def _complain(name: str) -> None:
     sentence = state.complaint(name)
     if sentence is not None:
@@ -120,7 +142,12 @@ def _log_number(param: Param) -> None:
     options: list[float | None] = list(_steps(*param.slider, _FINE if fine else _COARSE))
     if param.optional:
         options = [None, *options]
-    slider_key, box_key = f"view.{name}.slider", f"view.{name}.box"
+    value = state.get(name)
+    slider_key = _refill(f"view.{name}.slider", _nearest_option(options, value))
+    if state.complaint(name) is None:
+        box_key = _refill(f"view.{name}.box", param.format(value))
+    else:
+        box_key = _key_now(f"view.{name}.box")  # what the user typed stays to be mended
 
     def slid() -> None:
         state.put(name, st.session_state[slider_key])
@@ -128,10 +155,8 @@ def _log_number(param: Param) -> None:
     def typed() -> None:
         state.put_text(name, st.session_state[box_key])
 
-    value = state.get(name)
     wide, narrow = st.columns([3, 1.3], vertical_alignment="bottom")
     with wide:
-        fill(slider_key, _nearest_option(options, value))
         st.select_slider(
             param.label,
             options,
@@ -141,8 +166,6 @@ def _log_number(param: Param) -> None:
             on_change=state.on_change(slid),
         )
     with narrow:
-        if state.complaint(name) is None:
-            fill(box_key, param.format(value))
         st.text_input(
             f"{param.label}, exact",
             key=box_key,

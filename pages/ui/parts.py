@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -115,8 +117,9 @@ def results_columns() -> dict[str, Any]:
     return columns
 
 
-def command(settings: Settings) -> None:
+def command(settings: Settings, verb: str = "compare", more: Sequence[str] = ()) -> None:
     """Show the command that computes the same numbers."""
     name = settings.table if settings.table != state.UPLOAD else "YOUR_FILE.csv"
     st.caption("The same numbers from the command line:")
-    st.code(settings.command(name), language="bash", wrap_lines=True)
+    words = " ".join([settings.command(name, verb), shlex.join(more)]).strip()
+    st.code(words, language="bash", wrap_lines=True)

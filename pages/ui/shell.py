@@ -19,7 +19,6 @@ from dpviz.settings import Settings
 from pages.ui import bounds, cached, controls, state
 from pages.ui.state import MAX_FEATURES, UPLOAD
 
-_PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 # Options with a widget of their own; every other declared one is drawn by kind.
 _DRAWN_APART = {
     "table", "label", "bounds", "mechanisms", "row_bound", "allocation", "directions",
@@ -40,6 +39,9 @@ class Current:
     problem: str | None
 
 
+# A letter of the reader's own fonts: browsers would fetch a Material icon from another host.
+TAB_ICON = "🔍"
+
 _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
 
 
@@ -47,9 +49,15 @@ def pages() -> list[StreamlitPage]:
     """Return every page, in the order of the menu."""
     return [
         st.Page("pages/explore.py", title="Explore", icon=":material/scatter_plot:", default=True),
+        st.Page("pages/tradeoffs.py", title="Trade-offs", icon=":material/show_chart:"),
         st.Page("pages/precision.py", title="Precision", icon=":material/tune:"),
         st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
     ]
+
+
+def page(title: str) -> StreamlitPage:
+    """Return the page with a title."""
+    return next(page for page in pages() if page.title == title)
 
 
 def run() -> None:
@@ -79,6 +87,8 @@ def through_entry() -> Current:
     """
     current = _CURRENT.get()
     if current is None:
+        # Else the tab shows the page's own icon, which browsers fetch from another host.
+        st.set_page_config(page_icon=TAB_ICON)
         st.navigation(pages())
         st.rerun()
     return current
@@ -119,7 +129,7 @@ def _load() -> Current:
             ]
         preparation = tuple(
             (name, params_of(Settings)[name].format(getattr(settings, name)))
-            for name in _PREPARATION
+            for name in cached.PREPARATION
         )
         edited = bounds.in_force()
         if settings.bounds == bounds.BOUNDS_FILE and edited is None:

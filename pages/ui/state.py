@@ -56,6 +56,7 @@ def start() -> None:
     st.session_state.label_index = None if label_index is None else int(label_index)
     st.session_state.notices = notices
     st.session_state.complaints = {}
+    st.session_state.generations = {}  # of widgets that are drawn anew when given a value
 
 
 def _values(declared: Declared) -> dict[str, Any]:

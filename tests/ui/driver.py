@@ -66,12 +66,16 @@ def nodes(at: AppTest) -> Iterator[Any]:
 
 def keys(at: AppTest) -> list[str]:
     """Return the keys of all widgets drawn."""
-    return [node.key for node in nodes(at) if isinstance(node, Widget) and node.key]
+    return [node.key.split("~")[0] for node in nodes(at) if isinstance(node, Widget) and node.key]
 
 
 def found(at: AppTest, key: str) -> Any:
-    """Return the widget with this key."""
-    matching = [node for node in nodes(at) if isinstance(node, Widget) and node.key == key]
+    """Return the widget with this key; a number after ``~`` counts how often it was refilled."""
+    matching = [
+        node
+        for node in nodes(at)
+        if isinstance(node, Widget) and node.key and node.key.split("~")[0] == key
+    ]
     assert len(matching) == 1, f"{len(matching)} widgets with the key {key!r}"
     return matching[0]
 

@@ -1,5 +1,6 @@
 """Audits: lower bounds on what a mechanism really costs, from its own raw releases."""
 
+from dpviz.privacy.audit.options import AuditOptions
 from dpviz.privacy.audit.run import (
     DEFAULT_CONFIDENCE,
     DEFAULT_D,
@@ -19,6 +20,7 @@ __all__ = [
     "DEFAULT_N",
     "DEFAULT_TRIALS",
     "Audit",
+    "AuditOptions",
     "AuditVerdict",
     "audit",
     "default_budget",

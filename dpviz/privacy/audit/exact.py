@@ -81,7 +81,8 @@ def exact_loss(
         )
     if mechanism.key == "ppca" and calibration.problem.k == 1 and calibration.problem.d <= 3:
         return _bingham(calibration, at_epsilons, pairs)
-    return _from_parts(calibration, delta, at_epsilons) or _from_profile(
+    data = mechanism.info.release == "data"
+    return _from_parts(calibration, delta, at_epsilons, data=data) or _from_profile(
         mechanism, calibration, delta, at_epsilons
     )
 
@@ -96,7 +97,7 @@ def one_sided(mechanism: Mechanism) -> bool:
 
 
 def _from_parts(
-    calibration: Calibration, delta: float, at_epsilons: tuple[float, ...]
+    calibration: Calibration, delta: float, at_epsilons: tuple[float, ...], *, data: bool
 ) -> ExactLoss | None:
     """Return the loss of one Gaussian or Laplace query; its sensitivity is attained on the ball.
 
@@ -106,12 +107,14 @@ def _from_parts(
     if len(calibration.parts) != 1:
         return None
     (part,) = calibration.parts
+    # Where rows are noised, the account is of all of them, whatever summary is passed on.
+    of = " of the noisy rows" if data else ""
     if isinstance(part, GaussianPart):
         deltas = tuple(delta_of(epsilon, part.mu) for epsilon in at_epsilons)
-        return ExactLoss(epsilon_of(delta, part.mu), deltas, "exact Gaussian profile")
+        return ExactLoss(epsilon_of(delta, part.mu), deltas, f"exact Gaussian profile{of}")
     if isinstance(part, LaplacePart) and part.attained and delta == 0:
         nothing = tuple(0.0 for _ in at_epsilons)
-        return ExactLoss(part.epsilon, nothing, "closed form of the Laplace density ratio")
+        return ExactLoss(part.epsilon, nothing, f"closed form of the Laplace density ratio{of}")
     return None
 
 

@@ -67,6 +67,7 @@ _PILOT_ALPHA = 1e-6
 # seen more often is less of a lucky find.
 _CAUTION = 1e-3
 _FINALISTS = 4
+_ENDLESS = 1e6
 _SEARCH_STEPS = (0.5, 0.25, 0.12)
 _LEARN_FROM = 10_000
 _LEARNED = "learned score"
@@ -395,19 +396,31 @@ class _Run:
     ) -> tuple[float, float]:
         """Return how much a pilot tells: an estimate of epsilon, and a distance where it is 0."""
         view = self._view(pair)
-        first, second = (
-            _joined(
-                [
-                    view.scores(release)
-                    for release in self._releases(
-                        pair, table, trials, self._generator(stage, number, table)
-                    )
-                ]
-            )
-            for table in (0, 1)
-        )
-        _, value = chosen(first, second, _PILOT_ALPHA, epsilon_value(delta))
-        return max(0.0, value), distance(first, second)
+        sides: list[dict[str, FloatArray]] = []
+        outside = 0
+        for table in (0, 1):
+            parts = []
+            seen = 0
+            for release in self._releases(
+                pair, table, trials, self._generator(stage, number, table)
+            ):
+                parts.append(view.scores(release))
+                seen += self._outside(pair, table, release)
+            sides.append(_joined(parts))
+            outside = max(outside, seen)
+        _, value = chosen(sides[0], sides[1], _PILOT_ALPHA, epsilon_value(delta))
+        apart = distance(sides[0], sides[1])
+        if outside:
+            # Releases that one table cannot make cost more than any epsilon: they come first.
+            return _ENDLESS * outside / trials, apart
+        return max(0.0, value), apart
+
+    def _outside(self, pair: Pair, table: int, release: Release) -> int:
+        """Return how many releases the other table can never make: those below it."""
+        if not one_sided(self.mechanism):
+            return 0
+        lowest = np.linalg.eigvalsh(release.raw - pair.tables()[1 - table].A)[:, 0]
+        return int((lowest < -SUPPORT_ROOM * self.calibration.scale).sum())
 
     def _view(self, pair: Pair) -> View:
         # The scale of matrix and data releases is in units of A; a sampler's is a concentration,
@@ -513,16 +526,12 @@ class _Run:
         names = {event.score for event in events}
         parts = []
         outside = 0
-        other = pair.tables()[1 - table].A
-        room = SUPPORT_ROOM * self.calibration.scale
         for release in self._releases(pair, table, half, self._generator("second", table)):
             found = view.scores(release)
             if _LEARNED in names:
                 found[_LEARNED] = learned(_features(view, release, found))
             parts.append({name: found[name] for name in names})
-            if one_sided(self.mechanism):
-                lowest = np.linalg.eigvalsh(release.raw - other)[:, 0]
-                outside += int((lowest < -room).sum())
+            outside += self._outside(pair, table, release)
         return _joined(parts), outside
 
 
@@ -572,11 +581,15 @@ def _evidence(found: Audit) -> str:
         start = "The claim does not hold: "
     else:
         start = "No draw contradicts the claim: "
-    seen = (
-        f"of {found.trials:,} releases of each of two neighbouring tables ({measured.pair.name}), "
-        f"{main.event.words} named the right one {main.hits:,} times and the wrong one "
-        f"{main.misses:,} times, which takes an epsilon of at least {measured.epsilon_lower:.3g}"
-    )
+    tables = f"{found.trials:,} releases of each of two neighbouring tables ({measured.pair.name})"
+    if measured.epsilon_lower > 0:
+        seen = (
+            f"of {tables}, {main.event.words} named the right one {main.hits:,} times and the "
+            f"wrong one {main.misses:,} times, which takes an epsilon of at least "
+            f"{measured.epsilon_lower:.3g}"
+        )
+    else:
+        seen = f"{tables} were not told apart, so epsilon may be anything from 0"
     if measured.support > 0:
         seen += (
             f", and at least {measured.support:.3g} of the releases can come from one table only"

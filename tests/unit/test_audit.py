@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from dpviz.cli import main
+from dpviz.errors import InvalidSetting
+from dpviz.mechanisms import parse_variant
+from dpviz.privacy.audit import AuditOptions, audit, default_budget
+from dpviz.privacy.audit.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
+from dpviz.privacy.audit.densities import log_density
+from dpviz.privacy.audit.events import Event, Learned, chosen, epsilon_value
+from dpviz.privacy.audit.exact import log_normaliser
+from dpviz.privacy.audit.neighbours import candidates, moved
+from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.seeding import Draws, generator
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+def test_limits_at_the_ends() -> None:
+    assert lower_limit(0, 50, 0.05) == 0
+    assert upper_limit(50, 50, 0.05) == 1
+    # 50 of 50: p^50 = alpha; none of 50: (1 - p)^50 = alpha
+    assert float(lower_limit(50, 50, 0.05)) == pytest.approx(0.05 ** (1 / 50))
+    assert float(upper_limit(0, 50, 0.05)) == pytest.approx(1 - 0.05 ** (1 / 50))
+
+
+@given(trials=st.integers(1, 400), share=st.floats(0, 1), alpha=st.floats(1e-9, 0.4))
+def test_limits_solve_the_binomial_equations(trials: int, share: float, alpha: float) -> None:
+    count = round(share * trials)
+    low, high = float(lower_limit(count, trials, alpha)), float(upper_limit(count, trials, alpha))
+    assert 0 <= low <= count / trials <= high <= 1
+    if count > 0:
+        assert binom.sf(count - 1, trials, low) == pytest.approx(alpha, rel=1e-6)
+    if count < trials:
+        assert binom.cdf(count, trials, high) == pytest.approx(alpha, rel=1e-6)
+
+
+@pytest.mark.parametrize(("count", "trials", "alpha"), [(-1, 5, 0.1), (6, 5, 0.1), (1, 0, 0.1)])
+def test_impossible_counts_are_refused(count: int, trials: int, alpha: float) -> None:
+    with pytest.raises(InvalidSetting):
+        lower_limit(count, trials, alpha)
+    with pytest.raises(InvalidSetting):
+        upper_limit(1, 5, 1.0)
+
+
+def test_randomised_response_is_bounded_by_its_own_epsilon() -> None:
+    p, q = math.e / (1 + math.e), 1 / (1 + math.e)
+    assert float(epsilon_bound(p, q, 0.0)) == pytest.approx(1.0)
+    assert float(delta_bound(p, q, 0.0)) == pytest.approx(p - q)
+    assert float(delta_bound(p, q, 1.0)) == pytest.approx(0.0, abs=1e-15)
+    assert float(epsilon_bound(0.1, 0.2, 0.0)) == 0
+    assert float(epsilon_bound(0.1, 0.2, 0.5)) == 0
+    assert float(delta_bound(0.9, 0.5, 1e6)) == 0
+
+
+# --- neighbours -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize(("d", "k"), [(2, 1), (5, 1), (5, 3)])
+def test_every_candidate_is_a_legal_pair(relation: Relation, d: int, k: int) -> None:
+    problem = Problem(40, d, k, relation, Domain.ball(d))
+    rng = generator(0, "test")
+    pairs = candidates(problem, rng, additive=False, rows=True)
+    pairs += [moved(pair, problem, 0.5, rng) for pair in pairs]
+    assert len(pairs) > 20
+    for pair in pairs:
+        assert pair.others.shape == (39, d)
+        assert pair.longest() <= 1 + 1e-12
+        first, second = pair.tables()
+        assert first.n == second.n == 40
+        # the tables differ by D/n and by nothing else
+        np.testing.assert_allclose(40 * (first.A - second.A), pair.difference, atol=1e-12)
+        if relation is Relation.ZERO_OUT:
+            assert not pair.second.any()
+
+
+def test_additive_noise_needs_no_other_people() -> None:
+    problem = Problem(40, 3, 1, Relation.REPLACE, Domain.ball(3))
+    pairs = candidates(problem, generator(0, "test"), additive=True, rows=False)
+    assert all(not pair.others.any() for pair in pairs)
+    # the nuclear and the Frobenius worst case, and the l1 one up to its slack
+    norms = [np.linalg.norm(pair.difference, "nuc") for pair in pairs]
+    assert max(norms) == pytest.approx(2)
+    upper = np.triu_indices(3)
+    l1 = max(np.abs(pair.difference[upper]).sum() for pair in pairs)
+    assert 2.7 < l1 <= 2.873
+
+
+def test_tied_tables_swap_their_leading_direction() -> None:
+    problem = Problem(40, 4, 2, Relation.REPLACE, Domain.ball(4))
+    pairs = candidates(problem, generator(0, "test"), additive=False, rows=False)
+    (pair,) = (
+        pair for pair in pairs if pair.name == "a unit row replaced by an orthogonal one, "
+        "two directions tied"
+    )  # fmt: skip
+    first, second = pair.tables()
+    inside = np.abs(first.eigenvectors[:, :2].T @ second.eigenvectors[:, :2])
+    # one component is shared and the other turns by 90 degrees
+    np.testing.assert_allclose(np.sort(inside.ravel()), [0, 0, 0, 1], atol=1e-9)
+
+
+def test_a_box_is_refused() -> None:
+    problem = Problem(40, 3, 1, Relation.REPLACE, Domain.box(3))
+    with pytest.raises(InvalidSetting, match="ball"):
+        candidates(problem, generator(0, "test"), additive=True, rows=False)
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+def test_an_event_counts_right_and_wrong_names() -> None:
+    first, second = np.array([3.0, 2.0, 1.0, 0.0]), np.array([0.5, -1.0, -2.0, 2.5])
+    assert Event("x", 1, 1.5, None).count(first, second) == (2, 1, 4)
+    assert Event("x", 1, None, 0.2).count(first, second) == (2, 1, 4)
+    assert Event("x", 1, 1.5, 0.2).count(first, second) == (4, 2, 8)
+    assert Event("x", -1, -0.7, None).count(first, second) == (1, 3, 4)
+
+
+def test_the_event_that_tells_most_is_chosen() -> None:
+    rng = generator(1, "test")
+    noise = rng.standard_normal((4, 4_000))
+    first = {"nothing": noise[0], "shift": noise[1] + 1.0}
+    second = {"nothing": noise[2], "shift": noise[3]}
+    event, value = chosen(first, second, 1e-3, epsilon_value(0.0))
+    assert event.score == "shift"
+    assert event.sign == 1
+    assert value > 0.8
+    turned, _ = chosen(second, first, 1e-3, epsilon_value(0.0))
+    assert turned.sign == -1
+
+
+def test_a_score_that_is_constant_on_each_table_is_used_in_full() -> None:
+    first, second = {"x": np.full(500, 0.25)}, {"x": np.full(500, 0.75)}
+    event, value = chosen(first, second, 1e-3, epsilon_value(0.0))
+    assert event.count(first["x"], second["x"]) == (1_000, 0, 1_000)
+    assert value == pytest.approx(math.log((1e-3 ** (1 / 1000)) / (1 - 1e-3 ** (1 / 1000))))
+
+
+def test_the_learned_score_finds_a_direction() -> None:
+    rng = generator(2, "test")
+    toward = np.array([1.0, -1.0, 0.0, 0.0])
+    first, second = rng.standard_normal((2, 3_000, 4))
+    learned = Learned.fit(first + toward, second)
+    unit = learned.direction / np.linalg.norm(learned.direction)
+    # the angle has a standard error of about sqrt(4/3,000) = .04
+    assert unit @ toward / math.sqrt(2) > 0.98
+
+
+# --- densities and normalisers --------------------------------------------------------------------
+
+
+def test_the_normaliser_on_the_circle_and_the_sphere() -> None:
+    assert log_normaliser(np.zeros(2)) == pytest.approx(math.log(2 * math.pi))
+    assert log_normaliser(np.zeros(3)) == pytest.approx(math.log(4 * math.pi))
+    # adding a constant to B adds it to the logarithm
+    base = log_normaliser(np.array([3.0, 1.0, 0.5]))
+    assert log_normaliser(np.array([5.0, 3.0, 2.5])) == pytest.approx(base + 2)
+
+
+def test_the_normaliser_gives_the_known_moment() -> None:
+    """E x_1^2 = d ln Z/d lambda_1 = 0.86207 for B = diag(8, 0, 0)."""
+    step = 1e-4
+    above, below = (log_normaliser(np.array([8 + s, 0.0, 0.0])) for s in (step, -step))
+    assert (above - below) / (2 * step) == pytest.approx(0.86207, abs=1e-5)
+
+
+@pytest.mark.parametrize("concentration", [50.0, 5e3, 5e4])
+def test_the_normaliser_of_a_concentrated_law(concentration: float) -> None:
+    """Laplace's method: two poles, each 2-dimensional Gaussian of precision 2 c."""
+    value = log_normaliser(np.array([0.0, 0.0, concentration])) - concentration
+    leading = math.log(2 * math.pi / concentration)
+    assert value == pytest.approx(leading, abs=1.2 / concentration)
+
+
+def test_the_density_of_a_wishart_difference_has_the_right_ratio_mean() -> None:
+    """E_f1 [f2/f1] = 1 for the density that was claimed, and is not for another exponent.
+
+    The ratio lies in [e^-1, e], so its mean over 40,000 draws has a standard error below
+    (e - 1/e)/2/200 = .0059; .036 is six of them.
+    """
+    mechanism, budget = parse_variant("wishart_difference"), Budget(1.0)
+    problem = Problem(100, 2, 1, Relation.REPLACE, Domain.ball(2))
+    scale = mechanism.calibrate(problem, budget).scale
+    noise = mechanism.standard_noise(problem, Draws.batch(generator(3, "test"), 40_000))  # type: ignore[attr-defined]
+    shift = np.diag([1.0, -1.0]) / 100 / scale
+    loss = log_density(noise) - log_density(noise - shift)
+    assert np.abs(loss).max() <= 1
+    assert np.exp(-loss).mean() == pytest.approx(1, abs=0.036)
+    assert abs(np.exp(-2 * loss).mean() - 1) > 0.1
+
+
+# --- the audit and its options --------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    mechanism = parse_variant("laplace_tight")
+    answers = [
+        audit(mechanism, Budget(2.0), d=2, trials=600, seed=seed).to_json() for seed in (4, 4, 5)
+    ]
+    assert answers[0] == answers[1]
+    assert answers[0] != answers[2]
+
+
+def test_defaults_follow_the_guarantee() -> None:
+    assert default_budget(parse_variant("ppca"), 2.0) == Budget(2.0, 0.0)
+    assert default_budget(parse_variant("gaussian"), 2.0) == Budget(2.0, 1e-5)
+    assert default_budget(parse_variant("gaussian"), 2.0, 1e-3) == Budget(2.0, 1e-3)
+
+
+def test_epsilons_for_delta_are_fixed_beforehand() -> None:
+    mechanism = parse_variant("wishart")
+    found = audit(mechanism, Budget(0.1), d=2, trials=400)
+    assert found.at_epsilons == pytest.approx((0.1, 1.0, 10.0))
+    assert audit(mechanism, Budget(20.0), d=2, trials=400).at_epsilons == (20.0,)
+
+
+def test_parameters_are_set() -> None:
+    options = AuditOptions(mechanism="ppca")
+    assert options.variant(["sweeps=7"]).text == "ppca[sweeps=7]"
+    assert options.variant(["ppca.sweeps=7"]).text == "ppca[sweeps=7]"
+    with pytest.raises(InvalidSetting, match="parameter"):
+        options.variant(["gaussian.sweeps=7"])
+
+
+@pytest.mark.parametrize(
+    ("words", "fragment"),
+    [
+        (["nothing"], "--mechanism"),
+        (["wishart", "--epsilon", "-1"], "--epsilon"),
+        (["wishart", "--delta", "1"], "--delta"),
+        (["wishart", "--dimension", "1"], "--dimension"),
+        (["wishart", "--trials", "10"], "--trials"),
+        (["wishart", "--relation", "swap"], "--relation"),
+        (["wishart", "--set", "sweeps"], "--set"),
+        (["ppca", "--k", "5"], "cannot run"),
+        (["gaussian", "--delta", "0"], "cannot run"),
+    ],
+)
+def test_bad_options_are_one_line(
+    words: list[str], fragment: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert fragment in captured.err
+
+
+def test_the_table_format_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["audit", "laplace", "--trials", "300", "--dimension", "2"]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert main([*words, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] in shown
+    assert found["evidence"] in shown

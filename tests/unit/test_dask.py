@@ -1,0 +1,119 @@
+"""A Dask cluster of two workers gives the same bytes and the same moments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from dpviz import datasets
+from dpviz.datasets.frames import FrameBatches
+from dpviz.errors import InvalidSetting, InvalidTable
+from dpviz.grid import sweep
+from dpviz.prepare import prepare, prepare_batches
+from dpviz.seeding import generator
+from dpviz.settings import Settings
+from dpviz.store import Store
+from dpviz.workers import Pool
+
+distributed = pytest.importorskip("distributed", reason="the extra dpviz[dask] is not installed")
+dask_frame = pytest.importorskip("dask.dataframe", reason="the extra dpviz[dask] is not installed")
+
+# The cluster's own threads and sockets outlive it by a moment; our code is not theirs.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+SETTINGS = Settings(
+    table="wine", delta=1e-3, trials=3, mechanisms=("gaussian", "wishart", "ppca", "laplace_output")
+)
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=2, dashboard_address=None, processes=True
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def client(address: str) -> Iterator[Any]:
+    with distributed.Client(address) as found:
+        yield found
+
+
+def test_a_cluster_gives_the_same_bytes(address: str, tmp_path: Any) -> None:
+    over = {"epsilon": [0.1, 1.0, 10.0], "n": [100, 178]}
+    alone = sweep("wine", over, SETTINGS)
+    pool = Pool(2, "dask", address)
+    keep = Store(tmp_path)
+    together = sweep("wine", over, SETTINGS, pool=pool, store=keep)
+    pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
+    # The cells came back and were kept here.
+    again = sweep("wine", over, SETTINGS, pool=pool, store=keep)
+    assert again.computed == 0
+    alone.write(tmp_path / "alone.csv")
+    together.write(tmp_path / "together.csv")
+    assert (tmp_path / "alone.csv").read_bytes() == (tmp_path / "together.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(), Settings(row_bound="quantile:0.9"), Settings(domain="box", center="none")],
+    ids=lambda s: " ".join(s.texts().values()) or "-",
+)
+def test_moments_of_a_frame_agree_with_a_single_process(client: Any, settings: Settings) -> None:
+    table = datasets.load("digits")
+    frame = pd.DataFrame(table.rows, columns=list(table.columns))
+    spread = dask_frame.from_pandas(frame, npartitions=5)
+    whole, parts = prepare(table, settings), prepare_batches(spread, settings)
+    for name in ("moment", "reference"):
+        expected = getattr(whole, name).A
+        assert_allclose(
+            getattr(parts, name).A, expected, rtol=0, atol=1e-12 * np.abs(expected).max()
+        )
+    assert parts.row_bound == pytest.approx(whole.row_bound, rel=1e-12)
+    assert (parts.columns, parts.bounded_rows) == (whole.columns, whole.bounded_rows)
+    fewer = parts.with_n(500, 2).moment.A
+    assert_allclose(fewer, whole.with_n(500, 2).moment.A, atol=1e-12)
+
+
+def test_a_frame_on_the_threads_of_this_process() -> None:
+    import dask
+
+    rows = generator(0, "frame").standard_normal((999, 3))
+    rows[[5, 600], [0, 2]] = np.nan
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(word="w")
+    with dask.config.set(scheduler="threads"):
+        source = FrameBatches(dask_frame.from_pandas(frame, npartitions=4), "people")
+        parts = prepare_batches(source, Settings(row_bound="quantile:0.5"))
+        fewer = parts.with_n(400, 1)
+    complete = rows[~np.isnan(rows).any(axis=1)]
+    whole = prepare(
+        datasets.Table("people", complete, ("a", "b", "c")), Settings(row_bound="quantile:0.5")
+    )
+    assert_allclose(parts.moment.A, whole.moment.A, atol=1e-14)
+    assert_allclose(fewer.moment.A, whole.with_n(400, 1).moment.A, atol=1e-14)
+    assert parts.name == "people"
+    assert parts.notes[:2] == (
+        "Left out as text or dates: 'word'.",
+        "2 rows of 999 without a value were left out.",
+    )
+    frame.loc[700, "b"] = np.inf
+    with (
+        dask.config.set(scheduler="threads"),
+        pytest.raises(InvalidTable, match="column 'b' of partition 3 of frame holds an infinite"),
+    ):
+        prepare_batches(dask_frame.from_pandas(frame, npartitions=4), Settings())
+    with pytest.raises(InvalidTable, match="frame must have at least 2 numeric columns; it has 1"):
+        prepare_batches(dask_frame.from_pandas(frame[["a", "word"]], npartitions=1), Settings())
+
+
+def test_a_scheduler_that_is_no_address_is_one_sentence() -> None:
+    with pytest.raises(InvalidSetting, match="scheduler must be the address of a Dask scheduler"):
+        sweep("wine", {"epsilon": [1]}, SETTINGS, pool=Pool(1, "dask", "nonsense://x"))

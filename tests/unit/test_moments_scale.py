@@ -1,0 +1,445 @@
+"""Moments of tables larger than memory: the same numbers, in batches."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose
+
+from dpviz import datasets
+from dpviz.datasets import batches
+from dpviz.datasets.batches import FileBatches, is_large
+from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
+from dpviz.moments import FloatArray
+from dpviz.prepare import BoundedRows, Prepared, load_prepared, prepare, prepare_batches
+from dpviz.seeding import generator
+from dpviz.settings import Settings
+from dpviz.sums import FAR_ROWS, Extent, digit_counts, order_statistic, quantile
+from dpviz.sweeps import compare
+
+OPTIONS = (
+    Settings(),
+    Settings(row_bound="2.5"),
+    Settings(row_bound="quantile:0.8"),
+    Settings(row_bound="quantile:1"),
+    Settings(scale="standardize"),
+    Settings(scale="standardize", row_bound="quantile:0.5"),
+    Settings(center="none"),
+    Settings(center="none", row_bound="quantile:0.3"),
+    Settings(center="midpoint"),
+    Settings(domain="box"),
+    Settings(domain="box", center="none"),
+)
+
+
+def rows_of(n: int, d: int, seed: int = 0) -> FloatArray:
+    rng = generator(seed, "scale", n, d)
+    spread = np.geomspace(2, 0.2, d)
+    return rng.standard_normal((n, d)) * spread + np.arange(d)
+
+
+def written(folder: Path, columns: dict[str, Any], ending: str = ".parquet") -> Path:
+    path = folder / f"table{ending}"
+    table = pa.table(columns)
+    if ending == ".parquet":
+        parquet.write_table(table, path, row_group_size=5_000)
+    else:
+        text = table.to_pandas().to_csv(index=False)
+        if ending == ".csv":
+            path.write_text(text)
+        else:
+            path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    return path
+
+
+def named(rows: FloatArray) -> dict[str, FloatArray]:
+    return {f"x{j}": rows[:, j] for j in range(rows.shape[1])}
+
+
+def assert_same(batched: BoundedRows, whole: Prepared, tolerance: float = 1e-12) -> None:
+    """Compare with the in-memory path; the tolerance is relative to the largest entry."""
+    for name in ("moment", "reference"):
+        expected = getattr(whole, name)
+        assert_allclose(
+            getattr(batched, name).A, expected.A, rtol=0, atol=tolerance * np.abs(expected.A).max()
+        )
+    assert batched.row_bound == pytest.approx(whole.row_bound, rel=tolerance)
+    for name in ("n", "columns", "domain", "bounded_rows", "assumed_public", "name"):
+        assert getattr(batched, name) == getattr(whole, name), name
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz"])
+@pytest.mark.parametrize("settings", OPTIONS, ids=lambda s: " ".join(s.texts().values()) or "-")
+def test_a_file_gives_the_numbers_of_the_table(
+    settings: Settings, ending: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, named(rows_of(20_000 if ending == ".parquet" else 2_000, 4)), ending)
+    whole = prepare(datasets.load(str(path)), settings)
+    batched = prepare_batches(path, settings)
+    assert_same(batched, whole)
+    assert batched.notes == whole.notes
+    n = whole.n // 3
+    assert_allclose(batched.with_n(n, 5).moment.A, whole.with_n(n, 5).moment.A, atol=1e-12)
+    if settings.domain == "ball":
+        assert_same(batched.again("quantile:0.6"), whole.again("quantile:0.6"))
+
+
+def test_bounds_from_a_file_clip_in_batches(tmp_path: Path) -> None:
+    path = written(tmp_path, named(rows_of(9_000, 3)))
+    bounds = {"x0": (-1.0, 2.0), "x1": (0.0, 2.0), "x2": (1.0, 3.0)}
+    for settings in (
+        Settings(domain="box", bounds="b.csv"),
+        Settings(center="midpoint", bounds="b.csv"),
+    ):
+        whole = prepare(datasets.load(str(path)), settings, bounds)
+        batched = prepare_batches(path, settings, bounds)
+        assert_same(batched, whole)
+    assert whole.bounded_rows == 0
+
+
+def test_columns_and_rows_are_chosen_as_in_memory(tmp_path: Path) -> None:
+    rows = rows_of(12_000, 3)
+    gap = rows[:, 1].copy()
+    gap[[3, 7_000, 11_999]] = np.nan
+    columns = {
+        "real": rows[:, 0],
+        "gaps": gap,
+        "same": np.full(12_000, 1e8 / 3),
+        "small": rows[:, 2].astype(np.float32),
+        "count": np.arange(12_000) % 17,
+        "truth": rows[:, 0] > 0,
+        "money": [Decimal(i % 7) / 4 for i in range(12_000)],
+        "word": [f"w{i % 3}" for i in range(12_000)],
+        "kind": ["a", "b", None] * 4_000,
+    }
+    path = written(tmp_path, columns)
+    for settings in (Settings(), Settings(label="kind"), Settings(center="none", label="count")):
+        table = datasets.load(str(path), label=settings.label)
+        whole = prepare(table, settings)
+        batched = prepare_batches(path, settings)
+        assert_same(batched, whole)
+        lost = 12_000 - whole.n
+        assert f"{lost} rows of 12000 without a value were left out." in batched.notes
+        assert "same" not in batched.columns
+        assert any("'word'" in note for note in batched.notes)
+
+
+def test_texts_of_numbers_and_markers(tmp_path: Path) -> None:
+    lines = ["a;b;c;ok", *(f"{i}.5;{i * i % 11};NA;true" for i in range(500)), "7;?;1;false"]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines).replace(".", ","))
+    batched = FileBatches(path)
+    # 'c' is missing in all of the first batch but its last row, so it is a number.
+    assert batched.columns == ("a", "b", "c", "ok")
+    rows = np.concatenate([block.copy() for block, _ in batched.blocks()] or [np.zeros((0, 4))])
+    assert rows.shape == (0, 4)
+    path.write_text("\n".join(lines[:-1]))
+    batched = FileBatches(path)
+    assert batched.columns == ("a", "b", "ok")
+    assert batched.notes == ("Left out as empty: 'c'.",)
+
+
+def test_a_nameless_row_number_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    pd.DataFrame(rows_of(50, 3), columns=list("abc")).to_csv(path)
+    batched = prepare_batches(path, Settings())
+    assert_same(batched, prepare(datasets.load(str(path)), Settings()))
+    assert batched.columns == ("a", "b", "c")
+
+
+# One pass ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list of the passes made over the rows."""
+    made: list[str] = []
+    blocks = FileBatches.blocks
+
+    def counted(self: FileBatches) -> Any:
+        made.append("pass")
+        return blocks(self)
+
+    monkeypatch.setattr(FileBatches, "blocks", counted)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("settings", "passes"),
+    [
+        (Settings(), 1),
+        (Settings(center="none"), 1),
+        (Settings(domain="box"), 1),
+        (Settings(row_bound="2"), 2),
+        (Settings(scale="standardize"), 2),
+        (Settings(row_bound="quantile:0.9"), 3),
+        (Settings(scale="standardize", row_bound="quantile:0.9"), 3),
+    ],
+)
+def test_how_often_rows_are_read(
+    settings: Settings, passes: int, tmp_path: Path, folds: list[str]
+) -> None:
+    path = written(tmp_path, named(rows_of(30_000, 4)))
+    batched = prepare_batches(path, settings)
+    # The first block is looked at once more, for an origin.
+    assert len(folds) == passes + 1
+    # Epsilon, delta, k and more people need no row; fewer people and a bound read once each.
+    batched.with_n(10**7, 0)
+    assert len(folds) == passes + 1
+    batched.with_n(1_000, 0)
+    assert len(folds) == passes + 2
+    if settings.domain == "ball":
+        batched.again("1.5")
+        assert len(folds) == passes + 3
+
+
+def test_many_rows_equally_far_out_take_a_second_pass(tmp_path: Path, folds: list[str]) -> None:
+    # Thrice as many rows of the largest size as are kept: those left out may be the longest.
+    rows = rows_of(20_000, 3)
+    rows[-3 * FAR_ROWS :] = [50.0, 50.0, 50.0]
+    path = written(tmp_path, named(rows))
+    batched = prepare_batches(path, Settings())
+    assert len(folds) == 3
+    assert_same(batched, prepare(datasets.load(str(path)), Settings()))
+
+
+@pytest.mark.parametrize("order", ["sorted", "reversed", "outlier first"])
+def test_the_order_of_rows_does_not_matter(order: str, tmp_path: Path) -> None:
+    rows = rows_of(30_000, 3)
+    rows = rows[np.argsort(rows[:, 0])]
+    if order == "reversed":
+        rows = rows[::-1]
+    elif order == "outlier first":
+        rows[0] = [1e6, -1e6, 1e6]
+    path = written(tmp_path, named(rows))
+    assert_same(prepare_batches(path, Settings()), prepare(datasets.load(str(path)), Settings()))
+
+
+# Stability -----------------------------------------------------------------------------------
+
+
+def exact_moment(rows: FloatArray, center: FloatArray) -> tuple[FloatArray, float]:
+    """Return A and R about a center, in extended precision."""
+    centred = rows.astype(np.longdouble) - center
+    R = np.sqrt((centred**2).sum(axis=1)).max()
+    scaled = centred / R
+    A = np.array([[(scaled[:, i] * scaled[:, j]).sum() for j in range(3)] for i in range(3)])
+    return (A / len(rows)).astype(float), float(R)
+
+
+@pytest.mark.parametrize("far", [1e8, 1e12])
+def test_ill_conditioned_data_against_extended_precision(far: float, tmp_path: Path) -> None:
+    """Mean 1e8 and unit variance; the last direction has a thousandth of that."""
+    if np.finfo(np.longdouble).eps > 2e-19:
+        pytest.skip("this machine has no extended precision to compare with")
+    rng = generator(2, "ill")
+    rows = rng.standard_normal((60_000, 3)) * [1, 0.1, 1e-3] + [far, -far, far / 3]
+    path = written(tmp_path, named(rows))
+    batched = prepare_batches(path, Settings())
+    in_memory = prepare(datasets.load(str(path)), Settings())
+    mean = rows.astype(np.longdouble).mean(axis=0).astype(float)
+    for found in (batched, in_memory):
+        center = found.transform.center
+        assert (np.abs(center - mean) <= np.spacing(np.abs(mean))).all()
+        A, R = exact_moment(rows, center)
+        # Differences of stored numbers are exact or round once (2^-53); the entries of a block's
+        # product round by at most 2^-53 sqrt(A_ii A_jj) times the square root of its length, 2^8.
+        size = np.sqrt(np.outer(np.diag(A), np.diag(A)))
+        assert (np.abs(found.moment.A - A) <= 1e-12 * size).all()
+        assert found.row_bound == pytest.approx(R, rel=1e-12)
+        assert_allclose(found.moment.eigenvalues, np.linalg.eigvalsh(A)[::-1], rtol=1e-9)
+    # negative control: the textbook formula loses everything
+    naive = (rows.T @ rows / len(rows) - np.outer(rows.mean(axis=0), rows.mean(axis=0))) / R**2
+    assert (np.abs(naive - A) > 1e-3 * size).any()
+
+
+def test_extents_merge_in_any_grouping() -> None:
+    rows = rows_of(5_000, 4) + 1e6
+    origin = rows[0]
+
+    def of(parts: list[FloatArray]) -> Extent:
+        total = Extent(origin, origin)
+        for part in parts:
+            one = Extent(origin, origin)
+            if len(part):
+                one.add(part, 0)
+            total.merge(one)
+        return total
+
+    whole = Extent(origin, origin)
+    whole.add(rows, 0)
+    for cuts in ([], [1], [0, 10, 10, 4_999], list(range(100, 5_000, 100))):
+        found = of(np.split(rows, cuts))
+        assert found.rows == 5_000
+        assert_allclose(found.mean, rows.mean(axis=0), rtol=1e-13)
+        assert_allclose(found.scatter, whole.scatter, rtol=1e-12, atol=1e-9)
+        assert_allclose(np.sort(found.far, axis=0)[-1], np.sort(whole.far, axis=0)[-1])
+        distances = np.sort(np.linalg.norm(rows - origin, axis=1))
+        assert found.beyond <= distances[-FAR_ROWS]
+        assert len(found.far) >= FAR_ROWS
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        st.integers(1, 40),
+        elements=st.floats(0, 1e300) | st.sampled_from([0.0, -0.0, 1.0, 5e-324]),
+    ),
+    st.floats(0, 1),
+)
+def test_radix_selection_is_exact(values: FloatArray, level: float) -> None:
+    def counts(prefix: int, shift: int) -> FloatArray:
+        return digit_counts(values, prefix, shift)
+
+    ordered = np.sort(values)
+    for rank in (0, len(values) // 2, len(values) - 1):
+        assert order_statistic(counts, rank) == ordered[rank]
+    expected = np.quantile(values, level)
+    assert quantile(counts, len(values), level) == pytest.approx(expected, rel=1e-15, abs=0)
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    def peak(n: int) -> int:
+        path = written(tmp_path, named(rows_of(n, 20)))
+        tracemalloc.start()
+        try:
+            prepare_batches(path, Settings(row_bound="quantile:0.9"))
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(1_000)
+    short, long = peak(100_000), peak(400_000)
+    # The rows themselves would be 48 MB more; NumPy reports its arrays here.
+    assert long - short < 4e6
+
+
+# Where it is used ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(batches, "LARGE_BYTES", 10_000)
+    return written(tmp_path, named(rows_of(2_000, 4)) | {"word": ["w"] * 2_000})
+
+
+def test_what_counts_as_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, named(rows_of(1_000, 4)))
+    assert not is_large(path)
+    assert not is_large(tmp_path / "missing.csv")
+    monkeypatch.setattr(batches, "LARGE_BYTES", 1_000 * 4 * 8)
+    assert not is_large(path)
+    monkeypatch.setattr(batches, "LARGE_BYTES", 1_000 * 4 * 8 - 1)
+    assert is_large(path)
+    text = tmp_path / "t.csv"
+    text.write_text("a,b\n" * 100)
+    monkeypatch.setattr(batches, "LARGE_BYTES", 399)
+    assert is_large(text)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1" + b"x" * 1_000)
+    assert not is_large(tmp_path / "broken.parquet")
+
+
+def test_a_large_file_is_compared_without_its_rows(large: Path) -> None:
+    settings = Settings(table=str(large), trials=2, delta=1e-6)
+    prepared = load_prepared(settings)
+    assert not isinstance(prepared, Prepared)
+    found = compare(prepared, settings)
+    assert found.prepared.name == "table.parquet"
+    skipped = {item.mechanism: item.reason for item in found.skipped}
+    assert "only their second moment is at hand" in skipped["laplace_output"]
+    assert found.to_json()["dataset"]["n"] == 2_000
+    with pytest.raises(CannotRun, match="laplace_output cannot run: it needs the rows themselves"):
+        compare(prepared, replace(settings, mechanisms=("laplace_output",)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"missing": "median"}, "missing must be drop for rows that are read in batches"),
+        ({"categorical": "onehot"}, "categorical must be drop for rows"),
+    ],
+)
+def test_what_needs_the_whole_table_is_refused(
+    changes: dict[str, str], words: str, large: Path
+) -> None:
+    with pytest.raises(InvalidSetting, match=words):
+        load_prepared(Settings(table=str(large), **changes))
+
+
+def late_text(path: Path) -> None:
+    lines = ["a,b", *("1.5,2" for _ in range(2_100_000)), "31337.25,word"]
+    path.write_text("\n".join(lines))
+
+
+def uneven(path: Path) -> None:
+    path.write_text("a,b\n1,2\n31337.25\n3,4\n")
+
+
+def infinite(path: Path) -> None:
+    path.write_text("a,b\n1,2\n31337.25,inf\n3,4\n")
+
+
+def absurd(path: Path) -> None:
+    path.write_text("a,b\n1,2\n31337.25,1e150\n3,4\n")
+
+
+def damaged(path: Path) -> None:
+    path.write_bytes(b"PAR1" + b"31337.25" * 10)
+
+
+def one_column(path: Path) -> None:
+    path.write_text("a,b\n1,x\n31337.25,y\n")
+
+
+def no_rows(path: Path) -> None:
+    path.write_text("a,b\n1,\n,2\n")
+
+
+def repeated(path: Path) -> None:
+    path.write_text("a,a\n1,2\n3,4\n")
+
+
+@pytest.mark.parametrize(
+    ("write", "words"),
+    [
+        (late_text, "column 2 of t.csv starts with numbers and later holds text"),
+        (uneven, "line 3 has 1 and the first line has 2"),
+        (infinite, "column 'b' of t.csv holds an infinite number or one beyond 1e\\+100 in row 2"),
+        (absurd, "column 'b' of t.csv holds an infinite number"),
+        (damaged, "starts like a Parquet file but cannot be read as one"),
+        (one_column, "must have at least 2 numeric columns; it has 1"),
+        (no_rows, "must have at least 2 rows; it has none"),
+        (repeated, "must have distinct column names"),
+    ],
+)
+def test_bad_files_are_one_sentence(
+    write: Callable[[Path], None], words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    write(path)
+    with pytest.raises(InvalidTable, match=words) as caught:
+        prepare_batches(path, Settings())
+    assert "31337" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_label_must_be_a_column(tmp_path: Path) -> None:
+    path = written(tmp_path, named(rows_of(10, 3)))
+    with pytest.raises(InvalidTable, match=r"label must be a column of table\.parquet"):
+        prepare_batches(path, Settings(label="y"))
+    with pytest.raises(InvalidTable, match="table must be a file"):
+        prepare_batches(tmp_path / "none.csv", Settings())
