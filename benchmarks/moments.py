@@ -119,10 +119,8 @@ def main() -> None:
                     float(np.median([one["seconds"] for one in found])) for found in sides.values()
                 )
                 peak = max(one["peak"] for one in sides[bound])
-                print(
-                    f"{n:>9} {bound:>13} {floor:>8.3f} {ours:>8.3f} {ours / floor:>6.2f} {peak:>8.0f}",
-                    flush=True,
-                )
+                times = f"{floor:>8.3f} {ours:>8.3f} {ours / floor:>6.2f}"
+                print(f"{n:>9} {bound:>13} {times} {peak:>8.0f}", flush=True)
         finally:
             shutil.rmtree(folder)
 

@@ -270,9 +270,21 @@ def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -
         for number, epsilon in enumerate(
             appears_at(mechanism, problem, budget.delta, values), start=1
         ):
-            if math.isfinite(epsilon):
+            if epsilon <= 100:  # beyond the axis a mark would only stretch it
                 found.append((mechanism.text, number, float(epsilon)))
     return pd.DataFrame(found, columns=["mechanism", "component", "epsilon"])
+
+
+def predicted_spectrum(
+    measured: Measured, settings: Settings, mechanism: Mechanism
+) -> list[float] | None:
+    """Return the noisy eigenvalues expected without a draw, descending, or None."""
+    problem, budget = measured.problem(settings), measured.budget(settings)
+    noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+    if noise is None:
+        return None
+    expected = predict(measured.moment.eigenvalues, problem.k, noise, worth(measured))
+    return [float(value) for value in expected.spectrum]
 
 
 def best_row_bound(bands: pd.DataFrame) -> pd.DataFrame:

@@ -357,7 +357,7 @@ def curve_caption(
             runs.append((str(mechanism), float(x)))
     if len(runs) == 1:
         return (
-            f"Among claims that hold, {labels[runs[0][0]]} has the best {name} wherever these draws "
+            f"Among claims that hold, {labels[runs[0][0]]} has the best {name} wherever draws "
             "can tell."
         )
     words = [f"{labels[mechanism]} from {axis} {x:.3g}" for mechanism, x in runs]

@@ -51,8 +51,10 @@ PEOPLE_RANGE = (10, 10**12)
 _STEP = 0.02  # of the lattice, in the logarithm
 _FIRST_DRAWS = 16
 _ENTRIES = 1_000_000  # of the matrices that are drawn at a time
-# Shares of the largest bet that cannot bankrupt, over three decades.
-_BETS = 0.95 * np.logspace(0, -3, 16)
+# Shares of the largest bet that cannot bankrupt, and how the stake is spread over them.
+_BETS = 0.95 * np.logspace(0, -2.5, 10)
+_STAKES = 0.7 ** np.arange(10) / (0.7 ** np.arange(10)).sum()
+_MANY_TESTS = 20  # more than a search makes, as a rule
 _CHECKS = (round(math.log(4) / _STEP), round(math.log(64) / _STEP))
 
 Sampler = Callable[[float, range], FloatArray]
@@ -138,8 +140,8 @@ class Bets:
 
     Both start with 1. If the mean is at most the threshold, the capital on
     ``above`` is a supermartingale whatever the law of the draws, and the other
-    way round. Bets are a uniform mixture fixed in advance, so capital is
-    monotone in every draw.
+    way round. Bets are a mixture fixed in advance, so capital is monotone in
+    every draw.
 
     Parameters
     ----------
@@ -158,7 +160,7 @@ class Bets:
         sizes = np.stack([_BETS / self.threshold, -_BETS / (1 - self.threshold)])
         steps = np.log1p(sizes[:, :, None] * gain)
         path = self._logs[:, :, None] + np.cumsum(steps, axis=2)
-        capital = np.logaddexp.reduce(path, axis=1) - math.log(len(_BETS))
+        capital = np.logaddexp.reduce(path + np.log(_STAKES)[:, None], axis=1)
         self.best = np.maximum(self.best, capital.max(axis=1))
         self._logs = path[:, :, -1]
 
@@ -308,7 +310,9 @@ def crossing(
         Probability that ``low`` and ``high`` both are on their right side, for
         a non-decreasing mean.
     most_draws : int
-        Per point; more draws narrow the interval.
+        Per point; more draws narrow the interval. Raised to twice what a run of
+        perfect draws needs, where the threshold is close to 0 or 1: a mean above
+        .99 cannot be shown by fewer than some hundred draws.
     """
     if not 0 < confidence < 1:
         raise InvalidSetting("confidence", "above 0 and below 1", confidence)
@@ -316,9 +320,18 @@ def crossing(
         raise InvalidSetting("threshold", "above 0 and below 1", threshold)
     if most_draws < _FIRST_DRAWS:
         raise InvalidSetting("draws", f"at least {_FIRST_DRAWS}", most_draws)
+    most_draws = max(most_draws, 2 * _draws_to_show(threshold, confidence, shared))
     search = _Search(points, sample, threshold, 1 - confidence, most_draws, shared)
     guess, step = (len(points) // 2, len(points) // 4 + 1) if start is None else (start, 4)
     return search.run(guess, step)
+
+
+def _draws_to_show(threshold: float, confidence: float, shared: bool) -> int:
+    """Return how many perfect draws show a mean above the threshold, or below it."""
+    tests = 1 if shared else _MANY_TESTS
+    log_needed = math.log(tests * (tests + 1) / (1 - confidence)) - math.log(_STAKES[0])
+    farther = max(threshold, 1 - threshold)
+    return math.ceil(log_needed / math.log1p(_BETS[0] * (1 - farther) / farther))
 
 
 # Targets -------------------------------------------------------------------
@@ -548,7 +561,8 @@ def least(
         For n: the same population, more or fewer people; A is kept.
     confidence : float
     most_draws : int
-        Per point tried.
+        Per point tried; more are drawn for a goal near the end of its scale
+        (see `crossing`).
 
     Raises
     ------
@@ -653,7 +667,7 @@ def sentence(target: Target, k: int) -> str:
         )
     if target.never:
         nothing = "no number of people up to" if what == "n" else "no epsilon up to"
-        words = f"With {label}, {nothing} {target.last:,.10g} is enough {goal} ({sure})"
+        words = f"With {label}, {nothing} {target.last:,.0f} is enough {goal} ({sure})"
     elif target.high is None:
         over = f" It lies above {_amount(target.low, what)}." if target.low is not None else ""
         return f"{label}: these draws do not show any value that is enough {goal}.{over}"

@@ -54,7 +54,7 @@ with guard():
         parts.table_notes(current.prepared)
         parts.fresh_draw()
         if found.results:
-            views.spectrum(found)
+            views.spectrum(found, current.data_key)
             views.distance(found)
             views.projection(found)
             views.table(found)

@@ -206,7 +206,7 @@ with guard():
         where_it_goes(found)
         was_it_worth_it(found, equal)
         what_it_buys(found)
-        views.spectrum(found)
+        views.spectrum(found, current.data_key)
         views.distance(found)
         views.projection(found)
         editor(found)

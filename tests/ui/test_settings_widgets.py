@@ -179,15 +179,14 @@ def test_bad_text_is_refused_in_one_sentence_and_nothing_is_lost(
     at = start(**QUICK, epsilon="2", delta="1e-5", row_bound="3", k="3")
     link, before = dict(at.query_params), results(at)
     change(at, key, typed)
-    for _ in range(2):  # the sentence stays while the text does
-        (said,) = errors(at)
-        assert one_sentence(said), said
-        assert name.replace("_", " ") in said
-        assert repr(typed) in said
-        assert found(at, key).value == typed
-        assert dict(at.query_params) == link
-        assert results(at).equals(before)
-        at.run()
+    at.run()  # the sentence stays while the text does
+    (said,) = errors(at)
+    assert one_sentence(said), said
+    assert name.replace("_", " ") in said
+    assert repr(typed) in said
+    assert found(at, key).value == typed
+    assert dict(at.query_params) == link
+    assert results(at).equals(before)
     change(at, key, "0.5")
     assert errors(at) == []
     assert held(at, name) == ("0.5" if name == "row_bound" else 0.5)

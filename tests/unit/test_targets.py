@@ -182,6 +182,19 @@ def test_a_curve_at_the_goal_is_not_decided() -> None:
     assert (found.low, found.high, found.last_is_below) == (None, None, False)
 
 
+def test_a_goal_near_the_end_of_the_scale_gets_the_draws_it_needs() -> None:
+    """Sixteen perfect draws say little of a mean above .99."""
+
+    def step(point: float, trials: range) -> FloatArray:
+        return np.full(len(trials), 1.0 if point > 1 else 0.9)
+
+    found = crossing(POINTS, step, 0.99, shared=True, most_draws=16)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= 1 < found.high
+    assert found.high / found.low < 1.03
+
+
 def test_never_and_from_the_start() -> None:
     def constant(value: float) -> Found:
         return crossing(POINTS, lambda point, t: np.full(len(t), value), 0.7, shared=True)
