@@ -270,7 +270,7 @@ def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> s
         The attacker's belief, before, that the person is in the table.
     """
     _check_prior(prior)
-    before = _percent(prior)
+    before = "100 %" if prior == 1 else _percent(prior)
     if spent is None or not math.isfinite(spent.epsilon):
         promise = "" if claim is None else " whatever its claim,"
         return (
@@ -297,11 +297,9 @@ def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> s
 
 def _percent(share: float) -> str:
     """Return a share in per cent, never rounded to certainty."""
-    if share in (0.0, 1.0):
-        return f"{share:.0%}"
     if share > 0.999:
         return "more than 99.9 %"
-    if share < 0.001:
+    if 0 < share < 0.001:
         return "less than 0.1 %"
     return f"{100 * share:.3g} %"
 

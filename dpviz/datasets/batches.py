@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar
@@ -143,7 +144,7 @@ class FileBatches:
         """Return the first batch with all flat columns, as a table."""
         if self._layout is None:
             try:
-                file = parquet.ParquetFile(self._source.open())
+                file = self._parquet()
                 flat = [field.name for field in file.schema_arrow if is_flat(field)]
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=flat):
                     return pa.Table.from_batches([batch])
@@ -153,6 +154,10 @@ class FileBatches:
         for batch in delimited.open_batches(self._source, self._layout):
             return pa.Table.from_batches([batch])
         raise InvalidTable(f"{self.name} must have at least 2 rows of data; it has none.")
+
+    def _parquet(self) -> Any:
+        # Buffering ahead keeps all that was read, up to the whole file.
+        return parquet.ParquetFile(self._source.open(), pre_buffer=False)
 
     def _damaged(self) -> InvalidTable:
         return InvalidTable(
@@ -169,7 +174,7 @@ class FileBatches:
             yield from delimited.open_batches(self._source, self._layout, types)
             return
         try:
-            file = parquet.ParquetFile(self._source.open())
+            file = self._parquet()
             yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=list(types))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
             raise self._damaged() from None
@@ -189,7 +194,7 @@ class FileBatches:
         size = max(256, min(_BATCH_ROWS, _BLOCK_CELLS // max(d, 1)))
         buffer = np.empty((d, size))
         row = 0
-        for batch in self._batches():
+        for batch in _read_ahead(self._batches()):
             arrays = [_numbers(batch.column(j)) for j in range(d)]
             present = None if self._label is None else _present(batch.column(d))
             for start in range(0, batch.num_rows, size):
@@ -246,6 +251,15 @@ class FileSpool:
         return total
 
 
+def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield what an iterator yields, which works on the next one meanwhile in a thread."""
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
+
+
 def complete(
     rows: FloatArray, keep: NDArray[np.bool_] | None, name: str, columns: tuple[str, ...], row: int
 ) -> tuple[FloatArray, int]:
@@ -258,8 +272,8 @@ def complete(
         first row, from 0.
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        # One number tells whether a block needs a closer look, and few do.
-        if keep is None and np.abs(rows.sum()) < MAX_MAGNITUDE:
+        # Column sums tell whether a block needs a closer look, and few do.
+        if keep is None and (np.abs(np.ones(len(rows)) @ rows) < MAX_MAGNITUDE).all():
             return rows, 0
         bad = np.abs(rows) > MAX_MAGNITUDE
     if bad.any():

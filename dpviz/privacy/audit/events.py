@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from dpviz.moments import FloatArray
-from dpviz.privacy.audit.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
+from dpviz.privacy.audit.bounds import delta_bound, epsilon_bound
 from dpviz.privacy.audit.densities import LogRatio
 from dpviz.privacy.audit.neighbours import Pair
 from dpviz.release import Release
@@ -344,7 +346,7 @@ def _best_of(
     name: str, sign: int, a: FloatArray, b: FloatArray, alpha: float, value: Value
 ) -> list[tuple[Event, float]]:
     """Return the best event of each shape for sorted scores whose high values are the first's."""
-    size = len(a)
+    size, reach = len(a), -float(ndtri(alpha))
     thresholds = _thresholds(np.concatenate([a, b]))
     right = size - a.searchsorted(thresholds, "right")
     wrong = size - b.searchsorted(thresholds, "right")
@@ -363,7 +365,7 @@ def _best_of(
     )
     found = []
     for shape, (hits, misses, trials) in enumerate(shapes):
-        values = value(lower_limit(hits, trials, alpha), upper_limit(misses, trials, alpha))
+        values = value(_rough(hits, trials, -reach), _rough(misses, trials, reach))
         at = int(values.argmax())
         here = float(thresholds[at])
         event = Event(
@@ -374,6 +376,18 @@ def _best_of(
         )
         found.append((event, float(values[at])))
     return found
+
+
+def _rough(counts: NDArray[np.int_], trials: int, reach: float) -> FloatArray:
+    """Return a limit of each probability, ``reach`` standard deviations up or down.
+
+    Wilson's, which is near Clopper and Pearson's and hundreds of times faster. Choosing may be
+    rough; counting, on the other half, is exact.
+    """
+    square = reach * reach
+    spread = np.sqrt(counts * (1 - counts / trials) + square / 4)
+    found: FloatArray = (counts + square / 2 + reach * spread) / (trials + square)
+    return np.clip(found, 0.0, 1.0)
 
 
 def _thresholds(pooled: FloatArray) -> FloatArray:
