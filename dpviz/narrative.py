@@ -13,7 +13,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS, Summary, chance_distance, farthest_distance, optimum
 from dpviz.privacy.accounting import Spent
 from dpviz.problem import Budget
-from dpviz.release import Verdict
+from dpviz.release import VERDICT_WORDS, Verdict
 from dpviz.settings import join_words
 from dpviz.sweeps import Comparison, Result
 
@@ -394,3 +394,120 @@ def whole_number(written: str, name: str) -> int:
     if not (2 <= value <= 1e15 and value == int(value)):
         raise InvalidSetting(name, "a whole number from 2 to 1e15", written)
     return int(value)
+
+
+def claims_verdict(claims: pd.DataFrame) -> str:
+    """Return how many claims are false here, from `dpviz.refutations.claims_now`."""
+    made = claims[claims["claimed_epsilon"].notna()]
+    words = VERDICT_WORDS[Verdict.REFUTED]
+    false = made[made["status"].str.endswith(words)]
+    start = f"Of {len(made)} privacy claims, {len(false)} are false at this setting"
+    if false.empty:
+        return f"Of {len(made)} privacy claims, none is known to be false at this setting."
+    return f"{start}: {join_words(false['mechanism'])}."
+
+
+def support_caption(table: pd.DataFrame, epsilon: float, d: int) -> str:
+    """Return how often a release betrays its table, counted beside exact."""
+    row = table[table["epsilon"] == epsilon].iloc[0]
+    return (
+        f"At a claimed epsilon of {epsilon:g} and d = {d}, {row['outside']:,} of "
+        f"{row['draws']:,} releases betrayed their table: {percent(row['share'])} (99 % interval "
+        f"{percent(row['low'])} to {percent(row['high'])}), exactly {percent(row['exact'])} in "
+        "every dimension. No larger epsilon covers them."
+    )
+
+
+def cone_caption(table: pd.DataFrame) -> str:
+    """Return what the picture of the cone shows."""
+    broken, repaired = list(dict.fromkeys(table["mechanism"]))
+    part = table[(table["mechanism"] == broken) & (table["table"] != table["table"].iloc[0])]
+    return (
+        f"{broken}: noise is never negative, so every release lies in a cone above its table, and "
+        f"the cone moves with the table: {int(part['outside'].sum())} of {len(part)} of the "
+        f"neighbour's releases (crosses) are impossible for the full table. {repaired}: both signs "
+        "of noise occur, there is no cone, and no release is impossible for either table."
+    )
+
+
+def turning_caption(table: pd.DataFrame, label: str) -> str:
+    """Return how far the published direction turns."""
+    angles = table.groupby("table", sort=False)["angle"].mean().to_list()
+    spread = table.groupby("table", sort=False)["angle"].agg(lambda x: x.max() - x.min()).max()
+    same = "the same in every draw" if spread < 1e-6 else f"within {spread:.2g} degrees over draws"
+    return (
+        f"{label}: one person's row turns the published direction by "
+        f"{abs(angles[1] - angles[0]):.0f} degrees, {same}. Noise on the scores does not touch it."
+    )
+
+
+def delta_caption(table: pd.DataFrame) -> str:
+    """Return how far the true delta exceeds the claimed one."""
+    claimed = float(table["claimed_delta"].iloc[0])
+    parts = []
+    for (mechanism, relation), part in table.groupby(["mechanism", "relation"], sort=False):
+        above = part[part["true_delta"] > claimed]
+        if above.empty:
+            parts.append(f"{mechanism} under {relation} keeps its claim throughout")
+            continue
+        last = part.iloc[-1]
+        parts.append(
+            f"{mechanism} under {relation} exceeds delta {claimed:.2g} from about epsilon "
+            f"{above['epsilon'].iloc[0]:.2g} on, by a factor of "
+            f"{last['true_delta'] / claimed:,.0f} at {last['epsilon']:.3g}"
+        )
+    return (
+        f"{'; '.join(parts)}. Replacing a row moves A by sqrt(2) where the proof has 1, and the "
+        "classical scale is proved for epsilon below 1 only."
+    )
+
+
+def spending_caption(table: pd.DataFrame) -> str:
+    """Return who spends more than claimed, and who far less."""
+    over = table[(table["ratio"] > 1 + 1e-6) | table["spent"].isna()]
+    least = table[table["spent"] > 0]
+    words = (
+        f"More than claimed: {join_words(over['mechanism'])}. "
+        if len(over)
+        else "No mechanism spends more than it claims here. "
+    )
+    if least.empty:
+        return words.strip()
+    low = least.iloc[-1]
+    return (
+        f"{words}The loosest, {low['mechanism']}, spends {low['spent']:.2g} of {low['claimed']:g}: "
+        "noise that buys privacy nobody asked for."
+    )
+
+
+def gibbs_caption(table: pd.DataFrame) -> str:
+    """Return how far chains are from the exact mean at their start and at their end."""
+    exact = float(table["exact"].iloc[0])
+    ends = table[table["sweep"] == table["sweep"].max()]
+    first = (table[table["sweep"] == 0]["mean"] - exact).abs().max()
+    inside = ((ends["low"] <= exact) & (exact <= ends["high"])).all()
+    told = "cannot be told from it" if inside else "still differ from it"
+    return (
+        f"Chains from opposite starts begin up to {first:.2g} from the exact mean of {exact:.4f} "
+        f"and after {int(ends['sweep'].iloc[0])} sweeps {told} (99 % bars). The law is private; "
+        "what a finite chain adds has no proof, so the status says approximate."
+    )
+
+
+def attack_caption(exact: bool, source: str) -> str:
+    """Return how to read a trade-off curve."""
+    how = "An attacker reaches this curve" if exact else "No attacker gets below this curve"
+    return (
+        f"{how} ({source}). The closer to the lower left corner, the surer the attacker; on the "
+        "dashed line the release says nothing."
+    )
+
+
+def posterior_caption(table: pd.DataFrame, prior: float) -> str:
+    """Return what an alarm of a careful test leaves believed."""
+    row = table.iloc[(table["alpha"] - 0.05).abs().argmin()]
+    return (
+        f"A test that sounds for {percent(row['alpha'])} of absent people sounds for "
+        f"{percent(1 - row['beta'])} of those present; its alarm lifts a belief of "
+        f"{percent(prior)} to {percent(row['posterior'])}."
+    )

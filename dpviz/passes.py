@@ -138,7 +138,7 @@ class InMemory:
         """Return the moment of a subsample, with its rows where asked."""
         if with_rows:
             rows, _ = transform.bounded(self.table.rows[chosen.chosen(0, chosen.total)])
-        sums = Moments(transform, chosen)
+        sums = Moments(transform, chosen, with_free=False)
         for block in _blocks(self.table.rows):
             sums.add(block, sums.rows)
         return SecondMoment(
@@ -284,25 +284,27 @@ class Batched:
         return self.source.fold(lambda: Longest(unscaled)).norm
 
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
-        """Return the two moments; from the first pass alone where no row is outside."""
-        if not inside:
-            return _of_sums(self.source.fold(lambda: Moments(transform)))
+        """Return the two moments; that of the unbounded rows comes from the first pass."""
         extent = self.extent()
         keep = transform.keep
         # In this order the large parts cancel exactly, and what rounding the mean lost is kept.
         shift = (extent.origin[keep] - transform.center) + extent.offset[keep]
         shift /= transform.scale
         scatter = extent.scatter[np.ix_(keep, keep)] / np.outer(transform.scale, transform.scale)
-        moment = SecondMoment(
-            symmetric(scatter / extent.rows + np.outer(shift, shift)), extent.rows
-        )
-        return moment, moment, 0
+        A = symmetric(scatter / extent.rows + np.outer(shift, shift))
+        reference = SecondMoment(A, extent.rows)
+        if inside:
+            return reference, reference, 0
+        sums = self.source.fold(lambda: Moments(transform, with_free=False))
+        if sums.outside == 0:
+            return reference, reference, 0
+        return SecondMoment(symmetric(sums.bounded / sums.rows), sums.rows), reference, sums.outside
 
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
         """Return the moment of a subsample in one pass."""
         if with_rows:
             raise RuntimeError(f"the rows of {self.name} are not in memory")
-        sums = self.source.fold(lambda: Moments(transform, chosen))
+        sums = self.source.fold(lambda: Moments(transform, chosen, with_free=False))
         return SecondMoment(symmetric(sums.bounded / chosen.n), chosen.n)
 
 

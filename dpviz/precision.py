@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,11 @@ import pandas as pd
 from dpviz.allocation import UNIFORM, Allocation
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
+from dpviz.mechanisms._directional import (
+    DELTA_DIRECTIONS,
+    EPSILON_DIRECTIONS,
+    TRUE_DIRECTIONS,
+)
 from dpviz.prepare import Prepared
 from dpviz.problem import Budget, Problem
 from dpviz.release import VERDICT_WORDS
@@ -19,6 +25,10 @@ from dpviz.sweeps import Comparison, Result
 
 NOISE_COLUMNS = ("mechanism", "direction", "std")
 PRICE_COLUMNS = ("mechanism", "share", "std")
+SPEND_COLUMNS = (
+    "mechanism", "epsilon_directions", "epsilon_release", "epsilon",
+    "delta_directions", "delta_release", "delta", "spent",
+)  # fmt: skip
 
 
 def precision_variants() -> tuple[str, ...]:
@@ -103,7 +113,7 @@ def price_table(
     problem: Problem,
     budget: Budget,
     seed: int,
-    points: int = 17,
+    points: int = 9,
 ) -> pd.DataFrame:
     """Return the noise along one direction against its share of the precision.
 
@@ -129,6 +139,44 @@ def price_table(
             pd.DataFrame({"mechanism": first["mechanism"], "share": share, "std": first["std"]})
         )
     return pd.concat(parts, ignore_index=True)
+
+
+def spend_table(comparison: Comparison) -> pd.DataFrame:
+    """Return how each budget is split between private directions and the release.
+
+    Returns
+    -------
+    DataFrame
+        Columns `SPEND_COLUMNS`, one row for each variant that buys directions:
+        the parts for directions and for the release, their sums, and the
+        epsilon that both really spend together. Empty where none is bought.
+    """
+    budget = comparison.budget
+    rows = []
+    for result in comparison.results:
+        values = result.mechanism.calibrate(comparison.problem, budget).values
+        if EPSILON_DIRECTIONS not in values:
+            continue
+        epsilon, delta = values[EPSILON_DIRECTIONS], values[DELTA_DIRECTIONS]
+        whole = budget.delta if result.mechanism.info.guarantee == "approximate" else 0.0
+        rows.append(
+            {
+                "mechanism": result.mechanism.label,
+                "epsilon_directions": epsilon,
+                "epsilon_release": budget.epsilon - epsilon,
+                "epsilon": budget.epsilon,
+                "delta_directions": delta,
+                "delta_release": whole - delta,
+                "delta": whole,
+                "spent": None if result.spent is None else result.spent.epsilon,
+            }
+        )
+    return pd.DataFrame(rows, columns=[*SPEND_COLUMNS])
+
+
+def directions_warning(allocation: Allocation) -> str | None:
+    """Return what is not private about an allocation's directions, or None."""
+    return f"Not private. {TRUE_DIRECTIONS}" if allocation.directions == "true" else None
 
 
 def overlap_with_chosen(result: Result, allocation: Allocation) -> float | None:
@@ -210,3 +258,43 @@ def custom_text(shares: Sequence[float]) -> str:
     if not all(np.isfinite(shares)):
         raise InvalidSetting("allocation", "shares that are numbers", "a blank", "--allocation")
     return Allocation("custom", theta=tuple(float(share) for share in shares)).text[0]
+
+
+def shares_file(allocation: Allocation, names: Sequence[str], shares: Sequence[float]) -> str:
+    """Return shares as the text of a CSV file that can be read back.
+
+    Features go by name; principal directions have numbers only.
+    """
+    key = "feature" if allocation.directions == "features" else "direction"
+    keys = list(names) if key == "feature" else list(range(1, len(names) + 1))
+    return pd.DataFrame({key: keys, "theta": list(shares)}).to_csv(index=False)
+
+
+def bounds_of_rows(
+    rows: Iterable[tuple[str, float | None, float | None]],
+) -> dict[str, tuple[float, float]]:
+    """Return edited bounds by feature.
+
+    Parameters
+    ----------
+    rows : iterable of (str, float or None, float or None)
+        Feature, low and high; None where a cell was left blank.
+
+    Raises
+    ------
+    InvalidSetting
+        If a bound is missing or not finite, or a low is not below its high. The
+        numbers are not repeated: they may have been taken from the data.
+    """
+    found = {}
+    for name, low, high in rows:
+        if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+            given = "a blank"
+        elif not low < high:
+            given = "low at or above high"
+        else:
+            found[name] = (float(low), float(high))
+            continue
+        allowed = "finite numbers with low below high"
+        raise InvalidSetting(f"the bounds of {name[:60]!r}", allowed, given, "--bounds")
+    return found

@@ -135,11 +135,15 @@ class Moments:
     transform : Transform
     sample : Subsample, optional
         Which rows count; all if not given.
+    with_free : bool
+        Whether the moment of the unbounded rows is wanted too.
     """
 
-    def __init__(self, transform: Transform, sample: Subsample | None = None) -> None:
+    def __init__(
+        self, transform: Transform, sample: Subsample | None = None, *, with_free: bool = True
+    ) -> None:
         d = transform.domain.d
-        self.transform, self.sample = transform, sample
+        self.transform, self.sample, self.with_free = transform, sample, with_free
         self.rows = self.dropped = self.counted = self.outside = 0
         self.bounded, self.free = np.zeros((d, d)), np.zeros((d, d))
 
@@ -152,7 +156,8 @@ class Moments:
         bounded, moved = into_domain(free, self.transform.domain)
         product = bounded.T @ bounded
         self.bounded += product
-        self.free += free.T @ free if moved else product
+        if self.with_free:
+            self.free += free.T @ free if moved else product
         self.outside += moved
         self.counted += len(block)
 
@@ -188,7 +193,8 @@ class Longest:
 
 def norms(unscaled: Transform, block: FloatArray) -> FloatArray:
     """Return the norm of each row in the units of a transform."""
-    lengths: FloatArray = np.linalg.norm(unscaled.unbounded(block), axis=1)
+    rows = unscaled.unbounded(block)
+    lengths: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return lengths
 
 

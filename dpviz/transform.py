@@ -32,7 +32,8 @@ class Transform:
     def unbounded(self, rows: FloatArray) -> FloatArray:
         """Return rows in units of the bound, not yet forced inside it."""
         kept = rows if self.keep.all() else rows[:, self.keep]
-        shifted: FloatArray = (kept - self.center) / self.scale
+        shifted: FloatArray = kept - self.center
+        shifted /= self.scale
         return shifted
 
     def bounded(self, rows: FloatArray) -> tuple[FloatArray, int]:

@@ -5,6 +5,7 @@ import streamlit as st
 from dpviz import narrative
 from dpviz.cards import FILTERS, SORTS, Card, cards, chosen_cards
 from dpviz.errors import InvalidSetting
+from dpviz.mechanisms import all_mechanisms
 from dpviz.params import params_of
 from pages.ui import shell, state
 
@@ -60,7 +61,7 @@ def parameters(card: Card) -> None:
         return
 
     def add() -> None:
-        mechanisms = state.get("mechanisms")
+        mechanisms = state.get("mechanisms") or tuple(all_mechanisms())
         if variant.text not in mechanisms:
             state.put("mechanisms", (*mechanisms, variant.text))
 

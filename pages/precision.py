@@ -1,11 +1,14 @@
 """Precision: spend noise where it hurts least."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import streamlit as st
 
 from dpviz import narrative
-from dpviz.allocation import rebalance
+from dpviz.allocation import of_mapping, rebalance
+from dpviz.datasets import read_thetas
 from dpviz.errors import DpvizError
 from dpviz.figures.precision import accounts_figure, ellipses_figure, prices_figure, stds_figure
 from dpviz.figures.theme import panels
@@ -13,18 +16,56 @@ from dpviz.precision import (
     account_table,
     custom_text,
     direction_names,
+    directions_warning,
     gain_table,
     noise_table,
     pair_table,
     precision_variants,
     price_table,
+    shares_file,
     shares_table,
+    spend_table,
 )
+from dpviz.prepare import Prepared
 from dpviz.sweeps import Comparison
 from pages.ui import bounds, cached, parts, shell, state, views
 from pages.ui.guard import guard
 
 current = shell.through_entry()
+
+
+def what_directions_cost(comparison: Comparison) -> None:
+    """Say what the directions cost: a share of the budget, or the guarantee."""
+    warning = directions_warning(comparison.problem.allocation)
+    if warning is not None:
+        st.warning(warning, icon=":material/lock_open:")
+    table = spend_table(comparison)
+    if table.empty:
+        return
+    st.subheader("What the directions cost", anchor="spend")
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        table,
+        hide_index=True,
+        placeholder="–",
+        key="spend",
+        alt="Budget spent on directions and on the release, and their sum",
+        column_config={
+            "mechanism": "Mechanism",
+            "epsilon_directions": number("Epsilon for directions", format="%.4g"),
+            "epsilon_release": number("+ for the release", format="%.4g"),
+            "epsilon": number("= epsilon", format="%.4g"),
+            "delta_directions": number("Delta for directions", format="%.3g"),
+            "delta_release": number("+ for the release", format="%.3g"),
+            "delta": number("= delta", format="%.3g"),
+            "spent": number("Spent together, exact", format="%.4g"),
+        },
+    )
+    st.caption(
+        "The directions are bought first and the rest of the budget pays for the release. Two "
+        "Gaussian parts compose better than by addition: where the exact account is used, the "
+        "release gets what that saves, so both together spend the budget and no more."
+    )
 
 
 def where_it_goes(comparison: Comparison) -> None:
@@ -62,6 +103,8 @@ def where_it_goes(comparison: Comparison) -> None:
         key="precision.near",
         persist_state="session",
     )
+    if table.empty:
+        return  # the caption has said why
     pair = pair_table(table, first, second, only_near=near)
     figure = ellipses_figure(pair, shown, names[first - 1], names[second - 1])
     st.plotly_chart(figure, key="ellipses", alt="Noise ellipses in two directions")
@@ -130,20 +173,24 @@ def what_it_buys(comparison: Comparison) -> None:
     parts.numbers("accounts", table)
 
 
-def editor(comparison: Comparison) -> None:
+def editor(comparison: Comparison, prepared: Prepared) -> None:
     """Offer a table of shares to edit, lock and rebalance."""
-    prepared, allocation = comparison.prepared, comparison.problem.allocation
+    allocation = comparison.problem.allocation
     st.subheader("Custom shares", anchor="custom")
     st.markdown(
         "Edit theta, tick what must stay, and rebalance: the others are scaled until all sum to 1."
     )
     names = direction_names(prepared, allocation)
     start = shares_table(allocation, names)
+    locked_for, locked = st.session_state.get("shares.locked", ("", []))
+    if locked_for == allocation.text[0] and len(locked) == len(names):
+        start["locked"] = locked
     edited = st.data_editor(
         start,
         hide_index=True,
         disabled=["direction"],
         key=f"shares.{hash((allocation.text, names))}",
+        alt="Share of the precision of each direction, to edit",
         column_config={
             "direction": "Direction",
             "theta": st.column_config.NumberColumn("Theta", min_value=0.0, max_value=1.0),
@@ -153,42 +200,54 @@ def editor(comparison: Comparison) -> None:
     total = edited["theta"].sum()
     left, middle, right = st.columns(3)
 
-    def use(shares: list[float]) -> None:
-        try:
-            state.put("allocation", custom_text(shares))
-        except DpvizError as error:
-            st.session_state.complaints["allocation"] = str(error)
+    def use(text: str) -> None:
+        st.session_state["shares.locked"] = (text, edited["locked"].tolist())
+        state.put("allocation", text)
+
+    def as_it_is() -> None:
+        with refused():
+            use(custom_text(edited["theta"].tolist()))
 
     def balanced() -> None:
-        try:
+        with refused():
             shares = rebalance(edited["theta"].to_numpy(), edited["locked"].to_numpy())
-        except DpvizError as error:
-            st.session_state.complaints["allocation"] = str(error)
-            return
-        use(shares.tolist())
+            use(custom_text(shares.tolist()))
 
-    left.button(
-        "Use as it is",
-        key="shares.use",
-        on_click=state.on_change(lambda: use(edited["theta"].tolist())),
-    )
+    def arrived() -> None:
+        file = st.session_state["shares.upload"]
+        if file is None:
+            return
+        with refused():
+            thetas = read_thetas(file, name=file.name)
+            state.put("allocation", of_mapping(thetas, prepared.columns, allocation.directions))
+
+    @contextmanager
+    def refused() -> Iterator[None]:
+        # Beside the table and only until the allocation changes; the sidebar keeps its own.
+        st.session_state["shares.refused"] = None
+        try:
+            yield
+        except DpvizError as error:
+            st.session_state["shares.refused"] = (allocation.text, str(error))
+
+    left.button("Use as it is", key="shares.use", on_click=state.on_change(as_it_is))
     middle.button("Rebalance and use", key="shares.balance", on_click=state.on_change(balanced))
     right.download_button(
         "Download (CSV)",
-        lambda: (
-            edited[["direction", "theta"]]
-            .rename(columns={"direction": "feature"})
-            .to_csv(index=False)
-        ),
+        lambda: shares_file(allocation, names, edited["theta"].tolist()),
         file_name="allocation.csv",
         on_click="ignore",
         key="shares.download",
     )
     st.caption(f"The shares in the table sum to {total:.6g}.")
-    complaint = state.complaint("allocation")
-    if complaint is not None:
-        st.error(complaint, icon=":material/error:")
-    bounds.upload_shares(prepared, allocation)
+    said_for, sentence = st.session_state.get("shares.refused") or (None, "")
+    if said_for == allocation.text:
+        st.error(sentence, icon=":material/error:")
+    st.file_uploader(
+        "Shares from a file (columns feature or direction, and theta)",
+        key="shares.upload",
+        on_change=state.on_change(arrived),
+    )
 
 
 st.title("Precision: spend noise where it hurts least", anchor=False)
@@ -202,6 +261,7 @@ with guard():
         st.markdown(f"**{narrative.precision_verdict(found, equal)}**")
         st.caption(narrative.facts(found))
         st.caption(narrative.domain_caption(found))
+        what_directions_cost(found)
         bounds.editor(current.prepared)
         where_it_goes(found)
         was_it_worth_it(found, equal)
@@ -209,7 +269,7 @@ with guard():
         views.spectrum(found, current.data_key)
         views.distance(found)
         views.projection(found)
-        editor(found)
+        editor(found, current.prepared)
         views.not_run(found)
         parts.command(replace(current.settings, mechanisms=settings.mechanisms))
         parts.assumed_public(current.prepared)

@@ -141,14 +141,17 @@ class FileBatches:
         self.notes = tuple(notes)
 
     def _head(self) -> Any:
-        """Return the first batch with all flat columns, as a table."""
+        """Return the flat columns as a table: a text's first batch, of a Parquet file no rows.
+
+        A Parquet file's first column without a name is read, to see whether it counts.
+        """
         if self._layout is None:
             try:
                 file = self._parquet()
                 flat = [field.name for field in file.schema_arrow if is_flat(field)]
-                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=flat):
-                    return pa.Table.from_batches([batch])
-                return file.read(columns=flat)
+                if not flat or flat[0].strip():
+                    return pa.table(file.schema_arrow.empty_table()).select(flat)
+                return next(file.iter_batches(batch_size=_BATCH_ROWS, columns=flat))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
                 raise self._damaged() from None
         for batch in delimited.open_batches(self._source, self._layout):

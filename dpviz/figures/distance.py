@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from dpviz.figures.theme import TRUE_COLOUR, Panel
+
+_ROW, _GAP, _TOP, _BOTTOM = 30, 70, 40, 30  # pixels
 
 
 def distance_figure(
@@ -26,70 +28,132 @@ def distance_figure(
         Largest possible projection distance.
     chance : float
         Root mean squared distance of a uniformly random subspace.
+
+    Returns
+    -------
+    Figure
+        One trace of draws and one of angles per colour, and one of medians:
+        a browser draws few long traces sooner than many short ones.
     """
-    figure = make_subplots(
-        rows=2,
-        cols=1,
-        shared_yaxes=True,
-        vertical_spacing=0.16 if len(panels) > 4 else 0.24,
-        subplot_titles=("Projection distance of each draw", "Principal angles, degrees"),
-    )
     rows = len(panels)
+    colours = list(dict.fromkeys(panel.colour for panel in panels))
+    draws = {colour: _Points() for colour in colours}
+    angles = {colour: _Points() for colour in colours}
+    medians = _Points()
+    parts = dict(iter(table.groupby("mechanism", sort=False)))
     for number, panel in enumerate(panels):
-        height = rows - 1 - number
-        part = table[table["mechanism"] == panel.key]
-        first = part[part["angle"] == 1]
-        values = first["projection_distance"].to_numpy()
-        marker = {"color": panel.colour, "symbol": panel.marker}
-        figure.add_trace(
-            go.Scatter(
-                x=values, y=height + _spread(len(values)), mode="markers", name=panel.label,
-                marker={**marker, "size": 5, "opacity": 0.55}, showlegend=False,
-                hovertemplate="%{x:.3f}<extra>" + panel.label + "</extra>",
-            ),
-            row=1, col=1,
+        height, part = rows - 1 - number, parts[panel.key]
+        values = part.loc[part["angle"] == 1, "projection_distance"].to_numpy()
+        draws[panel.colour].add(panel, values, height + _spread(len(values)))
+        medians.add(panel, np.array([np.median(values)]), np.array([float(height)]))
+        count = int(part["angle"].max())
+        degrees = part["degrees"].to_numpy().reshape(-1, count)
+        low, middle, high = np.quantile(degrees, [0.025, 0.5, 0.975], axis=0)
+        lanes = height + (np.linspace(0.25, -0.25, count) if count > 1 else np.zeros(1))
+        angles[panel.colour].add(panel, middle, lanes, low, high)
+
+    traces = [draws[colour].draws(colour) for colour in colours]
+    traces.append(medians.medians([panel.colour for panel in panels]))
+    traces += [angles[colour].angles(colour) for colour in colours]
+    return go.Figure(data=traces, layout=_layout(panels, farthest, chance))
+
+
+class _Points:
+    """The points of several panels, gathered into one trace."""
+
+    def __init__(self) -> None:
+        self.x: list[float] = []
+        self.y: list[float] = []
+        self.symbols: list[str] = []
+        self.notes: list[tuple[str, int]] = []
+        self.below: list[float] = []
+        self.above: list[float] = []
+
+    def add(
+        self,
+        panel: Panel,
+        x: np.ndarray,
+        y: np.ndarray,
+        low: np.ndarray | None = None,
+        high: np.ndarray | None = None,
+    ) -> None:
+        """Add one panel's points, each with its place among them, from 1."""
+        self.x += np.round(x, 4).tolist()
+        self.y += np.round(y, 3).tolist()
+        self.symbols += [panel.marker] * len(x)
+        self.notes += [(panel.label, place) for place in range(1, len(x) + 1)]
+        if low is not None and high is not None:
+            self.below += np.round(x - low, 4).tolist()
+            self.above += np.round(high - x, 4).tolist()
+
+    def _trace(self, name: str, axes: str, marker: dict[str, Any], hover: str) -> dict[str, Any]:
+        return {
+            "type": "scatter", "mode": "markers", "name": name, "showlegend": False,
+            "x": self.x, "y": self.y, "xaxis": f"x{axes}", "yaxis": f"y{axes}",
+            "marker": marker, "customdata": self.notes,
+            "hovertemplate": f"{hover}<extra>%{{customdata[0]}}</extra>",
+        }  # fmt: skip
+
+    def draws(self, colour: str) -> dict[str, Any]:
+        """Return the trace of single draws."""
+        marker = {"color": colour, "symbol": self.symbols, "size": 5, "opacity": 0.55}
+        return self._trace("draws", "", marker, "draw %{customdata[1]}: %{x:.3f}")
+
+    def medians(self, colours: list[str]) -> dict[str, Any]:
+        """Return the trace of the bars at the medians."""
+        marker = {"color": colours, "symbol": "line-ns-open", "size": 18, "line": {"width": 3}}
+        return self._trace("medians", "", marker, "median %{x:.3f}")
+
+    def angles(self, colour: str) -> dict[str, Any]:
+        """Return the trace of median angles with their ranges."""
+        trace = self._trace(
+            "angles", "2", {"color": colour, "symbol": self.symbols, "size": 8},
+            "angle %{customdata[1]}: median %{x:.1f}",
         )  # fmt: skip
-        middle = [float(np.median(values))]
-        figure.add_trace(
-            go.Scatter(
-                x=middle, y=[height], mode="markers", name=f"{panel.label}, median",
-                marker={"color": panel.colour, "symbol": "line-ns-open", "size": 18,
-                        "line": {"width": 3}},
-                showlegend=False, hovertemplate="median %{x:.3f}<extra></extra>",
-            ),
-            row=1, col=1,
-        )  # fmt: skip
-        angles = part.groupby("angle")["degrees"].quantile(np.array([0.025, 0.5, 0.975])).unstack()
-        lows, middles, highs = (angles[q].to_numpy() for q in (0.025, 0.5, 0.975))
-        lanes = height + np.linspace(0.25, -0.25, len(angles)) if len(angles) > 1 else [height]
-        figure.add_trace(
-            go.Scatter(
-                x=middles, y=lanes, mode="markers", name=f"{panel.label}, angles",
-                marker={**marker, "size": 8}, showlegend=False,
-                error_x={"type": "data", "array": highs - middles, "arrayminus": middles - lows,
-                         "thickness": 1.5, "width": 3, "color": panel.colour},
-                customdata=angles.index.to_numpy(),
-                hovertemplate="angle %{customdata}: median %{x:.1f}<extra>" + panel.label
-                + "</extra>",
-            ),
-            row=2, col=1,
-        )  # fmt: skip
-    names = [panel.label for panel in panels]
-    for row in (1, 2):
-        figure.update_yaxes(
-            tickvals=list(range(rows - 1, -1, -1)), ticktext=names, range=[-0.6, rows - 0.4],
-            showgrid=False, zeroline=False, row=row, col=1,
-        )  # fmt: skip
-    figure.update_xaxes(range=[-0.02 * farthest, farthest * 1.04], row=1, col=1)
-    figure.update_xaxes(range=[-2, 93], dtick=15, row=2, col=1)
-    figure.add_vline(
-        x=chance, line={"color": TRUE_COLOUR, "dash": "dash"}, row=1, col=1,
-        annotation={"text": "chance", "font": {"size": 11}}, annotation_position="bottom left",
-    )  # fmt: skip
-    figure.update_layout(
-        height=150 + 2 * max(rows * 30, 80), margin={"l": 10, "r": 10, "t": 40, "b": 30}
-    )
-    return figure
+        trace["error_x"] = {
+            "type": "data", "array": self.above, "arrayminus": self.below,
+            "thickness": 1.5, "width": 3, "color": colour,
+        }  # fmt: skip
+        return trace
+
+
+def _layout(panels: Sequence[Panel], farthest: float, chance: float) -> dict[str, Any]:
+    """Return the layout: two rows of equal height with a title above each."""
+    rows = len(panels)
+    plot = max(rows * _ROW, 80)  # pixels of each row
+    inner = 2 * plot + _GAP
+    upper, lower = (plot + _GAP) / inner, plot / inner
+    heights: dict[str, Any] = {
+        "tickvals": list(range(rows - 1, -1, -1)),
+        "ticktext": [panel.label for panel in panels],
+        "range": [-0.6, rows - 0.4], "showgrid": False, "zeroline": False,
+    }  # fmt: skip
+    title: dict[str, Any] = {
+        "x": 0.5, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom",
+        "showarrow": False, "font": {"size": 15},
+    }  # fmt: skip
+    return {
+        "height": inner + _TOP + _BOTTOM,
+        "margin": {"l": 10, "r": 10, "t": _TOP, "b": _BOTTOM},
+        "xaxis": {"range": [-0.02 * farthest, farthest * 1.04], "anchor": "y"},
+        "xaxis2": {"range": [-2, 93], "dtick": 15, "anchor": "y2"},
+        "yaxis": {**heights, "domain": [upper, 1], "anchor": "x", "automargin": True},
+        "yaxis2": {**heights, "domain": [0, lower], "anchor": "x2", "automargin": True},
+        "annotations": [
+            {**title, "y": 1, "text": "Projection distance of each draw", "yshift": 4},
+            {**title, "y": lower, "text": "Principal angles, degrees", "yshift": 4},
+            {
+                "text": "chance", "x": chance, "xref": "x", "y": 1, "yref": "y domain",
+                "xanchor": "right", "yanchor": "bottom", "showarrow": False, "font": {"size": 11},
+            },
+        ],
+        "shapes": [
+            {
+                "type": "line", "xref": "x", "yref": "y domain", "x0": chance, "x1": chance,
+                "y0": 0, "y1": 1, "line": {"color": TRUE_COLOUR, "dash": "dash"},
+            }
+        ],
+    }  # fmt: skip
 
 
 def _spread(count: int) -> np.ndarray:

@@ -46,29 +46,20 @@ def projection_figure(
     limit_y = 1.05 * float(table["y"].abs().max() or 1.0) if k > 1 else 1.6
     kinds = [] if numeric else sorted(labels.unique(), key=str)
 
-    series: list[dict[str, Any]] = []
-    for number, panel in enumerate(panels):
-        part = table[table["mechanism"] == panel.key]
-        shared = {
-            "type": "scatter", "xAxisIndex": number, "yAxisIndex": number,
-            "symbolSize": 4, "animation": False, "silent": True,
-        }  # fmt: skip
-        if numeric:
-            data = np.round(part[["x", "y", "label"]].to_numpy(dtype=float), 4).tolist()
-            series.append({**shared, "name": panel.label, "data": data})
-            continue
-        for place, kind in enumerate(kinds):
-            chosen = part[part["label"] == kind]
-            series.append(
-                {
-                    **shared,
-                    "name": str(kind),
-                    "symbol": _SYMBOLS[(place // len(LABEL_COLOURS)) % len(_SYMBOLS)],
-                    "itemStyle": {"color": LABEL_COLOURS[place % len(LABEL_COLOURS)],
-                                  "opacity": 0.75},
-                    "data": np.round(chosen[["x", "y"]].to_numpy(), 4).tolist(),
-                }
-            )  # fmt: skip
+    # One series per panel: a browser draws few long series sooner than many short ones. The third
+    # number of a point says its colour: the label itself, or its place among the labels.
+    third = labels.to_numpy(dtype=float) if numeric else _places(labels, kinds)
+    points = np.column_stack([table["x"], table["y"], third])
+    points[:, :2] = np.round(points[:, :2], 4)
+    groups = table.groupby("mechanism", sort=False).indices
+    series: list[dict[str, Any]] = [
+        {
+            "type": "scatter", "name": panel.label, "xAxisIndex": number, "yAxisIndex": number,
+            "symbolSize": 4, "itemStyle": {"opacity": 0.75}, "animation": False, "silent": True,
+            "data": points[groups[panel.key]].tolist(),
+        }
+        for number, panel in enumerate(panels)
+    ]  # fmt: skip
 
     axis = {
         "type": "value", "axisLabel": {"show": False}, "axisTick": {"show": False},
@@ -94,9 +85,40 @@ def projection_figure(
             "itemWidth": 10, "text": [f"high {label_name or ''}".strip(), "low"],
             "inRange": {"color": ["#440154", "#31688E", "#35B779", "#FDE725"]},
         }  # fmt: skip
-    elif len(kinds) > 1:
-        base["legend"] = {"bottom": 0, "left": "center", "type": "scroll", "width": "80%",
-                          "itemWidth": 10, "itemHeight": 10}  # fmt: skip
+    else:
+        looks = [_look(place) for place in range(len(kinds))]
+        base["visualMap"] = {
+            "type": "piecewise", "show": False, "dimension": 2,
+            "seriesIndex": list(range(len(panels))),
+            "pieces": [
+                {"value": place, "color": look["color"], "symbol": look["symbol"]}
+                for place, look in enumerate(looks)
+            ],
+        }  # fmt: skip
+        if len(kinds) > 1:
+            # Series without points, so that the legend has something to name.
+            series += [
+                {"type": "scatter", "name": str(kind), "symbol": look["symbol"], "data": [],
+                 "itemStyle": {"color": look["color"]}, "silent": True}
+                for kind, look in zip(kinds, looks, strict=True)
+            ]  # fmt: skip
+            base["legend"] = {
+                "bottom": 0, "left": "center", "type": "scroll", "width": "80%", "itemWidth": 10,
+                "itemHeight": 10, "selectedMode": False, "data": [str(kind) for kind in kinds],
+            }  # fmt: skip
     height = grid.height_for(len(panels)) + 20
     subtexts = [panel.status for panel in panels]
     return grid.responsive(panels, base, height, subtexts), height
+
+
+def _places(labels: pd.Series, kinds: list[Any]) -> np.ndarray:
+    """Return each row's place among the labels, as numbers."""
+    return pd.Categorical(labels, categories=kinds).codes.astype(float)
+
+
+def _look(place: int) -> dict[str, str]:
+    """Return colour and symbol of a label by its place; symbols tell repeated colours apart."""
+    return {
+        "color": LABEL_COLOURS[place % len(LABEL_COLOURS)],
+        "symbol": _SYMBOLS[(place // len(LABEL_COLOURS)) % len(_SYMBOLS)],
+    }

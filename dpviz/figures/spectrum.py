@@ -171,7 +171,7 @@ def _lines(
                 "yAxis": position,
                 "lineStyle": {**faint, "color": TRUE_COLOUR} if zero else faint,
                 "label": {"position": "start", "formatter": text, "fontSize": 10, "distance": 4,
-                          "color": TRUE_COLOUR},
+                          "color": TRUE_COLOUR, "opacity": 1},
             }
         )  # fmt: skip
     if edge is not None:

@@ -67,6 +67,11 @@ class Info:
         Whether it must see the rows and not only (A, n).
     redraws : bool
         Whether a changed epsilon draws afresh instead of rescaling one draw.
+    exact_route : str
+        How an audit knows the exact loss where the account does not say it:
+        ``support`` (a Wishart's support moves), ``row-space`` (the top-k space
+        is published), ``bingham`` (a density ratio by quadrature), ``density``
+        (of the difference of Wisharts, d = 2); empty for none.
     precision : tuple of str
         Parameters of the variants that stand on the Precision page, such as
         ``theorem=3``; an empty text is the default variant.
@@ -88,6 +93,7 @@ class Info:
     psd: bool = False
     needs_rows: bool = False
     redraws: bool = False
+    exact_route: str = ""
     precision: tuple[str, ...] = ()
 
 

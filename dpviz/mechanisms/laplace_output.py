@@ -41,6 +41,7 @@ class LaplaceOutput(Mechanism):
         release="data",
         guarantee="pure",
         slot=11,
+        exact_route="row-space",
         psd=True,
         needs_rows=True,
         law=r"\hat X = (XV + L)V',\quad L_{ij} \sim \mathrm{Lap}(b)",

@@ -53,6 +53,7 @@ class Ppca(Mechanism):
         release="subspace",
         guarantee="pure",
         slot=9,
+        exact_route="bingham",
         featured=True,
         redraws=True,
         law=r"p(V) \propto \exp\left(\beta\, \mathrm{tr}(V'AV)\right)",

@@ -42,6 +42,7 @@ class Wishart(AdditiveMechanism):
         release="matrix",
         guarantee="pure",
         slot=7,
+        exact_route="support",
         featured=True,
         psd=True,
         law=r"\hat A = A + W,\quad W \sim W_d(d+1,\ c I)",

@@ -40,6 +40,7 @@ class WishartDifference(AdditiveMechanism):
         release="matrix",
         guarantee="pure",
         slot=8,
+        exact_route="density",
         featured=True,
         precision=("",),
         law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ c I)",

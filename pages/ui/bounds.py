@@ -1,13 +1,13 @@
-"""Public bounds of features and shares of precision: tables to edit, download, upload."""
+"""Public bounds of features: a table to edit and to download."""
 
 from __future__ import annotations
 
 import numpy as np
 import streamlit as st
 
-from dpviz.allocation import Allocation, of_mapping
-from dpviz.datasets import read_thetas
-from dpviz.errors import DpvizError
+from dpviz.datasets import Table
+from dpviz.errors import InvalidSetting
+from dpviz.precision import bounds_of_rows
 from dpviz.prepare import Prepared
 from pages.ui import state
 
@@ -23,6 +23,29 @@ def in_force() -> dict[str, tuple[float, float]] | None:
     return found
 
 
+def fit(table: Table) -> bool:
+    """Return whether the bounds chosen suit a table; take them from it, and say so, if not."""
+    chosen, edited = state.get("bounds"), in_force()
+    if chosen == BOUNDS_FILE:
+        if edited is None:  # a new session: the edited table is gone
+            state.put("bounds", "max")
+            return False
+        known: tuple[str, ...] = st.session_state["bounds.columns"]
+        missing = not set(edited) <= set(table.columns)
+        if len(table.columns) <= state.MAX_FEATURES:  # else a page uses some of them only
+            missing = missing or not set(table.columns) <= set(known)
+        why = "the edited bounds are those of other features"
+    else:
+        missing = chosen == "known" and table.bounds is None
+        why = "no bounds are known"
+    if not missing:
+        return True
+    if state.get("domain") == "box":
+        state.notice(f"For this table {why}. Taking them from the data instead.")
+    state.put("bounds", "max")
+    return False
+
+
 def editor(prepared: Prepared) -> None:
     """Offer the public bounds of each feature, where the domain is a box."""
     if prepared.domain.kind != "box":
@@ -35,8 +58,10 @@ def editor(prepared: Prepared) -> None:
 
         def picked() -> None:
             choice = st.session_state["view.bounds"]
+            st.session_state.complaints.pop("bounds.table", None)
             if choice == BOUNDS_FILE:
                 st.session_state["bounds.table"] = _current(prepared)
+                st.session_state["bounds.columns"] = prepared.table.columns
             state.put("bounds", choice)
 
         if st.session_state.get("view.bounds") != state.get("bounds"):
@@ -63,9 +88,12 @@ def editor(prepared: Prepared) -> None:
 
         def use() -> None:
             rows = zip(edited["feature"], edited["low"], edited["high"], strict=True)
-            st.session_state["bounds.table"] = {
-                name: (float(low), float(high)) for name, low, high in rows
-            }
+            try:
+                st.session_state["bounds.table"] = bounds_of_rows(rows)
+            except InvalidSetting as error:
+                st.session_state.complaints["bounds.table"] = str(error)
+                return
+            st.session_state.complaints.pop("bounds.table", None)
 
         left, right = st.columns(2)
         left.button(
@@ -81,6 +109,9 @@ def editor(prepared: Prepared) -> None:
             on_click="ignore",
             key="bounds.download",
         )
+        complaint = state.complaint("bounds.table")
+        if complaint is not None:
+            st.error(complaint, icon=":material/error:")
 
 
 def _current(prepared: Prepared) -> dict[str, tuple[float, float]]:
@@ -103,25 +134,3 @@ def _csv(bounds: dict[str, tuple[float, float]]) -> str:
         quoted = '"' + name.replace('"', '""') + '"'
         lines.append(f"{quoted},{low!r},{high!r}")
     return "\n".join(lines) + "\n"
-
-
-def upload_shares(prepared: Prepared, allocation: Allocation) -> None:
-    """Offer to read shares from a file that was downloaded here or written by hand."""
-
-    def arrived() -> None:
-        file = st.session_state["shares.upload"]
-        if file is None:
-            return
-        try:
-            thetas = read_thetas(file, name=file.name)
-            text = of_mapping(thetas, prepared.columns, allocation.directions)
-        except DpvizError as error:
-            st.session_state.complaints["allocation"] = str(error)
-            return
-        state.put("allocation", text)
-
-    st.file_uploader(
-        "Shares from a file (columns feature or direction, and theta)",
-        key="shares.upload",
-        on_change=state.on_change(arrived),
-    )

@@ -15,13 +15,15 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dpviz import curves, datasets, sweeps
+from dpviz import curves, datasets, refutations, sweeps
 from dpviz.curves import Point
 from dpviz.datasets import RawTable, Table
 from dpviz.errors import DpvizError, InvalidTable
 from dpviz.measured import Measured
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.prepare import BoundedRows, Prepared, prepare
+from dpviz.privacy.audit import Audit, audit
+from dpviz.problem import Budget, Relation
 from dpviz.settings import Settings
 from dpviz.sweeps import Cell, Comparison, Plan, Result
 from dpviz.targets import Goal, Target, least
@@ -273,3 +275,52 @@ def targets(
         for mechanism in parse_variants(settings.mechanisms)
     ]
     return sorted(found, key=lambda target: (not target.counts, target.estimate))
+
+
+# Made-up tables only from here on: nothing of a session's data, so all sessions share them.
+
+
+@st.cache_data(max_entries=100, show_spinner=False)
+def support(d: int, epsilon: float, seed: int) -> pd.DataFrame:
+    """Return how often one-sided noise betrays its table."""
+    return refutations.support_table(d, epsilon, seed)
+
+
+@st.cache_data(max_entries=100, show_spinner=False)
+def cone(epsilon: float, seed: int) -> pd.DataFrame:
+    """Return the releases of the picture of the cone."""
+    return refutations.cone_table(epsilon, seed)
+
+
+@st.cache_data(max_entries=100, show_spinner=False)
+def true_deltas(delta: float) -> pd.DataFrame:
+    """Return the true delta of Gaussian releases that give more than they claim."""
+    return refutations.delta_table(delta)
+
+
+@st.cache_data(max_entries=100, show_spinner=False)
+def gibbs(epsilon: float, seed: int) -> pd.DataFrame:
+    """Return the mean score of Gibbs chains beside the exact one."""
+    return refutations.gibbs_table(epsilon, seed)
+
+
+@st.cache_resource(max_entries=20, show_spinner="Releasing two made-up tables again and again")
+def audited(
+    variant: str,
+    budget: tuple[float, float],
+    d: int,
+    k: int,
+    relation: str,
+    seed: int,
+    trials: int,
+) -> Audit:
+    """Return the audit of one variant."""
+    return audit(
+        parse_variant(variant),
+        Budget(*budget),
+        d=d,
+        k=k,
+        relation=Relation(relation),
+        seed=seed,
+        trials=trials,
+    )

@@ -51,6 +51,7 @@ def pages() -> list[StreamlitPage]:
         st.Page("pages/explore.py", title="Explore", icon=":material/scatter_plot:", default=True),
         st.Page("pages/tradeoffs.py", title="Trade-offs", icon=":material/show_chart:"),
         st.Page("pages/precision.py", title="Precision", icon=":material/tune:"),
+        st.Page("pages/claims.py", title="Claims", icon=":material/gavel:"),
         st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
     ]
 
@@ -131,10 +132,9 @@ def _load() -> Current:
             (name, params_of(Settings)[name].format(getattr(settings, name)))
             for name in cached.PREPARATION
         )
-        edited = bounds.in_force()
-        if settings.bounds == bounds.BOUNDS_FILE and edited is None:
-            state.put("bounds", "max")  # a new session: the edited table is gone
+        if not bounds.fit(table):
             return _load()
+        edited = bounds.in_force()
         limits = () if edited is None else tuple(edited.items())
         ready = cached.prepared(key, columns, preparation, limits, table, settings)
         data_key = (key, *columns, *(value for _, value in preparation), repr(limits))

@@ -68,7 +68,11 @@ def sent() -> bytes:
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("example.csv", CSV), ("example.csv.gz", gzip.compress(CSV, mtime=0)), ("example.parquet", sent())],
+    [
+        ("example.csv", CSV),
+        ("example.csv.gz", gzip.compress(CSV, mtime=0)),
+        ("example.parquet", sent()),
+    ],
 )
 def test_an_upload_is_analysed_as_the_core_would(name: str, content: bytes) -> None:
     at = upload(start(**SETTINGS), name, content)

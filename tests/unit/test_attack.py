@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
 from dpviz import attack, claims
+from dpviz.cli import main
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
 from dpviz.privacy.accounting import Spent
@@ -161,3 +165,46 @@ def test_a_claim_in_the_table() -> None:
     assert none.status == "baseline"
     with pytest.raises(InvalidSetting):
         claims.claims_table(trials=10)
+
+
+@pytest.fixture
+def short_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two mechanisms instead of all: the whole table takes a minute."""
+    few = {key: type(parse_variant(key)) for key in ("non_private", "wishart")}
+    monkeypatch.setattr(claims, "all_mechanisms", lambda: few)
+
+
+@pytest.mark.usefixtures("short_table")
+def test_the_claims_table_is_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = []
+    table = claims.claims_table(trials=200, progress=lambda *step: told.append(step))
+    assert tuple(table.columns) == claims.COLUMNS
+    assert list(zip(table["mechanism"], table["relation"], strict=True)) == [
+        ("non_private", "replace"),
+        ("non_private", "zero-out"),
+        ("wishart", "replace"),
+        ("wishart", "zero-out"),
+    ]
+    assert [step[:2] for step in told] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    out = tmp_path / "claims.csv"
+    words = ["claims", "--trials", "200", "--format"]
+    assert main([*words, "csv", "--out", str(out)]) == 0
+    pd.testing.assert_frame_equal(pd.read_csv(out), table, check_dtype=False)
+    assert capsys.readouterr().out == ""
+    assert main([*words, "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows[0]["claimed_epsilon"] is None
+    assert rows[3]["verdict"] == "refuted"
+    assert main([*words, "table"]) == 0
+    assert "wishart" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [(["--trials", "5"], "--trials"), (["--seed", "-1"], "--seed"), (["--out", "/no/x"], "--out")],
+)
+def test_bad_options_of_claims(
+    words: list[str], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["claims", *words]) == 2
+    assert flag in capsys.readouterr().err

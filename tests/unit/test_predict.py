@@ -257,7 +257,7 @@ def _simulated(key: str, k: int, epsilon: float, draws: int) -> tuple[Prediction
     ],
 )
 def test_the_predicted_share_is_the_simulated_one(key: str, k: int, epsilon: float) -> None:
-    """Within .02 (docs/prediction.md has at most .019 here), plus six standard errors."""
+    """Within .02 (docs/prediction.md has at most .01 here), plus six standard errors."""
     seen, mean, error = _simulated(key, k, epsilon, 150)
     assert abs(seen.captured_share - mean) < 0.02 + 6 * error
 

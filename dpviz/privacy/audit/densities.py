@@ -30,7 +30,7 @@ def log_ratio(mechanism: Mechanism, calibration: Calibration, pair: Pair) -> Log
 
     Known for the difference of two Wisharts at d = 2.
     """
-    if mechanism.key != "wishart_difference" or calibration.problem.d != 2:
+    if mechanism.info.exact_route != "density" or calibration.problem.d != 2:
         return None
     first, second = (table.A for table in pair.tables())
     scale = calibration.scale

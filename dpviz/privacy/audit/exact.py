@@ -70,16 +70,17 @@ def exact_loss(
     pairs : list of Pair
         Tables to try where the loss depends on them.
     """
-    if one_sided(mechanism) and mechanism.key == "wishart":
+    route = mechanism.info.exact_route
+    if route == "support":
         return _wishart_support(calibration, at_epsilons)
-    if mechanism.key == "laplace_output" and calibration.problem.k < calibration.problem.d:
+    if route == "row-space" and calibration.problem.k < calibration.problem.d:
         every = tuple(1.0 for _ in at_epsilons)
         return ExactLoss(
             math.inf,
             every,
             "the row space of the release is the exact top-k space, seen with probability 1",
         )
-    if mechanism.key == "ppca" and calibration.problem.k == 1 and calibration.problem.d <= 3:
+    if route == "bingham" and calibration.problem.k == 1 and calibration.problem.d <= 3:
         return _bingham(calibration, at_epsilons, pairs)
     data = mechanism.info.release == "data"
     return _from_parts(calibration, delta, at_epsilons, data=data) or _from_profile(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpviz.errors import InvalidSetting
-from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.mechanisms import Mechanism, featured, parse_variant
 from dpviz.params import Declared, choice, integer, number, text
 from dpviz.privacy.audit.run import (
     DEFAULT_CONFIDENCE,
@@ -30,7 +30,7 @@ class AuditOptions(Declared):
     """What to audit, and how hard to try."""
 
     mechanism: str = text(
-        "wishart_difference",
+        featured()[0],
         label="Mechanism",
         help="Mechanism or variant such as mvg[theorem=3].",
         flag="MECHANISM",

@@ -1,0 +1,362 @@
+"""Claims: shares that betray, cones that move, true deltas, budgets spent, and attackers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from dpviz.attack import Curve, EmpiricalCurve
+from dpviz.figures.theme import DASHES, FAMILY_COLOURS, LABEL_COLOURS, TRUE_COLOUR
+from dpviz.refutations import FROM_MODE, WITH, WITHOUT
+
+WORKS, FAILS = LABEL_COLOURS[0], LABEL_COLOURS[5]
+_STARTS = (LABEL_COLOURS[0], LABEL_COLOURS[1])
+
+
+def _layout(figure: go.Figure, height: int) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 40, "b": 10},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        hovermode="closest",
+    )
+    return figure
+
+
+def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
+    """Draw the share of releases that betray their table: counted beside exact.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.refutations.SUPPORT_COLUMNS`.
+    now : float
+        The epsilon chosen.
+    """
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=table["epsilon"], y=table["exact"], mode="lines", name="exact, 1 - exp(-epsilon/3)",
+            line={"color": TRUE_COLOUR, "width": 2, "shape": "spline"},
+            hovertemplate="epsilon %{x:.3g}: %{y:.3f}<extra>exact</extra>",
+        )
+    )  # fmt: skip
+    figure.add_trace(
+        go.Scatter(
+            x=table["epsilon"], y=table["share"], mode="markers", name="counted",
+            marker={"color": FAILS, "size": 8},
+            error_y={
+                "type": "data", "symmetric": False, "array": table["high"] - table["share"],
+                "arrayminus": table["share"] - table["low"], "color": FAILS, "thickness": 1.5,
+            },
+            hovertemplate="epsilon %{x:.3g}: %{y:.3f}<extra>counted</extra>",
+        )
+    )  # fmt: skip
+    figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
+    values = [float(value) for value in table["epsilon"]]
+    figure.update_xaxes(
+        title="epsilon claimed", type="log", tickvals=values, ticktext=[f"{v:g}" for v in values]
+    )
+    figure.update_yaxes(title="share that betrays the table", range=[0, 1], tickformat=".0%")
+    return _layout(figure, 400)
+
+
+def cone_figure(table: pd.DataFrame) -> go.Figure:
+    """Draw releases at d = 2, and the cone of those that the full table can make.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.refutations.CONE_COLUMNS`.
+    """
+    names = list(dict.fromkeys(table["mechanism"]))
+    figure = make_subplots(
+        rows=1, cols=len(names), subplot_titles=names, shared_yaxes=True, horizontal_spacing=0.04
+    )
+    for column, name in enumerate(names, start=1):
+        part = table[table["mechanism"] == name]
+        # The far tail would press the part that matters, near the cone's edge, into a corner.
+        reach = float(np.quantile(np.maximum(part["half_trace"].abs(), part["radius"]), 0.9))
+        if part["outside"].any():
+            figure.add_trace(
+                go.Scatter(
+                    x=[0, reach, reach], y=[0, reach, 0], fill="toself", mode="lines",
+                    line={"width": 1, "color": TRUE_COLOUR}, fillcolor="rgba(127, 127, 127, 0.18)",
+                    name="what the full table can make", hoverinfo="skip",
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+        groups = (
+            (part[part["table"] == WITH], "release " + WITH, WORKS, "circle", 5),
+            (
+                part[(part["table"] == WITHOUT) & ~part["outside"]],
+                f"release, {WITHOUT}", _STARTS[1], "circle-open", 6,
+            ),
+            (part[part["outside"]], f"{WITHOUT}: impossible with it", FAILS, "x", 8),
+        )  # fmt: skip
+        for points, words, colour, marker, size in groups:
+            if points.empty:
+                continue
+            figure.add_trace(
+                go.Scatter(
+                    x=points["half_trace"], y=points["radius"], mode="markers", name=words,
+                    legendgroup=words, showlegend=column == 1, hoverinfo="skip",
+                    marker={"color": colour, "symbol": marker, "size": size},
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+        low = 0.0 - 0.12 * reach if part["outside"].any() else -reach
+        figure.update_xaxes(title="half the trace", range=[low, reach], row=1, col=column)
+        figure.update_yaxes(range=[0, reach], matches=None, row=1, col=column)
+        if column > 1:
+            figure.update_yaxes(showticklabels=True, row=1, col=column)
+    figure.update_yaxes(title="radius", row=1, col=1)
+    return _layout(figure, 440)
+
+
+def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
+    """Draw the rows of both tables and the direction published for each.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        `dpviz.refutations.turning_rows`.
+    table : DataFrame
+        `dpviz.refutations.TURNING_COLUMNS`.
+    """
+    first, second = "feature 1", "feature 2"
+    names = [WITH, WITHOUT]
+    figure = make_subplots(
+        rows=1, cols=2, subplot_titles=names, shared_yaxes=True, horizontal_spacing=0.06
+    )
+    for column, name in enumerate(names, start=1):
+        for number, x in enumerate(table[table["table"] == name].itertuples()):
+            figure.add_trace(
+                go.Scatter(
+                    x=[-1.2 * x.first, 1.2 * x.first], y=[-1.2 * x.second, 1.2 * x.second],
+                    mode="lines", name="published direction", legendgroup="direction",
+                    showlegend=column == 1 and number == 0, line={"color": FAILS, "width": 3},
+                    hovertemplate=f"{x.angle:.1f} degrees<extra>draw {x.draw}</extra>",
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+        people = pd.concat([rows.iloc[:2], rows[rows["person"].str.endswith(name)]])
+        figure.add_trace(
+            go.Scatter(
+                x=people[first], y=people[second], mode="markers+text", name="people",
+                text=["first", "second", "third"], textposition="top center",
+                legendgroup="people", showlegend=column == 1,
+                marker={"color": WORKS, "size": 11},
+                hovertemplate="%{text}: (%{x:g}, %{y:g})<extra></extra>",
+            ),
+            row=1, col=column,
+        )  # fmt: skip
+        figure.update_xaxes(title=first, range=[-0.3, 1.3], row=1, col=column)
+        figure.update_yaxes(range=[-0.3, 1.3], row=1, col=column)
+    figure.update_yaxes(title=second, row=1, col=1)
+    return _layout(figure, 380)
+
+
+def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
+    """Draw the true delta over epsilon beside the claimed one, on log axes.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.refutations.DELTA_COLUMNS`.
+    now : float
+        The epsilon of the current setting.
+    """
+    figure = go.Figure()
+    colours = dict(zip(dict.fromkeys(table["relation"]), (FAILS, WORKS), strict=False))
+    dashes = dict(zip(dict.fromkeys(table["mechanism"]), DASHES, strict=False))
+    for (mechanism, relation), part in table.groupby(["mechanism", "relation"], sort=False):
+        figure.add_trace(
+            go.Scatter(
+                x=part["epsilon"], y=part["true_delta"], mode="lines",
+                name=f"{mechanism}, {relation}",
+                line={"color": colours[relation], "dash": dashes[mechanism], "width": 2},
+                hovertemplate="epsilon %{x:.3g}: delta %{y:.2g}<extra>"
+                f"{mechanism}, {relation}</extra>",
+            )
+        )  # fmt: skip
+    claimed = float(table["claimed_delta"].iloc[0])
+    figure.add_hline(
+        y=claimed, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
+        annotation={"text": "delta claimed", "font": {"size": 11}},
+        annotation_position="bottom right",
+    )  # fmt: skip
+    if table["epsilon"].min() <= now <= table["epsilon"].max():
+        figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
+    low = max(float(table["true_delta"].min()), claimed * 1e-6)
+    high = max(float(table["true_delta"].max()), claimed)
+    figure.update_xaxes(title="epsilon claimed", type="log", tickformat="~g", dtick="D2")
+    figure.update_yaxes(
+        title="true delta", type="log", exponentformat="power",
+        range=[math.log10(low) - 0.3, math.log10(high) + 0.3],
+    )  # fmt: skip
+    return _layout(figure, 420)
+
+
+def spending_figure(table: pd.DataFrame) -> go.Figure:
+    """Draw the epsilon that each mechanism spends beside the one it claims, on a log axis.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.refutations.SPENDING_COLUMNS`, in the order drawn from the top.
+    """
+    known = table[table["spent"].notna() & (table["spent"] > 0)]
+    claimed = float(table["claimed"].iloc[0])
+    low = min(float(known["spent"].min()), claimed) if len(known) else claimed
+    high = max(float(known["spent"].max()), claimed) if len(known) else claimed
+    decades = max(math.log10(high / low), 0.5)
+    beyond = high * 10 ** (0.12 * decades)
+    figure = go.Figure()
+    figure.add_vline(x=claimed, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1.5})
+    for kind, colour, marker in (
+        ("within the claim", WORKS, "circle"),
+        ("more than claimed", FAILS, "diamond"),
+        ("no epsilon describes it", FAILS, "x"),
+    ):
+        if kind.startswith("no"):
+            part = table[table["spent"].isna()]
+            x = [beyond] * len(part)
+        else:
+            over = known["ratio"] > 1 + 1e-6
+            part = known[over if kind.startswith("more") else ~over]
+            x = part["spent"].tolist()
+        if part.empty:
+            continue
+        words = ["exactly" if exact else "at most" for exact in part["exact"]]
+        figure.add_trace(
+            go.Scatter(
+                x=x, y=part["mechanism"], mode="markers", name=kind, customdata=words,
+                marker={"color": colour, "symbol": marker, "size": 10},
+                hovertemplate=(
+                    "%{y}: no epsilon<extra></extra>"
+                    if kind.startswith("no")
+                    else "%{y}: %{customdata} %{x:.3g}<extra></extra>"
+                ),
+            )
+        )  # fmt: skip
+    figure.update_xaxes(
+        title=f"epsilon spent; dashed: the {claimed:g} claimed", type="log", exponentformat="power",
+        range=[math.log10(low) - 0.06 * decades, math.log10(beyond) + 0.06 * decades], nticks=6,
+    )  # fmt: skip
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=table["mechanism"].tolist()[::-1], automargin=True,
+        tickfont={"size": 11}, range=[-0.7, len(table) - 0.3],
+    )  # fmt: skip
+    _layout(figure, 130 + 21 * max(len(table), 4))
+    return figure.update_layout(legend={"y": -0.16})
+
+
+def gibbs_figure(table: pd.DataFrame) -> go.Figure:
+    """Draw the mean score of chains after each sweep beside the exact mean.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.refutations.GIBBS_COLUMNS`.
+    """
+    figure = go.Figure()
+    for start, part in table.groupby("start", sort=False):
+        colour = _STARTS[0 if start == FROM_MODE else 1]
+        figure.add_trace(
+            go.Scatter(
+                x=part["sweep"], y=part["mean"], mode="lines+markers", name=f"from the {start}",
+                line={"color": colour, "width": 2}, marker={"size": 6},
+                error_y={"type": "data", "array": part["high"] - part["mean"], "thickness": 1.2},
+                hovertemplate="sweep %{x}: %{y:.4f}<extra>" + f"from the {start}</extra>",
+            )
+        )  # fmt: skip
+    figure.add_hline(
+        y=float(table["exact"].iloc[0]), line={"color": TRUE_COLOUR, "dash": "dash", "width": 1.5},
+        annotation={"text": "exact", "font": {"size": 11}}, annotation_position="bottom right",
+    )  # fmt: skip
+    figure.update_xaxes(title="sweeps of the chain", dtick=1)
+    figure.update_yaxes(title="mean score, share of the best")
+    return _layout(figure, 380)
+
+
+def attack_figure(
+    seen: Curve, label: str, family: str, measured: EmpiricalCurve | None = None
+) -> go.Figure:
+    """Draw the trade-off of a membership test: misses against false alarms.
+
+    Parameters
+    ----------
+    seen : Curve
+    label, family : str
+        Of the mechanism.
+    measured : EmpiricalCurve, optional
+        What one attack reached, with its band.
+    """
+    colour = FAMILY_COLOURS[family]
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=[0, 1], y=[1, 0], mode="lines", name="guessing blindly",
+            line={"color": TRUE_COLOUR, "dash": "dash", "width": 1}, hoverinfo="skip",
+        )
+    )  # fmt: skip
+    if measured is not None:
+        figure.add_trace(
+            go.Scatter(
+                x=[*measured.alpha, *measured.alpha[::-1]], y=[*measured.high, *measured.low[::-1]],
+                fill="toself", mode="lines", line={"width": 0}, name="band of the attack",
+                fillcolor="rgba(127, 127, 127, 0.25)", hoverinfo="skip",
+            )
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=measured.alpha, y=measured.beta, mode="lines", name="the attack that was run",
+                line={"color": TRUE_COLOUR, "width": 2},
+                hovertemplate="alarms %{x:.3f}, misses %{y:.3f}<extra>attack</extra>",
+            )
+        )  # fmt: skip
+    words = "exact" if seen.exact else "no attacker gets below"
+    figure.add_trace(
+        go.Scatter(
+            x=seen.alpha, y=seen.beta, mode="lines", name=f"{label}: {words}",
+            line={"color": colour, "width": 3, "dash": "solid" if seen.exact else "dot"},
+            hovertemplate="alarms %{x:.3f}, misses %{y:.3f}<extra>" + label + "</extra>",
+        )
+    )  # fmt: skip
+    figure.update_xaxes(title="false alarms: sounds though the person is out", range=[0, 1])
+    figure.update_yaxes(title="misses: silent though the person is in", range=[0, 1.02])
+    return _layout(figure, 420)
+
+
+def posterior_figure(table: pd.DataFrame, prior: float, family: str) -> go.Figure:
+    """Draw what an alarm leaves believed at each level of false alarms.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.refutations.ATTACK_COLUMNS`.
+    prior : float
+    family : str
+        Of the mechanism.
+    """
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=table["alpha"], y=table["posterior"], mode="lines", showlegend=False,
+            line={"color": FAMILY_COLOURS[family], "width": 3},
+            hovertemplate="alarms %{x:.3f}: %{y:.1%}<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.add_hline(
+        y=prior, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
+        annotation={"text": "believed before", "font": {"size": 11}},
+        annotation_position="bottom right",
+    )  # fmt: skip
+    figure.update_xaxes(title="false alarms of the test", range=[0, 1])
+    figure.update_yaxes(title="believed after an alarm", range=[0, 1.02], tickformat=".0%")
+    return _layout(figure, 420)

@@ -1,0 +1,452 @@
+"""The Precision page: favour, shape, edit, lock, upload, and never lose the way back."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpviz.allocation import parse_allocation
+from dpviz.mechanisms import parse_variant
+from dpviz.precision import precision_variants, shares_file
+from tests.ui.driver import (
+    QUICK,
+    change,
+    errors,
+    found,
+    go,
+    held,
+    keys,
+    nodes,
+    notices,
+    one_sentence,
+    press,
+    start,
+    upload,
+)
+
+PLANTED = {"table": "planted", "domain": "box", "bounds": "known", "epsilon": "0.1", "trials": "8"}
+BOX = QUICK | {"domain": "box"}
+
+
+# A column that only this read-only table has: AppTest knows no keys of those.
+MARKS = {"gains": "overlap", "spend": "epsilon_directions"}
+
+
+def frames(at: AppTest, name: str) -> list[pd.DataFrame]:
+    """Return the tables of that name that are drawn: none or one."""
+    return [node.value for node in at.dataframe if MARKS[name] in node.value.columns]
+
+
+def frame(at: AppTest, name: str) -> pd.DataFrame:
+    """Return a table: a read-only one by its name, or one to edit by its key, before any edit."""
+    if name in MARKS:
+        (table,) = frames(at, name)
+        return table
+    return next(node.value for node in at.data_editor if node.key == name)
+
+
+def editor_key(at: AppTest, prefix: str) -> str:
+    (key,) = [node.key for node in at.data_editor if node.key and node.key.startswith(prefix)]
+    return str(key)
+
+
+def edit(at: AppTest, prefix: str, rows: dict[int, dict[str, Any]]) -> AppTest:
+    """Return the dashboard after a user edited cells of a table."""
+    at.session_state[editor_key(at, prefix)] = {
+        "edited_rows": rows,
+        "added_rows": [],
+        "deleted_rows": [],
+    }
+    return at.run()
+
+
+def thetas(at: AppTest) -> list[float]:
+    """Return the shares of the custom allocation in force."""
+    kind, _, rest = held(at, "allocation").partition(":")
+    assert kind == "custom"
+    return [float(text) for text in rest.split(",")]
+
+
+def verdict(at: AppTest) -> str:
+    """Return the sentence on top."""
+    return str(at.main.markdown[0].value)
+
+
+def captions(at: AppTest) -> str:
+    return "\n".join(box.value for box in at.main.caption)
+
+
+def send_shares(at: AppTest, text: str) -> AppTest:
+    found(at, "shares.upload").set_value(("allocation.csv", text.encode(), "text/csv"))
+    return at.run()
+
+
+def table_of(d: int, n: int = 60) -> bytes:
+    """Return a CSV file of d features whose scales differ."""
+    rows = np.random.default_rng(0).standard_normal((n, d)) * np.linspace(2, 0.2, d)
+    lines = [",".join(f"f{j + 1}" for j in range(d))]
+    return "\n".join([*lines, *(",".join(f"{v:.4f}" for v in row) for row in rows)]).encode()
+
+
+# Favouring directions -------------------------------------------------------------------------
+
+
+def test_the_right_features_pay_on_the_box() -> None:
+    at = start("precision", **PLANTED)
+    assert "shared equally" in verdict(at)
+    change(at, "view.allocation.kind", "favour some")
+    assert held(at, "allocation") == "binary:1:0.8"
+    found(at, "view.allocation.chosen").set_value([1, 2])
+    at.run()
+    assert errors(at) == []
+    assert held(at, "allocation") == "binary:1,2:0.8"
+    assert "it pays here" in verdict(at)
+    gains = frame(at, "gains").set_index("mechanism")
+    for key in ("directional_gaussian", "directional_wishart_difference"):
+        row = gains.loc[parse_variant(key).label]
+        assert row["share"] > 0.9  # the planted example: measured .995 and .996
+        assert row["uniform"] < 0.4
+        assert row["overlap"] > 0.9
+
+
+def test_tau_moves_the_noise() -> None:
+    at = start("precision", **PLANTED, allocation="binary:1,2:0.8")
+    assert "divided by 8" in captions(at)
+    change(at, "view.allocation.tau", 50)
+    assert held(at, "allocation") == "binary:1,2:0.5"
+    assert "divided by 5" in captions(at)
+    change(at, "view.allocation.tau", 5)
+    assert "theirs multiplied by 0.947" in captions(at)  # 18/(20 * 0.95)
+
+
+def test_leaving_nobody_favoured_is_refused() -> None:
+    at = start("precision", **BOX, allocation="binary:2:0.8")
+    found(at, "view.allocation.chosen").set_value([])
+    at.run()
+    (said,) = errors(at)
+    assert "at least one" in said
+    assert held(at, "allocation") == "binary:2:0.8"
+
+
+def test_favouring_all_features_is_one_sentence() -> None:
+    at = start("precision", **BOX, allocation="binary:2:0.8")
+    found(at, "view.allocation.chosen").set_value([1, 2, 3, 4])
+    at.run()
+    assert errors(at) == []
+    (said,) = notices(at)
+    assert "fewer than all 4 directions" in said
+
+
+@pytest.mark.parametrize("strategy", ["equal shares", "favour some", "custom table"])
+@pytest.mark.parametrize("kind", ["the features", "private components"])
+def test_every_strategy_runs_with_features_and_private_directions(strategy: str, kind: str) -> None:
+    at = start("precision", **BOX)
+    change(at, "view.directions.kind", kind)
+    change(at, "view.allocation.kind", strategy)
+    assert errors(at) == []
+    assert notices(at) == []
+    assert len(frame(at, "gains")) == len(precision_variants())
+
+
+def test_shares_by_variance_need_directions_that_have_some() -> None:
+    at = start("precision", **BOX)
+    change(at, "view.allocation.kind", "by variance (max-PNR)")
+    assert errors(at) == []
+    assert "directions must be private:SHARE or true" in captions(at)
+    change(at, "view.directions.kind", "private components")
+    assert len(frame(at, "gains")) == len(precision_variants())
+
+
+def test_private_directions_show_a_spend_that_adds_up() -> None:
+    at = start("precision", **BOX, delta="1e-5")
+    assert frames(at, "spend") == []
+    change(at, "view.directions.kind", "private components")
+    for percent in (20, 35):
+        change(at, "view.directions.share", percent)
+        table = frame(at, "spend")
+        assert len(table) >= 5
+        assert np.allclose(table["epsilon_directions"], percent / 100)
+        assert np.allclose(table["epsilon_directions"] + table["epsilon_release"], 1)
+        assert np.allclose(table["delta_directions"] + table["delta_release"], table["delta"])
+        assert set(table["delta"]) == {0, 1e-5}  # the pure one buys without delta
+        # Together they spend no more than the budget.
+        assert (table["spent"] <= 1 + 1e-9).all()
+        assert table["spent"].max() > 0.999
+
+
+def test_true_directions_are_marked_as_not_private() -> None:
+    at = start("precision", **BOX)
+    change(at, "view.directions.kind", "true components (not private)")
+    assert errors(at) == []
+    (said,) = notices(at)
+    assert said.startswith("Not private.")
+    gains = frame(at, "gains").set_index("mechanism")
+    label = parse_variant("directional_gaussian").label
+    assert gains.loc[label, "status"] == "baseline"
+    assert pd.isna(gains.loc[label, "spent"])
+
+
+# Custom shares --------------------------------------------------------------------------------
+
+
+def test_a_bad_sum_is_one_sentence_and_rebalancing_mends_it() -> None:
+    at = start("precision", **BOX)
+    edit(at, "shares.", {0: {"theta": 0.7}})
+    assert "sum to 1.45" in captions(at)
+    press(at, "shares.use")
+    (said,) = errors(at)
+    assert one_sentence(said)
+    assert said == "allocation must be shares that sum to 1; got '4 shares that sum to 1.45'."
+    assert held(at, "allocation") == "uniform"
+    press(at, "shares.balance")
+    assert errors(at) == []
+    shares = thetas(at)
+    assert sum(shares) == pytest.approx(1, abs=1e-9)
+    assert shares[0] == pytest.approx(0.7 / 1.45, rel=1e-4)
+    assert shares[1] == shares[2] == shares[3]
+
+
+def test_locked_shares_stay() -> None:
+    at = start("precision", **BOX)
+    edit(at, "shares.", {0: {"theta": 0.7, "locked": True}})
+    press(at, "shares.balance")
+    assert errors(at) == []
+    assert thetas(at) == pytest.approx([0.7, 0.1, 0.1, 0.1])
+    # The lock is still there for the next step.
+    assert frame(at, editor_key(at, "shares."))["locked"].tolist() == [True, False, False, False]
+    edit(at, "shares.", {1: {"theta": 0.2, "locked": True}})
+    press(at, "shares.balance")
+    assert thetas(at) == pytest.approx([0.7, 0.2, 0.05, 0.05])
+    edit(at, "shares.", {1: {"theta": 0.9, "locked": True}})
+    press(at, "shares.balance")
+    (said,) = errors(at)
+    assert one_sentence(said)
+    assert "locked shares that leave at least" in said
+    assert thetas(at) == pytest.approx([0.7, 0.2, 0.05, 0.05])
+
+
+def test_a_blank_share_is_one_sentence() -> None:
+    at = start("precision", **BOX)
+    edit(at, "shares.", {0: {"theta": None}})
+    for button in ("shares.use", "shares.balance"):
+        press(at, button)
+        (said,) = errors(at)
+        assert one_sentence(said)
+        assert "a blank" in said
+
+
+def test_what_was_refused_is_forgotten_with_the_next_allocation() -> None:
+    at = start("precision", **BOX)
+    edit(at, "shares.", {0: {"theta": 0.7}})
+    press(at, "shares.use")
+    assert len(errors(at)) == 1
+    change(at, "view.allocation.kind", "favour some")
+    assert errors(at) == []
+
+
+@pytest.mark.parametrize("directions", ["features", "private:0.2"])
+def test_a_share_file_comes_back_as_it_went(directions: str) -> None:
+    text = "custom:0.4,0.3,0.2,0.1"
+    first = start("precision", **BOX, allocation=text, directions=directions)
+    names = frame(first, editor_key(first, "shares."))["direction"].tolist()
+    written = shares_file(parse_allocation(text, directions), names, [0.4, 0.3, 0.2, 0.1])
+    at = send_shares(start("precision", **BOX, directions=directions), written)
+    assert errors(at) == []
+    assert held(at, "allocation") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("feature,theta\n1,0.5\n2,0.5\n", "is missing"),
+        ("direction,theta\n1,0.5\n2,0.2\n3,0.1\n4,0.1\n", "sum to 1"),
+        ("a,b\n1,2\n3,4\n", "must have the columns"),
+        ("direction,theta\n1,.25\n2,.25\n3,.25\n9,.25\n", "are each"),
+    ],
+)
+def test_a_bad_share_file_is_one_sentence(text: str, words: str) -> None:
+    at = send_shares(start("precision", **BOX), text)
+    (said,) = errors(at)
+    assert words in said
+    assert "\n" not in said
+    assert held(at, "allocation") == "uniform"
+
+
+# Ball and box, and bounds ---------------------------------------------------------------------
+
+
+def test_ball_and_box_say_different_things() -> None:
+    at = start("precision", **QUICK, allocation="binary:1:0.8")
+    assert "no shape of noise beats the isotropic one" in captions(at)
+    assert "bounds.use" not in keys(at)
+    change(at, "view.domain", "box (bounded features)")
+    assert errors(at) == []
+    assert "On the box precision is a linear budget" in captions(at)
+    assert "bounds.use" in keys(at)
+    change(at, "view.domain", "ball (bounded row norm)")
+    assert "no shape of noise beats the isotropic one" in captions(at)
+
+
+def test_bounds_known_taken_and_edited() -> None:
+    at = start("precision", **PLANTED)
+    table = frame(at, editor_key(at, "bounds.editor"))
+    assert (table["low"] == -1).all()
+    assert (table["high"] == 1).all()
+    change(at, "view.bounds", "smallest and largest value (taken from the data)")
+    table = frame(at, editor_key(at, "bounds.editor"))
+    assert table["high"].max() < 0.5
+    change(at, "view.bounds", "known for this table")
+    change(at, "view.bounds", "edited below")
+    assert errors(at) == []
+    noise = facts(at)
+    edit(at, "bounds.editor", {0: {"low": -2.0, "high": 2.0}})
+    press(at, "bounds.use")
+    assert errors(at) == []
+    table = frame(at, editor_key(at, "bounds.editor"))
+    assert (table.loc[0, "low"], table.loc[0, "high"]) == (-2, 2)
+    # A wider bound maps the feature to a smaller part of [-1, 1]: less of the variance is kept.
+    assert facts(at) != noise
+    # Names and numbers of the table stay out of the link.
+    assert "bounds" not in at.query_params
+
+
+def facts(at: AppTest) -> list[float]:
+    return list(frame(at, "gains")["share"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({"low": 9.0, "high": 2.0}, "low at or above high"),
+        ({"low": 9.0, "high": 9.0}, "low at or above high"),
+        ({"low": None}, "a blank"),
+    ],
+)
+def test_bounds_out_of_order_are_one_sentence_beside_the_table(
+    cells: dict[str, Any], words: str
+) -> None:
+    at = start("precision", **BOX)
+    change(at, "view.bounds", "edited below")
+    before = facts(at)
+    edit(at, "bounds.editor", {1: cells})
+    press(at, "bounds.use")
+    (said,) = errors(at)
+    assert one_sentence(said)
+    assert words in said
+    assert "9" not in said  # an edited table starts from the data's own numbers
+    assert facts(at) == before
+    edit(at, "bounds.editor", {1: {"low": 0.0, "high": 9.0}})
+    press(at, "bounds.use")
+    assert errors(at) == []
+    assert facts(at) != before
+
+
+def test_bounds_that_do_not_suit_the_next_table_give_way_and_say_so() -> None:
+    at = start("precision", **PLANTED)
+    change(at, "view.table", "Wine")
+    assert errors(at) == []
+    assert any("no bounds are known" in said for said in notices(at))
+    assert held(at, "bounds") == "max"
+    change(at, "view.bounds", "edited below")
+    change(at, "view.table", "Iris")
+    assert errors(at) == []
+    assert any("those of other features" in said for said in notices(at))
+    assert held(at, "bounds") == "max"
+
+
+def test_edited_bounds_of_a_table_with_constant_columns_stay() -> None:
+    at = start("precision", table="digits", domain="box", trials="5")
+    change(at, "view.bounds", "edited below")
+    assert held(at, "bounds") == "bounds.csv"
+    assert errors(at) == []
+    at.run()
+    assert held(at, "bounds") == "bounds.csv"
+    assert notices(at) == []
+
+
+# Tables, links, sizes -------------------------------------------------------------------------
+
+
+def test_an_allocation_that_does_not_suit_the_next_table_gives_way_and_says_so() -> None:
+    at = start("precision", table="wine", trials="5", domain="box", allocation="binary:9:0.8")
+    change(at, "view.table", "Iris")
+    assert errors(at) == []
+    (said,) = notices(at)
+    assert "Using equal shares instead" in said
+    assert held(at, "allocation") == "uniform"
+
+
+def test_the_ellipse_survives_a_smaller_table() -> None:
+    at = start("precision", table="wine", trials="5", domain="box")
+    found(at, "precision.first").set_value(12)
+    at.run()
+    change(at, "view.table", "Iris")
+    assert errors(at) == []
+
+
+def test_a_link_carries_a_small_allocation_and_restores_it() -> None:
+    at = start("precision", **BOX)
+    edit(at, "shares.", {0: {"theta": 0.7, "locked": True}})
+    press(at, "shares.balance")
+    change(at, "view.directions.kind", "private components")
+    link = dict(at.query_params)
+    assert link["allocation"].startswith("custom:0.7,")
+    assert link["directions"] == "private:0.2"
+    again = start("precision", **link)
+    assert notices(again) == []
+    assert facts(again) == facts(at)
+    assert dict(again.query_params) == link
+
+
+def test_a_link_names_no_feature_and_no_long_table() -> None:
+    at = upload(start(trials="5"), "people.csv", table_of(24))
+    go(at, "precision")
+    change(at, "view.domain", "box (bounded features)")
+    change(at, "view.allocation.kind", "favour some")
+    assert at.query_params["allocation"] == "binary:1:0.8"
+    change(at, "view.allocation.kind", "custom table")
+    assert held(at, "allocation").startswith("custom:")
+    assert "allocation" not in at.query_params
+    assert not any(
+        "f1" in str(value) or "people" in str(value) for value in at.query_params.values()
+    )
+
+
+@pytest.mark.parametrize("link", ["binary:petal width:0.8", "shares.csv", "custom:0.5,0.6"])
+def test_a_bad_allocation_in_a_link_is_replaced_and_said(link: str) -> None:
+    at = start("precision", **BOX, allocation=link)
+    assert errors(at) == []
+    assert len(notices(at)) == 1
+    assert held(at, "allocation") == "uniform"
+
+
+@pytest.mark.parametrize("d", [4, 20, 61, 120])
+def test_small_and_large_tables_stay_usable(d: int, record_property: Any) -> None:
+    at = upload(start(trials="5"), f"table{d}.csv", table_of(d))
+    go(at, "precision")
+    change(at, "view.domain", "box (bounded features)")
+    change(at, "view.allocation.kind", "favour some")
+    assert errors(at) == []
+    started = time.perf_counter()
+    change(at, "view.allocation.tau", 60)
+    record_property(f"seconds_at_{d}", time.perf_counter() - started)
+    assert errors(at) == []
+    assert len(frame(at, editor_key(at, "shares."))) == d
+    assert len(frame(at, "gains")) == len(precision_variants())
+
+
+def test_no_delta_leaves_the_pure_mechanisms() -> None:
+    at = start("precision", **BOX, delta="0", allocation="binary:1:0.8")
+    assert errors(at) == []
+    assert len(frame(at, "gains")) >= 2
+
+
+def test_charts_have_names() -> None:
+    at = start("precision", **BOX, allocation="binary:1:0.8")
+    drawn = {node.key for node in nodes(at) if node.type in ("plotly_chart", "echarts_chart")}
+    assert {"stds", "ellipses", "accounts", "prices", "spectrum", "distance", "projection"} <= drawn
