@@ -18,6 +18,8 @@ GUARANTEES = {
     "none": "no guarantee",
 }
 
+CANNOT_RUN = "cannot run here"
+
 
 @dataclass(frozen=True)
 class StatusLine:
@@ -38,8 +40,8 @@ class Card:
     mechanism : Mechanism
         With default parameters.
     budget : Budget
-    status : Status
-        Under the relation of the setting.
+    status : Status or None
+        Under the relation of the setting; None where it cannot run.
     spent : Spent or None
     statuses : tuple of StatusLine
         Under every relation; one line where they agree.
@@ -49,7 +51,7 @@ class Card:
 
     mechanism: Mechanism
     budget: Budget
-    status: Status
+    status: Status | None
     spent: Spent | None
     statuses: tuple[StatusLine, ...]
     account: str
@@ -71,55 +73,51 @@ def cards(problem: Problem, budget: Budget) -> list[Card]:
 
 
 def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> Card:
-    reason = mechanism.unable(problem, budget)
-    statuses = {
-        relation: mechanism.status(replace(problem, relation=relation), budget)
+    found = {
+        relation: _status(mechanism, replace(problem, relation=relation), budget)
         for relation in Relation
     }
-    spent = None if reason else mechanism.spent(problem, budget)
-    words = (
-        f"cannot run here: {reason}"
-        if reason
-        else account_words(mechanism.claim(problem, budget), spent)
-    )
-    return Card(
-        mechanism,
-        budget,
-        statuses[problem.relation],
-        spent,
-        _lines(statuses),
-        words,
-    )
+    here = found[problem.relation]
+    if isinstance(here, str):
+        return Card(mechanism, budget, None, None, _lines(found), f"cannot run here: {here}")
+    spent = mechanism.spent(problem, budget)
+    words = account_words(mechanism.claim(problem, budget), spent)
+    return Card(mechanism, budget, here, spent, _lines(found), words)
 
 
-def _lines(statuses: Mapping[Relation, Status]) -> tuple[StatusLine, ...]:
+def _status(mechanism: Mechanism, problem: Problem, budget: Budget) -> Status | str:
+    """Return the status in one setting, or why the mechanism cannot run there."""
+    reason = mechanism.unable(problem, budget)
+    return mechanism.status(problem, budget) if reason is None else reason
+
+
+def _lines(found: Mapping[Relation, Status | str]) -> tuple[StatusLine, ...]:
     """Return one line for each relation, or one for both where they say the same."""
-    found = list(statuses.items())
-    if len({status for _, status in found}) == 1:
-        found = [(found[0][0], found[0][1])]
-        names = ["both relations"]
-    else:
-        names = [str(relation) for relation, _ in found]
-    return tuple(
-        StatusLine(
-            name, VERDICT_MARKS[status.verdict], VERDICT_WORDS[status.verdict], status.evidence
-        )
-        for name, (_, status) in zip(names, found, strict=True)
-    )
+    lines = [_line(str(relation), status) for relation, status in found.items()]
+    if len(set(found.values())) == 1:
+        return (replace(lines[0], relation="both relations"),)
+    return tuple(lines)
+
+
+def _line(relation: str, status: Status | str) -> StatusLine:
+    if isinstance(status, str):
+        return StatusLine(relation, "–", CANNOT_RUN, f"{status}.")
+    verdict = status.verdict
+    return StatusLine(relation, VERDICT_MARKS[verdict], VERDICT_WORDS[verdict], status.evidence)
 
 
 FILTERS: dict[str, tuple[str, ...]] = {
     "guarantee": tuple(GUARANTEES),
     "release": ("matrix", "subspace", "data"),
     "semi-definite": ("always", "not always"),
-    "status": tuple(str(verdict) for verdict in Verdict),
+    "status": (*(str(verdict) for verdict in Verdict), CANNOT_RUN),
 }
 
 _PROPERTIES: dict[str, Callable[[Card], str]] = {
     "guarantee": lambda card: card.mechanism.info.guarantee,
     "release": lambda card: card.mechanism.info.release,
     "semi-definite": lambda card: "always" if card.mechanism.info.psd else "not always",
-    "status": lambda card: str(card.status.verdict),
+    "status": lambda card: CANNOT_RUN if card.status is None else str(card.status.verdict),
 }
 
 SORTS: dict[str, Callable[[Card], tuple[float, str]]] = {

@@ -25,12 +25,13 @@ from dpviz.measured import Measured
 from dpviz.mechanisms import all_mechanisms, with_parameter
 from dpviz.metrics import METRICS
 from dpviz.params import Declared, Param, params_of
-from dpviz.prepare import load_prepared
+from dpviz.plans import load_measured
 from dpviz.privacy.audit import AuditOptions
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.settings import Settings
 from dpviz.store import Store, default_folder
 from dpviz.sweeps import Comparison, compare
+from dpviz.targets import Planned
 from dpviz.workers import WORKERS_RANGE, Pool
 
 # The setting at which `mechanisms` states status and evidence.
@@ -256,7 +257,7 @@ def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
 
 def _compare(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments)
-    prepared = load_prepared(settings)
+    prepared = load_measured(settings)
     settings = resolve_allocation(settings, prepared)
     comparison = compare(prepared, settings, _progress)
     _progress_done()
@@ -285,7 +286,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     pool = Pool(workers, backend, arguments.scheduler)
     store = _store(arguments.cache)
     settings = settings_from(arguments)
-    prepared = load_prepared(settings)
+    prepared = load_measured(settings)
     settings = resolve_allocation(settings, prepared)
     watch = _Watch()
     try:
@@ -297,6 +298,8 @@ def _sweep(arguments: argparse.Namespace) -> int:
         return 130
     watch.end()
     found.write(out)
+    if isinstance(prepared, Planned):
+        print(f"note: {prepared.notes[0]}")
     for (mechanism, reason), cells in found.skipped.groupby(["mechanism", "reason"], sort=False):
         count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
         print(f"skipped {mechanism} in {count}: {reason}")
@@ -506,6 +509,8 @@ def _app(arguments: argparse.Namespace) -> int:
     if arguments.headless:
         command += ["--server.headless", "true"]
     try:
-        return subprocess.run(command, check=False).returncode
+        # BLAS reads this at start only; its threads would fight over small matrices.
+        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
+        return subprocess.run(command, env=environment, check=False).returncode
     except KeyboardInterrupt:
         return 0

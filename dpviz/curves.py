@@ -14,21 +14,32 @@ from dpviz.errors import InvalidSetting
 from dpviz.grid import axis_param
 from dpviz.measured import Measured
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import METRICS, optimum, summarise
+from dpviz.metrics import METRICS, chance_distance, optimum, summarise
 from dpviz.predict import predict
 from dpviz.prepare import BoundedRows
 from dpviz.release import Verdict
 from dpviz.settings import Settings
 from dpviz.sweeps import Cell, Result
-from dpviz.targets import worth
-from dpviz.theory import appears_at
+from dpviz.targets import Planned, worth
+from dpviz.theory import (
+    appears_at,
+    davis_kahan,
+    low_rank_error_scaling,
+    pure_error_floor_scaling,
+)
 
 BAND_COLUMNS = ("mechanism", "x", "mean", "se", "low", "high", "draws", "verdict")
 PREDICTION_COLUMNS = ("mechanism", "x", "value")
+DRAW_COLUMNS = ("mechanism", "trial", "x", "value")
+LINE_COLUMNS = ("label", "x", "value")
 COARSE, FINE = 7, 13
+SINGLE_DRAWS = 20  # more lines than this are a band
+
+_SQUARED_BOUND = "squared row bound"
+_MOST_K = 20  # the samplers' cost grows with k squared
 
 
-def default_values(axis: str, rows: BoundedRows, count: int) -> list[Any]:
+def default_values(axis: str, rows: Measured, count: int) -> list[Any]:
     """Return values that suit a table, in increasing order.
 
     A fine list contains the coarse one, so that refining keeps what is drawn.
@@ -37,7 +48,7 @@ def default_values(axis: str, rows: BoundedRows, count: int) -> list[Any]:
     ----------
     axis : str
         One of `dpviz.grid.AXES`.
-    rows : BoundedRows
+    rows : Measured
     count : int
         `COARSE` or `FINE`.
 
@@ -55,10 +66,12 @@ def default_values(axis: str, rows: BoundedRows, count: int) -> list[Any]:
         low, high = max(20.0, rows.n / 30), 300.0 * rows.n
         return sorted({*(int(value) for value in np.geomspace(low, high, count)), rows.n})
     if axis == "k":
-        most = min(rows.d - 1, 30)
+        most = min(rows.d - 1, _MOST_K)
         return sorted({round(value) for value in np.geomspace(1, most, count)})
     if rows.domain.kind != "ball":
-        raise InvalidSetting("row bound", "varied on a ball; a box has feature bounds", "box")
+        raise InvalidSetting(
+            "what is varied", "epsilon, delta, k or n on a box, which has feature bounds", axis
+        )
     return [f"quantile:{_rounded(level)}" for level in np.linspace(0.05, 0.95, count - 1)] + ["max"]
 
 
@@ -79,14 +92,12 @@ def rows_at(rows: Measured, axis: str, value: Any, seed: int) -> Measured:
     InvalidSetting
         If the axis needs rows and there are none.
     """
-    if axis in ("n", "row_bound") and not isinstance(rows, BoundedRows):
-        raise InvalidSetting("over", "epsilon, delta or k without a table", axis, "--over")
-    if not isinstance(rows, BoundedRows):
-        return rows
-    if axis == "n":
+    if axis == "n" and isinstance(rows, (BoundedRows, Planned)):
         return rows.with_n(int(value), seed)
-    if axis == "row_bound":
+    if axis == "row_bound" and isinstance(rows, (BoundedRows, Planned)):
         return rows.again(str(value))
+    if axis in ("n", "row_bound"):
+        raise InvalidSetting("over", "epsilon, delta or k without a table", axis, "--over")
     return rows
 
 
@@ -115,11 +126,57 @@ class Point:
     result : Result
     unit : float
         Squared row bound here over that of the base setting.
+    distance_bound : float or None
+        Davis-Kahan bound on the projection distance, or None where it is silent.
     """
 
     x: float
     result: Result
     unit: float = 1.0
+    distance_bound: float | None = None
+
+    def scale(self, metric: str) -> float:
+        """Return what turns a value into the units of the base setting."""
+        return self.unit if METRICS[metric].unit == _SQUARED_BOUND else 1.0
+
+
+def point_at(
+    rows: Measured, measured: Measured, settings: Settings, axis: str, value: Any, result: Result
+) -> Point:
+    """Return a result as a point of a curve.
+
+    Parameters
+    ----------
+    rows : Measured
+        The base setting's.
+    measured : Measured
+        The table at this value.
+    settings : Settings
+        At this value.
+    axis : str
+    value : Any
+    result : Result
+    """
+    x, unit = where(rows, measured, axis, value)
+    return Point(x, result, unit, _distance_bound(measured, settings.k, result))
+
+
+def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
+    """Return the Davis-Kahan bound that 97.5 % of the draws are under, or None.
+
+    The noise is all that parts the release from the reference: the drawn noise,
+    at the norm that 97.5 % of draws stay below, and what bounding or sampling
+    the rows did.
+    """
+    norms = result.metrics.get("noise_spectral")
+    values = measured.reference.eigenvalues
+    if norms is None or k >= measured.d:
+        return None
+    moved = 0.0
+    if measured.reference is not measured.moment:
+        moved = float(np.abs(np.linalg.eigvalsh(measured.moment.A - measured.reference.A)).max())
+    noise = summarise(norms).high + moved
+    return davis_kahan(k, noise, float(values[k - 1] - values[k]))
 
 
 def band_table(points: Iterable[Point], metric: str) -> pd.DataFrame:
@@ -135,8 +192,7 @@ def band_table(points: Iterable[Point], metric: str) -> pd.DataFrame:
         values = point.result.metrics.get(metric)
         if values is None:
             continue
-        scale = point.unit if METRICS[metric].unit == "squared row bound" else 1.0
-        summary = summarise(values * scale)
+        summary = summarise(values * point.scale(metric))
         rows.append(
             (
                 point.result.mechanism.text,
@@ -151,6 +207,81 @@ def band_table(points: Iterable[Point], metric: str) -> pd.DataFrame:
         )
     table = pd.DataFrame(rows, columns=list(BAND_COLUMNS))
     return table.sort_values(["mechanism", "x"], ignore_index=True)
+
+
+def draw_table(points: Iterable[Point], metric: str, most: int = SINGLE_DRAWS) -> pd.DataFrame:
+    """Return one metric of the first draws, trial by trial.
+
+    A trial keeps its stream along the axis, so that each is a curve of its own.
+
+    Returns
+    -------
+    DataFrame
+        Columns `DRAW_COLUMNS`.
+    """
+    parts = []
+    for point in points:
+        values = point.result.metrics.get(metric)
+        if values is not None:
+            shown = values[:most] * point.scale(metric)
+            text = point.result.mechanism.text
+            parts += [(text, trial, point.x, float(value)) for trial, value in enumerate(shown)]
+    table = pd.DataFrame(parts, columns=list(DRAW_COLUMNS))
+    return table.sort_values(["mechanism", "trial", "x"], ignore_index=True)
+
+
+def bound_table(points: Iterable[Point], metric: str) -> pd.DataFrame:
+    """Return the Davis-Kahan bound on a distance, where the theorem speaks.
+
+    ``||VV' - UU'||_F`` bounds the sine of the largest angle as well: the
+    difference has the eigenvalues plus and minus each sine, so the sine is at
+    most the norm over sqrt(2).
+
+    Returns
+    -------
+    DataFrame
+        Columns `PREDICTION_COLUMNS`; empty for other metrics.
+    """
+    found = []
+    for point in points:
+        bound = point.distance_bound
+        if bound is None or metric not in ("projection_distance", "largest_angle"):
+            continue
+        value = bound
+        if metric == "largest_angle":
+            value = math.asin(min(1.0, bound / math.sqrt(2)))
+        if value >= METRICS[metric].upper(*point.result.components.shape[1:]):
+            continue  # true, and says nothing
+        found.append((point.result.mechanism.text, point.x, value))
+    table = pd.DataFrame(found, columns=list(PREDICTION_COLUMNS))
+    return table.sort_values(["mechanism", "x"], ignore_index=True)
+
+
+def scaling_table(
+    rows: Measured, settings: Settings, axis: str, values: Sequence[Any], metric: str
+) -> pd.DataFrame:
+    """Return orders of growth whose constant is unknown: to be read as slopes.
+
+    Returns
+    -------
+    DataFrame
+        Columns `LINE_COLUMNS`; empty for metrics without one.
+    """
+    found = []
+    for value in values if metric in ("low_rank_error", "noise_spectral") else ():
+        measured = rows_at(rows, axis, value, settings.seed)
+        here = settings_at(settings, axis, value)
+        x, unit = where(rows, measured, axis, value)
+        scale = unit * measured.domain.radius**2
+        n, d, epsilon = measured.n, measured.d, here.epsilon
+        floor = scale * pure_error_floor_scaling(d, n, epsilon)
+        found.append(("least of any pure release, d/(n epsilon)", x, floor))
+        if metric == "low_rank_error" and here.k < d:
+            noise = scale * low_rank_error_scaling(d, n, epsilon, 0.0)
+            rest = unit * float(measured.reference.eigenvalues[here.k])
+            found.append(("Wishart, next eigenvalue + d ln d/(n epsilon)", x, rest + noise))
+    table = pd.DataFrame(found, columns=list(LINE_COLUMNS))
+    return table.sort_values(["label", "x"], ignore_index=True)
 
 
 def frontier(bands: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -204,7 +335,7 @@ def prediction_table(
         )
         problem, budget = measured.problem(here), measured.budget(here)
         x, unit = where(rows, measured, axis, value)
-        scale = unit if METRICS[metric].unit == "squared row bound" else 1.0
+        scale = unit if METRICS[metric].unit == _SQUARED_BOUND else 1.0
         for mechanism in mechanisms:
             if mechanism.unable(problem, budget, rows=measured.has_rows) is not None:
                 continue
@@ -226,7 +357,7 @@ def where(rows: Measured, measured: Measured, axis: str, value: Any) -> tuple[fl
     return float(value), 1.0
 
 
-def now(rows: BoundedRows, settings: Settings, axis: str) -> float:
+def now(rows: Measured, settings: Settings, axis: str) -> float:
     """Return where the current setting stands on an axis."""
     here: Mapping[str, float] = {
         "epsilon": settings.epsilon,
@@ -239,7 +370,10 @@ def now(rows: BoundedRows, settings: Settings, axis: str) -> float:
 
 
 def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | None, float | None]:
-    """Return (floor of a random subspace, ceiling without privacy), where known exactly."""
+    """Return (floor of a random subspace, ceiling without privacy), where known exactly.
+
+    The projection distance of a random subspace is the root of its mean square.
+    """
     best = optimum(rows.reference, settings.k)
     total = rows.reference.total
     chance = settings.k / rows.d * total
@@ -247,7 +381,32 @@ def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | Non
         return chance / best, 1.0
     if metric == "captured_total":
         return chance / total, best / total
+    if metric == "projection_distance":
+        return chance_distance(rows.d, settings.k), 0.0
+    if metric == "low_rank_error" and settings.k < rows.d:
+        return None, float(rows.reference.eigenvalues[settings.k])
     return None, None
+
+
+def limit_table(
+    rows: Measured, settings: Settings, axis: str, values: Sequence[Any], metric: str
+) -> pd.DataFrame:
+    """Return `limits` along an axis; they move with k alone.
+
+    Returns
+    -------
+    DataFrame
+        Columns `LINE_COLUMNS`; empty where nothing is known.
+    """
+    found = []
+    for value in values:
+        x = where(rows, rows_at(rows, axis, value, settings.seed), axis, value)[0]
+        known = limits(rows, settings_at(settings, axis, value), metric)
+        for label, level in zip(("random subspace", "without privacy"), known, strict=True):
+            if level is not None:
+                found.append((label, x, level))
+    table = pd.DataFrame(found, columns=list(LINE_COLUMNS))
+    return table.sort_values(["label", "x"], ignore_index=True)
 
 
 def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:
@@ -256,8 +415,8 @@ def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -
     Returns
     -------
     DataFrame
-        Columns mechanism, component, epsilon; only finite ones, and only of
-        mechanisms whose noise has a limiting law.
+        Columns mechanism, component, epsilon; only those on the axis, and only
+        of mechanisms whose noise has a limiting law.
     """
     problem, budget = rows.problem(settings), rows.budget(settings)
     found = []
@@ -270,7 +429,7 @@ def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -
         for number, epsilon in enumerate(
             appears_at(mechanism, problem, budget.delta, values), start=1
         ):
-            if epsilon <= 100:  # beyond the axis a mark would only stretch it
+            if 0.01 <= epsilon <= 100:  # beyond the axis a mark would only stretch it
                 found.append((mechanism.text, number, float(epsilon)))
     return pd.DataFrame(found, columns=["mechanism", "component", "epsilon"])
 

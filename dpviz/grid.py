@@ -36,10 +36,12 @@ from dpviz.mechanisms import ALL, parse_variant, parse_variants
 from dpviz.metrics import METRICS
 from dpviz.moments import FloatArray
 from dpviz.params import Param, params_of
-from dpviz.prepare import BoundedRows, load_prepared, prepare
+from dpviz.plans import load_measured
+from dpviz.prepare import BoundedRows, prepare
 from dpviz.settings import Settings
 from dpviz.store import Keys, Store
 from dpviz.sweeps import TABLE_COLUMNS, Cell
+from dpviz.targets import Planned
 from dpviz.workers import DASK, Job, Pool, run_jobs
 
 N_RANGE = (2, 10**15)
@@ -208,7 +210,7 @@ def check_out(path: str | Path) -> Path:
 
 
 def sweep(
-    table: str | Table | BoundedRows,
+    table: str | Table | BoundedRows | Planned,
     over: Mapping[str, Iterable[Any]],
     settings: Settings | None = None,
     *,
@@ -221,8 +223,9 @@ def sweep(
 
     Parameters
     ----------
-    table : str, Table or BoundedRows
-        A built-in name, a path, a table, or rows prepared with the settings.
+    table : str, Table, BoundedRows or Planned
+        A built-in name, a path, a plan (see `dpviz.plans`), a table, or rows
+        prepared with the settings.
     over : mapping of str to values
         Axes among epsilon, delta, k, n and row_bound, with the values of each;
         their product is swept. Repeated values count once.
@@ -264,7 +267,7 @@ def sweep(
             raise InvalidSetting(axis, "given at least one value", "none", f"--values (of {axis})")
     pool = pool or Pool()
     if isinstance(table, str):
-        table = load_prepared(replace(settings, table=table))
+        table = load_measured(replace(settings, table=table))
     base = prepare(table, settings) if isinstance(table, Table) else table
     grid = _Grid(base, settings, axes, wanted)
     found, reused = _finish(grid, pool, store, progress)
@@ -283,7 +286,7 @@ class _Grid:
 
     def __init__(
         self,
-        base: BoundedRows,
+        base: BoundedRows | Planned,
         settings: Settings,
         axes: Mapping[str, Sequence[Any]],
         metrics: tuple[str, ...],
@@ -310,7 +313,7 @@ class _Grid:
 
     def _add(
         self,
-        rows: BoundedRows,
+        rows: BoundedRows | Planned,
         n: int,
         settings: Settings,
         axes: Mapping[str, Sequence[Any]],

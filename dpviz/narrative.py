@@ -8,11 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dpviz.errors import InvalidSetting
+from dpviz.attack import Curve
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS, Summary, chance_distance, farthest_distance, optimum
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.audit import Audit, AuditVerdict
 from dpviz.problem import Budget
+from dpviz.refutations import CANNOT_RUN
 from dpviz.release import VERDICT_WORDS, Verdict
 from dpviz.settings import join_words
 from dpviz.sweeps import Comparison, Result
@@ -385,20 +387,9 @@ def row_bound_caption(bands: pd.DataFrame, mechanisms: Sequence[Mechanism]) -> s
     return start + "; ".join(parts) + ". Choosing the bound by this curve uses the data."
 
 
-def whole_number(written: str, name: str) -> int:
-    """Return a number of people that was typed, such as 100000 or 1e5."""
-    try:
-        value = float(written)
-    except ValueError:
-        value = math.nan
-    if not (2 <= value <= 1e15 and value == int(value)):
-        raise InvalidSetting(name, "a whole number from 2 to 1e15", written)
-    return int(value)
-
-
 def claims_verdict(claims: pd.DataFrame) -> str:
     """Return how many claims are false here, from `dpviz.refutations.claims_now`."""
-    made = claims[claims["claimed_epsilon"].notna()]
+    made = claims[claims["claimed_epsilon"].notna() & (claims["status"] != CANNOT_RUN)]
     words = VERDICT_WORDS[Verdict.REFUTED]
     false = made[made["status"].str.endswith(words)]
     start = f"Of {len(made)} privacy claims, {len(false)} are false at this setting"
@@ -411,10 +402,10 @@ def support_caption(table: pd.DataFrame, epsilon: float, d: int) -> str:
     """Return how often a release betrays its table, counted beside exact."""
     row = table[table["epsilon"] == epsilon].iloc[0]
     return (
-        f"At a claimed epsilon of {epsilon:g} and d = {d}, {row['outside']:,} of "
-        f"{row['draws']:,} releases betrayed their table: {percent(row['share'])} (99 % interval "
-        f"{percent(row['low'])} to {percent(row['high'])}), exactly {percent(row['exact'])} in "
-        "every dimension. No larger epsilon covers them."
+        f"At a claimed epsilon of {epsilon:g} and d = {d}, {int(row['outside']):,} of "
+        f"{int(row['draws']):,} releases betrayed their table: {100 * row['share']:.1f} % (99 % "
+        f"interval {100 * row['low']:.1f} to {100 * row['high']:.1f} %), exactly "
+        f"{100 * row['exact']:.1f} % in every dimension. No larger epsilon covers them."
     )
 
 
@@ -450,11 +441,13 @@ def delta_caption(table: pd.DataFrame) -> str:
         if above.empty:
             parts.append(f"{mechanism} under {relation} keeps its claim throughout")
             continue
-        last = part.iloc[-1]
+        last, start = part.iloc[-1], above["epsilon"].iloc[0]
+        where = f"from about epsilon {start:.2g} on"
+        if start == part["epsilon"].iloc[0]:
+            where = "at every epsilon drawn"
         parts.append(
-            f"{mechanism} under {relation} exceeds delta {claimed:.2g} from about epsilon "
-            f"{above['epsilon'].iloc[0]:.2g} on, by a factor of "
-            f"{last['true_delta'] / claimed:,.0f} at {last['epsilon']:.3g}"
+            f"{mechanism} under {relation} exceeds delta {claimed:.2g} {where} and reaches "
+            f"{last['true_delta']:.2g} at {last['epsilon']:.3g}"
         )
     return (
         f"{'; '.join(parts)}. Replacing a row moves A by sqrt(2) where the proof has 1, and the "
@@ -465,19 +458,25 @@ def delta_caption(table: pd.DataFrame) -> str:
 def spending_caption(table: pd.DataFrame) -> str:
     """Return who spends more than claimed, and who far less."""
     over = table[(table["ratio"] > 1 + 1e-6) | table["spent"].isna()]
-    least = table[table["spent"] > 0]
+    positive, nothing = table[table["spent"] > 0], table[table["spent"] == 0]
     words = (
         f"More than claimed: {join_words(over['mechanism'])}. "
         if len(over)
         else "No mechanism spends more than it claims here. "
     )
-    if least.empty:
-        return words.strip()
-    low = least.iloc[-1]
-    return (
-        f"{words}The loosest, {low['mechanism']}, spends {low['spent']:.2g} of {low['claimed']:g}: "
-        "noise that buys privacy nobody asked for."
-    )
+    if len(nothing):
+        verb = "spends" if len(nothing) == 1 else "spend"
+        words += (
+            f"{join_words(nothing['mechanism'])} {verb} epsilon 0: so much noise that delta alone "
+            "covers the release. "
+        )
+    if len(positive) and positive["ratio"].iloc[-1] < 0.99:
+        low = positive.iloc[-1]
+        words += (
+            f"{low['mechanism']} spends {low['spent']:.2g} of {low['claimed']:g}: noise that buys "
+            "privacy nobody asked for."
+        )
+    return words.strip()
 
 
 def gibbs_caption(table: pd.DataFrame) -> str:
@@ -494,20 +493,59 @@ def gibbs_caption(table: pd.DataFrame) -> str:
     )
 
 
-def attack_caption(exact: bool, source: str) -> str:
+def attack_caption(seen: Curve) -> str:
     """Return how to read a trade-off curve."""
-    how = "An attacker reaches this curve" if exact else "No attacker gets below this curve"
+    how = "An attacker reaches this curve" if seen.exact else "No attacker gets below this curve"
     return (
-        f"{how} ({source}). The closer to the lower left corner, the surer the attacker; on the "
-        "dashed line the release says nothing."
+        f"{how} ({seen.source}). The closer to the lower left corner, the surer the attacker; on "
+        "the dashed line the release says nothing."
     )
 
 
-def posterior_caption(table: pd.DataFrame, prior: float) -> str:
+def posterior_caption(table: pd.DataFrame, prior: float, exact: bool) -> str:
     """Return what an alarm of a careful test leaves believed."""
+    most = "" if exact else "at most "
     row = table.iloc[(table["alpha"] - 0.05).abs().argmin()]
     return (
         f"A test that sounds for {percent(row['alpha'])} of absent people sounds for "
-        f"{percent(1 - row['beta'])} of those present; its alarm lifts a belief of "
-        f"{percent(prior)} to {percent(row['posterior'])}."
+        f"{most}{percent(1 - row['beta'])} of those present; its alarm lifts a belief of "
+        f"{percent(prior)} to {most}{percent(row['posterior'])}."
     )
+
+
+def mean_leak_caption(table: pd.DataFrame) -> str:
+    """Return what the example of the mean shows, from `dpviz.refutations.mean_leak_table`."""
+    worst = float((table["recovered"] - table["true"]).abs().max())
+    same = "exactly" if worst < 1e-9 else f"within {worst:.2g}"
+    return (
+        "Six times the published mean, less the sum of the five known rows, is the last row "
+        f"{same}."
+    )
+
+
+def bound_leak_caption(table: pd.DataFrame) -> str:
+    """Return what the example of the row bound shows."""
+    bounds, known = table["published_bound"].tolist(), float(table["largest_known"].iloc[0])
+    return (
+        f"A published bound of {bounds[0]:.1f} is above the longest known row, {known:.1f}: the "
+        f"last person is in, and their row has just that length. Without them it is "
+        f"{bounds[1]:.1f}. An observer is never wrong."
+    )
+
+
+_AUDIT_WORDS = {
+    AuditVerdict.REFUTED: "✗ Refuted: the claim is false",
+    AuditVerdict.CONSISTENT: "Consistent: nothing seen contradicts the claim, which proves nothing",
+    AuditVerdict.TIGHT: "✓ Tight: what is seen comes close to the whole claim",
+}
+
+
+def audit_verdict(found: Audit) -> str:
+    """Return the verdict of an audit and its bounds beside the claim, in words."""
+    claim = "nothing claimed" if found.claim is None else f"claimed {budget_words(found.claim)}"
+    verdict = _AUDIT_WORDS[found.verdict] if found.claim is not None else "No claim to judge"
+    at = "" if found.claim is None or found.claim.delta == 0 else f" at delta {found.claim.delta:g}"
+    words = f"{verdict}. {claim.capitalize()}; found epsilon at least {found.epsilon_lower:.3g}{at}"
+    if found.delta_lower > 0:
+        words += f", and delta at least {found.delta_lower:.2g} at epsilon {found.at_epsilon:.3g}"
+    return f"{words}."

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from dpviz.allocation import UNIFORM, Allocation
+from dpviz.allocation import UNIFORM, Allocation, rebalance
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.mechanisms._directional import (
@@ -20,7 +20,7 @@ from dpviz.mechanisms._directional import (
 from dpviz.prepare import Prepared
 from dpviz.problem import Budget, Problem
 from dpviz.release import VERDICT_WORDS
-from dpviz.seeding import Draws
+from dpviz.seeding import Draws, FloatArray
 from dpviz.sweeps import Comparison, Result
 
 NOISE_COLUMNS = ("mechanism", "direction", "std")
@@ -253,10 +253,32 @@ def shares_table(allocation: Allocation, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({"direction": list(names), "theta": shares, "locked": False})
 
 
+def rebalanced_text(table: pd.DataFrame) -> str:
+    """Return the text of an edited table of shares after `rebalance`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `shares_table` returns it, edited.
+
+    Raises
+    ------
+    InvalidSetting
+        If a share is missing, or the locked ones leave the others too little.
+    """
+    theta = table["theta"].to_numpy(dtype=np.float64)
+    _check_numbers(theta)
+    return custom_text(rebalance(theta, table["locked"].to_numpy(dtype=np.bool_)).tolist())
+
+
+def _check_numbers(shares: Sequence[float] | FloatArray) -> None:
+    if not np.isfinite(np.asarray(shares, dtype=np.float64)).all():
+        raise InvalidSetting("allocation", "shares that are numbers", "a blank", "--allocation")
+
+
 def custom_text(shares: Sequence[float]) -> str:
     """Return the settings text of a custom allocation; raises unless it sums to 1."""
-    if not all(np.isfinite(shares)):
-        raise InvalidSetting("allocation", "shares that are numbers", "a blank", "--allocation")
+    _check_numbers(shares)
     return Allocation("custom", theta=tuple(float(share) for share in shares)).text[0]
 
 

@@ -16,14 +16,22 @@ import numpy as np
 import pandas as pd
 from scipy.special import ive
 
-from dpviz.attack import Curve, EmpiricalCurve, empirical_curve, posterior_curve
+from dpviz.attack import (
+    Curve,
+    EmpiricalCurve,
+    bounded_curve,
+    curve,
+    empirical_curve,
+    posterior_bound,
+    posterior_curve,
+)
 from dpviz.datasets import Table
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.moments import FloatArray, SecondMoment
 from dpviz.prepare import prepare
-from dpviz.privacy.accounting import GaussianPart
+from dpviz.privacy.accounting import GaussianPart, Spent
 from dpviz.privacy.audit import DEFAULT_D, DEFAULT_TRIALS, Audit, default_budget
 from dpviz.privacy.audit.bounds import lower_limit, upper_limit
 from dpviz.privacy.audit.exact import one_sided
@@ -48,14 +56,23 @@ MEAN_COLUMNS = ("feature", "sum_of_known", "published_mean", "recovered", "true"
 BOUND_COLUMNS = ("table", "largest_known", "published_bound")
 ATTACK_COLUMNS = ("alpha", "beta", "posterior")
 
+CANNOT_RUN = "cannot run here"
+_STATUS_WORDS = {v: f"{VERDICT_MARKS[v]} {VERDICT_WORDS[v]}".strip() for v in Verdict}
+STATUSES = (*_STATUS_WORDS.values(), CANNOT_RUN)
+"""Every status that the claims table can show."""
+
 WITH, WITHOUT = "with the row", "row zeroed"
-FROM_MODE, FROM_UNIFORM = "best subspace", "random subspace"
+FROM_MODE, FROM_UNIFORM = "the best subspace", "a random subspace"
 
 EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0)
 """At which demonstrations run, and between which a reader chooses."""
 
 LIMIT_CONFIDENCE = 0.99
 """Of each Clopper-Pearson interval and each band of chain means, by itself."""
+
+ATTACK_LEVELS: FloatArray = np.union1d(np.geomspace(1e-6, 1.0, 121), np.linspace(0.0, 1.0, 201))
+"""False alarms at which the attacker is drawn: close together near 0, where alarms say most."""
+ATTACK_LEVELS.setflags(write=False)
 
 # The noise of a demonstration is measured in units of 1/n, so n itself shows nowhere.
 _N = 100
@@ -143,21 +160,27 @@ def claims_now(problem: Problem, budget: Budget) -> pd.DataFrame:
 
 def _claim_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, object]:
     reason = mechanism.unable(problem, budget)
-    status = mechanism.status(problem, budget)
     claim = mechanism.claim(problem, budget)
-    spent = None if reason else mechanism.spent(problem, budget)
+    if reason is None:
+        status = mechanism.status(problem, budget)
+        spent, words, evidence = (
+            mechanism.spent(problem, budget),
+            _STATUS_WORDS[status.verdict],
+            status.evidence,
+        )
+    else:
+        spent, words, evidence = None, CANNOT_RUN, f"Cannot run here: {reason}."
     finite = spent is not None and math.isfinite(spent.epsilon)
-    mark, words = VERDICT_MARKS[status.verdict], VERDICT_WORDS[status.verdict]
     return {
         "mechanism": mechanism.label,
         "claim": "no claim" if claim is None else _guarantee_words(mechanism),
         "relation": str(problem.relation),
-        "status": f"{mark} {words}".strip(),
+        "status": words,
         "claimed_epsilon": None if claim is None else claim.epsilon,
         "spent_epsilon": spent.epsilon if spent is not None and finite else None,
         "claimed_delta": None if claim is None else claim.delta,
         "true_delta": spent.delta_at_epsilon if spent is not None and finite else None,
-        "evidence": f"Cannot run here: {reason}." if reason else status.evidence,
+        "evidence": evidence,
         "command": audit_command(mechanism, problem, budget),
     }
 
@@ -174,6 +197,7 @@ def audit_command(
     *,
     d: int = DEFAULT_D,
     trials: int = DEFAULT_TRIALS,
+    seed: int = 0,
 ) -> str:
     """Return the command that audits a mechanism at a budget, on made-up tables.
 
@@ -183,7 +207,7 @@ def audit_command(
     problem : Problem
         Its relation and k are asked for; its n and d are not, since worst cases are made up.
     budget : Budget
-    d, trials : int
+    d, trials, seed : int
         Of the audit.
     """
     words = ["python", "-m", "dpviz", "audit", mechanism.text, "--epsilon", f"{budget.epsilon:g}"]
@@ -193,6 +217,8 @@ def audit_command(
         words += ["--dimension", str(d)]
     if trials != DEFAULT_TRIALS:
         words += ["--trials", str(trials)]
+    if seed != 0:
+        words += ["--seed", str(seed)]
     words += ["--k", str(min(problem.k, d - 1)), "--relation", str(problem.relation)]
     return shlex.join(words)
 
@@ -491,6 +517,18 @@ def left_out_mean(values: FloatArray) -> float:
 # The attacker ------------------------------------------------------------------
 
 
+def attacker_curve(mechanism: Mechanism, problem: Problem, budget: Budget) -> Curve:
+    """Return the trade-off of a membership test at `ATTACK_LEVELS`."""
+    return curve(mechanism, problem, budget, ATTACK_LEVELS)
+
+
+def limit_of(prior: float, spent: Spent | None) -> float | None:
+    """Return the belief that the epsilon spent would allow without delta, if there is one."""
+    if spent is None or not math.isfinite(spent.epsilon):
+        return None
+    return posterior_bound(prior, spent.epsilon)
+
+
 def attack_table(seen: Curve, prior: float) -> pd.DataFrame:
     """Return a membership test's errors and what an alarm at each level leaves believed.
 
@@ -502,6 +540,40 @@ def attack_table(seen: Curve, prior: float) -> pd.DataFrame:
     return pd.DataFrame(
         {"alpha": seen.alpha, "beta": seen.beta, "posterior": posterior_curve(prior, seen)}
     )[list(ATTACK_COLUMNS)]
+
+
+def exhibited(problem: Problem, budget: Budget) -> Mechanism:
+    """Return the mechanism whose attacker is shown first: the first with an exact curve.
+
+    Under a budget without delta that is the first that runs and makes a claim.
+    """
+    claiming = [
+        m
+        for m in _all()
+        if m.info.guarantee != "none"
+        and m.info.featured
+        and m.unable(problem, budget) is None
+        and m.spent(problem, budget) is not None
+    ]
+    exact = [m for m in claiming if curve(m, problem, budget).exact]
+    return _first([*exact, *claiming, *_all()], "there")
+
+
+def claimed_curve(claim: Budget) -> Curve:
+    """Return the lowest trade-off that a claim allows."""
+    return bounded_curve(claim, ATTACK_LEVELS)
+
+
+def attack_seen_table(measured: EmpiricalCurve) -> pd.DataFrame:
+    """Return an attack's trade-off with its band as a table."""
+    return pd.DataFrame(
+        {
+            "alpha": measured.alpha,
+            "beta": measured.beta,
+            "low": measured.low,
+            "high": measured.high,
+        }
+    )
 
 
 def attack_seen(found: Audit) -> EmpiricalCurve:

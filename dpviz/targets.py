@@ -682,10 +682,59 @@ def sentence(target: Target, k: int) -> str:
     return words
 
 
+def predicted_sentence(mechanism: Mechanism, value: float | None, what: str, status: Status) -> str:
+    """Return a crossing that `predicted_crossing` found, in words."""
+    label = mechanism.label
+    if value is None:
+        words = f"{label}: no prediction without draws."
+    elif math.isinf(value):
+        last = PEOPLE_RANGE[1] if what == "n" else EPSILON_RANGE[1]
+        words = f"{label}: not even {_amount(float(last), what)}."
+    else:
+        words = f"{label}: {_amount(value, what)}."
+    if status.verdict is Verdict.REFUTED:
+        words += f" Not counted: its {VERDICT_WORDS[Verdict.REFUTED]}."
+    return words
+
+
 # Plans without a table -----------------------------------------------------
 
 
-def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan") -> Measured:
+MOST_PLANNED = 2_000
+"""Features of a plan: its matrices are d by d."""
+
+
+@dataclass(frozen=True, eq=False)
+class Planned(Measured):
+    """A spectrum and a number of people in the place of a table."""
+
+    def with_n(self, n: int, seed: int, *, with_rows: bool = False) -> Measured:
+        """Return the same spectrum with another number of people.
+
+        Parameters
+        ----------
+        n : int
+        seed : int
+            Unused: there are no rows to choose from.
+        with_rows : bool
+            Must be False.
+        """
+        if with_rows:
+            raise RuntimeError("a plan has no rows")
+        moment = SecondMoment(self.moment.A, n)
+        return Planned(**{**vars(self), "moment": moment})
+
+    def again(self, row_bound: str) -> Planned:
+        """Raise InvalidSetting: there are no rows to bound."""
+        raise InvalidSetting(
+            "what is varied",
+            "epsilon, delta, k or n for a plan, which has no rows to bound",
+            f"row bound {row_bound}",
+            "--over",
+        )
+
+
+def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan") -> Planned:
     """Return a problem without a table: a spectrum and a number of people.
 
     Nothing private is touched. The rows lie in the unit ball, so that all
@@ -700,8 +749,8 @@ def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan
         People, at least 2.
     """
     values = np.sort(np.asarray(eigenvalues, dtype=float))[::-1]
-    if len(values) < 2:
-        raise InvalidSetting("spectrum", "of at least 2 eigenvalues", len(values))
+    if not 2 <= len(values) <= MOST_PLANNED:
+        raise InvalidSetting("spectrum", f"of 2 to {MOST_PLANNED} eigenvalues", len(values))
     if not (np.isfinite(values).all() and values[-1] >= 0):
         raise InvalidSetting("spectrum", "finite numbers from 0", f"{len(values)} values")
     total = float(values.sum())
@@ -711,7 +760,7 @@ def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan
         )
     d = len(values)
     moment = SecondMoment(np.diag(values), n)
-    return Measured(
+    return Planned(
         name=name,
         columns=tuple(f"direction {j + 1}" for j in range(d)),
         domain=Domain.ball(d),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpviz import narrative
-from dpviz.allocation import of_mapping, rebalance
+from dpviz.allocation import of_mapping
 from dpviz.datasets import read_thetas
 from dpviz.errors import DpvizError
 from dpviz.figures.precision import accounts_figure, ellipses_figure, prices_figure, stds_figure
@@ -22,6 +22,7 @@ from dpviz.precision import (
     pair_table,
     precision_variants,
     price_table,
+    rebalanced_text,
     shares_file,
     shares_table,
     spend_table,
@@ -210,8 +211,7 @@ def editor(comparison: Comparison, prepared: Prepared) -> None:
 
     def balanced() -> None:
         with refused():
-            shares = rebalance(edited["theta"].to_numpy(), edited["locked"].to_numpy())
-            use(custom_text(shares.tolist()))
+            use(rebalanced_text(edited))
 
     def arrived() -> None:
         file = st.session_state["shares.upload"]

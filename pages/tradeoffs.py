@@ -1,30 +1,52 @@
 """Trade-offs: any measure along any axis, targets, and plans without a table."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
-from dpviz import curves, narrative
+from dpviz import curves, narrative, stated
+from dpviz.curves import Point
 from dpviz.datasets import builtin_tables
-from dpviz.figures.theme import panels_of
+from dpviz.figures.theme import Panel, panels_of
 from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.grid import AXES
+from dpviz.measured import Measured
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import METRICS
+from dpviz.plans import whole_people
 from dpviz.prepare import BoundedRows
+from dpviz.release import Verdict
 from dpviz.settings import Settings
-from dpviz.targets import Goal, planned, sentence, spectrum_of
+from dpviz.targets import Goal, goal_words, planned, predicted_sentence, sentence, spectrum_of
 from pages.ui import cached, parts, shell, state
 from pages.ui.guard import guard
 
 current = shell.through_entry()
 
 LOGARITHMIC = ("epsilon", "delta", "n")
+DONE = "tradeoffs_done"  # curves whose every cell has been drawn in this session
+FIRST_DRAWS = 5
+GOALS = {"epsilon": "epsilon", "n": "number of people"}
+RHO, ETA = 0.9, 0.05
 
 
-def choices() -> tuple[str, str, bool, bool, str]:
-    """Draw what is plotted against what; return (axis, metric, log x, log y, second table)."""
+@dataclass(frozen=True)
+class Choices:
+    """What is plotted against what."""
+
+    axis: str
+    metric: str
+    other: str
+    log_x: bool
+    log_y: bool
+    draws: bool
+    theory: bool
+
+
+def choices() -> Choices:
+    """Draw the controls of the chart."""
     first, second, third = st.columns(3)
     axis = first.selectbox(
         "Along",
@@ -48,92 +70,141 @@ def choices() -> tuple[str, str, bool, bool, str]:
         key="tradeoffs.other",
         persist_state="session",
     )
-    left, right = st.columns(2)
-    log_x = left.toggle(
-        "Logarithmic axis",
-        value=axis in LOGARITHMIC,
-        key=f"tradeoffs.log_x.{axis}",
-        persist_state="session",
-    )
-    log_y = right.toggle("Logarithmic measure", key="tradeoffs.log_y", persist_state="session")
-    return axis, metric, log_x, log_y, other
-
-
-def bands_of(
-    rows: BoundedRows,
-    data_key: tuple[str, ...],
-    settings: Settings,
-    axis: str,
-    metric: str,
-    count: int,
-) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
-    """Return the bands at so many values, and which variants cannot run."""
-    points, skipped = cached.curve(data_key, rows, settings, axis, count)
-    return curves.band_table(points, metric), skipped
+    with st.container(horizontal=True):
+        log_x = st.toggle(
+            "Logarithmic axis",
+            value=axis in LOGARITHMIC,
+            key=f"tradeoffs.log_x.{axis}",
+            persist_state="session",
+        )
+        log_y = st.toggle("Logarithmic measure", key="tradeoffs.log_y", persist_state="session")
+        draws = st.toggle(
+            "Single draws",
+            key="tradeoffs.draws",
+            persist_state="session",
+            help=f"The first {curves.SINGLE_DRAWS} draws as thin lines: each keeps its own noise "
+            "along the axis.",
+        )
+        theory = st.toggle(
+            "Theory",
+            value=True,
+            key="tradeoffs.theory",
+            persist_state="session",
+            help="The prediction without draws, what a random subspace and exact PCA reach, where "
+            "components appear, the Davis-Kahan bound on distances, and orders of growth.",
+        )
+    return Choices(axis, metric, other, log_x, log_y, draws, theory)
 
 
 def draw(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
-    """Draw the curve at once and coarse, then refine it while the reader looks."""
-    axis, metric, log_x, log_y, other = choices()
-    settings = current.settings
-    budget, problem = rows.budget(settings), rows.problem(settings)
-    shown = panels_of(mechanisms, problem, budget)
+    """Draw the prediction at once, then few draws, then all, while the reader looks."""
+    chosen = choices()
+    axis, metric, settings = chosen.axis, chosen.metric, current.settings
+    panels = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
     place, words = st.empty(), st.empty()
-    predicted = cached.predicted(current.data_key, rows, settings, axis, metric)
-    marks = curves.marks(rows, settings, mechanisms) if axis == "epsilon" else None
-    floor, ceiling = (None, None) if axis == "k" else curves.limits(rows, settings, metric)
+    values = curves.default_values(axis, rows, curves.FINE)
+    shared = theory_of(rows, mechanisms, chosen) if chosen.theory else {}
 
-    def show(bands: pd.DataFrame, second: pd.DataFrame | None, final: bool) -> None:
+    def show(points: list[Point], second: pd.DataFrame | None, stage: str) -> go.Figure:
+        bands = curves.band_table(points, metric)
+        bound = curves.bound_table(points, metric)
         best = curves.frontier(bands, metric)
-        caption = narrative.curve_caption(bands, best, axis, metric, mechanisms)
         figure = tradeoff_figure(
             bands,
-            shown,
+            panels,
             x_title=AXES[axis].label,
             y_title=METRICS[metric].label,
-            log_x=log_x,
-            log_y=log_y,
+            log_x=chosen.log_x,
+            log_y=chosen.log_y,
             now=curves.now(rows, settings, axis),
-            floor=floor,
-            ceiling=ceiling,
-            predicted=predicted,
             best=best,
-            marks=marks,
+            draws=curves.draw_table(points, metric) if chosen.draws else None,
+            bound=bound if chosen.theory else None,
             other=second,
-            other_name=other,
+            other_name=chosen.other,
+            beyond=rows.n if axis == "n" else float("inf"),
+            **shared,
         )
+        final = stage == "tradeoffs"
+        caption = "Drawing releases: dotted lines are predicted without a draw."
+        if points:
+            caption = narrative.curve_caption(bands, best, axis, metric, mechanisms)
         with place:
             st.plotly_chart(
                 figure,
-                key="tradeoffs" if final else "tradeoffs.coarse",
-                on_select=lambda: clicked(axis) if final else None,
+                key=stage,
+                on_select=clicked if final else "ignore",
                 selection_mode="points",
                 alt=f"{METRICS[metric].label} along {axis}. {caption}",
             )
         with words:
-            st.caption(
-                f"{caption} Bands: central 95 % of the draws. Dotted: predicted without a draw. "
-                "Rings: the best whose claim holds. Click a point to open it in Explore."
-            )
+            st.caption(caption if not final else f"{caption} {legend(chosen, bound)}")
+        return figure
 
-    coarse = replace(settings, trials=min(settings.trials, 5))
-    bands, _ = bands_of(rows, current.data_key, coarse, axis, metric, curves.COARSE)
-    show(bands, None, final=False)
-    bands, skipped = bands_of(rows, current.data_key, settings, axis, metric, curves.FINE)
-    second = None
-    if other:
-        table, key = cached.second(other, settings)
-        second, _ = bands_of(table, key, settings, axis, metric, curves.COARSE)
-    show(bands, second, final=True)
-    if axis == "row_bound":
+    # Settings only decide what is drawn: another measure of the same draws costs nothing.
+    drawn = repr((current.data_key, settings, axis))
+    if drawn not in st.session_state.setdefault(DONE, []):
+        show([], None, "tradeoffs.first")
+        coarse = replace(settings, trials=min(settings.trials, FIRST_DRAWS))
+        points, _ = cached.curve(current.data_key, rows, coarse, axis, curves.COARSE)
+        show(points, None, "tradeoffs.coarse")
+    points, skipped = cached.curve(current.data_key, rows, settings, axis, curves.FINE)
+    second = second_table(chosen) if chosen.other else None
+    figure = show(points, second, "tradeoffs")
+    st.session_state[DONE] = [*st.session_state[DONE][-50:], drawn]
+    bands = curves.band_table(points, metric)
+    if axis == "row_bound" and metric == "captured_share":
         st.info(narrative.row_bound_caption(bands, mechanisms), icon=":material/lightbulb:")
     for name, reason in skipped:
         st.caption(f"Not everywhere: {name}, because {reason}.")
-    take_away(rows, axis, bands)
+    parts.numbers("curve", bands)
+    take_away(axis, [str(value) for value in values], bands, figure)
 
 
-def clicked(axis: str) -> None:
+def theory_of(
+    rows: BoundedRows, mechanisms: list[Mechanism], chosen: Choices
+) -> dict[str, pd.DataFrame | None]:
+    """Return what is known without a draw."""
+    axis, metric, settings = chosen.axis, chosen.metric, current.settings
+    values = curves.default_values(axis, rows, curves.FINE)
+    return {
+        "predicted": cached.predicted(current.data_key, rows, settings, axis, metric),
+        "limits": curves.limit_table(rows, settings, axis, values, metric),
+        "scalings": curves.scaling_table(rows, settings, axis, values, metric),
+        "marks": curves.marks(rows, settings, mechanisms) if axis == "epsilon" else None,
+    }
+
+
+def second_table(chosen: Choices) -> pd.DataFrame | None:
+    """Return the bands of the second table, or say why it has none."""
+    found: list[Point] = []
+    with guard():
+        table, key = cached.second(chosen.other, current.settings)
+        found, _ = cached.curve(key, table, current.settings, chosen.axis, curves.COARSE)
+    return curves.band_table(found, chosen.metric)
+
+
+def legend(chosen: Choices, bound: pd.DataFrame) -> str:
+    """Return how to read the chart, with only what is in it."""
+    said = ["Bands: central 95 % of the draws.", "Rings: the best whose claim holds."]
+    if chosen.theory and chosen.axis == "epsilon":
+        said.append("Triangles: where a component rises out of the noise.")
+    if chosen.theory and chosen.metric in ("projection_distance", "largest_angle"):
+        where = "which is nowhere so here" if bound.empty else "and is drawn only there"
+        said.append(f"The Davis-Kahan bound asks for an eigengap of twice the noise, {where}.")
+    if chosen.theory and chosen.metric in ("low_rank_error", "noise_spectral"):
+        said.append("Scaling only: compare the slope, for the constant is not known.")
+    if chosen.axis == "n":
+        said.append("Dashed from the table's n on: the same population, more people.")
+        said.append("n belongs to the table, so a click changes nothing here.")
+    else:
+        said.append("Click a point to open it in Explore.")
+    return " ".join(said)
+
+
+def clicked() -> None:
     """Remember the point that was clicked, so that Explore opens there."""
+    axis = st.session_state["tradeoffs.axis"]
     picked = st.session_state["tradeoffs"].selection.points
     if not picked or axis == "n":
         return
@@ -143,8 +214,8 @@ def clicked(axis: str) -> None:
     st.session_state["tradeoffs.open"] = True
 
 
-def take_away(rows: BoundedRows, axis: str, bands: pd.DataFrame) -> None:
-    """Draw what can be taken along."""
+def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figure) -> None:
+    """Draw what can be taken along: table, figure, command."""
     left, right = st.columns(2)
     left.download_button(
         "This curve (CSV)",
@@ -154,16 +225,21 @@ def take_away(rows: BoundedRows, axis: str, bands: pd.DataFrame) -> None:
         key="tradeoffs.csv",
         icon=":material/download:",
     )
-    values = curves.default_values(axis, rows, curves.FINE)
-    parts.command(
-        current.settings,
-        verb="sweep",
-        more=["--over", axis, "--values", ",".join(str(v) for v in values), "--out", "sweep.csv"],
+    right.download_button(
+        "This figure (HTML)",
+        lambda: figure.to_html(include_plotlyjs=True),
+        file_name="dpviz-curve.html",
+        on_click="ignore",
+        key="tradeoffs.html",
+        icon=":material/download:",
+        help="One file that opens in any browser, without a network. For a picture (PNG), use the "
+        "camera in the figure's corner.",
     )
-    right.caption("The figure has a save button in its upper right corner.")
+    more = ["--over", axis, "--values", ",".join(values), "--out", "sweep.csv"]
+    parts.command(current.settings, verb="sweep", more=more)
 
 
-def target_mode(rows: BoundedRows) -> None:
+def target_mode(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
     """Answer the inverse question: the least epsilon, or people, for a goal."""
     st.subheader("How much privacy can I afford?", anchor="target")
     left, right = st.columns(2)
@@ -177,25 +253,128 @@ def target_mode(rows: BoundedRows) -> None:
     )
     what = right.segmented_control(
         "Find the least",
-        ["epsilon", "n"],
-        format_func={"epsilon": "epsilon", "n": "number of people"}.__getitem__,
+        list(GOALS),
+        format_func=GOALS.__getitem__,
         default="epsilon",
         required=True,
         key="target.what",
         persist_state="session",
     )
-    goal = Goal("captured_share", share / 100)
-    if st.toggle("Search", key="target.search", help="Draws releases until the answer is clear."):
-        found = cached.targets(current.data_key, rows, current.settings, goal, what or "epsilon")
-        for target in found:
-            st.markdown(f"- {sentence(target, current.settings.k)}")
+    goal, what = Goal("captured_share", share / 100), what or "epsilon"
+    say_predicted(current.data_key, rows, current.settings, mechanisms, goal, what)
+    if st.toggle(
+        "Search",
+        key="target.search",
+        persist_state="session",
+        help="Draws releases until the answer is clear.",
+    ):
+        found = cached.targets(current.data_key, rows, current.settings, goal, what)
+        st.markdown("\n".join(f"- {sentence(item, current.settings.k)}" for item in found))
         st.caption(
             "Each interval is found by sequential tests at 95 % confidence, seeded by the "
             "prediction; mechanisms whose claim is false come last and do not count."
         )
 
 
-def plan_mode() -> None:
+def say_predicted(
+    data_key: tuple[str, ...],
+    rows: Measured,
+    settings: Settings,
+    mechanisms: list[Mechanism],
+    goal: Goal,
+    what: str,
+) -> None:
+    """Say the least epsilon or n that the prediction finds, the least first."""
+    problem, budget = rows.problem(settings), rows.budget(settings)
+    found = []
+    for mechanism in mechanisms:
+        value = cached.predicted_target(data_key, rows, settings, goal, mechanism, what)
+        status = mechanism.status(problem, budget)
+        last = status.verdict is Verdict.REFUTED
+        words = predicted_sentence(mechanism, value, what, status)
+        found.append((last, float("inf") if value is None else value, words))
+    st.markdown(
+        f"Predicted without a draw, least {GOALS[what]} {goal_words(goal, settings.k)}:\n\n"
+        + "\n".join(f"- {words}" for _, _, words in sorted(found))
+    )
+
+
+def stated_and_measured(rows: BoundedRows) -> None:
+    """Set the papers' theorems beside what the draws show."""
+    st.subheader("What the papers state, and what is measured", anchor="stated")
+    said = stated.needs(rows, current.settings, RHO, ETA)
+    measured = {}
+    if st.toggle(
+        "Measure the need",
+        key="stated.measure",
+        persist_state="session",
+        help="Searches the least n by drawing releases: some seconds.",
+    ):
+        progress = st.empty()
+        for need in said:
+            if need.mechanism is None or need.mechanism.text in measured:
+                continue
+            progress.caption(f"Searching: {need.mechanism.label}")
+            found = cached.need(current.data_key, rows, current.settings, need.mechanism, RHO, ETA)
+            measured[need.mechanism.text] = found.high
+        progress.empty()
+    table = pd.DataFrame(
+        {
+            "mechanism": [n.mechanism.label if n.mechanism else "every pure one" for n in said],
+            "statement": [need.statement for need in said],
+            "kind": [need.kind for need in said],
+            "stated": [need.people for need in said],
+            "measured": [
+                measured.get(need.mechanism.text) if need.mechanism else None for need in said
+            ],
+        }
+    )
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="stated.needs",
+        placeholder="–",
+        column_config={
+            "mechanism": "Mechanism",
+            "statement": st.column_config.TextColumn("Statement", width="large"),
+            "kind": "Kind",
+            "stated": number("People stated", format="localized"),
+            "measured": number("People enough, measured", format="localized"),
+        },
+        alt="Sample sizes that theorems state, beside the measured need",
+    )
+    st.caption(
+        f"People needed to find the first component (k = 1) with |cosine| at least {RHO:g} in "
+        f"{100 * (1 - ETA):g} % of releases, at epsilon {current.settings.epsilon:g}, for this "
+        "table's spectrum. Proved: enough whatever the data, constants included. Our reading: the "
+        "line is garbled in print. Scaling only: an order of growth, not a number to be met. A "
+        "dash: not measured, or the theorem is silent here."
+    )
+    if st.toggle(
+        "Measure how the noise grows with d", key="stated.growth", persist_state="session"
+    ):
+        st.dataframe(
+            cached.growth(),
+            hide_index=True,
+            key="stated.exponents",
+            placeholder="–",
+            column_config={
+                "mechanism": "Mechanism",
+                "measured": number("Measured power of d", format="%.2f"),
+                "error": number("Standard error", format="%.2f"),
+                "exponent": number("Stated power of d", format="%.1f"),
+                "stated": "As stated",
+            },
+            alt="Exponents of the noise's growth in d, measured and stated",
+        )
+        st.caption(
+            "Spectral norm of the noise for d from 10 to 160, a power fitted. Stated: Jiang et "
+            "al. 2016, Table 1, scaling only; logarithms hardly show over this range."
+        )
+
+
+def plan_mode(mechanisms: list[Mechanism]) -> None:
     """Predict from n and a spectrum alone."""
     st.subheader("Plan before you have data", anchor="plan")
     left, right = st.columns(2)
@@ -209,44 +388,47 @@ def plan_mode() -> None:
         "power:d=50,exponent=1.5,total=0.5, exponential:d=50,rate=0.3,total=0.5, "
         "rank:d=50,rank=3,signal=0.1,noise=0.002, or builtin:digits.",
     )
-    rows = planned(spectrum_of(written), narrative.whole_number(people, "n"))
-    mechanisms = parse_variants(current.settings.mechanisms)
+    rows = planned(spectrum_of(written), whole_people(people))
     settings = replace(
         current.settings, k=min(current.settings.k, rows.d - 1), allocation="uniform"
     )
-    values = curves.default_epsilons()
-    predicted = curves.prediction_table(
-        rows, settings, mechanisms, "epsilon", values, "captured_share"
-    )
-    budget, problem = rows.budget(settings), rows.problem(settings)
-    floor, ceiling = curves.limits(rows, settings, "captured_share")
+    key = ("plan", people, written)
+    panels: list[Panel] = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
+    values = curves.default_values("epsilon", rows, curves.FINE)
     figure = tradeoff_figure(
         pd.DataFrame(columns=list(curves.BAND_COLUMNS)),
-        panels_of(mechanisms, problem, budget),
+        panels,
         x_title="Epsilon",
         y_title=METRICS["captured_share"].label,
         log_x=True,
         log_y=False,
         now=settings.epsilon,
-        floor=floor,
-        ceiling=ceiling,
-        predicted=predicted,
+        limits=curves.limit_table(rows, settings, "epsilon", values, "captured_share"),
+        predicted=cached.predicted(key, rows, settings, "epsilon", "captured_share"),
+        marks=curves.marks(rows, settings, mechanisms),
     )
     st.plotly_chart(figure, key="plan", alt="Predicted captured share against epsilon")
     st.caption(
         f"Predicted for n = {rows.n:,}, d = {rows.d}, k = {settings.k}, from the spectrum alone: "
         "no table was read and nothing private was touched."
     )
+    goal = Goal("captured_share", st.session_state.get("target.share", 90) / 100)
+    for what in GOALS:
+        say_predicted(key, rows, settings, mechanisms, goal, what)
+    st.caption("The command line plans too, mechanisms without a prediction included:")
+    st.code(f"dpviz compare plan:n={rows.n},spectrum={written.strip()}", language="bash")
 
 
 st.title("Trade-offs: how much accuracy does privacy leave?", anchor=False)
 if st.session_state.pop("tradeoffs.open", False):
     st.switch_page(shell.page("Explore"), query_params={})
+chosen_mechanisms = parse_variants(current.settings.mechanisms)
+if current.prepared is not None:
+    with guard():
+        draw(current.prepared, chosen_mechanisms)
+    with guard():
+        target_mode(current.prepared, chosen_mechanisms)
+    with guard():
+        stated_and_measured(current.prepared)
 with guard():
-    if current.prepared is not None:
-        draw(current.prepared, parse_variants(current.settings.mechanisms))
-with guard():
-    if current.prepared is not None:
-        target_mode(current.prepared)
-with guard():
-    plan_mode()
+    plan_mode(chosen_mechanisms)

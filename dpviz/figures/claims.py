@@ -75,7 +75,7 @@ def cone_figure(table: pd.DataFrame) -> go.Figure:
     """
     names = list(dict.fromkeys(table["mechanism"]))
     figure = make_subplots(
-        rows=1, cols=len(names), subplot_titles=names, shared_yaxes=True, horizontal_spacing=0.04
+        rows=1, cols=len(names), subplot_titles=names, shared_yaxes=True, horizontal_spacing=0.1
     )
     for column, name in enumerate(names, start=1):
         part = table[table["mechanism"] == name]
@@ -134,13 +134,15 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
         rows=1, cols=2, subplot_titles=names, shared_yaxes=True, horizontal_spacing=0.06
     )
     for column, name in enumerate(names, start=1):
-        for number, x in enumerate(table[table["table"] == name].itertuples()):
+        part = table[table["table"] == name]
+        numbers = part[["draw", "first", "second", "angle"]].to_numpy(dtype=np.float64)
+        for number, (draw, x, y, angle) in enumerate(numbers):
             figure.add_trace(
                 go.Scatter(
-                    x=[-1.2 * x.first, 1.2 * x.first], y=[-1.2 * x.second, 1.2 * x.second],
+                    x=[-1.2 * x, 1.2 * x], y=[-1.2 * y, 1.2 * y],
                     mode="lines", name="published direction", legendgroup="direction",
                     showlegend=column == 1 and number == 0, line={"color": FAILS, "width": 3},
-                    hovertemplate=f"{x.angle:.1f} degrees<extra>draw {x.draw}</extra>",
+                    hovertemplate=f"{angle:.1f} degrees<extra>draw {draw:.0f}</extra>",
                 ),
                 row=1, col=column,
             )  # fmt: skip
@@ -148,7 +150,8 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
         figure.add_trace(
             go.Scatter(
                 x=people[first], y=people[second], mode="markers+text", name="people",
-                text=["first", "second", "third"], textposition="top center",
+                text=["first", "second", "third"],
+                textposition=["bottom center", "middle right", "top center"],
                 legendgroup="people", showlegend=column == 1,
                 marker={"color": WORKS, "size": 11},
                 hovertemplate="%{text}: (%{x:g}, %{y:g})<extra></extra>",
@@ -185,14 +188,15 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
             )
         )  # fmt: skip
     claimed = float(table["claimed_delta"].iloc[0])
-    figure.add_hline(
-        y=claimed, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
-        annotation={"text": "delta claimed", "font": {"size": 11}},
-        annotation_position="bottom right",
+    figure.add_hline(y=claimed, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1})
+    figure.add_annotation(
+        # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
+        x=0, xref="paper", xanchor="left", y=math.log10(claimed), yanchor="bottom",
+        text="delta claimed", showarrow=False, font={"size": 11},
     )  # fmt: skip
     if table["epsilon"].min() <= now <= table["epsilon"].max():
         figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
-    low = max(float(table["true_delta"].min()), claimed * 1e-6)
+    low = max(float(table["true_delta"].min()), claimed * 1e-6, 1e-300)
     high = max(float(table["true_delta"].max()), claimed)
     figure.update_xaxes(title="epsilon claimed", type="log", tickformat="~g", dtick="D2")
     figure.update_yaxes(
@@ -215,38 +219,33 @@ def spending_figure(table: pd.DataFrame) -> go.Figure:
     low = min(float(known["spent"].min()), claimed) if len(known) else claimed
     high = max(float(known["spent"].max()), claimed) if len(known) else claimed
     decades = max(math.log10(high / low), 0.5)
-    beyond = high * 10 ** (0.12 * decades)
+    beyond, below = high * 10 ** (0.12 * decades), low * 10 ** (-0.12 * decades)
     figure = go.Figure()
     figure.add_vline(x=claimed, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1.5})
-    for kind, colour, marker in (
-        ("within the claim", WORKS, "circle"),
-        ("more than claimed", FAILS, "diamond"),
-        ("no epsilon describes it", FAILS, "x"),
+    over = known["ratio"] > 1 + 1e-6
+    unknown, nothing = table[table["spent"].isna()], table[table["spent"] == 0]
+    for kind, part, x, colour, marker in (
+        ("within the claim", known[~over], known["spent"][~over], WORKS, "circle"),
+        ("epsilon 0: delta covers it", nothing, [below] * len(nothing), WORKS, "triangle-left"),
+        ("more than claimed", known[over], known["spent"][over], FAILS, "diamond"),
+        ("no epsilon describes it", unknown, [beyond] * len(unknown), FAILS, "x"),
     ):
-        if kind.startswith("no"):
-            part = table[table["spent"].isna()]
-            x = [beyond] * len(part)
-        else:
-            over = known["ratio"] > 1 + 1e-6
-            part = known[over if kind.startswith("more") else ~over]
-            x = part["spent"].tolist()
         if part.empty:
             continue
-        words = ["exactly" if exact else "at most" for exact in part["exact"]]
+        words = [
+            kind if kind[-2:] == "it" else f"{'exactly' if exact else 'at most'} {spent:.3g}"
+            for exact, spent in zip(part["exact"], part["spent"], strict=True)
+        ]
         figure.add_trace(
             go.Scatter(
                 x=x, y=part["mechanism"], mode="markers", name=kind, customdata=words,
                 marker={"color": colour, "symbol": marker, "size": 10},
-                hovertemplate=(
-                    "%{y}: no epsilon<extra></extra>"
-                    if kind.startswith("no")
-                    else "%{y}: %{customdata} %{x:.3g}<extra></extra>"
-                ),
+                hovertemplate="%{y}: %{customdata}<extra></extra>",
             )
         )  # fmt: skip
     figure.update_xaxes(
         title=f"epsilon spent; dashed: the {claimed:g} claimed", type="log", exponentformat="power",
-        range=[math.log10(low) - 0.06 * decades, math.log10(beyond) + 0.06 * decades], nticks=6,
+        range=[math.log10(below) - 0.06 * decades, math.log10(beyond) + 0.06 * decades], nticks=6,
     )  # fmt: skip
     figure.update_yaxes(
         categoryorder="array", categoryarray=table["mechanism"].tolist()[::-1], automargin=True,
@@ -269,10 +268,10 @@ def gibbs_figure(table: pd.DataFrame) -> go.Figure:
         colour = _STARTS[0 if start == FROM_MODE else 1]
         figure.add_trace(
             go.Scatter(
-                x=part["sweep"], y=part["mean"], mode="lines+markers", name=f"from the {start}",
+                x=part["sweep"], y=part["mean"], mode="lines+markers", name=f"from {start}",
                 line={"color": colour, "width": 2}, marker={"size": 6},
                 error_y={"type": "data", "array": part["high"] - part["mean"], "thickness": 1.2},
-                hovertemplate="sweep %{x}: %{y:.4f}<extra>" + f"from the {start}</extra>",
+                hovertemplate="sweep %{x}: %{y:.4f}<extra>" + f"from {start}</extra>",
             )
         )  # fmt: skip
     figure.add_hline(
@@ -321,6 +320,8 @@ def attack_figure(
             )
         )  # fmt: skip
     words = "exact" if seen.exact else "no attacker gets below"
+    if measured is not None:
+        words = "lowest it allows"
     figure.add_trace(
         go.Scatter(
             x=seen.alpha, y=seen.beta, mode="lines", name=f"{label}: {words}",
@@ -333,7 +334,9 @@ def attack_figure(
     return _layout(figure, 420)
 
 
-def posterior_figure(table: pd.DataFrame, prior: float, family: str) -> go.Figure:
+def posterior_figure(
+    table: pd.DataFrame, prior: float, family: str, limit: float | None
+) -> go.Figure:
     """Draw what an alarm leaves believed at each level of false alarms.
 
     Parameters
@@ -343,20 +346,27 @@ def posterior_figure(table: pd.DataFrame, prior: float, family: str) -> go.Figur
     prior : float
     family : str
         Of the mechanism.
+    limit : float or None
+        The belief that the epsilon spent would allow without delta.
     """
+    table = table[table["alpha"] > 0]
     figure = go.Figure()
     figure.add_trace(
         go.Scatter(
             x=table["alpha"], y=table["posterior"], mode="lines", showlegend=False,
             line={"color": FAMILY_COLOURS[family], "width": 3},
-            hovertemplate="alarms %{x:.3f}: %{y:.1%}<extra></extra>",
+            hovertemplate="alarms %{x:.2g}: %{y:.1%}<extra></extra>",
         )
     )  # fmt: skip
-    figure.add_hline(
-        y=prior, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
-        annotation={"text": "believed before", "font": {"size": 11}},
-        annotation_position="bottom right",
-    )  # fmt: skip
-    figure.update_xaxes(title="false alarms of the test", range=[0, 1])
+    for value, words in ((prior, "believed before"), (limit, "most without delta")):
+        if value is not None:
+            figure.add_hline(
+                y=value, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
+                annotation={"text": words, "font": {"size": 11}},
+                annotation_position="bottom right" if value == prior else "top right",
+            )  # fmt: skip
+    figure.update_xaxes(
+        title="false alarms of the test", type="log", range=[-6, 0], exponentformat="power"
+    )
     figure.update_yaxes(title="believed after an alarm", range=[0, 1.02], tickformat=".0%")
     return _layout(figure, 420)

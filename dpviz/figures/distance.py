@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from dpviz.figures.theme import TRUE_COLOUR, Panel
 
-_ROW, _GAP, _TOP, _BOTTOM = 30, 70, 40, 30  # pixels
+_ROW, _GAP, _TOP, _BOTTOM = 30, 70, 56, 30  # pixels
 
 
 def distance_figure(
@@ -140,7 +140,7 @@ def _layout(panels: Sequence[Panel], farthest: float, chance: float) -> dict[str
         "yaxis": {**heights, "domain": [upper, 1], "anchor": "x", "automargin": True},
         "yaxis2": {**heights, "domain": [0, lower], "anchor": "x2", "automargin": True},
         "annotations": [
-            {**title, "y": 1, "text": "Projection distance of each draw", "yshift": 4},
+            {**title, "y": 1, "text": "Projection distance of each draw", "yshift": 20},
             {**title, "y": lower, "text": "Principal angles, degrees", "yshift": 4},
             {
                 "text": "chance", "x": chance, "xref": "x", "y": 1, "yref": "y domain",

@@ -9,7 +9,7 @@ from typing import Any
 from dpviz.figures.theme import Panel
 
 NARROW = 640  # pixels; below it the grid has fewer columns
-_TITLE, _GAP, _LEFT = 46, 26, 46
+_TITLE, _LINE, _GAP, _LEFT = 46, 14, 26, 46  # pixels
 
 
 def columns_for(count: int, *, narrow: bool) -> int:
@@ -26,9 +26,19 @@ def height_for(count: int) -> int:
 
 
 def layout(
-    count: int, height: int, *, narrow: bool
+    count: int, height: int, *, narrow: bool, lines: int = 1
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the position of each panel's grid and title.
+
+    Parameters
+    ----------
+    count : int
+        Number of panels.
+    height : int
+        Of the whole chart, in pixels.
+    narrow : bool
+    lines : int
+        Lines below each title's first.
 
     Returns
     -------
@@ -42,6 +52,7 @@ def layout(
     width = 100 / across
     # Room for tick labels, about _LEFT pixels at the usual width of each layout.
     margin = width * (0.2 if narrow else _LEFT / 340)
+    title = _TITLE + _LINE * (lines - 1)
     grids, titles = [], []
     for number in range(count):
         row, column = divmod(number, across)
@@ -50,8 +61,8 @@ def layout(
             {
                 "left": f"{left + margin:.2f}%",
                 "width": f"{width * 0.96 - margin:.2f}%",
-                "top": round(top + _TITLE),
-                "height": round(cell_height - _TITLE - _GAP),
+                "top": round(top + title),
+                "height": round(cell_height - title - _GAP),
             }
         )
         titles.append({"left": f"{left + width * 0.03:.2f}%", "top": round(top) + 4})
@@ -71,11 +82,12 @@ def responsive(
     height : int
         Of the whole chart, in pixels.
     subtexts : sequence of str
-        Second line of each title.
+        What stands below each title, one line or more.
     """
 
     def titled(narrow: bool) -> dict[str, Any]:
-        grids, titles = layout(len(panels), height, narrow=narrow)
+        lines = 1 + max(text.count("\n") for text in subtexts)
+        grids, titles = layout(len(panels), height, narrow=narrow, lines=lines)
         size = 11 if narrow else 13
         texts = [
             {

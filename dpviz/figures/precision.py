@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.theme import TRUE_COLOUR, Panel
+
+PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def _layout(figure: go.Figure, height: int) -> go.Figure:
@@ -18,6 +21,37 @@ def _layout(figure: go.Figure, height: int) -> go.Figure:
         legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
     )
     return figure
+
+
+def _label_ends(figure: go.Figure, panels: Sequence[Panel], ends: dict[str, float]) -> None:
+    """Write the names of lines above their right ends; lines that run together share one.
+
+    Parameters
+    ----------
+    figure : Figure
+        With a log y axis.
+    panels : sequence of Panel
+    ends : dict of str to float
+        Height of each line's right end, by variant.
+    """
+    labels = {panel.key: (panel.label, panel.colour) for panel in panels}
+    order = sorted(ends, key=lambda key: ends[key])
+    if not order:
+        return
+    apart = 0.05 * max(math.log10(ends[order[-1]] / ends[order[0]]), 1.0)
+    groups: list[list[str]] = []
+    for key in order:
+        if groups and math.log10(ends[key] / ends[groups[-1][0]]) < apart:
+            groups[-1].append(key)
+        else:
+            groups.append([key])
+    for group in groups:
+        label, colour = labels[group[0]]
+        figure.add_annotation(
+            x=1, xref="x domain", y=math.log10(ends[group[-1]]), text=label
+            if len(group) == 1 else f"{label} and {len(group) - 1} more",
+            showarrow=False, xanchor="right", yanchor="bottom", font={"color": colour, "size": 11},
+        )  # fmt: skip
 
 
 def stds_figure(
@@ -36,6 +70,7 @@ def stds_figure(
         Directions that the allocation favours, from 1; they are shaded.
     """
     figure = go.Figure()
+    ends = {}
     for direction in chosen:
         figure.add_vrect(
             x0=direction - 0.5, x1=direction + 0.5, fillcolor=TRUE_COLOUR, opacity=0.15,
@@ -44,6 +79,9 @@ def stds_figure(
     few = len(names) <= 40
     for panel in panels:
         part = table[table["mechanism"] == panel.key]
+        if part.empty:
+            continue
+        ends[panel.key] = float(part["std"].iloc[-1])
         figure.add_trace(
             go.Scatter(
                 x=part["direction"], y=part["std"], name=panel.label,
@@ -56,8 +94,11 @@ def stds_figure(
         )  # fmt: skip
     ticks = {"tickvals": list(range(1, len(names) + 1)), "ticktext": list(names)} if few else {}
     figure.update_xaxes(showgrid=False, **ticks)
-    figure.update_yaxes(title="noise standard deviation", type="log", exponentformat="power")
-    return _layout(figure, 420)
+    _label_ends(figure, panels, ends)
+    figure.update_yaxes(
+        title="noise standard deviation", type="log", exponentformat="power", dtick=1
+    )
+    return _layout(figure, 440)
 
 
 def ellipses_figure(
@@ -87,10 +128,12 @@ def ellipses_figure(
                 hovertemplate=f"{first}: {a:.3g}, {second}: {b:.3g}<extra>{panel.label}</extra>",
             )
         )  # fmt: skip
-    figure.update_xaxes(title=f"noise along {first}", zeroline=True, constrain="domain")
-    figure.update_yaxes(
-        title=f"noise along {second}", scaleanchor="x", zeroline=True, constrain="domain"
-    )
+    # The same limits on both axes, so that a circle is a circle and a thin ellipse has room.
+    shown = table[table["mechanism"].isin([panel.key for panel in panels])]
+    most = 1.1 * float(shown[["first", "second"]].to_numpy().max()) if len(shown) else 1.0
+    axis = {"range": [-most, most], "zeroline": True, "constrain": "domain", "nticks": 6}
+    figure.update_xaxes(title=f"noise along {first}", **axis)
+    figure.update_yaxes(title=f"noise along {second}", scaleanchor="x", **axis)
     return _layout(figure, 460)
 
 
@@ -116,7 +159,7 @@ def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
         figure.add_trace(
             go.Scatter(
                 x=[std], y=[number], mode="markers+text", text=[f"{std:.2g}{said}"],
-                textposition="middle right", showlegend=False,
+                textposition="middle right", showlegend=False, cliponaxis=False,
                 marker={"color": panel.colour, "symbol": panel.marker, "size": 12},
                 hovertemplate="%{x:.3g}<extra>" + panel.label + "</extra>",
             )
@@ -128,6 +171,7 @@ def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
         title="noise of a diagonal entry at the same budget",
         range=[np.log10(low) - 0.1 * decades, np.log10(high) + 0.45 * decades],
         exponentformat="power",
+        dtick=max(1, round(decades / 6)),
     )
     figure.update_yaxes(
         tickvals=[number for number, _ in labels], ticktext=[label for _, label in labels],
@@ -146,10 +190,12 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
     panels : sequence of Panel
     """
     figure = go.Figure()
+    ends = {}
     for panel in panels:
         part = table[table["mechanism"] == panel.key]
         if part.empty:
             continue
+        ends[panel.key] = float(part["std"].iloc[-1])
         figure.add_trace(
             go.Scatter(
                 x=part["share"], y=part["std"], mode="lines", name=panel.label,
@@ -157,6 +203,12 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 hovertemplate="share %{x:.2f}: %{y:.3g}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
-    figure.update_xaxes(title="share of the precision", type="log", tickformat=".2~g")
-    figure.update_yaxes(title="noise standard deviation", type="log", exponentformat="power")
-    return _layout(figure, 420)
+    _label_ends(figure, panels, ends)
+    figure.update_xaxes(
+        title="share of the precision", type="log", tickvals=PRICE_TICKS,
+        ticktext=[f"{100 * share:g} %" for share in PRICE_TICKS],
+    )  # fmt: skip
+    figure.update_yaxes(
+        title="noise standard deviation", type="log", exponentformat="power", dtick=1
+    )
+    return _layout(figure, 440)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ import pandas as pd
 
 from dpviz.figures import grid
 from dpviz.figures.theme import TRUE_COLOUR, Panel, SymmetricLog
+
+_FAR = 1e3  # times the largest true eigenvalue
 
 
 def _axis_scale(table: pd.DataFrame, scale: str) -> SymmetricLog | None:
@@ -54,23 +57,29 @@ def spectrum_figure(
         In pixels.
     """
     axis = _axis_scale(table, scale)
-    place = np.asarray if axis is None else np.vectorize(axis.forward, otypes=[float])
-    tops = [table["high"].max(), max(true), *(high for _, high in edges.values())]
-    bottoms = [table["low"].min(), 0.0, *(low for low, _ in edges.values())]
-    low, high = float(min(bottoms)), float(max(tops))
+    low, high, beyond = _range(table, max(true), edges)
     d = len(true)
 
     series: list[dict[str, Any]] = []
     x_axes: list[dict[str, Any]] = []
     y_axes: list[dict[str, Any]] = []
-    span = float(place(high) - place(low)) or 1.0
+    bottom, top = (value if axis is None else axis.forward(value) for value in (low, high))
+    span = (top - bottom) or 1.0
+    decimals = 4 - math.floor(math.log10(span))  # far finer than a pixel
+
+    def place(values: Any) -> np.ndarray:
+        """Return the heights at which values are drawn."""
+        values = np.asarray(values, dtype=float)
+        heights: np.ndarray = values if axis is None else np.arcsinh(values / axis.threshold)
+        return heights.round(decimals)
+
+    parts = dict(iter(table.groupby("mechanism", sort=False)))
+    released_by = {key: bool(part["released"].all()) for key, part in parts.items()}
+    reference = _pairs(range(1, d + 1), place(true))
     for number, panel in enumerate(panels):
-        part = table[table["mechanism"] == panel.key]
-        released = bool(part["released"].all())
+        part, released = parts[panel.key], released_by[panel.key]
         x_axes.append(_x_axis(number, d))
-        y_axes.append(
-            _y_axis(number, float(place(low)), float(place(high)), span, linear=axis is None)
-        )
+        y_axes.append(_y_axis(number, bottom, top, span, linear=axis is None))
         component = part["component"].to_list()
         lower, upper = place(part["low"]), place(part["high"])
         shared = {"xAxisIndex": number, "yAxisIndex": number, "animation": False}
@@ -92,7 +101,7 @@ def spectrum_figure(
                 "symbol": "circle" if d <= 30 else "none", "symbolSize": 4,
                 "lineStyle": {"color": TRUE_COLOUR, "width": 2},
                 "itemStyle": {"color": TRUE_COLOUR},
-                "data": _pairs(range(1, d + 1), place(np.asarray(true))),
+                "data": reference,
                 "markLine": _lines(edges.get(panel.key), axis, low, high),
             },
             {
@@ -112,14 +121,14 @@ def spectrum_figure(
                     **shared, "type": "line", "name": "predicted", "z": 6, "symbol": "none",
                     "silent": True,
                     "lineStyle": {"color": TRUE_COLOUR, "width": 1.5, "type": "dotted"},
-                    "data": _pairs(range(1, d + 1), place(np.asarray(expected))),
+                    "data": _pairs(range(1, d + 1), place(expected)),
                 }
             )  # fmt: skip
 
     subtexts = [
         panel.status
-        if table.loc[table["mechanism"] == panel.key, "released"].all()
-        else f"{panel.status}; no spectrum released"
+        + ("" if released_by[panel.key] else "\nno spectrum released")
+        + ("\nnoise beyond the scale" if panel.key in beyond else "")
         for panel in panels
     ]
     base = {
@@ -133,8 +142,30 @@ def spectrum_figure(
     return grid.responsive(panels, base, height, subtexts), height
 
 
-def _pairs(xs: Any, ys: Any) -> list[list[float]]:
-    return [[int(x), float(f"{y:.5g}")] for x, y in zip(xs, ys, strict=True)]
+def _range(
+    table: pd.DataFrame, largest: float, edges: Mapping[str, tuple[float, float]]
+) -> tuple[float, float, set[str]]:
+    """Return the range that all panels share, and the variants that leave it.
+
+    One mechanism whose noise is a million times the signal would press all
+    others flat: beyond `_FAR` times the largest true eigenvalue lines leave
+    their panel, unless all of them would.
+    """
+    tops, bottoms = {}, {}
+    for key, part in table.groupby("mechanism", sort=False):
+        lower, upper = edges.get(str(key), (0.0, 0.0))
+        tops[str(key)] = max(float(part["high"].max()), upper)
+        bottoms[str(key)] = min(float(part["low"].min()), lower)
+    sizes = {key: max(tops[key], -bottoms[key]) for key in tops}
+    limit = max(_FAR * largest, min(sizes.values()))
+    inside = [key for key, size in sizes.items() if size <= limit]
+    high = max([largest, *(tops[key] for key in inside)])
+    low = min([0.0, *(bottoms[key] for key in inside)])
+    return float(low), float(high), set(sizes) - set(inside)
+
+
+def _pairs(xs: Any, ys: np.ndarray) -> list[list[float]]:
+    return [[int(x), y] for x, y in zip(xs, ys.tolist(), strict=True)]
 
 
 def _x_axis(number: int, d: int) -> dict[str, Any]:

@@ -111,4 +111,6 @@ class SymmetricLog:
         powers = [10.0**e for e in range(first, last + 1, step)]
         values = [-v for v in reversed(powers) if -v >= low] + [0.0]
         values += [v for v in powers if v <= high]
-        return [(self.forward(v), "0" if v == 0 else f"{v:g}") for v in values]
+        marks = [(self.forward(v), "0" if v == 0 else f"{v:g}") for v in values]
+        near = 0.08 * (self.forward(high) - self.forward(low))  # its text would touch the zero's
+        return [(at, text) for at, text in marks if at == 0 or abs(at) > near]

@@ -1,4 +1,4 @@
-"""One metric along one axis: bands, frontier, prediction, marks."""
+"""One metric along one axis: bands, single draws, frontier, prediction, theory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from dpviz.figures.theme import TRUE_COLOUR, Panel
 
 HIGHLIGHTED = 8  # more lines than this cannot be told apart; the rest are grey
+_GREY_DASHES = ("dash", "longdashdot")
 
 
 def _faded(colour: str, alpha: float) -> str:
@@ -27,13 +28,16 @@ def tradeoff_figure(
     log_x: bool,
     log_y: bool,
     now: float,
-    floor: float | None = None,
-    ceiling: float | None = None,
+    limits: pd.DataFrame | None = None,
     predicted: pd.DataFrame | None = None,
     best: pd.DataFrame | None = None,
     marks: pd.DataFrame | None = None,
+    draws: pd.DataFrame | None = None,
+    bound: pd.DataFrame | None = None,
+    scalings: pd.DataFrame | None = None,
     other: pd.DataFrame | None = None,
     other_name: str = "",
+    beyond: float = math.inf,
 ) -> go.Figure:
     """Draw mean and range of a metric for each variant.
 
@@ -47,73 +51,60 @@ def tradeoff_figure(
     log_x, log_y : bool
     now : float
         Where the current setting stands.
-    floor, ceiling : float, optional
-        A random subspace and exact PCA.
+    limits : DataFrame, optional
+        `dpviz.curves.LINE_COLUMNS`: a random subspace and exact PCA.
     predicted : DataFrame, optional
         `dpviz.curves.PREDICTION_COLUMNS`: dotted lines.
     best : DataFrame, optional
         The frontier, rows of bands: ringed points.
     marks : DataFrame, optional
         Columns mechanism, component, epsilon: where components appear.
+    draws : DataFrame, optional
+        `dpviz.curves.DRAW_COLUMNS`: thin lines.
+    bound : DataFrame, optional
+        `dpviz.curves.PREDICTION_COLUMNS`: the Davis-Kahan bound.
+    scalings : DataFrame, optional
+        `dpviz.curves.LINE_COLUMNS`: orders of growth, constant unknown.
     other : DataFrame, optional
-        Bands of a second table: dashed, without range.
+        Bands of a second table: dashed, with open markers and no range.
     other_name : str
+    beyond : float
+        From here on means are dashed: people who are not in the table.
     """
     figure = go.Figure()
+    kinds: dict[str, dict[str, object]] = {}  # line styles to explain in the legend
     for number, panel in enumerate(panels):
         colour = panel.colour if number < HIGHLIGHTED else TRUE_COLOUR
         part = bands[bands["mechanism"] == panel.key]
         if not part.empty:
-            figure.add_trace(
-                go.Scatter(
-                    x=[*part["x"], *part["x"][::-1]], y=[*part["high"], *part["low"][::-1]],
-                    fill="toself", fillcolor=_faded(colour, 0.13), line={"width": 0},
-                    hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
-                )
-            )  # fmt: skip
-            figure.add_trace(
-                go.Scatter(
-                    x=part["x"], y=part["mean"], name=f"{panel.label} · {panel.status}",
-                    legendgroup=panel.key, mode="lines+markers",
-                    line={"color": colour, "width": 2, "dash": panel.dash},
-                    marker={"symbol": panel.marker, "size": 7},
-                    customdata=part[["mechanism", "low", "high", "draws"]].to_numpy(),
-                    hovertemplate="%{x:.4g}: %{y:.3g} (%{customdata[1]:.3g} to "
-                    "%{customdata[2]:.3g}, %{customdata[3]} draws)<extra>"
-                    + panel.label + "</extra>",
-                )
-            )  # fmt: skip
-        for table, dash, words in (
-            (predicted, "dot", "predicted"),
+            _add_band(figure, part, panel, colour, beyond)
+        if draws is not None and not draws.empty:
+            lines = draws[draws["mechanism"] == panel.key]
+            if not lines.empty:
+                kinds["single draws"] = {"color": TRUE_COLOUR, "width": 0.7}
+                _add_draws(figure, lines, panel, colour)
+        for table, style, words in (
+            (predicted, "dot", "predicted without a draw"),
+            (bound, "longdash", "Davis-Kahan bound"),
             (other, "dash", other_name),
         ):
-            if table is None:
+            line = None if table is None else table[table["mechanism"] == panel.key]
+            if line is None or line.empty:
                 continue
-            line = table[table["mechanism"] == panel.key]
-            if line.empty:
-                continue
+            kinds[words] = {"color": TRUE_COLOUR, "width": 1.5, "dash": style}
+            second = table is other
             figure.add_trace(
                 go.Scatter(
-                    x=line["x"], y=line["value" if "value" in line else "mean"], mode="lines",
-                    name=f"{panel.label}, {words}", legendgroup=panel.key,
-                    showlegend=part.empty, line={"color": colour, "width": 1.5, "dash": dash},
+                    x=line["x"], y=line["mean" if second else "value"],
+                    mode="lines+markers" if second else "lines",
+                    marker={"symbol": f"{panel.marker}-open", "size": 7},
+                    name=panel.label, legendgroup=panel.key, showlegend=part.empty and not second,
+                    line={"color": colour, "width": 1.5, "dash": style},
                     hovertemplate="%{x:.4g}: %{y:.3g}<extra>" + f"{panel.label}, {words}</extra>",
                 )
             )  # fmt: skip
-        if marks is not None:
-            shown = marks[marks["mechanism"] == panel.key]
-            if not shown.empty:
-                figure.add_trace(
-                    go.Scatter(
-                        x=shown["epsilon"], y=[0.0 if not log_y else bands["mean"].min()]
-                        * len(shown), mode="markers+text", legendgroup=panel.key,
-                        text=[str(component) for component in shown["component"]],
-                        textposition="top center", showlegend=False,
-                        marker={"symbol": "arrow-up", "size": 10, "color": colour},
-                        hovertemplate="component %{text} appears at epsilon %{x:.3g}<extra>"
-                        + panel.label + "</extra>",
-                    )
-                )  # fmt: skip
+    if marks is not None:
+        _add_marks(figure, marks, panels)
     if best is not None and not best.empty:
         figure.add_trace(
             go.Scatter(
@@ -123,13 +114,13 @@ def tradeoff_figure(
                 hoverinfo="skip",
             )
         )  # fmt: skip
-    for value, words in ((floor, "random subspace"), (ceiling, "without privacy")):
-        if value is not None:
-            figure.add_hline(
-                y=value, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
-                annotation={"text": words, "font": {"size": 11}},
-                annotation_position="bottom right",
-            )  # fmt: skip
+    for words, look in kinds.items():
+        figure.add_trace(
+            go.Scatter(x=[None], y=[None], mode="lines", name=words, line=look, hoverinfo="skip")
+        )
+    for lines_of, ending in ((limits, ""), (scalings, " (scaling only)")):
+        if lines_of is not None:
+            _add_lines(figure, lines_of, ending, log_y)
     figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
     figure.add_annotation(
         # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
@@ -137,11 +128,100 @@ def tradeoff_figure(
         showarrow=False, yanchor="bottom", font={"size": 11},
     )  # fmt: skip
     figure.update_xaxes(title=x_title, type="log" if log_x else "linear", exponentformat="power")
-    figure.update_yaxes(title=y_title, type="log" if log_y else "linear")
+    figure.update_yaxes(
+        title=y_title, type="log" if log_y else "linear", exponentformat="power", automargin=True
+    )
     figure.update_layout(
-        height=560,
+        height=620,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},
         legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0},
         hovermode="closest",
+        clickmode="event+select",
+        dragmode="pan",
     )
     return figure
+
+
+def _add_band(
+    figure: go.Figure, part: pd.DataFrame, panel: Panel, colour: str, beyond: float
+) -> None:
+    """Add range and mean of one variant; the mean is dashed from ``beyond`` on."""
+    figure.add_trace(
+        go.Scatter(
+            x=[*part["x"], *part["x"][::-1]], y=[*part["high"], *part["low"][::-1]],
+            fill="toself", fillcolor=_faded(colour, 0.13), line={"width": 0},
+            hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
+        )
+    )  # fmt: skip
+    inside, outside = part[part["x"] <= beyond], part[part["x"] >= beyond]
+    for line, dash in ((inside, "solid"), (outside, "dash")):
+        if line.empty or (dash == "dash" and len(line) < 2):
+            continue
+        figure.add_trace(
+            go.Scatter(
+                x=line["x"], y=line["mean"], name=f"{panel.label} · {panel.status}",
+                legendgroup=panel.key, mode="lines+markers",
+                showlegend=dash == "solid" or inside.empty,
+                line={"color": colour, "width": 2, "dash": dash},
+                marker={"symbol": panel.marker, "size": 7},
+                selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+                customdata=line[["mechanism", "low", "high", "draws"]].to_numpy(),
+                hovertemplate="%{x:.4g}: %{y:.3g} (%{customdata[1]:.3g} to "
+                "%{customdata[2]:.3g}, %{customdata[3]} draws)<extra>"
+                + panel.label + "</extra>",
+            )
+        )  # fmt: skip
+
+
+def _add_draws(figure: go.Figure, lines: pd.DataFrame, panel: Panel, colour: str) -> None:
+    """Add the single draws of one variant as one trace, with gaps between trials."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for _, line in lines.groupby("trial"):
+        x += [*line["x"], None]
+        y += [*line["value"], None]
+    figure.add_trace(
+        go.Scatter(
+            x=x, y=y, mode="lines", legendgroup=panel.key, showlegend=False, hoverinfo="skip",
+            line={"color": _faded(colour, 0.45), "width": 0.7}, name=f"{panel.label}, draws",
+        )
+    )  # fmt: skip
+
+
+def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) -> None:
+    """Add a row of triangles on the axis: where each component appears."""
+    for number, panel in enumerate(panels):
+        shown = marks[marks["mechanism"] == panel.key]
+        if shown.empty:
+            continue
+        colour = panel.colour if number < HIGHLIGHTED else TRUE_COLOUR
+        figure.add_trace(
+            go.Scatter(
+                # On an axis of its own, so that marks stay at the foot at any scale.
+                x=shown["epsilon"], y=[0.0] * len(shown), yaxis="y2", mode="markers",
+                legendgroup=panel.key, name=f"{panel.label}, components", showlegend=False,
+                customdata=shown[["component"]].to_numpy(), cliponaxis=False,
+                marker={"symbol": "triangle-up", "size": 10, "color": colour},
+                hovertemplate="component %{customdata[0]} appears at epsilon %{x:.3g}<extra>"
+                + panel.label + "</extra>",
+            )
+        )  # fmt: skip
+    figure.update_layout(
+        yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}
+    )
+
+
+def _add_lines(figure: go.Figure, table: pd.DataFrame, words: str, log_y: bool) -> None:
+    """Add grey reference lines, named in the legend."""
+    for number, (label, line) in enumerate(table.groupby("label", sort=False)):
+        shown = line[line["value"] > 0] if log_y else line
+        if shown.empty:
+            continue
+        figure.add_trace(
+            go.Scatter(
+                x=shown["x"], y=shown["value"], mode="lines", name=f"{label}{words}",
+                line={"color": TRUE_COLOUR, "width": 1 if not words else 2,
+                      "dash": _GREY_DASHES[number % 2] if not words else "dashdot"},
+                hovertemplate="%{x:.4g}: %{y:.3g}<extra>" + f"{label}{words}</extra>",
+            )
+        )  # fmt: skip

@@ -20,13 +20,14 @@ from dpviz.curves import Point
 from dpviz.datasets import RawTable, Table
 from dpviz.errors import DpvizError, InvalidTable
 from dpviz.measured import Measured
-from dpviz.mechanisms import parse_variant, parse_variants
+from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.prepare import BoundedRows, Prepared, prepare
 from dpviz.privacy.audit import Audit, audit
 from dpviz.problem import Budget, Relation
 from dpviz.settings import Settings
+from dpviz.stated import growth_table, measured_need
 from dpviz.sweeps import Cell, Comparison, Plan, Result
-from dpviz.targets import Goal, Target, least
+from dpviz.targets import Goal, Target, least, predicted_crossing
 
 PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 
@@ -199,7 +200,7 @@ def curve(
         if axis in ("n", "row_bound"):
             measured = measured_at(data_key, axis, str(value), settings.seed, rows)
             key = (*data_key, axis, str(value), str(settings.seed))
-        x, unit = curves.where(rows, measured, axis, value)
+        x = curves.where(rows, measured, axis, value)[0]
         for mechanism in mechanisms:
             cell = curves.cell_at(measured, here, mechanism, range(here.trials))
             if isinstance(cell, str):
@@ -209,7 +210,8 @@ def curve(
             def tell(share: float, done: float = number / len(values), x: float = x) -> None:
                 progress(done, f"Drawing releases at {axis} {x:.3g}")
 
-            points.append(Point(x, in_chunks(key, cell, measured, tell), unit))
+            result = in_chunks(key, cell, measured, tell)
+            points.append(curves.point_at(rows, measured, here, axis, value, result))
     progress.close()
     return points, list(skipped.items())
 
@@ -223,7 +225,7 @@ def measured_at(
 
 
 @st.cache_data(scope="session", max_entries=100, show_spinner=False)
-def _predicted(key: tuple[str, ...], _rows: BoundedRows, _settings: Settings) -> pd.DataFrame:
+def _predicted(key: tuple[str, ...], _rows: Measured, _settings: Settings) -> pd.DataFrame:
     axis, metric = key[-2:]
     values = curves.default_values(axis, _rows, curves.FINE)
     mechanisms = parse_variants(_settings.mechanisms)
@@ -231,7 +233,7 @@ def _predicted(key: tuple[str, ...], _rows: BoundedRows, _settings: Settings) ->
 
 
 def predicted(
-    data_key: tuple[str, ...], rows: BoundedRows, settings: Settings, axis: str, metric: str
+    data_key: tuple[str, ...], rows: Measured, settings: Settings, axis: str, metric: str
 ) -> pd.DataFrame:
     """Return the predicted curve of each variant that has one."""
     return _predicted((*data_key, repr(settings), axis, metric), rows, settings)
@@ -324,3 +326,49 @@ def audited(
         seed=seed,
         trials=trials,
     )
+
+
+@st.cache_data(scope="session", max_entries=500, show_spinner=False)
+def _predicted_target(
+    key: tuple[str, ...], _rows: Measured, _settings: Settings, _goal: Goal
+) -> float | None:
+    return predicted_crossing(_rows, _settings, parse_variant(key[-2]), _goal, key[-1])
+
+
+def predicted_target(
+    data_key: tuple[str, ...],
+    rows: Measured,
+    settings: Settings,
+    goal: Goal,
+    mechanism: Mechanism,
+    what: str,
+) -> float | None:
+    """Return the least epsilon or n that is predicted for one variant."""
+    key = (*data_key, repr(settings), repr(goal), mechanism.text, what)
+    return _predicted_target(key, rows, settings, goal)
+
+
+@st.cache_data(scope="session", max_entries=50, show_spinner=False)
+def _measured_need(
+    key: tuple[str, ...], _rows: Measured, _settings: Settings, rho: float, eta: float
+) -> Target:
+    return measured_need(_rows, _settings, parse_variant(key[-1]), rho, eta)
+
+
+def need(
+    data_key: tuple[str, ...],
+    rows: Measured,
+    settings: Settings,
+    mechanism: Mechanism,
+    rho: float,
+    eta: float,
+) -> Target:
+    """Return the people at which one mechanism finds the first component."""
+    key = (*data_key, repr(settings), mechanism.text)
+    return _measured_need(key, rows, settings, rho, eta)
+
+
+@st.cache_data(max_entries=2, show_spinner="Measuring the noise at d from 10 to 160")
+def growth() -> pd.DataFrame:
+    """Return measured and stated growth of the noise in d; no data is involved."""
+    return growth_table()

@@ -65,6 +65,11 @@ def charts(page: Page) -> list[Locator]:
     return found.all()
 
 
+def epsilon_slider(page: Page) -> Locator:
+    """Return the slider of the sidebar; a page may have one of its own."""
+    return page.get_by_test_id("stSidebar").get_by_role("slider", name="Epsilon")
+
+
 def errors(page: Page) -> list[str]:
     # The icon's name comes first, on a line of its own.
     boxes = page.get_by_test_id("stAlertContentError").all_inner_texts()
@@ -114,7 +119,7 @@ def test_a_blank_chart_would_be_noticed(page: Page) -> None:
 def test_moving_epsilon_by_keyboard_changes_the_numbers(page: Page, server: Server) -> None:
     open_app(page, server.url + "/" + QUICK)
     before = verdict(page)
-    slider = page.get_by_role("slider", name="Epsilon")
+    slider = epsilon_slider(page)
     slider.focus()
     with rerun(page):
         slider.press("ArrowLeft")
@@ -158,7 +163,7 @@ def test_changing_k(page: Page, server: Server) -> None:
 
 def test_ten_quick_moves_end_at_the_last(page: Page, server: Server) -> None:
     open_app(page, server.url)
-    slider = page.get_by_role("slider", name="Epsilon")
+    slider = epsilon_slider(page)
     slider.focus()
     with rerun(page):
         for _ in range(10):
@@ -266,7 +271,7 @@ def test_an_upload_survives_pages_sliders_and_clicks(page: Page, server: Server)
         with rerun(page):
             links.nth(number).click()
         assert errors(page) == []
-        slider = page.get_by_role("slider", name="Epsilon")
+        slider = epsilon_slider(page)
         slider.focus()
         with rerun(page):
             slider.press("ArrowRight")

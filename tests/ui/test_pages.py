@@ -25,7 +25,11 @@ from tests.ui.driver import (
 )
 
 # A legal text for each text box that belongs to no declared option; declared ones bring examples.
-TEXTS = {"view.row_bound.level": "0.5"}
+TEXTS = {
+    "view.row_bound.level": "0.5",
+    "plan.n": "2000",
+    "plan.spectrum": "0.3,0.1,0.05,0.01",
+}
 
 
 def legal_text(key: str, now: str) -> str:

@@ -1,0 +1,54 @@
+"""The Claims page in a real browser: read, audit, move, and look at it on a phone."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.harness import Server, open_app, rerun
+
+CHARTS = '[data-testid="stPlotlyChart"]'
+QUICK = "claims?v=1&table=iris&trials=5"
+
+
+def text(page: Page) -> str:
+    """Return all text of the page's main part."""
+    return page.get_by_test_id("stMain").inner_text()
+
+
+def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/{QUICK}")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Claims: which privacy promises hold?"
+    )
+    charts = page.locator(CHARTS)
+    expect(charts).to_have_count(8)
+    for chart in charts.all():
+        name = chart.get_attribute("aria-label")
+        assert name is not None
+        assert len(name) > 40
+        assert chart.locator("svg.main-svg").count() > 0
+    assert "are false at this setting" in text(page)
+    with rerun(page):
+        page.get_by_role("button", name="Run the audit").click()
+    expect(page.get_by_text("Refuted: the claim is false")).to_be_visible()
+    expect(charts).to_have_count(9)
+    slider = page.get_by_role("slider", name="Epsilon of the demonstrations")
+    slider.focus()
+    with rerun(page):
+        slider.press("ArrowRight")
+    assert "exactly 48.7 % in every dimension" in text(page)
+    # The address is a link to this page and holds none of its own widgets.
+    assert page.url.endswith("claims?v=1&table=iris&trials=5")
+
+
+def test_the_page_fits_a_phone(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 420, "height": 900})
+    open_app(page, f"{server.url}/{QUICK}")
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("m => m.scrollWidth - m.clientWidth") == 0
+    boxes = [chart.bounding_box() for chart in page.locator(CHARTS).all()]
+    assert len(boxes) == 8
+    for box in boxes:
+        assert box is not None
+        assert 200 <= box["width"] <= 420
+        assert box["height"] >= 300

@@ -1,0 +1,108 @@
+"""The Precision page in a real browser: favour, drag, edit, switch, share."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.harness import Server, new_context, new_page, open_app, problems_of, rerun
+
+VIEW = "?v=1&table=iris&domain=box&trials=5"
+SIDEBAR_TAU = "Their share of the precision, %"
+
+
+def main_text(page: Page) -> str:
+    return page.get_by_test_id("stMain").inner_text()
+
+
+def errors(page: Page) -> list[str]:
+    return page.get_by_test_id("stAlertContentError").all_inner_texts()
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """Pick an option of a select box."""
+    page.get_by_role("combobox", name=label, exact=True).click()
+    with rerun(page):
+        page.get_by_role("option", name=option, exact=True).click()
+
+
+def type_into_cell(page: Page, row: int, column: int, text: str) -> None:
+    """Replace a cell of the table of shares, which is the last grid on the page."""
+    grid = page.get_by_test_id("stDataFrame").last
+    grid.scroll_into_view_if_needed()
+    box = grid.locator("canvas").first.bounding_box()
+    assert box is not None
+    # Cells are drawn on a canvas: rows are 35 pixels high, the first is the head.
+    cell = grid.locator(f'[id$="-cell-{column}-{row}"]')
+    expect(cell).to_have_count(1)
+    x = box["x"] + box["width"] * (column + 0.5) / 3
+    page.mouse.click(x, box["y"] + 35 * (row + 1.5))
+    # Typing on a chosen cell replaces what it holds.
+    page.keyboard.press(text[0])
+    expect(page.locator(".gdg-input")).to_be_focused()
+    page.keyboard.type(text[1:])
+    with rerun(page):
+        page.keyboard.press("Enter")
+
+
+def test_favour_drag_and_share(page: Page, server: Server, browser: Browser) -> None:
+    open_app(page, f"{server.url}/precision{VIEW}")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Precision")
+    assert "shared equally" in main_text(page)
+    choose(page, "Precision allocation", "favour some")
+    with rerun(page):
+        page.get_by_role("combobox", name="Favoured directions").click()
+        page.get_by_role("option", name="petal length (cm)", exact=True).click()
+    page.keyboard.press("Escape")
+    assert "2 favoured directions" in main_text(page)
+    assert "allocation=binary%3A1%2C3%3A0.8" in page.url or "binary:1,3:0.8" in page.url
+    # Tau by keyboard: one step a press, and the focus stays.
+    before = main_text(page)
+    slider = page.get_by_role("slider", name=SIDEBAR_TAU)
+    slider.focus()
+    with rerun(page):
+        page.keyboard.press("ArrowLeft")
+    expect(slider).to_have_attribute("aria-valuenow", "79")
+    with rerun(page):
+        page.keyboard.press("ArrowLeft")
+    expect(slider).to_have_attribute("aria-valuenow", "78")
+    assert main_text(page) != before
+    assert "0.78" in page.url
+    assert "petal" not in page.url
+    link, shown = page.url, main_text(page)
+    with new_context(browser) as other:
+        guest = new_page(other)
+        open_app(guest, link)
+        assert main_text(guest) == shown
+        assert guest.url == link
+        # The control: another share shows other numbers.
+        open_app(guest, link.replace("0.78", "0.6"))
+        assert main_text(guest) != shown
+        assert problems_of(guest) == ""
+
+
+def test_ball_and_box(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1:0.8")
+    assert "On the box precision is a linear budget" in main_text(page)
+    choose(page, "Domain", "ball (bounded row norm)")
+    assert "no shape of noise beats the isotropic one" in main_text(page)
+    assert "linear budget" not in main_text(page)
+    choose(page, "Domain", "box (bounded features)")
+    assert "On the box precision is a linear budget" in main_text(page)
+    assert errors(page) == []
+
+
+def test_a_bad_sum_in_the_table_is_one_sentence(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/precision{VIEW}")
+    type_into_cell(page, 0, 1, "0.7")
+    expect(page.get_by_text("The shares in the table sum to 1.45.")).to_be_visible()
+    with rerun(page):
+        page.get_by_role("button", name="Use as it is").click()
+    (said,) = errors(page)
+    assert "allocation must be shares that sum to 1; got '4 shares that sum to 1.45'." in said
+    with rerun(page):
+        page.get_by_role("button", name="Rebalance and use").click()
+    assert errors(page) == []
+    expect(page.get_by_text("The shares in the table sum to 1.", exact=True)).to_be_visible()
+    assert re.search(r"allocation=custom(%3A|:)0\.48", page.url)

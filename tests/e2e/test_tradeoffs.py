@@ -1,0 +1,59 @@
+"""The trade-offs page in a real browser: it opens, follows epsilon, and leads to Explore."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.harness import Server, open_app, rerun, wait_idle
+
+QUICK = "/tradeoffs?v=1&table=iris&trials=5&m=gaussian,laplace"
+TITLE = "Trade-offs: how much accuracy does privacy leave?"
+
+
+def test_a_click_on_a_point_opens_explore_there(page: Page, server: Server) -> None:
+    open_app(page, server.url + QUICK)
+    expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
+    chart = page.get_by_test_id("stPlotlyChart").first
+    points = chart.locator(".scatterlayer .points path.point")
+    assert points.count() >= 26  # two curves of thirteen values
+    # The first curve's eleventh point: epsilon 21.54, whose neighbours are far enough away.
+    points.nth(10).scroll_into_view_if_needed()
+    box = points.nth(10).bounding_box()
+    assert box is not None
+    centre = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*centre)
+    expect(chart.locator(".hoverlayer .hovertext").first).to_be_visible()
+    with rerun(page):
+        page.mouse.click(*centre)
+    expect(page.get_by_role("heading", level=1)).to_have_text("What does privacy cost this PCA?")
+    wait_idle(page)
+    assert "epsilon=21.54" in page.url
+    expect(page.get_by_label("Epsilon, exact")).to_have_value("21.54")
+    # Back on the page, the old click does not lead away again.
+    with rerun(page):
+        page.get_by_role("link", name="Trade-offs").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
+    assert re.search(r"/tradeoffs\?.*epsilon=21\.54", page.url)
+
+
+def test_epsilon_moves_the_mark_and_the_words(page: Page, server: Server) -> None:
+    open_app(page, server.url + QUICK)
+    box = page.get_by_label("Epsilon, exact")
+    with rerun(page):
+        box.fill("0.5")
+        box.press("Enter")
+    expect(page.get_by_text("at epsilon 0.5, for this table's spectrum")).to_be_visible()
+    assert "epsilon=0.5" in page.url
+
+
+def test_it_fits_a_phone(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 420, "height": 900})
+    open_app(page, server.url + QUICK)
+    expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 420
+    box = page.get_by_test_id("stPlotlyChart").first.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 420

@@ -1,0 +1,152 @@
+"""The Claims page: the table, the audit, the exhibits and the attacker follow the setting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpviz import refutations
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.privacy.audit import audit, default_budget
+from dpviz.problem import Relation
+from tests.ui.driver import QUICK, change, errors, found, nodes, press, start
+
+CHARTS = {
+    "claims.support",
+    "claims.cone",
+    "claims.turning",
+    "claims.delta",
+    "claims.gibbs",
+    "claims.spending",
+    "claims.attack",
+    "claims.posterior",
+}
+
+
+def claims(at: AppTest) -> pd.DataFrame:
+    """Return the claims table as it is shown."""
+    tables = [frame.value for frame in at.dataframe if "evidence" in frame.value.columns]
+    assert len(tables) == 1
+    return tables[0]
+
+
+def charts(at: AppTest) -> dict[str, Any]:
+    """Return the charts by key."""
+    return {node.key: node for node in nodes(at) if node.type == "plotly_chart"}
+
+
+def words(at: AppTest) -> str:
+    """Return everything written on the page."""
+    return "\n".join(box.value for box in [*at.markdown, *at.caption])
+
+
+def test_every_mechanism_and_every_exhibit_is_there() -> None:
+    at = start("claims", **QUICK)
+    assert errors(at) == []
+    assert len(claims(at)) == len(all_mechanisms())
+    shown = charts(at)
+    assert set(shown) == CHARTS
+    assert found(at, "claims.csv") is not None
+    for text in ("What exploring does not protect", "The attacker's view", "Refutations, live"):
+        assert text in [heading.value for heading in at.subheader]
+
+
+def test_the_verdict_follows_the_relation_in_the_sidebar() -> None:
+    at = start("claims", table="digits", trials="5")
+    assert "Analyze Gauss" in at.markdown[0].value
+    change(at, "view.relation", "zero out one person")
+    assert "are false at this setting" in at.markdown[0].value
+    assert "Analyze Gauss" not in at.markdown[0].value
+    assert set(claims(at)["relation"]) == {"zero-out"}
+
+
+def test_a_status_filters_the_table() -> None:
+    at = start("claims", **QUICK)
+    change(at, "claims.status", "✗ claim is false")
+    assert 0 < len(claims(at)) < len(all_mechanisms())
+    assert set(claims(at)["status"]) == {"✗ claim is false"}
+    assert f"{len(claims(at))} of {len(all_mechanisms())} mechanisms" in words(at)
+
+
+@pytest.mark.parametrize(
+    "query", [{"delta": "0"}, {"epsilon": "0.0001"}, {"epsilon": "1000000"}, {"k": "4"},
+              {"domain": "box"}, {"delta": "1e-300"}]
+)  # fmt: skip
+def test_extreme_settings_are_drawn(query: dict[str, str]) -> None:
+    at = start("claims", **(QUICK | query))
+    assert errors(at) == []
+    assert set(charts(at)) == CHARTS
+
+
+def test_the_audit_waits_for_its_button_and_says_what_the_core_says() -> None:
+    at = start("claims", **QUICK)
+    change(at, "claims.audit.trials", "1,000")
+    change(at, "claims.audit.dimension", 2)
+    assert "claims.audit.curve" not in charts(at)
+    press(at, "claims.audit.run")
+    mechanism = refutations.moving_cone()
+    direct = audit(
+        mechanism, default_budget(mechanism, 1.0), d=2, k=1, relation=Relation.REPLACE, trials=1_000
+    )
+    assert "✗ Refuted: the claim is false" in words(at)
+    assert direct.evidence in words(at)
+    assert "cannot see" in words(at)
+    assert "claims.audit.curve" in charts(at)
+    command = [code.value for code in at.code if "dpviz audit" in code.value]
+    assert command == [
+        f"python -m dpviz audit {mechanism.key} --epsilon 1 --dimension 2 --trials 1000 --k 1 "
+        "--relation replace"
+    ]
+    # Another question: the old answer goes, and comes back with its question.
+    change(at, "claims.audit.epsilon", 2.0)
+    assert direct.evidence not in words(at)
+    change(at, "claims.audit.epsilon", 1.0)
+    assert direct.evidence in words(at)
+
+
+def test_an_audit_that_cannot_run_says_why_in_one_sentence() -> None:
+    at = start("claims", **QUICK)
+    table = claims(at)
+    cannot = table[table["status"] == refutations.CANNOT_RUN]["mechanism"].tolist()
+    assert cannot  # one that is stated for epsilon below 1
+    change(at, "claims.audit.mechanism", cannot[0])
+    press(at, "claims.audit.run")
+    assert len(errors(at)) == 1
+    assert "cannot run" in errors(at)[0]
+
+
+def test_the_exhibits_follow_their_sliders() -> None:
+    at = start("claims", **QUICK)
+    assert "At a claimed epsilon of 1 and d = 5" in words(at)
+    assert "exactly 28.3 % in every dimension" in words(at)
+    change(at, "claims.epsilon", 2.0)
+    change(at, "claims.d", 12)
+    assert "At a claimed epsilon of 2 and d = 12" in words(at)
+    assert "exactly 48.7 % in every dimension" in words(at)
+    assert "turns the published direction by 90 degrees, the same in every draw" in words(at)
+
+
+def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
+    at = start("claims", **QUICK)
+    change(at, "claims.attack.mechanism", parse_variant("wishart_difference").label)
+    # e/(1 + e), and with a prior of a fifth e/(4 + e)
+    assert "at most 73.1 % sure" in words(at)
+    change(at, "claims.attack.prior", 20)
+    assert "thinks it 20 % likely" in words(at)
+    assert "at most 40.5 % sure" in words(at)
+    change(at, "claims.attack.mechanism", refutations.moving_cone().label)
+    assert "no epsilon limits what it gives away" in words(at)
+
+
+def test_leaks_and_the_list_of_what_is_public_are_shown() -> None:
+    at = start("claims", **QUICK)
+    tables = [frame.value for frame in at.dataframe if "recovered" in frame.value.columns]
+    assert tables[0]["recovered"].tolist() == pytest.approx(tables[0]["true"].tolist())
+    assert "the row bound R" in words(at)
+    # Without a table of one's own there is nothing to list, and the examples stay.
+    at = start("claims", table="upload")
+    assert any("recovered" in frame.value.columns for frame in at.dataframe)
+    assert "the row bound R" not in words(at)

@@ -1,0 +1,185 @@
+"""The Mechanisms page: filter, sort, open a card, change a parameter, compare the variant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpviz.mechanisms
+from dpviz.cards import CANNOT_RUN, FILTERS, SORTS
+from dpviz.mechanisms import all_mechanisms, featured, parse_variant
+from dpviz.params import params_of
+from tests.contract.test_mechanisms import THROW_AWAY
+from tests.ui.driver import (
+    QUICK,
+    change,
+    errors,
+    found,
+    go,
+    held,
+    keys,
+    one_sentence,
+    press,
+    results,
+    start,
+)
+
+PARAMETERS = {key: cls for key, cls in all_mechanisms().items() if params_of(cls)}
+
+
+def shown(at: AppTest) -> list[str]:
+    """Return the keys of the cards, in the order of their numbers."""
+    heads = [box.value for box in at.main.markdown if box.value.startswith("**")]
+    named = [text.split("`")[1] for text in heads if text.count("`") == 2]
+    return [key for key in named if key in all_mechanisms()]
+
+
+def open_card(at: AppTest, key: str) -> AppTest:
+    at.session_state[f"mechanisms.{key}.open"] = True
+    return at.run()
+
+
+def test_every_mechanism_has_a_card() -> None:
+    at = start("mechanisms", **QUICK)
+    assert errors(at) == []
+    assert sorted(shown(at)) == sorted(all_mechanisms())
+    text = "\n".join(box.value for box in at.main.markdown)
+    for cls in all_mechanisms().values():
+        assert cls.info.label in text
+
+
+def test_filters_narrow_and_combine() -> None:
+    at = start("mechanisms", **QUICK)
+    change(at, "mechanisms.filter.guarantee", "pure")
+    pure = {key for key, cls in all_mechanisms().items() if cls.info.guarantee == "pure"}
+    assert set(shown(at)) == pure
+    change(at, "mechanisms.filter.release", "subspace")
+    assert set(shown(at)) == {
+        key for key in pure if all_mechanisms()[key].info.release == "subspace"
+    }
+    change(at, "mechanisms.filter.guarantee", "any")
+    change(at, "mechanisms.filter.release", "any")
+    change(at, "mechanisms.filter.status", "refuted")
+    assert "wishart" in shown(at)
+    assert "gaussian" not in shown(at)
+    assert errors(at) == []
+
+
+def test_every_filter_value_and_sort_renders() -> None:
+    at = start("mechanisms", **QUICK)
+    for name, values in FILTERS.items():
+        for value in (*values, "any"):
+            change(at, f"mechanisms.filter.{name}", value)
+            assert errors(at) == [], (name, value)
+    for order in SORTS:
+        change(at, "mechanisms.sort", order)
+        assert errors(at) == [], order
+        assert len(shown(at)) == len(all_mechanisms())
+
+
+def test_sorting_by_what_is_spent_puts_the_loosest_first() -> None:
+    at = start("mechanisms", **QUICK)
+    change(at, "mechanisms.sort", "spent epsilon")
+    # Two columns, read left then right: the first card of each is among the least spends.
+    assert shown(at)[0] in {"mvg", "mvg_data", "jl_transform", "random_projection", "mod_sulq"}
+
+
+def test_no_delta_is_said_on_the_cards_and_is_no_crash() -> None:
+    at = start("mechanisms", **QUICK, delta="0")
+    assert errors(at) == []
+    assert sorted(shown(at)) == sorted(all_mechanisms())
+    change(at, "mechanisms.filter.status", CANNOT_RUN)
+    assert "gaussian" in shown(at)
+    assert "wishart_difference" not in shown(at)
+
+
+def test_an_open_card_shows_law_cost_and_parameters() -> None:
+    at = start("mechanisms", **QUICK)
+    assert not at.main.latex
+    open_card(at, "mvg")
+    assert errors(at) == []
+    drawn = "\n".join(box.value for box in at.main.latex)
+    assert all_mechanisms()["mvg"].info.law in drawn
+    for name in params_of(all_mechanisms()["mvg"]):
+        assert f"mechanisms.mvg.{name}" in keys(at)
+    assert "mechanisms.gaussian.add" not in keys(at)
+
+
+def test_a_variant_is_compared_on_explore() -> None:
+    at = open_card(start("mechanisms", **QUICK), "mvg")
+    choices = params_of(all_mechanisms()["mvg"])["theorem"].choices
+    change(at, "mechanisms.mvg.theorem", choices["3"])
+    press(at, "mechanisms.mvg.add")
+    assert errors(at) == []
+    assert held(at, "mechanisms") == (*featured(), "mvg[theorem=3]")
+    assert found(at, "mechanisms.mvg.add").disabled
+    go(at, "explore")
+    assert errors(at) == []
+    assert parse_variant("mvg[theorem=3]").label in list(results(at)["mechanism"])
+    assert "mvg[theorem=3]" in at.query_params["m"]
+
+
+def test_a_bad_parameter_is_one_sentence_and_offers_no_variant() -> None:
+    at = open_card(start("mechanisms", **QUICK), "noisy_power")
+    name = next(
+        name for name, p in params_of(all_mechanisms()["noisy_power"]).items() if p.kind != "choice"
+    )
+    for text in ("many", "-3", ""):
+        change(at, f"mechanisms.noisy_power.{name}", text)
+        if text == "" and not errors(at):
+            continue  # a blank may mean the default
+        (said,) = errors(at)
+        assert one_sentence(said)
+        assert "mechanisms.noisy_power.add" not in keys(at)
+    assert held(at, "mechanisms") == featured()
+
+
+@pytest.mark.parametrize("key", PARAMETERS)
+def test_each_parameter_has_a_widget_that_takes_its_examples(key: str) -> None:
+    at = open_card(start("mechanisms", **QUICK), key)
+    for name, param in params_of(PARAMETERS[key]).items():
+        widget = f"mechanisms.{key}.{name}"
+        assert widget in keys(at)
+        for example in param.examples:
+            text = param.format(example)
+            change(at, widget, param.choices[text] if param.kind == "choice" else text)
+            assert errors(at) == [], (key, name, text)
+
+
+@pytest.fixture
+def throw_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Drop one more file beside the mechanisms."""
+    key = "throw_away_page"
+    source = THROW_AWAY.replace("FACTOR", "1.000001")
+    (tmp_path / f"{key}.py").write_text(source, encoding="utf-8")
+    monkeypatch.setattr(dpviz.mechanisms, "__path__", [*dpviz.mechanisms.__path__, str(tmp_path)])
+    all_mechanisms.cache_clear()
+    yield key
+    sys.modules.pop(f"dpviz.mechanisms.{key}", None)
+    monkeypatch.undo()
+    all_mechanisms.cache_clear()
+
+
+def test_a_new_file_appears_on_the_pages_without_another_edit(throw_away: str) -> None:
+    at = start("mechanisms", **QUICK)
+    assert errors(at) == []
+    assert throw_away in shown(at)
+    open_card(at, throw_away)
+    change(at, f"mechanisms.{throw_away}.margin", "2")
+    press(at, f"mechanisms.{throw_away}.add")
+    assert errors(at) == []
+    go(at, "explore")
+    assert errors(at) == []
+    variant = parse_variant(f"{throw_away}[margin=2]")
+    assert variant.label in list(results(at)["mechanism"])
+    press(at, "mechanisms.all")
+    assert errors(at) == []
+    assert "Throw-away" in list(results(at)["mechanism"])
+
+
+def test_the_new_file_is_gone_afterwards() -> None:
+    assert "throw_away_page" not in all_mechanisms()

@@ -1,0 +1,142 @@
+"""The trade-off figure: every table given is drawn where it says, and nothing else is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from dpviz.curves import BAND_COLUMNS, DRAW_COLUMNS, LINE_COLUMNS, PREDICTION_COLUMNS
+from dpviz.figures.theme import Panel
+from dpviz.figures.tradeoff import HIGHLIGHTED, tradeoff_figure
+
+PANELS = [
+    Panel("one", "First", "holds", "#0072B2", "circle", "solid"),
+    Panel("two", "Second", "refuted", "#D55E00", "square", "dash"),
+]
+BANDS = pd.DataFrame(
+    [
+        ("one", 1.0, 0.4, 0.01, 0.3, 0.5, 9, "holds"),
+        ("one", 10.0, 0.8, 0.01, 0.7, 0.9, 9, "holds"),
+        ("one", 100.0, 0.9, 0.01, 0.8, 1.0, 9, "holds"),
+        ("two", 1.0, 0.2, 0.01, 0.1, 0.3, 9, "refuted"),
+        ("two", 10.0, 0.3, 0.01, 0.2, 0.4, 9, "refuted"),
+        ("two", 100.0, 0.5, 0.01, 0.4, 0.6, 9, "refuted"),
+    ],
+    columns=list(BAND_COLUMNS),
+)
+
+
+def draw(bands: pd.DataFrame = BANDS, **options: Any) -> go.Figure:
+    given = {"x_title": "x", "y_title": "y", "log_x": False, "log_y": False, "now": 3.0} | options
+    panels = given.pop("panels", PANELS)
+    return tradeoff_figure(bands, panels, **given)
+
+
+def traces(figure: go.Figure, name: str) -> list[Any]:
+    return [trace for trace in figure.data if trace.name == name]
+
+
+def lines(rows: list[tuple[Any, ...]], columns: tuple[str, ...]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def test_means_and_bands_are_where_the_table_says() -> None:
+    figure = draw()
+    (mean,) = traces(figure, "First · holds")
+    assert list(mean.x) == [1.0, 10.0, 100.0]
+    assert list(mean.y) == [0.4, 0.8, 0.9]
+    band = next(trace for trace in figure.data if trace.fill == "toself")
+    assert list(band.x) == [1.0, 10.0, 100.0, 100.0, 10.0, 1.0]
+    assert list(band.y) == [0.5, 0.9, 1.0, 0.8, 0.7, 0.3]
+
+
+def test_the_status_stands_in_the_legend_in_words() -> None:
+    names = {trace.name for trace in draw().data if trace.showlegend is not False}
+    assert names == {"First · holds", "Second · refuted"}
+
+
+@pytest.mark.parametrize(("log_x", "at"), [(False, 3.0), (True, math.log10(3.0))])
+def test_the_current_setting_is_marked_on_either_axis(log_x: bool, at: float) -> None:
+    figure = draw(log_x=log_x)
+    assert figure.layout.xaxis.type == ("log" if log_x else "linear")
+    assert figure.layout.shapes[0].x0 == 3.0
+    (said,) = [note for note in figure.layout.annotations if note.text == "now"]
+    assert said.x == pytest.approx(at)
+
+
+def test_people_who_are_not_in_the_table_are_dashed() -> None:
+    first = traces(draw(beyond=10.0), "First · holds")
+    assert [(trace.line.dash, list(trace.x)) for trace in first] == [
+        ("solid", [1.0, 10.0]),
+        ("dash", [10.0, 100.0]),
+    ]
+    assert [trace.showlegend for trace in first] == [True, False]
+
+
+def test_single_draws_are_one_trace_with_gaps() -> None:
+    rows = [("one", 0, 1.0, 0.1), ("one", 0, 10.0, 0.2), ("one", 1, 1.0, 0.3)]
+    figure = draw(draws=lines(rows, DRAW_COLUMNS))
+    (thin,) = traces(figure, "First, draws")
+    assert list(thin.x) == [1.0, 10.0, None, 1.0, None]
+    assert list(thin.y) == [0.1, 0.2, None, 0.3, None]
+    assert len(traces(figure, "single draws")) == 1  # explained in the legend
+    assert traces(draw(), "single draws") == []
+
+
+def test_prediction_bound_and_second_table_differ_in_style() -> None:
+    predicted = lines([("one", 1.0, 0.41)], PREDICTION_COLUMNS)
+    bound = lines([("one", 1.0, 0.7)], PREDICTION_COLUMNS)
+    figure = draw(predicted=predicted, bound=bound, other=BANDS, other_name="wine")
+    styles = {
+        name: traces(figure, name)[0].line.dash
+        for name in ("predicted without a draw", "Davis-Kahan bound", "wine")
+    }
+    assert len(set(styles.values())) == 3
+    drawn = [(trace.line.dash, list(trace.y)) for trace in traces(figure, "First")]
+    assert drawn == [("dot", [0.41]), ("longdash", [0.7]), ("dash", [0.4, 0.8, 0.9])]
+
+
+def test_a_prediction_alone_stands_in_the_legend() -> None:
+    predicted = lines([("one", 1.0, 0.41)], PREDICTION_COLUMNS)
+    figure = draw(bands=BANDS.iloc[:0], predicted=predicted)
+    assert [trace.showlegend for trace in traces(figure, "First")] == [True]
+
+
+def test_limits_and_scalings_are_named_for_what_they_are() -> None:
+    limits = lines([("without privacy", 1.0, 0.0), ("random subspace", 1.0, 0.5)], LINE_COLUMNS)
+    scalings = lines([("d/n", 1.0, 0.1)], LINE_COLUMNS)
+    figure = draw(limits=limits, scalings=scalings)
+    names = {trace.name for trace in figure.data}
+    assert {"without privacy", "random subspace", "d/n (scaling only)"} <= names
+    # A logarithmic axis has no zero.
+    logarithmic = draw(limits=limits, log_y=True)
+    assert traces(logarithmic, "without privacy") == []
+    assert len(traces(logarithmic, "random subspace")) == 1
+
+
+def test_marks_keep_to_the_foot_at_any_scale() -> None:
+    marks = pd.DataFrame([("two", 1, 5.0)], columns=["mechanism", "component", "epsilon"])
+    figure = draw(marks=marks, log_y=True)
+    (mark,) = traces(figure, "Second, components")
+    assert list(mark.x) == [5.0]
+    assert mark.yaxis == "y2"
+    assert figure.layout.yaxis2.range == (0, 1)
+
+
+def test_the_frontier_is_ringed() -> None:
+    (rings,) = traces(draw(best=BANDS.iloc[:1]), "best whose claim holds")
+    assert list(rings.x) == [1.0]
+    assert traces(draw(best=BANDS.iloc[:0]), "best whose claim holds") == []
+
+
+def test_lines_beyond_the_eighth_are_grey() -> None:
+    panels = [Panel(str(i), str(i), "holds", "#0072B2", "circle", "solid") for i in range(10)]
+    bands = pd.concat([BANDS.iloc[:3].assign(mechanism=str(i)) for i in range(10)])
+    figure = draw(bands=bands, panels=panels)
+    colours = [trace.line.color for trace in figure.data if trace.mode == "lines+markers"]
+    assert len(set(colours[:HIGHLIGHTED])) == len(set(colours[HIGHLIGHTED:])) == 1
+    assert colours[0] != colours[-1]

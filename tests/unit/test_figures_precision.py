@@ -1,0 +1,102 @@
+"""Figures of the Precision page: what is drawn is what the tables say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.figures.precision import accounts_figure, ellipses_figure, prices_figure, stds_figure
+from dpviz.figures.theme import Panel
+
+PANELS = [
+    Panel("a", "First", "✓ claim holds", "#0072B2", "circle", "solid"),
+    Panel("b[x=1]", "Second", "✓ claim holds", "#CC79A7", "diamond", "dash"),
+    Panel("c", "Absent", "✓ claim holds", "#E69F00", "square", "dot"),
+]
+NAMES = ("length", "width", "height")
+NOISE = pd.DataFrame(
+    {
+        "mechanism": ["a"] * 3 + ["b[x=1]"] * 3,
+        "direction": [1, 2, 3] * 2,
+        "std": [0.1, 0.1, 0.1, 0.02, 0.4, 4.0],
+    }
+)
+
+
+def test_noise_is_drawn_along_each_direction() -> None:
+    figure = stds_figure(NOISE, PANELS, NAMES, (2,))
+    assert [trace.name for trace in figure.data] == ["First", "Second"]  # none for the absent
+    assert list(figure.data[1].y) == [0.02, 0.4, 4.0]
+    assert list(figure.data[1].customdata) == list(NAMES)
+    assert figure.layout.yaxis.type == "log"
+    assert list(figure.layout.xaxis.ticktext) == list(NAMES)
+    (shade,) = figure.layout.shapes
+    assert (shade.x0, shade.x1) == (1.5, 2.5)
+
+
+def test_lines_are_named_where_they_end() -> None:
+    said = {note.text: note.y for note in stds_figure(NOISE, PANELS, NAMES, ()).layout.annotations}
+    assert said == {"First": pytest.approx(-1), "Second": pytest.approx(math.log10(4))}
+    together = NOISE.assign(std=0.1)
+    (note,) = stds_figure(together, PANELS, NAMES, ()).layout.annotations
+    assert note.text == "First and 1 more"
+
+
+def test_many_directions_have_no_names_on_the_axis() -> None:
+    count = 120
+    noise = pd.DataFrame(
+        {"mechanism": "a", "direction": np.arange(1, count + 1), "std": np.full(count, 0.5)}
+    )
+    figure = stds_figure(noise, PANELS, [f"f{j}" for j in range(count)], ())
+    assert figure.layout.xaxis.ticktext is None
+    assert figure.data[0].mode == "lines"
+
+
+def test_nothing_to_draw_is_an_empty_figure() -> None:
+    empty = NOISE.iloc[:0]
+    assert len(stds_figure(empty, PANELS, NAMES, (1,)).data) == 0
+    assert len(ellipses_figure(pairs().iloc[:0], PANELS, "x", "y").data) == 0
+
+
+def pairs() -> pd.DataFrame:
+    return pd.DataFrame({"mechanism": ["a", "b[x=1]"], "first": [0.1, 0.02], "second": [0.1, 4.0]})
+
+
+def test_ellipses_have_the_stds_as_half_axes_and_circles_are_round() -> None:
+    figure = ellipses_figure(pairs(), PANELS, "length", "height")
+    circle, ellipse = figure.data
+    np.testing.assert_allclose(np.hypot(circle.x, circle.y), 0.1)
+    assert max(ellipse.x) == pytest.approx(0.02)
+    assert max(ellipse.y) == pytest.approx(4.0)
+    assert figure.layout.yaxis.scaleanchor == "x"
+    assert list(figure.layout.xaxis.range) == list(figure.layout.yaxis.range)
+    assert figure.layout.xaxis.range[1] > 4
+    assert "length" in figure.layout.xaxis.title.text
+    assert "height" in figure.layout.yaxis.title.text
+
+
+def test_accounts_are_points_with_what_they_spend() -> None:
+    table = pd.DataFrame({"mechanism": ["a", "b[x=1]"], "std": [0.1, 900.0], "spent": [1.0, None]})
+    figure = accounts_figure(table, PANELS)
+    assert {trace.x[0]: trace.text[0] for trace in figure.data} == {
+        900.0: "9e+02",
+        0.1: "0.1  spends 1",
+    }
+    assert figure.layout.xaxis.type == "log"
+    low, high = figure.layout.xaxis.range
+    assert low < -1
+    assert high > math.log10(900)
+    assert list(figure.layout.yaxis.ticktext) == ["Second", "First"]  # the first stands on top
+
+
+def test_prices_are_lines_over_the_share() -> None:
+    table = pd.DataFrame(
+        {"mechanism": ["a", "a", "b[x=1]", "b[x=1]"], "share": [0.1, 0.9] * 2, "std": [3, 3, 9, 1]}
+    )
+    figure = prices_figure(table, PANELS)
+    assert [list(trace.y) for trace in figure.data] == [[3, 3], [9, 1]]
+    assert figure.layout.xaxis.type == "log"
+    assert {note.text for note in figure.layout.annotations} == {"First", "Second"}

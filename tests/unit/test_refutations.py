@@ -1,0 +1,317 @@
+"""The Claims page's numbers: exact where the mathematics is, seeded where draws are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import binom
+
+from dpviz import refutations
+from dpviz.attack import posterior_bound
+from dpviz.errors import InvalidSetting
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.privacy.audit import DEFAULT_TRIALS, AuditOptions, default_budget
+from dpviz.privacy.audit.exact import log_normaliser
+from dpviz.privacy.gaussian import delta_of
+from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.release import Verdict
+from dpviz.sampling.bingham import bingham
+from dpviz.sampling.wishart import wishart
+from dpviz.seeding import Draws, generator
+
+PROBLEM = Problem(1797, 61, 2, Relation.REPLACE, Domain.ball(61))
+BUDGET = Budget(1.0, 1e-4)
+
+
+def test_exhibits_are_found_by_their_properties() -> None:
+    assert refutations.moving_cone().key == "wishart"
+    assert refutations.repaired_cone().key == "wishart_difference"
+    assert refutations.bare_directions().key == "laplace_output"
+    assert refutations.exhibited(PROBLEM, BUDGET).key == "gaussian"
+    # without delta, the first with a finite account and a claim
+    pure = refutations.exhibited(PROBLEM, Budget(1.0))
+    assert pure.info.guarantee == "pure"
+    assert pure.spent(PROBLEM, Budget(1.0)) is not None
+
+
+# Claims
+
+
+def test_claims_say_what_the_mechanisms_say() -> None:
+    claims = refutations.claims_now(PROBLEM, BUDGET)
+    assert tuple(claims.columns) == refutations.CLAIM_COLUMNS
+    assert len(claims) == len(all_mechanisms())
+    rows = dict(zip(all_mechanisms(), claims.to_dict("records"), strict=True))
+    for name, row in rows.items():
+        mechanism = parse_variant(name)
+        if mechanism.unable(PROBLEM, BUDGET) is not None:
+            assert row["status"] == refutations.CANNOT_RUN
+            continue
+        assert row["evidence"] == mechanism.status(PROBLEM, BUDGET).evidence
+        assert row["status"] in refutations.STATUSES
+    assert rows["wishart"]["status"] == "✗ claim is false"
+    assert math.isnan(rows["wishart"]["spent_epsilon"])
+    assert rows["analyze_gauss"]["true_delta"] == pytest.approx(1.57e-4, rel=5e-3)
+    assert rows["mod_sulq"]["spent_epsilon"] == pytest.approx(0.0064, abs=5e-5)
+
+
+def test_claims_need_no_delta() -> None:
+    claims = refutations.claims_now(PROBLEM, Budget(1.0))
+    impossible = claims[claims["status"] == refutations.CANNOT_RUN]
+    assert len(impossible) >= 5
+    assert impossible["evidence"].str.startswith("Cannot run here: ").all()
+    assert not refutations.spending_table(PROBLEM, Budget(1.0)).empty
+
+
+def test_a_status_filters_the_claims() -> None:
+    claims = refutations.claims_now(PROBLEM, BUDGET)
+    kept = [refutations.filtered(claims, status) for status in refutations.STATUSES]
+    assert sum(map(len, kept)) == len(claims)
+    assert refutations.filtered(claims, None) is claims
+
+
+def test_commands_audit_what_they_name() -> None:
+    for name, cls in all_mechanisms().items():
+        words = refutations.audit_command(cls(), PROBLEM, BUDGET).split()
+        assert words[:5] == ["python", "-m", "dpviz", "audit", name]
+        assert "--trials" not in words
+        assert ("--delta" in words) == (cls.info.guarantee == "approximate")
+        assert int(words[words.index("--k") + 1]) == 2
+    words = refutations.audit_command(
+        all_mechanisms()["ppca"](), PROBLEM, BUDGET, d=2, trials=DEFAULT_TRIALS + 1, seed=3
+    ).split()
+    assert int(words[words.index("--k") + 1]) == 1
+    assert words[words.index("--seed") + 1] == "3"
+    assert words[words.index("--dimension") + 1] == "2"
+    assert words[words.index("--trials") + 1] == str(DEFAULT_TRIALS + 1)
+
+
+def test_an_audit_keeps_the_delta_of_the_setting() -> None:
+    approximate, pure = parse_variant("gaussian"), parse_variant("laplace")
+    assert refutations.audited_budget(approximate, 2.0, BUDGET) == Budget(2.0, 1e-4)
+    assert refutations.audited_budget(pure, 2.0, BUDGET) == Budget(2.0)
+    assert refutations.audited_budget(approximate, 2.0, Budget(1.0)) == default_budget(
+        approximate, 2.0
+    )
+
+
+def test_spending_puts_the_worst_first() -> None:
+    table = refutations.spending_table(PROBLEM, BUDGET)
+    unknown = table["spent"].isna()
+    assert unknown.sum() == 2
+    assert unknown[:2].all()
+    ratios = table["ratio"][2:].to_numpy()
+    assert (np.diff(ratios) <= 0).all()
+    over = set(table[unknown | (table["ratio"] > 1 + 1e-6)]["status"])
+    assert over == {str(Verdict.REFUTED)}
+
+
+# The cone
+
+
+@pytest.mark.parametrize("d", [2, 7])
+def test_the_support_is_left_as_often_as_theory_says(d: int) -> None:
+    trials = 4_000
+    table = refutations.support_table(d, 0.7, 11, trials)
+    assert table["epsilon"].is_monotonic_increasing
+    assert 0.7 in set(table["epsilon"])
+    assert table["exact"].to_numpy() == pytest.approx(
+        1 - np.exp(-table["epsilon"].to_numpy() / 3), rel=1e-12
+    )
+    for _, row in table.iterrows():
+        # Ten counts a table, two tables: 5e-11 in each tail leaves 1e-9 * 2 in all.
+        low, high = binom.interval(1 - 1e-10, trials, row["exact"])
+        assert low <= row["outside"] <= high
+        assert row["low"] < row["share"] < row["high"]
+    # Negative control: the published repair's scale, twice as large or half, would be seen.
+    row = table[table["epsilon"] == 1.0].iloc[0]
+    for wrong in (-math.expm1(-1 / 6), -math.expm1(-2 / 3)):
+        low, high = binom.interval(1 - 1e-10, trials, wrong)
+        assert not low <= row["outside"] <= high
+
+
+def test_the_share_does_not_depend_on_the_row() -> None:
+    # The exhibit zeroes e_1; by rotation any unit row has the same law, checked on one.
+    rng = generator(3, "test", "row")
+    size, d, epsilon = 4_000, 4, 1.0
+    v = rng.standard_normal(d)
+    v /= np.linalg.norm(v)
+    noise = 1.5 / epsilon * wishart(Draws.batch(rng, size), d, d + 1)
+    outside = int((np.linalg.eigvalsh(noise - np.outer(v, v))[:, 0] < 0).sum())
+    low, high = binom.interval(1 - 1e-9, size, -math.expm1(-1 / 3))
+    assert low <= outside <= high
+
+
+def test_the_cone_is_the_semi_definite_matrices() -> None:
+    table = refutations.cone_table(1.0, 5, 400)
+    assert tuple(table.columns) == refutations.CONE_COLUMNS
+    broken, repaired = list(dict.fromkeys(table["mechanism"]))
+    inside = table["radius"] <= table["half_trace"]
+    with_row = table["table"] == refutations.WITH
+    assert inside[(table["mechanism"] == broken) & with_row].all()
+    assert table["outside"].equals((table["mechanism"] == broken) & ~with_row & ~inside)
+    share = table["outside"].sum() / 400
+    # 400 draws at .283: a standard deviation of .0225; six of them leave about 2e-9.
+    assert abs(share + math.expm1(-1 / 3)) < 6 * 0.0225
+    # The repair's noise has no cone: both tables put releases inside and outside of it.
+    for chosen in (with_row, ~with_row):
+        both = inside[(table["mechanism"] == repaired) & chosen]
+        assert both.any()
+        assert not both.all()
+
+
+# The direction
+
+
+@settings(max_examples=20, deadline=None)
+@given(epsilon=st.floats(1e-3, 1e3), seed=st.integers(0, 2**32))
+def test_the_published_direction_turns_at_every_epsilon(epsilon: float, seed: int) -> None:
+    table = refutations.turning_table(epsilon, seed)
+    angles = table.groupby("table")["angle"].agg(["min", "max"])
+    assert angles.loc[refutations.WITH].to_numpy() == pytest.approx(0, abs=1e-9)
+    assert angles.loc[refutations.WITHOUT].to_numpy() == pytest.approx(90, abs=1e-9)
+
+
+def test_the_rows_of_the_exhibit_are_legal_and_differ_in_one() -> None:
+    rows = refutations.turning_rows()
+    numbers = rows[["feature 1", "feature 2"]].to_numpy()
+    assert (np.linalg.norm(numbers, axis=1) <= 1).all()
+    assert not numbers[-1].any()
+    assert len(numbers) == 4
+
+
+# Delta
+
+
+def test_true_deltas_are_the_known_ones() -> None:
+    table = refutations.delta_table(1e-6)
+    assert set(table["mechanism"]) == {"Analyze Gauss"}
+    # Only the mechanism that is both Gaussian and wrong: sensitivity sqrt(2) against 1.
+    for relation, sensitivity in (("replace", math.sqrt(2)), ("zero-out", 1.0)):
+        part = table[table["relation"] == relation]
+        mu = sensitivity * part["epsilon"] / math.sqrt(2 * math.log(1.25e6))
+        wanted = [delta_of(e, m) for e, m in zip(part["epsilon"], mu, strict=True)]
+        assert part["true_delta"].to_numpy() == pytest.approx(wanted, rel=1e-9)
+    replaced = table[table["relation"] == "replace"]
+    by_log = np.interp(0.0, np.log(replaced["epsilon"]), np.log(replaced["true_delta"]))
+    assert math.exp(by_log) == pytest.approx(9.3e-6, rel=0.02)  # theory, at epsilon 1
+    with pytest.raises(InvalidSetting, match="delta must be above 0"):
+        refutations.delta_table(0.0)
+
+
+# Chains
+
+
+def test_the_exact_mean_agrees_with_quadrature_and_with_exact_draws() -> None:
+    for values in ([25.0, 15.0, 5.0], [2.5, 1.5, 0.5], [250.0, 150.0, 50.0], [1.0, 1.0, 1.0]):
+        b = np.array(values)
+        mean = refutations.left_out_mean(b)
+        # E z'Bz is the slope of -ln Z(-sB) in s, by other code: central difference.
+        h = 1e-4
+        slope = (log_normaliser(-(1 + h) * b) - log_normaliser(-(1 - h) * b)) / (2 * h)
+        assert mean == pytest.approx(-slope, rel=1e-6)
+    b = np.array([25.0, 15.0, 5.0])
+    drawn = bingham(-b, Draws.batch(generator(1, "test", "left out"), 20_000))
+    score = np.square(drawn) @ b
+    z = (score.mean() - refutations.left_out_mean(b)) / (score.std() / math.sqrt(len(score)))
+    assert abs(z) < 6  # normal: 2e-9
+
+
+def test_left_out_mean_by_plain_double_integration() -> None:
+    b = np.array([3.0, 2.0, 0.5])
+
+    def inner(height: float, weigh: bool) -> float:
+        ring = 1 - height**2
+
+        def value(angle: float) -> float:
+            form = (
+                b[0] * ring * math.cos(angle) ** 2
+                + b[1] * ring * math.sin(angle) ** 2
+                + b[2] * height**2
+            )
+            return (form if weigh else 1.0) * math.exp(-form)
+
+        return float(quad(value, 0, math.pi)[0])
+
+    total = quad(lambda z: inner(z, True), 0, 1)[0] / quad(lambda z: inner(z, False), 0, 1)[0]
+    assert refutations.left_out_mean(b) == pytest.approx(total, rel=1e-9)
+
+
+def test_chains_reach_the_exact_mean_and_not_at_once() -> None:
+    chains = 2_000
+    table = refutations.gibbs_table(1.0, 0, chains)
+    last = table[table["sweep"] == 8]
+    # half-widths are 2.576 standard errors: six of those leave 2e-9
+    off = (last["mean"] - last["exact"]) / ((last["high"] - last["mean"]) / 2.5758)
+    assert (off.abs() < 6).all()
+    # Negative control: chains that have not moved are caught, both ways.
+    first = table[table["sweep"] == 0].set_index("start")
+    assert first.loc[refutations.FROM_MODE, "mean"] == pytest.approx(1, abs=1e-12)
+    assert (first["mean"] - first["exact"]).abs().min() > 0.02
+    with pytest.raises(InvalidSetting, match="chains must be at least 4"):
+        refutations.gibbs_table(1.0, 0, 3)
+
+
+# The attacker
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    name=st.sampled_from(["gaussian", "laplace", "wishart_difference", "mod_sulq"]),
+    prior=st.floats(0.01, 0.99),
+)
+def test_the_posterior_starts_from_the_prior_and_pure_epsilon_limits_it(
+    name: str, prior: float
+) -> None:
+    mechanism = parse_variant(name)
+    seen = refutations.attacker_curve(mechanism, PROBLEM, BUDGET)
+    table = refutations.attack_table(seen, prior)
+    assert (table["posterior"] >= prior - 1e-12).all()
+    assert table["posterior"].iloc[-1] == pytest.approx(prior)
+    spent = mechanism.spent(PROBLEM, BUDGET)
+    limit = refutations.limit_of(prior, spent)
+    assert limit is not None
+    assert spent is not None
+    assert limit == posterior_bound(prior, spent.epsilon)
+    if spent.delta == 0:
+        assert table["posterior"].max() <= limit + 1e-9
+    else:
+        assert table["posterior"].max() > limit  # on the rare releases that delta excuses
+
+
+def test_no_limit_where_no_epsilon_is() -> None:
+    assert refutations.limit_of(0.5, None) is None
+
+
+def test_the_attack_of_an_audit_is_drawn_with_its_band() -> None:
+    found = AuditOptions(mechanism="wishart", trials=4_000).run()
+    measured = refutations.attack_seen(found)
+    table = refutations.attack_seen_table(measured)
+    assert (table["low"] <= table["beta"]).all()
+    assert (table["beta"] <= table["high"]).all()
+    assert found.claim is not None
+    allowed = refutations.claimed_curve(found.claim)
+    # The audit's attack breaks the claim: somewhere even its band lies below what is allowed.
+    assert (np.interp(measured.alpha, allowed.alpha, allowed.beta) > measured.high).any()
+
+
+# What exploring gives away
+
+
+def test_the_mean_gives_the_last_row_away() -> None:
+    table = refutations.mean_leak_table()
+    assert table["recovered"].to_numpy() == pytest.approx(table["true"].to_numpy(), abs=1e-9)
+    assert table["true"].tolist() == [62.0, 9.7, 24.0]
+
+
+def test_the_row_bound_tells_who_is_in() -> None:
+    table = refutations.bound_leak_table().set_index("table")
+    present, absent = table.loc[refutations.WITH], table.loc[refutations.WITHOUT]
+    assert present["published_bound"] == pytest.approx(math.hypot(62.0, 9.7, 24.0))
+    assert absent["published_bound"] == pytest.approx(absent["largest_known"])
+    assert present["published_bound"] > present["largest_known"]
