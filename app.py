@@ -4,5 +4,5 @@ import streamlit as st
 
 from pages.ui import shell
 
-st.set_page_config(page_title="dpviz", page_icon=":material/blur_on:", layout="wide")
+st.set_page_config(page_title="dpviz", page_icon=shell.TAB_ICON, layout="wide")
 shell.run()
