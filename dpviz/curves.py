@@ -16,6 +16,7 @@ from dpviz.measured import Measured
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS, chance_distance, optimum, summarise
 from dpviz.predict import predict
+from dpviz.predict import predicted_spectrum as spectrum_of_noisy
 from dpviz.prepare import BoundedRows
 from dpviz.release import Verdict
 from dpviz.settings import Settings
@@ -442,8 +443,8 @@ def predicted_spectrum(
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     if noise is None:
         return None
-    expected = predict(measured.moment.eigenvalues, problem.k, noise, worth(measured))
-    return [float(value) for value in expected.spectrum]
+    expected = spectrum_of_noisy(measured.moment.eigenvalues, noise)
+    return [float(value) for value in expected]
 
 
 def best_row_bound(bands: pd.DataFrame) -> pd.DataFrame:

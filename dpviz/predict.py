@@ -273,9 +273,7 @@ class Prediction:
     @cached_property
     def spectrum(self) -> FloatArray:
         """Expected noisy eigenvalues, shape (d,), descending: quantiles of the law."""
-        halves: FloatArray = np.arange(self.d, dtype=float) + 0.5
-        quantiles: FloatArray = _locate(self._curve, halves, self._curve.values).x
-        return quantiles
+        return _quantiles(self._curve, self.d)
 
     @property
     def d(self) -> int:
@@ -305,6 +303,31 @@ class Prediction:
             case "negative_eigenvalues":
                 return float((self.spectrum < 0).sum())
         return None
+
+
+def _curve_of(values: FloatArray, noise: FreeNoise) -> tuple[_Curve, NDArray[np.intp]]:
+    """Return the curve of a spectrum and noise, and each eigenvalue's place in it."""
+    least = _LEAST_NOISE * float(np.abs(values).max())
+    raised = noise.visible_above < least
+    law = (noise.scaled(least / noise.visible_above) if raised else noise).matched
+    distinct, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return _Curve(distinct, counts.astype(float), law), which
+
+
+def _quantiles(curve: _Curve, d: int) -> FloatArray:
+    halves: FloatArray = np.arange(d, dtype=float) + 0.5
+    found: FloatArray = _locate(curve, halves, curve.values).x
+    return found
+
+
+def predicted_spectrum(eigenvalues: FloatArray, noise: FreeNoise) -> FloatArray:
+    """Return the expected noisy eigenvalues alone, shape (d,), descending.
+
+    The same as ``predict(...).spectrum`` without the work on components.
+    """
+    values = np.asarray(eigenvalues, dtype=float)
+    curve, _ = _curve_of(values, noise)
+    return _quantiles(curve, len(values))
 
 
 def predict(
@@ -341,13 +364,7 @@ def predict(
     worth = values if worth is None else np.asarray(worth, dtype=float)
     if not worth.sum() > 0:
         raise InvalidSetting("spectrum", "of sum above 0", "a sum that is not")
-    size = float(np.abs(values).max())
-    least = _LEAST_NOISE * size
-    raised = noise.visible_above < least
-    law = (noise.scaled(least / noise.visible_above) if raised else noise).matched
-
-    distinct, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    curve = _Curve(distinct, counts.astype(float), law)
+    curve, which = _curve_of(values, noise)
     overlaps = np.ones(d)
     if k < d:
         ordered = np.sort(values)[::-1]

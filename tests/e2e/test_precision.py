@@ -23,10 +23,11 @@ def errors(page: Page) -> list[str]:
 def choose(page: Page, label: str, option: str) -> None:
     """Pick an option of a select box."""
     box = page.get_by_role("combobox", name=label, exact=True)
-    box.fill(option)  # by keyboard: a click can miss while charts above are still growing
-    expect(page.get_by_role("option", name=option, exact=True)).to_be_visible()
+    box.scroll_into_view_if_needed()  # a list that has to scroll after it opened closes again
+    box.focus()
+    box.press("ArrowDown")
     with rerun(page):
-        box.press("Enter")
+        page.get_by_role("option", name=option, exact=True).click()
 
 
 def type_into_cell(page: Page, row: int, column: int, text: str) -> None:

@@ -14,7 +14,7 @@ from dpviz.free import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDiffere
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_distance, measure, optimum
 from dpviz.moments import FloatArray
-from dpviz.predict import Prediction, predict
+from dpviz.predict import Prediction, predict, predicted_spectrum
 from dpviz.prepare import load_prepared
 from dpviz.problem import Budget
 from dpviz.settings import Settings
@@ -317,3 +317,12 @@ def test_shortened_rows_are_judged_by_the_reference() -> None:
     seen = predict(measured.moment.eigenvalues, 1, noise, along)
     error = shares.std(ddof=1) / math.sqrt(400)
     assert abs(seen.captured_total - shares.mean()) < 0.02 + 6 * error
+
+
+def test_the_spectrum_alone_is_that_of_the_prediction() -> None:
+    eigenvalues = np.array([0.3, 0.1, 0.1, 0.05, 0.0])
+    noise = SemiCircle(0.02, 5)
+    alone = predicted_spectrum(eigenvalues, noise)
+    assert alone.tolist() == predict(eigenvalues, 2, noise).spectrum.tolist()
+    # the control: other noise gives another spectrum
+    assert not np.allclose(alone, predicted_spectrum(eigenvalues, SemiCircle(0.04, 5)))
