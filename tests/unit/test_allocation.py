@@ -27,7 +27,7 @@ from dpviz.allocation import (
     water_filling,
     with_floor,
 )
-from dpviz.cli import load_prepared, main, resolve_allocation
+from dpviz.cli import main, resolve_allocation
 from dpviz.datasets import read_thetas
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.mechanisms import parse_variant
@@ -36,6 +36,7 @@ from dpviz.mechanisms._directional import (
     EPSILON_DIRECTIONS,
     DirectionalMechanism,
 )
+from dpviz.prepare import load_prepared
 from dpviz.privacy import accounting
 from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_nuclear
 from dpviz.problem import Budget, Domain, Problem, Relation

@@ -221,8 +221,11 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
 def test_app_starts_streamlit_on_its_own_files(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
 
-    def fake_run(command: list[str], check: bool) -> subprocess.CompletedProcess[str]:
+    def fake_run(
+        command: list[str], env: dict[str, str], check: bool
+    ) -> subprocess.CompletedProcess[str]:
         started.append(command)
+        assert env["OPENBLAS_NUM_THREADS"]  # small matrices: threads would only fight
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(cli.subprocess, "run", fake_run)

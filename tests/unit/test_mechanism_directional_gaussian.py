@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dpviz.allocation import Allocation
-from dpviz.cli import load_prepared
 from dpviz.mechanisms._directional import belief_weights
 from dpviz.mechanisms.directional_gaussian import DirectionalGaussian
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.moments import SecondMoment
+from dpviz.prepare import load_prepared
 from dpviz.privacy.sensitivity import precision_budget, variances_of_shares
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.release import Verdict

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dpviz.allocation import Allocation
-from dpviz.cli import load_prepared
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._mvg import harmonic, precision_of_theorem, zeta
 from dpviz.mechanisms.mvg import Mvg
 from dpviz.moments import SecondMoment
+from dpviz.prepare import load_prepared
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.release import Verdict
 from dpviz.seeding import Draws
