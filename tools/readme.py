@@ -31,7 +31,10 @@ def table() -> str:
     for result in comparison.results:
         info = result.mechanism.info
         share = result.summaries["captured_share"]
-        spent = "-" if result.spent is None else f"{result.spent.epsilon:.2g}"
+        spent = "-"
+        if result.spent is not None:
+            most = "" if result.spent.exact else "≤ "
+            spent = f"{most}{result.spent.epsilon:.3g}"
         lines.append(
             f"| `{result.mechanism.key}` | {info.paper} | {GUARANTEES[info.guarantee]} "
             f"| {VERDICT_WORDS[result.status.verdict]} | {spent} "

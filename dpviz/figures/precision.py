@@ -23,8 +23,10 @@ def _layout(figure: go.Figure, height: int) -> go.Figure:
     return figure
 
 
-def _label_ends(figure: go.Figure, panels: Sequence[Panel], ends: dict[str, float]) -> None:
-    """Write the names of lines above their right ends; lines that run together share one.
+def _label_ends(
+    figure: go.Figure, panels: Sequence[Panel], ends: dict[str, float], side: str
+) -> None:
+    """Write the names of lines above one of their ends; lines that run together share one.
 
     Parameters
     ----------
@@ -32,25 +34,30 @@ def _label_ends(figure: go.Figure, panels: Sequence[Panel], ends: dict[str, floa
         With a log y axis.
     panels : sequence of Panel
     ends : dict of str to float
-        Height of each line's right end, by variant.
+        Height of each line's end, by variant.
+    side : {"left", "right"}
+        Which end: the one from which the lines fall, or either if they are level.
     """
-    labels = {panel.key: (panel.label, panel.colour) for panel in panels}
+    named = {panel.key: panel for panel in panels}
     order = sorted(ends, key=lambda key: ends[key])
     if not order:
         return
-    apart = 0.05 * max(math.log10(ends[order[-1]] / ends[order[0]]), 1.0)
+    room = 0.075 * max(math.log10(ends[order[-1]] / ends[order[0]]), 1.0)
     groups: list[list[str]] = []
     for key in order:
-        if groups and math.log10(ends[key] / ends[groups[-1][0]]) < apart:
+        if groups and math.log10(ends[key] / ends[groups[-1][0]]) < room / 3:
             groups[-1].append(key)
         else:
             groups.append([key])
+    height = -math.inf
     for group in groups:
-        label, colour = labels[group[0]]
+        first = named[group[0]]
+        more = f" and {len(group) - 1} more" if len(group) > 1 else ""
+        height = max(math.log10(ends[group[-1]]), height + room)  # never on another name
         figure.add_annotation(
-            x=1, xref="x domain", y=math.log10(ends[group[-1]]), text=label
-            if len(group) == 1 else f"{label} and {len(group) - 1} more",
-            showarrow=False, xanchor="right", yanchor="bottom", font={"color": colour, "size": 11},
+            x=1 if side == "right" else 0, xref="x domain", xanchor=side, y=height,
+            yanchor="bottom", text=f"{first.label}{more}", showarrow=False,
+            font={"color": first.colour, "size": 11},
         )  # fmt: skip
 
 
@@ -94,7 +101,7 @@ def stds_figure(
         )  # fmt: skip
     ticks = {"tickvals": list(range(1, len(names) + 1)), "ticktext": list(names)} if few else {}
     figure.update_xaxes(showgrid=False, **ticks)
-    _label_ends(figure, panels, ends)
+    _label_ends(figure, panels, ends, "right")
     figure.update_yaxes(
         title="noise standard deviation", type="log", exponentformat="power", dtick=1
     )
@@ -168,7 +175,7 @@ def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
     decades = max(np.log10(high / low), 0.5)
     figure.update_xaxes(
         type="log",
-        title="noise of a diagonal entry at the same budget",
+        title="noise of a diagonal entry",
         range=[np.log10(low) - 0.1 * decades, np.log10(high) + 0.45 * decades],
         exponentformat="power",
         dtick=max(1, round(decades / 6)),
@@ -195,7 +202,7 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
         part = table[table["mechanism"] == panel.key]
         if part.empty:
             continue
-        ends[panel.key] = float(part["std"].iloc[-1])
+        ends[panel.key] = float(part["std"].iloc[0])
         figure.add_trace(
             go.Scatter(
                 x=part["share"], y=part["std"], mode="lines", name=panel.label,
@@ -203,7 +210,7 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 hovertemplate="share %{x:.2f}: %{y:.3g}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
-    _label_ends(figure, panels, ends)
+    _label_ends(figure, panels, ends, "left")
     figure.update_xaxes(
         title="share of the precision", type="log", tickvals=PRICE_TICKS,
         ticktext=[f"{100 * share:g} %" for share in PRICE_TICKS],

@@ -40,6 +40,11 @@ def test_noise_is_drawn_along_each_direction() -> None:
 def test_lines_are_named_where_they_end() -> None:
     said = {note.text: note.y for note in stds_figure(NOISE, PANELS, NAMES, ()).layout.annotations}
     assert said == {"First": pytest.approx(-1), "Second": pytest.approx(math.log10(4))}
+    close = NOISE.assign(std=[0.1] * 3 + [0.103] * 3)  # 0.013 decades: one name for both
+    assert len(stds_figure(close, PANELS, NAMES, ()).layout.annotations) == 1
+    near = NOISE.assign(std=[0.1] * 3 + [0.11] * 3)  # 0.04 decades: two names, moved apart
+    first, second = stds_figure(near, PANELS, NAMES, ()).layout.annotations
+    assert second.y - first.y == pytest.approx(0.075)
     together = NOISE.assign(std=0.1)
     (note,) = stds_figure(together, PANELS, NAMES, ()).layout.annotations
     assert note.text == "First and 1 more"
