@@ -51,14 +51,14 @@ class Layer:
 
 # The promise for the whole: statistical 5 minutes, browser 6, papers 4, the rest 5.
 LAYERS: tuple[Layer, ...] = (
-    Layer("lint", 10, command=("-m", "ruff", "check", ".")),
-    Layer("style", 10, command=("-m", "ruff", "format", "--check", ".")),
-    Layer("types", 60, command=("-m", "mypy", "--strict", "dpviz")),
-    Layer("unit", 70, folder="unit"),
-    Layer("contract", 40, folder="contract"),
-    Layer("golden", 30, folder="golden"),
+    Layer("lint", 5, command=("-m", "ruff", "check", ".")),
+    Layer("style", 5, command=("-m", "ruff", "format", "--check", ".")),
+    Layer("types", 40, command=("-m", "mypy", "--strict", "dpviz")),
+    Layer("unit", 60, folder="unit"),
+    Layer("contract", 25, folder="contract"),
+    Layer("golden", 20, folder="golden"),
     Layer("statistical", 300, folder="statistical"),
-    Layer("ui", 110, folder="ui"),
+    Layer("ui", 145, folder="ui"),
     # One process: two browsers and two servers on two cores would only time each other out.
     Layer("e2e", 360, folder="e2e", workers=0),
     Layer("papers", 240, folder="papers"),

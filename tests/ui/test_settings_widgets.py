@@ -37,7 +37,7 @@ from tests.ui.driver import (
 
 # Options without a widget, each with the reason.
 WITHOUT_WIDGET = {
-    "bounds": "a file of bounds is the command line's; pages take bounds from the table and say so",
+    "bounds": "its widget is drawn on the Precision page, and only for a box",
 }
 # Options whose widget carries another name, because the session holds a number for the link.
 OTHER_KEY = {"label": "upload.label"}
