@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+import dpviz
 from dpviz.cli import main
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
@@ -263,3 +264,9 @@ def test_the_table_format_says_the_same(capsys: pytest.CaptureFixture[str]) -> N
     found = json.loads(capsys.readouterr().out)
     assert found["verdict"] in shown
     assert found["evidence"] in shown
+
+
+def test_the_package_offers_the_audit_by_its_short_name() -> None:
+    assert dpviz.audit is audit
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dpviz.nothing
