@@ -391,7 +391,9 @@ def test_private_directions_compose_with_the_release(
     both = mechanism.spent(private, budget)
     assert both is not None
     assert both.epsilon <= epsilon * (1 + 1e-9)
-    assert math.hypot(first.mu, second.mu) > max(first.mu, second.mu)
+    # Both cost something, so the whole costs more than either; in floats the root of the sum of
+    # squares cannot show a part that is 1e-8 of the other.
+    assert min(first.mu, second.mu) > 0
     if key == "directional_gaussian":
         assert both.epsilon >= epsilon * (1 - 1e-9)  # what directions leave is all used
 
