@@ -53,12 +53,12 @@ class Layer:
 LAYERS: tuple[Layer, ...] = (
     Layer("lint", 5, command=("-m", "ruff", "check", ".")),
     Layer("style", 5, command=("-m", "ruff", "format", "--check", ".")),
-    Layer("types", 40, command=("-m", "mypy", "--strict", "dpviz")),
+    Layer("types", 20, command=("-m", "mypy", "--strict", "dpviz")),
     Layer("unit", 60, folder="unit"),
     Layer("contract", 25, folder="contract"),
     Layer("golden", 20, folder="golden"),
     Layer("statistical", 300, folder="statistical"),
-    Layer("ui", 145, folder="ui"),
+    Layer("ui", 165, folder="ui"),
     # One process: two browsers and two servers on two cores would only time each other out.
     Layer("e2e", 360, folder="e2e", workers=0),
     Layer("papers", 240, folder="papers"),
