@@ -80,11 +80,6 @@ def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def default_epsilons() -> list[float]:
-    """Return the fine values of epsilon."""
-    return [_rounded(value) for value in np.geomspace(0.01, 100, 4 * FINE)]
-
-
 def rows_at(rows: Measured, axis: str, value: Any, seed: int) -> Measured:
     """Return the table at one value of an axis; the table itself if rows do not change.
 
@@ -445,9 +440,3 @@ def predicted_spectrum(
         return None
     expected = spectrum_of_noisy(measured.moment.eigenvalues, noise)
     return [float(value) for value in expected]
-
-
-def best_row_bound(bands: pd.DataFrame) -> pd.DataFrame:
-    """Return each variant's best row bound for the captured share: its row of ``bands``."""
-    best = bands.groupby("mechanism")["mean"].idxmax()
-    return bands.loc[best].reset_index(drop=True)

@@ -34,8 +34,6 @@ from dpviz.free import FreeNoise
 from dpviz.metrics import farthest_distance
 from dpviz.moments import FloatArray
 
-ComplexArray = NDArray[np.complex128]
-
 # Noise below this share of the spectrum's size is raised to it: doubles place
 # no point of the curve more finely, and its effect is the square of that.
 _LEAST_NOISE = 1e-10

@@ -31,7 +31,6 @@ from dpviz.transform import Transform
 
 Bounds = Mapping[str, tuple[float, float]]
 
-PICTURE_ROWS = 2_000
 _LARGE, _SMALL = 1e100, 1e-100  # sizes whose squares, summed, are still ordinary numbers
 
 

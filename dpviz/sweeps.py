@@ -124,14 +124,15 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
     """Evaluate a cell and measure it."""
     outcome = evaluate(cell, prepared)
     mechanism, problem, budget = cell.mechanism, cell.problem, cell.budget
+    spent = mechanism.spent(problem, budget)
     with one_blas_thread():
         measured = measure(outcome, metrics)
         angles = outcome.angles
     return Result(
         mechanism=mechanism,
         claimed=mechanism.claim(problem, budget),
-        spent=mechanism.spent(problem, budget),
-        status=mechanism.status(problem, budget),
+        spent=spent,
+        status=mechanism.judged(problem, budget, spent),
         metrics=measured,
         eigenvalues=outcome.release.eigenvalues,
         captured_each=outcome.captured_each,

@@ -221,7 +221,11 @@ class Mechanism(Declared, ABC):
     @final
     def status(self, problem: Problem, budget: Budget) -> Status:
         """Return the verdict on the claim in this setting, with its evidence."""
-        spent = self.spent(problem, budget)
+        return self.judged(problem, budget, self.spent(problem, budget))
+
+    @final
+    def judged(self, problem: Problem, budget: Budget, spent: Spent | None) -> Status:
+        """Return the status of what `spent` found here, where that is known already."""
         verdict = self.verdict(problem, budget, spent)
         return Status(verdict, self.evidence(problem, budget, spent))
 

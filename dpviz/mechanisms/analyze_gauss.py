@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from dpviz.free import FreeNoise, SemiCircle
 from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
-from dpviz.mechanisms._upper_triangle import l2_upper
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import GaussianPart, Spent
 from dpviz.privacy.gaussian import classical_std
+from dpviz.privacy.sensitivity import l2_upper
 from dpviz.problem import Budget, Problem
 from dpviz.release import Calibration
 from dpviz.sampling.goe import symmetric
@@ -24,7 +24,7 @@ class AnalyzeGauss(AdditiveMechanism):
     ------
     Dwork, Talwar, Thakurta and Zhang 2014, Algorithm 1. Its sensitivity 1 is
     that of the zero-out relation; under replace it is sqrt(2) on the ball, and
-    on a box still 1 (`dpviz.mechanisms._upper_triangle`).
+    on a box still 1 (`dpviz.privacy.sensitivity.l2_upper`).
     """
 
     info = Info(

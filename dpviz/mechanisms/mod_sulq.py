@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from dpviz.free import FreeNoise, SemiCircle
 from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
-from dpviz.mechanisms._upper_triangle import l2_upper
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.sensitivity import l2_upper
 from dpviz.problem import Budget, Problem
 from dpviz.release import Calibration
 from dpviz.sampling.goe import symmetric
