@@ -521,6 +521,7 @@ def test_interrupted_workers_keep_what_was_finished(tmp_path: Path) -> None:
 
 
 _SCRIPT = """
+import signal
 import sys
 import dpviz
 from pathlib import Path
@@ -530,6 +531,8 @@ from dpviz.store import Store
 def tell(progress):
     print(progress.done, flush=True)
 
+# A shell starts background jobs with interrupts ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 settings = Settings(table="iris", trials=40, mechanisms=("gaussian", "laplace"))
 over = {"epsilon": [0.1 * step for step in range(1, 1001)]}
 try:
