@@ -49,6 +49,10 @@ class InvalidTable(DpvizError):
     """A table cannot be read or used; the message never shows a cell."""
 
 
+class NotAvailable(DpvizError):
+    """A remote data set is not at hand and cannot be got; the message says how to place it."""
+
+
 class CannotRun(DpvizError):
     """A mechanism cannot run on this problem and budget.
 

@@ -1,10 +1,11 @@
-"""Tables: built-in ones, generators, and files. `load` takes a name or a path."""
+"""Tables: built-in ones, generators, files and remote sets. `load` takes a name or a path."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+from dpviz.datasets import remote
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.files import read_raw
 from dpviz.datasets.named import read_bounds, read_thetas
@@ -20,11 +21,13 @@ __all__ = [
     "Table",
     "builtin_tables",
     "dataset_rows",
+    "is_remote",
     "load",
     "load_builtin",
     "read_bounds",
     "read_raw",
     "read_thetas",
+    "remote",
 ]
 
 
@@ -35,37 +38,50 @@ def load(
     categorical: str = "drop",
     missing: str = "drop",
 ) -> Table:
-    """Return a built-in table by its key, or else the table in a file.
+    """Return a built-in table by its key, the table in a file, or a remote set by its key.
 
     Parameters
     ----------
     name_or_path : str
-        Built-in key, or path of a CSV, gzipped CSV or Parquet file.
+        Built-in key, path of a CSV, gzipped CSV or Parquet file, or key of a
+        remote set: what comes first of these counts. A remote set that is not at
+        hand is downloaded.
     label, categorical, missing
-        As in `RawTable.to_table`. A built-in table has no categories or gaps;
-        its label may be its own or one of its features, which then is none.
+        As in `RawTable.to_table`. A built-in table and a remote set have no
+        categories or gaps; their label may be their own or one of their
+        features, which then is none.
 
     Raises
     ------
     InvalidTable
         When there is no such table or file, or it cannot be used.
+    NotAvailable
+        When a remote set cannot be got.
     """
     if name_or_path in builtin_tables():
         return _relabelled(load_builtin(name_or_path), label)
+    if is_remote(name_or_path):
+        return _relabelled(remote.load(name_or_path), label)
     path = Path(name_or_path)
     shown = path.name[:60]
     if not path.is_file():
         what = "a folder" if path.is_dir() else "neither"
         raise InvalidTable(
-            f"table must be one of {', '.join(builtin_tables())} or the path of a CSV or Parquet "
-            f"file; {shown!r} is {what}."
+            f"table must be one of {', '.join(builtin_tables())}, a remote data set "
+            f"({', '.join(remote.sets())}) or the path of a CSV or Parquet file; {shown!r} is "
+            f"{what}."
         )
     raw = read_raw(path, name=path.name)
     return raw.to_table(label=label, categorical=categorical, missing=missing)
 
 
+def is_remote(name: str) -> bool:
+    """Return whether `load` takes a name for a remote set: no built-in table or file has it."""
+    return name in remote.sets() and name not in builtin_tables() and not Path(name).is_file()
+
+
 def _relabelled(table: Table, label: str | None) -> Table:
-    """Return a built-in table with the label asked for."""
+    """Return a table that has its label with the one asked for."""
     if label is None or label == table.label_name:
         return table
     if label not in table.columns:

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _DISTRIBUTION_OF = {"sklearn": "scikit-learn"}
 _SHOW_OPTIONS = "from streamlit import config; print(*config.get_config_options())"
 # Imported, and not required by itself because the named requirement depends on it.
-_COMES_WITH = {"altair": "streamlit"}
+_COMES_WITH = {"altair": "streamlit", "requests": "pooch"}
 
 
 def _run(*arguments: str, folder: Path, environment: dict[str, str] | None = None) -> str:

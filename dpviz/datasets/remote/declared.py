@@ -1,0 +1,115 @@
+"""What is known of a remote data set before any of it is here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpviz.datasets.table import Table
+
+UCI = "https://archive.ics.uci.edu"
+UCI_LICENCE = "CC BY 4.0 (UCI Machine Learning Repository)"
+
+CHANYASWAD = "Chanyaswad et al. 2018"
+CHAUDHURI = "Chaudhuri et al. 2012"
+XU = "Xu et al. 2019"
+
+
+@dataclass(frozen=True)
+class File:
+    """One raw file.
+
+    Attributes
+    ----------
+    name : str
+        Path below the set's folder, with forward slashes.
+    sha256 : str or None
+        Digest of the raw file; None where no copy could be examined.
+    addresses : tuple of str
+        Tried in order. An address that ends in the file's name gives the file
+        itself; any other gives an archive that holds it, or the file packed.
+    text : str or None
+        The digest of the text alone, which a copy that was packed again or has
+        other line ends shares; None where it is `sha256`. See
+        `dpviz.datasets.remote.verify.text_digest`.
+    """
+
+    name: str
+    sha256: str | None
+    addresses: tuple[str, ...]
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Remote:
+    """One remote data set, declared once.
+
+    Attributes
+    ----------
+    key, label : str
+        Name on the command line, and title.
+    folder : str
+        Folder of the set in a mirror and in the cache.
+    files : tuple of File
+    n, d : int
+        Rows and features of the loaded table, as documented by the source.
+    labels : str
+        What the labels are, in words.
+    licence, citation, page : str
+        Terms, source, and the page for people.
+    papers : tuple of str
+        Papers that use the set.
+    preparation : tuple of str
+        What the loader does, as sentences; they are the table's notes.
+    read : callable
+        Makes the table from the folder that holds the files.
+    openml : str or None
+        Page of the set on OpenML, where a reader finds the same rows in another format.
+    paper_d : int or None
+        Dimension that a paper states, where it states one.
+    read_as_paper : callable or None
+        Makes the table with ``paper_d`` features, where that takes more than `read`.
+    """
+
+    key: str
+    label: str
+    folder: str
+    files: tuple[File, ...]
+    n: int
+    d: int
+    labels: str
+    licence: str
+    citation: str
+    page: str
+    papers: tuple[str, ...]
+    preparation: tuple[str, ...]
+    read: Callable[[Path], Table]
+    openml: str | None = None
+    paper_d: int | None = None
+    read_as_paper: Callable[[Path], Table] | None = None
+
+    @property
+    def listed(self) -> str:
+        """The names of the files, as words."""
+        names = [file.name for file in self.files]
+        if len(names) > 4:
+            return f"{len(names)} files {names[0]} to {names[-1]}"
+        if len(names) == 1:
+            return names[0]
+        return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def uci_page(number: int, words: str) -> str:
+    """Return the page of a UCI data set."""
+    return f"{UCI}/dataset/{number}/{words}"
+
+
+def uci_zip(number: int, words: str) -> str:
+    """Return the archive of a UCI data set."""
+    return f"{UCI}/static/public/{number}/{words}.zip"
+
+
+def uci_legacy(path: str) -> str:
+    """Return the address of a file in the repository's older layout."""
+    return f"{UCI}/ml/machine-learning-databases/{path}"

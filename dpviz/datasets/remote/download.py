@@ -1,0 +1,333 @@
+"""Finding the raw files of a set, and downloading those that are not at hand.
+
+The variable ``DPVIZ_DATA`` names a local mirror: a folder, whose files are read
+where they lie, or an http(s) address, which replaces all others. A mirror holds
+``<set's folder>/<file>``. Downloads go to the user's cache, laid out alike. A file
+is downloaded, unpacked and verified in a folder aside, and then renamed: what
+carries its name in the cache is whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+from dpviz.datasets.remote.declared import File, Remote
+from dpviz.datasets.remote.unpack import Damaged, Unpacker
+from dpviz.datasets.remote.verify import matches
+from dpviz.errors import InvalidSetting, NotAvailable
+from dpviz.folders import user_cache
+
+if TYPE_CHECKING:
+    from requests.exceptions import RequestException
+
+Progress = Callable[[int, int | None], None]
+"""Called with the bytes done and, where the server says them, all bytes of one download."""
+
+VARIABLE = "DPVIZ_DATA"
+TIMEOUT: tuple[float, float] = (10.0, 60.0)
+"""Seconds to wait for a connection, and between two pieces of an answer."""
+
+_CHUNK = 1 << 16
+_ASIDE = ".part-"
+_STALE_SECONDS = 24 * 3600
+
+
+def cache_folder() -> Path:
+    """Return the folder that downloads go to."""
+    return user_cache() / "data"
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """What ``DPVIZ_DATA`` names: a folder, an address, or nothing."""
+
+    folder: Path | None = None
+    address: str | None = None
+
+
+def mirror() -> Mirror:
+    """Return the mirror that the environment names.
+
+    Raises
+    ------
+    InvalidSetting
+        If it names neither a folder that is there nor an http(s) address.
+    """
+    named = os.environ.get(VARIABLE, "").strip()
+    if not named:
+        return Mirror()
+    if named.lower().startswith(("http://", "https://")):
+        return Mirror(address=named.rstrip("/"))
+    folder = Path(named)
+    if not folder.is_dir():
+        raise InvalidSetting(VARIABLE, "a folder that is there or an http(s) address", named)
+    return Mirror(folder=folder)
+
+
+def _complete(folder: Path, entry: Remote) -> bool:
+    return all((folder / file.name).is_file() for file in entry.files)
+
+
+def found(entry: Remote) -> Path | None:
+    """Return the folder that holds all files of a set, or None; opens no file."""
+    local = mirror().folder
+    for base in (local, cache_folder()):
+        if base is not None and _complete(base / entry.folder, entry):
+            return base / entry.folder
+    return None
+
+
+def by_hand(entry: Remote) -> str:
+    """Return how to place the files of a set by hand, to follow "get ..."."""
+    base = mirror().folder or cache_folder()
+    them = "it" if len(entry.files) == 1 else "them"
+    return f"get {entry.listed} from {entry.page} and put {them} in {base / entry.folder}"
+
+
+def absent(entry: Remote) -> NotAvailable:
+    """Return the error for a set that is not at hand, where none was to be downloaded."""
+    return NotAvailable(
+        f"{entry.label} is not at hand: run `python -m dpviz fetch {entry.key}`, or "
+        f"{by_hand(entry)}."
+    )
+
+
+def fetch(entry: Remote, progress: Progress | None = None, allowed: bool = True) -> Path:
+    """Return the folder with the verified files of a set, downloading what is not at hand.
+
+    A folder named by ``DPVIZ_DATA`` that holds the whole set is used as it is;
+    one that lacks a file of it leaves the set to the addresses on record. Nothing
+    is downloaded unless it is ``allowed``.
+
+    Raises
+    ------
+    NotAvailable
+        If a file is not the one on record and cannot be got either, with one
+        sentence that says why and how to place it by hand.
+    InvalidSetting
+        As in `mirror`.
+    """
+    named = mirror()
+    if named.folder is not None and _complete(named.folder / entry.folder, entry):
+        folder = named.folder / entry.folder
+        for file in entry.files:
+            if not _is_file_on_record(folder / file.name, file):
+                raise NotAvailable(
+                    f"{file.name} in {folder} is not the file on record for {entry.label}, as its "
+                    f"sha256 differs: get it from {entry.page}, or remove it to have it downloaded."
+                )
+        return folder
+    folder = cache_folder() / entry.folder
+    missing = [file for file in entry.files if not _is_file_on_record(folder / file.name, file)]
+    if missing and not allowed:
+        raise absent(entry)
+    if missing:
+        _download(entry, missing, folder, named.address, progress)
+    return folder
+
+
+def _is_file_on_record(path: Path, file: File) -> bool:
+    try:
+        return path.is_file() and matches(path, file)
+    except OSError as error:
+        raise NotAvailable(f"{file.name} cannot be read: {_words(error)}.") from None
+
+
+def _download(
+    entry: Remote, files: list[File], folder: Path, address: str | None, progress: Progress | None
+) -> None:
+    base = cache_folder()
+    try:
+        base.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _remove_stale(base)
+        with TemporaryDirectory(dir=base, prefix=_ASIDE) as aside:
+            downloads = _Downloads(Path(aside), progress)
+            for file in files:
+                own = f"{address}/{quote(entry.folder)}/{quote(file.name)}"
+                part = downloads.get(file, (own,) if address else file.addresses, entry)
+                target = folder / file.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(part, target)
+    except OSError as error:  # of the disk; those of the network are dealt with below
+        raise NotAvailable(f"{entry.label} cannot be kept in {base}: {_words(error)}.") from None
+
+
+def _remove_stale(base: Path) -> None:
+    """Remove what a run that was killed left behind."""
+    for path in base.glob(f"{_ASIDE}*"):
+        if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _words(error: OSError) -> str:
+    """Return what went wrong with the disk."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "permission is denied"
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        return "a file is in the place of a folder"
+    return (error.strerror or "the disk does not answer").lower()
+
+
+class _Failed(Exception):
+    """One address did not give the file; the text says why."""
+
+
+class _Downloads:
+    """What was downloaded so far, in a folder that is removed in the end.
+
+    Parameters
+    ----------
+    aside : Path
+    progress : callable, optional
+    """
+
+    def __init__(self, aside: Path, progress: Progress | None) -> None:
+        self._aside, self._progress = aside, progress
+        self._unpackers: dict[str, Unpacker] = {}
+        self._failed: dict[str, _Failed] = {}
+        self._count = 0
+
+    def get(self, file: File, addresses: tuple[str, ...], entry: Remote) -> Path:
+        """Return a verified copy of the file, from the first address that gives one."""
+        reasons = []
+        for address in addresses:
+            try:
+                return self._get(file, address)
+            except _Failed as failed:
+                reasons.append(str(failed))
+        raise NotAvailable(
+            f"{file.name} of {entry.label} could not be downloaded ("
+            f"{'; '.join(dict.fromkeys(reasons))}): {by_hand(entry)}."
+        )
+
+    def _get(self, file: File, address: str) -> Path:
+        host = urlsplit(address).netloc
+        if address.endswith("/" + quote(file.name.rpartition("/")[2])):
+            part = self._retrieve(address)
+        else:
+            part = self._new()
+            try:
+                inside = self._unpacker(address).extract(file.name, part)
+            except Damaged:
+                raise _Failed(f"the archive from {host} is damaged") from None
+            if not inside:
+                raise _Failed(f"the archive from {host} does not hold it")
+        with part.open("rb") as sent:
+            if sent.read(1) == b"<":  # no raw file is a page, and some have no digest on record
+                raise _Failed(f"{host} sent a web page instead")
+        if not matches(part, file):
+            raise _Failed(f"what {host} sent is not the file on record, as its sha256 differs")
+        return part
+
+    def _unpacker(self, address: str) -> Unpacker:
+        """Return the opened archive of an address, which is asked once whatever it answers."""
+        if address in self._failed:
+            raise self._failed[address]
+        if address not in self._unpackers:
+            try:
+                archive = self._retrieve(address)
+            except _Failed as failed:
+                self._failed[address] = failed
+                raise
+            self._unpackers[address] = Unpacker(archive, self._aside)
+        return self._unpackers[address]
+
+    def _new(self) -> Path:
+        self._count += 1
+        return self._aside / f"part-{self._count}"
+
+    def _retrieve(self, address: str) -> Path:
+        """Return what an address sends, whole."""
+        import pooch  # here, as most runs download nothing
+        import requests
+
+        host = urlsplit(address).netloc
+        part = self._new()
+        bar = _Bar(self._progress)
+        answers: list[requests.Response] = []  # pooch leaves one open where it breaks off
+        downloader = pooch.HTTPDownloader(
+            progressbar=bar,
+            chunk_size=_CHUNK,
+            timeout=TIMEOUT,
+            # as it is stored: lengths and digests are those of the stored file
+            headers={"Accept-Encoding": "identity"},
+            hooks={"response": lambda answer, **_: answers.append(answer)},
+        )
+        try:
+            with _quiet(pooch.get_logger()):
+                pooch.retrieve(
+                    address, known_hash=None, fname=part.name, path=part.parent,
+                    downloader=downloader,
+                )  # fmt: skip
+        except requests.exceptions.RequestException as error:
+            raise _Failed(_network_words(error, host)) from None
+        finally:
+            for answer in answers:
+                answer.close()
+        if part.stat().st_size < bar.total:  # older libraries take the end of a stream for its end
+            raise _Failed(f"the download from {host} ended early")
+        return part
+
+
+def _network_words(error: RequestException, host: str) -> str:
+    """Return what went wrong on the way, naming the host and not the address."""
+    from requests import exceptions as known
+
+    if isinstance(error, known.HTTPError) and error.response is not None:
+        return f"{host} answered {error.response.status_code} {error.response.reason}".rstrip()
+    if isinstance(error, known.ChunkedEncodingError):
+        return f"the download from {host} ended early"
+    if isinstance(error, known.Timeout) or "timed out" in str(error):
+        return f"{host} did not answer in time"
+    if isinstance(error, known.SSLError):
+        return f"the certificate of {host} could not be verified"
+    if isinstance(error, known.ConnectionError):
+        return f"{host} could not be reached"
+    return f"{host} could not be asked"
+
+
+class _Bar:
+    """What pooch takes for a progress bar: tells a function the bytes done."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.total = 0  # set by pooch; 0 where the server does not say
+        self._progress = progress
+        self._done = 0
+
+    def update(self, size: int) -> None:
+        """Count further bytes; the last piece may be counted as larger than it is."""
+        self._done += size
+        if self._progress is not None and size:
+            done = min(self._done, self.total) if self.total else self._done
+            self._progress(done, self.total or None)
+
+    def reset(self) -> None:
+        """Start again: pooch then counts the whole at once."""
+        self._done = 0
+
+    def close(self) -> None:
+        """Do nothing: whoever gave the function closes what it draws."""
+
+
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """Keep pooch from announcing each download on stderr."""
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
