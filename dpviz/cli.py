@@ -8,35 +8,48 @@ import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
+
+import pandas as pd
 
 from dpviz import datasets
 from dpviz.allocation import is_file, numbered, of_mapping
 from dpviz.appfiles import app_path
 from dpviz.claims import DEFAULT_TRIALS as CLAIMS_TRIALS
 from dpviz.claims import claims_table
-from dpviz.datasets import read_thetas
-from dpviz.errors import CannotRun, DpvizError, InvalidSetting
-from dpviz.grid import AXES, Progress, check_out, parse_values, sweep
+from dpviz.datasets import read_thetas, remote
+from dpviz.errors import CannotRun, DpvizError, InvalidSetting, NotAvailable
+from dpviz.grid import AXES, Progress, check_out, parse_values, sweep, write_table
 from dpviz.measured import Measured
-from dpviz.mechanisms import all_mechanisms, with_parameter
+from dpviz.mechanisms import all_mechanisms, parse_variants, with_parameter
 from dpviz.metrics import METRICS
+from dpviz.narrative import duration
 from dpviz.params import Declared, Param, params_of
 from dpviz.plans import load_measured
 from dpviz.privacy.audit import AuditOptions
 from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.reproduce import Effort, absent_data, experiment, experiments, reproduce, write
 from dpviz.settings import Settings
 from dpviz.store import Store, default_folder
 from dpviz.sweeps import Comparison, compare
 from dpviz.targets import Planned
+from dpviz.tasks import Task, TaskPlan, band_table, finish, load_labelled, plan_task, words
 from dpviz.workers import WORKERS_RANGE, Pool
 
 # The setting at which `mechanisms` states status and evidence.
 _LISTING_N, _LISTING_D, _LISTING_K = 1_000, 10, 2
 _LISTING_BUDGET = Budget(1.0, 1e-6)
+
+
+_CACHE_HELP = (
+    "where finished cells are kept, so that the same command goes on where it was interrupted "
+    f"(default {default_folder()}; none keeps nothing). The files hold measurements of the data "
+    "that are not private."
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -103,9 +116,14 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="dpviz", description="See what differential privacy costs a PCA.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    listing = commands.add_parser("datasets", help="list the built-in tables")
+    listing = commands.add_parser("datasets", help="list the built-in and the remote tables")
     listing.add_argument("--format", choices=("table", "json"), default="table")
     listing.set_defaults(run=_datasets)
+
+    fetching = commands.add_parser("fetch", help="download remote data sets that are not at hand")
+    fetching.add_argument("keys", metavar="KEY", nargs="*", help="keys that --list shows, or all")
+    fetching.add_argument("--list", action="store_true", help="list them, and which are at hand")
+    fetching.set_defaults(run=_fetch)
 
     listing = commands.add_parser("mechanisms", help="list every mechanism and what holds of it")
     listing.add_argument("--format", choices=("table", "json"), default="table")
@@ -137,6 +155,24 @@ def build_parser() -> argparse.ArgumentParser:
     claiming.add_argument("--format", choices=("table", "json", "csv"), default="table")
     claiming.add_argument("--out", metavar="FILE", default=None, help="write there and not here")
     claiming.set_defaults(run=_claims)
+
+    redoing = commands.add_parser(
+        "reproduce", help="redo the papers' tables and figures, reported beside measured"
+    )
+    _add_reproduce_options(redoing)
+    redoing.set_defaults(run=_reproduce)
+
+    learning = commands.add_parser(
+        "task", help="learn after a private projection, or from a private data release"
+    )
+    add_settings(learning)
+    add_settings(learning, Task)
+    add_set(learning)
+    learning.add_argument(
+        "--out", metavar="FILE", default=None, help="FILE.csv or FILE.parquet, for every round"
+    )
+    learning.add_argument("--cache", default=None, metavar="DIR|none", help=_CACHE_HELP)
+    learning.set_defaults(run=_task)
 
     app = commands.add_parser("app", help="start the dashboard")
     app.add_argument("--port", type=int, default=None, help="port on localhost (default 8501)")
@@ -177,13 +213,30 @@ def _add_sweep_options(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="a Dask scheduler, such as tcp://host:8786, for --backend dask",
     )
+    parser.add_argument("--cache", default=None, metavar="DIR|none", help=_CACHE_HELP)
+
+
+def _add_reproduce_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `reproduce` asks."""
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", nargs="?", help="a key that --list shows, or all"
+    )
+    parser.add_argument("--list", action="store_true", help="list the experiments and their data")
+    parser.add_argument("--quick", action="store_true", help="few runs, in seconds each")
+    parser.add_argument("--out", metavar="DIR", default=None, help="folder for the report's files")
+    parser.add_argument("--seed", default="0", help="same seed, same bytes (default 0)")
+    parser.add_argument("--workers", default="1", metavar="N", help="processes (default 1)")
+    parser.add_argument(
+        "--download",
+        action="store_true",
+        help="fetch the data sets that are not at hand; without it their parts are left out",
+    )
     parser.add_argument(
         "--cache",
         default=None,
         metavar="DIR|none",
-        help="where finished cells are kept, so that the same command goes on where it was "
-        f"interrupted (default {default_folder()}; none keeps nothing). The files hold "
-        "measurements of the data that are not private.",
+        help="where finished parts are kept, so that the same command goes on where it was "
+        f"interrupted (default {default_folder()}; none keeps nothing)",
     )
 
 
@@ -257,6 +310,7 @@ def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
 
 def _compare(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments)
+    _fetch_table(settings.table)
     prepared = load_measured(settings)
     settings = resolve_allocation(settings, prepared)
     comparison = compare(prepared, settings, _progress)
@@ -286,6 +340,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     pool = Pool(workers, backend, arguments.scheduler)
     store = _store(arguments.cache)
     settings = settings_from(arguments)
+    _fetch_table(settings.table)
     prepared = load_measured(settings)
     settings = resolve_allocation(settings, prepared)
     watch = _Watch()
@@ -332,34 +387,27 @@ def _store(folder: str | None) -> Store | None:
 
 
 class _Watch:
-    """Shows a sweep's progress on stderr: in place for a person, in a few lines for a log."""
+    """Shows a long run's progress on stderr: in place for a person, in a few lines for a log."""
 
-    def __init__(self) -> None:
-        self.words = "no cell"
-        self._shown = 0.0
+    def __init__(self, noun: str = "cell") -> None:
+        self.words = f"no {noun}"
+        self._noun, self._shown = noun, 0.0
 
     def show(self, progress: Progress) -> None:
         """Take note of the progress, and show it now and then."""
         reused = f", {progress.reused} of them from the cache" if progress.reused else ""
-        self.words = f"{progress.done} of {progress.total} cells{reused}"
+        self.words = f"{progress.done} of {progress.total} {self._noun}s{reused}"
         person = sys.stderr.isatty()
         if progress.seconds - self._shown < (0.2 if person else 10):
             return
         self._shown = progress.seconds
-        left = "" if progress.left is None else f", about {_duration(progress.left)} left"
+        left = "" if progress.left is None else f", about {duration(progress.left)} left"
         start, end = ("\r\x1b[K", "") if person else ("", "\n")
         print(f"{start}{self.words}{left}", end=end, file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Clear the line."""
         _progress_done()
-
-
-def _duration(seconds: float) -> str:
-    """Return a length of time in words."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _finite(value: Any) -> Any:
@@ -416,13 +464,69 @@ def _print_comparison(comparison: Comparison) -> None:
 
 
 def _datasets(arguments: argparse.Namespace) -> int:
-    rows = datasets.dataset_rows()
+    rows: list[dict[str, Any]] = [
+        {**row, "origin": "built-in", "at_hand": True} for row in datasets.dataset_rows()
+    ]
+    rows += remote.dataset_rows()
     if arguments.format == "json":
         print(json.dumps(rows, indent=1))
     else:
-        columns = ("key", "n", "d", "labels", "label", "licence")
-        _print_table(columns, [[str(row[name]) for name in columns] for row in rows])
+        columns = ("key", "origin", "at_hand", "n", "d", "labels", "label", "licence")
+        shown = [{**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in rows]
+        _print_table(columns, [[str(row[name]) for name in columns] for row in shown])
     return 0
+
+
+def _fetch(arguments: argparse.Namespace) -> int:
+    if arguments.list:
+        columns = ("key", "at_hand", "n", "d", "papers", "page")
+        shown = [
+            {**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in remote.dataset_rows()
+        ]
+        _print_table(columns, [[str(row[name]) for name in columns] for row in shown])
+        return 0
+    known = list(remote.sets())
+    chosen = known if "all" in arguments.keys else arguments.keys
+    wrong = [key for key in chosen if key not in known]
+    if wrong or not chosen:
+        given = wrong[0] if wrong else "none"
+        raise InvalidSetting("KEY", f"all or some of {', '.join(known)}", given, "KEY")
+    status = 0
+    for key in chosen:  # one that cannot be got does not keep the others away
+        try:
+            folder = remote.fetch(key, _fetch_progress(key))
+            _progress_done()
+            print(f"{key}: {folder}")
+        except NotAvailable as error:
+            _progress_done()
+            print(f"dpviz: {error}", file=sys.stderr)
+            status = 2
+    return status
+
+
+def _fetch_table(table: str) -> None:
+    """Get a remote set that is to be read, showing how far its download is."""
+    if datasets.is_remote(table) and not remote.at_hand(table):
+        remote.fetch(table, _fetch_progress(table))
+        _progress_done()
+
+
+def _fetch_progress(key: str) -> remote.Progress:
+    """Return what shows a download on stderr, where a person may be watching."""
+    shown = 0.0
+
+    def show(done: int, total: int | None) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if not sys.stderr.isatty() or (now - shown < 0.1 and done != total):
+            return
+        shown = now
+        whole = "" if total is None else f" of {total / 1e6:.1f}"
+        filled = 0 if not total else 20 * done // total
+        bar = "" if total is None else f" [{'#' * filled}{'.' * (20 - filled)}]"
+        print(f"\r\x1b[K{key}{bar} {done / 1e6:.1f}{whole} MB", end="", file=sys.stderr, flush=True)
+
+    return show
 
 
 def listing_rows() -> list[dict[str, Any]]:
@@ -497,6 +601,117 @@ def _claims(arguments: argparse.Namespace) -> int:
     else:
         Path(arguments.out).write_text(text, encoding="utf-8")
     return 0
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    if arguments.list:
+        rows = []
+        for key, item in experiments().items():
+            absent = absent_data(item)
+            needs = [f"{name} (absent)" if name in absent else name for name in item.data()]
+            rows.append(
+                [key, item.info.paper, item.info.place, item.info.title, ", ".join(needs) or "-"]
+            )
+        _print_table(("key", "paper", "place", "title", "data"), rows)
+        return 0
+    if arguments.experiment is None:
+        raise InvalidSetting("experiment", "a key that --list shows, or all", "", "EXPERIMENT")
+    if arguments.experiment == "all":
+        chosen = list(experiments().values())
+    else:
+        chosen = [experiment(arguments.experiment)]
+    if arguments.out is None or not Path(arguments.out).resolve().parent.is_dir():
+        given = "none" if arguments.out is None else arguments.out
+        raise InvalidSetting(
+            "out", "a folder, or one to be made in one that exists", given, "--out"
+        )
+    seed: int = params_of(Settings)["seed"].parse(arguments.seed)
+    pool = Pool(_whole_number("workers", arguments.workers, *WORKERS_RANGE))
+    store = _store(arguments.cache)
+    effort = Effort.QUICK if arguments.quick else Effort.FULL
+    folder = Path(arguments.out)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        raise InvalidSetting("out", "a folder that can be written", folder, "--out") from None
+    for item in chosen:
+        for name in absent_data(item) if arguments.download else ():
+            remote.fetch(name, _fetch_progress(name))
+            _progress_done()
+        watch = _Watch("part")
+        try:
+            found = reproduce(item, effort, seed=seed, store=store, pool=pool, progress=watch.show)
+        except KeyboardInterrupt:
+            watch.end()
+            kept = "the same command goes on from there" if store else "nothing is kept"
+            print(f"dpviz: {item.key} interrupted after {watch.words}; {kept}", file=sys.stderr)
+            return 130
+        watch.end()
+        files = write(found, folder)
+        print(f"{item.key}: {watch.words}; {len(found.lines)} lines in {files[0]}")
+        for name in found.absent:
+            print(f"note: {remote.missing(name)}")
+        for line in found.lines:
+            stated = f", reported {line.reported}" if line.reported else ""
+            measured = f", measured {line.measured}" if line.measured else ""
+            print(f"  {line.panel}: {line.item}{stated}{measured}: {line.agreement}")
+    return 0
+
+
+def _task(arguments: argparse.Namespace) -> int:
+    out = None if arguments.out is None else check_out(arguments.out)
+    settings = settings_from(arguments)
+    params = params_of(Task)
+    written = {name: getattr(arguments, name) for name in params}
+    task = Task.from_texts({name: text for name, text in written.items() if text is not None})
+    if arguments.epsilon is not None and arguments.epsilons is None:
+        task = replace(task, epsilons=params["epsilons"].format(arguments.epsilon))
+    store = _store(arguments.cache)
+    _fetch_table(settings.table)
+    table, bounds = load_labelled(settings)
+    if is_file(settings.allocation):  # its shares are those of the columns that are released
+        plain = plan_task(table, replace(settings, allocation="uniform"), task, bounds=bounds)
+        settings = resolve_allocation(settings, plain.data(0).measured)
+    mechanisms = parse_variants(settings.mechanisms)
+    plan = plan_task(table, settings, task, None, mechanisms, bounds=bounds, strict=True)
+    watch = _Watch("round")
+    try:
+        found = finish(plan, watch.show, store)
+    except KeyboardInterrupt:
+        watch.end()
+        kept = "the same command goes on from there" if store else "nothing is kept without --cache"
+        print(f"dpviz: interrupted after {watch.words}; {kept}", file=sys.stderr)
+        return 130
+    watch.end()
+    if store is not None:
+        store.prune()
+    _print_task(plan, found)
+    if out is not None:
+        write_table(found, out)
+        print(f"{len(found)} rows in {arguments.out}: {watch.words}")
+    return 0
+
+
+def _print_task(plan: TaskPlan, found: pd.DataFrame) -> None:
+    print(words.facts(plan))
+    for note in plan.notes:
+        print(f"note: {note}")
+    for item in words.protected(plan):
+        print(f"protected: {item}")
+    for item in words.unprotected(plan):
+        print(f"not protected: {item}")
+    print("assumed public: " + "; ".join(plan.assumed_public))
+    print()
+    score = plan.learner.score.label
+    bands = band_table(plan, found)
+    rows = [
+        [name, "-" if math.isnan(epsilon) else f"{epsilon:g}", f"{mean:.4g}", f"{low:.4g}",
+         f"{high:.4g}", str(rounds), verdict or "-"]
+        for name, _, epsilon, mean, low, high, rounds, verdict in bands.itertuples(index=False)
+    ]  # fmt: skip
+    _print_table(("mechanism", "epsilon", score, "low", "high", "rounds", "status"), rows)
+    for reason, names in words.left_out(plan).items():
+        print(f"skipped {', '.join(names)}: {reason}")
 
 
 def _app(arguments: argparse.Namespace) -> int:

@@ -42,7 +42,7 @@ from dpviz.settings import Settings
 from dpviz.store import Keys, Store
 from dpviz.sweeps import TABLE_COLUMNS, Cell
 from dpviz.targets import Planned
-from dpviz.workers import DASK, Job, Pool, run_jobs
+from dpviz.workers import DASK, Job, Pool, run_job, run_jobs
 
 N_RANGE = (2, 10**15)
 SKIPPED_COLUMNS = (
@@ -177,19 +177,30 @@ class Sweep:
         InvalidSetting
             If the ending is another, or the folder cannot be written.
         """
-        file = check_out(path)
-        handle, aside = tempfile.mkstemp(dir=file.parent, suffix=file.suffix)
-        os.close(handle)
-        try:
-            if file.suffix.lower() == ".csv":
-                self.table.to_csv(aside, index=False, lineterminator="\n")
-            else:
-                self.table.to_parquet(aside, index=False)
-            os.chmod(aside, 0o666 & ~_umask())  # as if it had been opened by its name
-            os.replace(aside, file)
-        except BaseException:
-            Path(aside).unlink(missing_ok=True)
-            raise
+        write_table(self.table, path)
+
+
+def write_table(table: pd.DataFrame, path: str | Path) -> None:
+    """Write a table as CSV or Parquet, by the ending; whole or not at all.
+
+    Raises
+    ------
+    InvalidSetting
+        If the ending is another, or the folder cannot be written.
+    """
+    file = check_out(path)
+    handle, aside = tempfile.mkstemp(dir=file.parent, suffix=file.suffix)
+    os.close(handle)
+    try:
+        if file.suffix.lower() == ".csv":
+            table.to_csv(aside, index=False, lineterminator="\n")
+        else:
+            table.to_parquet(aside, index=False)
+        os.chmod(aside, 0o666 & ~_umask())  # as if it had been opened by its name
+        os.replace(aside, file)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
 
 
 def _umask() -> int:
@@ -405,7 +416,7 @@ def _finish(
 
     tell()
     if todo:
-        with closing(run_jobs(todo, pool)) as results:
+        with closing(run_jobs(todo, pool, run_job)) as results:
             for number, metrics in results:
                 if store is not None and here is None:
                     store.put(grid.jobs[number].key, metrics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpviz.privacy.audit import Audit, AuditVerdict
 from dpviz.problem import Budget
 from dpviz.refutations import CANNOT_RUN
 from dpviz.release import VERDICT_WORDS, Verdict
+from dpviz.reproduce import Agreement, Reproduction
 from dpviz.settings import join_words
 from dpviz.sweeps import Comparison, Result
 
@@ -549,3 +551,29 @@ def audit_verdict(found: Audit) -> str:
     if found.delta_lower > 0:
         words += f", and delta at least {found.delta_lower:.2g} at epsilon {found.at_epsilon:.3g}"
     return f"{words}."
+
+
+def reproduction_sentence(found: Reproduction) -> str:
+    """Return how many of a paper's numbers and statements were met."""
+    counts = Counter(line.agreement for line in found.lines)
+    told = sum(counts.values()) - counts[Agreement.ADDED]
+    said = [f"**{counts[Agreement.AGREES]} agree**", f"**{counts[Agreement.DIFFERS]} differ**"]
+    if counts[Agreement.ABSENT]:
+        said.append(f"{counts[Agreement.ABSENT]} wait for data")
+    if counts[Agreement.NOT_MEASURED]:
+        said.append(f"{counts[Agreement.NOT_MEASURED]} cannot be redone from the paper")
+    subject = "1 number or statement" if told == 1 else f"{told} numbers and statements"
+    return f"Of {subject} in the paper, {', '.join(said[:-1])} and {said[-1]}."
+
+
+def time_words(done: int, total: int, left: float | None) -> str:
+    """Return how far a run is and how long it will take."""
+    so_far = f"{done} of {total} parts"
+    return so_far if left is None else f"{so_far}, about {duration(left)} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in words."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Mapping
 from functools import cache
@@ -23,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.errors import InvalidSetting
+from dpviz.folders import user_cache
 from dpviz.measured import Measured
 from dpviz.moments import FloatArray
 from dpviz.sweeps import Cell
@@ -33,18 +33,14 @@ CAP_BYTES = 512 << 20
 _MAGIC = b"dpviz cell 1\n"
 _DIGEST = 32
 # What draws pictures, talks or stores changes no number.
-_NOT_SOURCE = {"figures", "narrative.py", "cards.py", "cli.py", "store.py", "appfiles.py", "_app"}
+_NOT_SOURCE = {
+    "figures", "reproduce", "narrative.py", "cards.py", "cli.py", "store.py", "appfiles.py", "_app",
+}  # fmt: skip
 
 
 def default_folder() -> Path:
     """Return the folder for cached cells of this user."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "dpviz" / "cells"
+    return user_cache() / "cells"
 
 
 @cache

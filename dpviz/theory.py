@@ -17,7 +17,7 @@ import numpy as np
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.free import SemiCircle, WishartDifferenceLaw
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.moments import FloatArray
+from dpviz.moments import FloatArray, SecondMoment
 from dpviz.privacy.gaussian import epsilon_of
 from dpviz.privacy.sensitivity import frobenius, nuclear
 from dpviz.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
@@ -364,15 +364,23 @@ class StatedGrowth:
     exponent: float
     logarithm: float
 
-    def of(self, d: int) -> float:
+    def of(self, d: float) -> float:
         """Return the stated growth at d, **scaling only**."""
         return math.pow(d, self.exponent) * math.pow(math.log(d), self.logarithm)
+
+    def power_over(self, dimensions: Sequence[float]) -> float:
+        """Return the power of d that a fit finds for the stated growth itself.
+
+        Over a finite range a logarithm looks like a power; this is what a
+        measured power is to be compared with.
+        """
+        return fitted_power(dimensions, [self.of(d) for d in dimensions])[0]
 
 
 # Jiang et al. 2016, Table 1: the papers' own statements, for the mechanism of that name.
 JIANG_TABLE_1 = {
     "Laplace": StatedGrowth("d sqrt(d)", 1.5, 0.0),
-    "SuLQ": StatedGrowth("d sqrt(d ln d)", 1.5, 0.5),
+    "SULQ": StatedGrowth("d sqrt(d ln d)", 1.5, 0.5),
     "Wishart": StatedGrowth("d ln d", 1.0, 1.0),
     "Analyze Gauss": StatedGrowth("sqrt(d)", 0.5, 0.0),
 }
@@ -403,6 +411,85 @@ class Growth:
     exponent_error: float
 
 
+def fitted_power(
+    dimensions: Sequence[float], values: Sequence[float], errors: Sequence[float] | None = None
+) -> tuple[float, float]:
+    """Return the least-squares slope of log value in log d, and its standard error.
+
+    Parameters
+    ----------
+    dimensions, values : sequence of float
+        Positive; at least two different dimensions.
+    errors : sequence of float, optional
+        Standard errors of the values; default none.
+
+    Notes
+    -----
+    Dimensions count alike in the fit: with weights by precision the largest,
+    whose norms hardly vary, would decide alone.
+    """
+    x = np.log(np.asarray(dimensions, dtype=float))
+    means = np.asarray(values, dtype=float)
+    centred = x - x.mean()
+    leverage = centred / (centred @ centred)
+    power = float(leverage @ np.log(means))
+    if errors is None:
+        return power, 0.0
+    relative = np.asarray(errors, dtype=float) / means
+    return power, float(np.sqrt(np.sum((leverage * relative) ** 2)))
+
+
+def noise_norms(
+    mechanism: Mechanism,
+    d: int,
+    rng: np.random.Generator,
+    *,
+    draws: int,
+    delta: float = 1e-6,
+    relation: Relation = Relation.REPLACE,
+) -> FloatArray:
+    """Return draws of the spectral norm of the noise on nA, at epsilon 1.
+
+    Where what is published is not symmetric, of the noise on its symmetric part.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One that releases a matrix, by noise that does not depend on A.
+    d : int
+    rng : Generator
+    draws : int
+    delta : float
+    relation : Relation
+
+    Returns
+    -------
+    ndarray of shape (draws,)
+
+    Raises
+    ------
+    CannotRun
+        If the mechanism releases no matrix.
+    """
+    n = 1_000
+    problem = Problem(n, d, 1, relation, Domain.ball(d))
+    calibration = mechanism.calibrate(problem, Budget(1.0, delta))
+    norms = []
+    # A few at a time: 40 matrices of 400 x 400 would take 51 MB.
+    for size in _chunks(draws, max(1, 2_000_000 // (d * d))):
+        batch = Draws.batch(rng, size)
+        if isinstance(mechanism, AdditiveMechanism):
+            noise = mechanism.standard_noise(problem, batch)
+            scaled = np.linalg.eigvalsh(noise) * (calibration.scale * n)
+        else:
+            release = mechanism.release_many(SecondMoment(np.zeros((d, d)), n), calibration, batch)
+            if release.eigenvalues is None:
+                raise CannotRun(mechanism.text, "it releases no matrix")
+            scaled = release.eigenvalues * n
+        norms.append(np.abs(scaled).max(axis=1))
+    return np.concatenate(norms)
+
+
 def noise_growth(
     mechanism: AdditiveMechanism,
     dimensions: Sequence[int],
@@ -424,40 +511,24 @@ def noise_growth(
         Per dimension, at least 2.
     delta : float
     relation : Relation
-
-    Notes
-    -----
-    Dimensions count alike in the fit: with weights by precision the largest,
-    whose norms hardly vary, would decide alone.
     """
     if len(set(dimensions)) < 2:
         raise InvalidSetting("dimensions", "at least two different ones", len(set(dimensions)))
     if draws < 2:
         raise InvalidSetting("draws", "at least 2", draws)
-    n = 1_000
     means, errors = [], []
     for d in dimensions:
-        problem = Problem(n, d, 1, relation, Domain.ball(d))
-        scale = mechanism.calibrate(problem, Budget(1.0, delta)).scale * n
-        norms = []
-        # A few at a time: 40 matrices of 400 x 400 would take 51 MB.
-        for size in _chunks(draws, max(1, 2_000_000 // (d * d))):
-            noise = mechanism.standard_noise(problem, Draws.batch(rng, size))
-            norms.append(np.abs(np.linalg.eigvalsh(noise)).max(axis=1) * scale)
-        values = np.concatenate(norms)
-        means.append(values.mean())
-        errors.append(values.std(ddof=1) / math.sqrt(draws))
-    norms_, errors_ = np.array(means), np.array(errors)
-    x = np.log(np.asarray(dimensions, dtype=float))
-    centred = x - x.mean()
-    leverage = centred / (centred @ centred)
+        values = noise_norms(mechanism, d, rng, draws=draws, delta=delta, relation=relation)
+        means.append(float(values.mean()))
+        errors.append(float(values.std(ddof=1)) / math.sqrt(draws))
+    power, error = fitted_power(dimensions, means, errors)
     return Growth(
         mechanism.text,
         np.asarray(dimensions, dtype=float),
-        norms_,
-        errors_,
-        float(leverage @ np.log(norms_)),
-        float(np.sqrt(np.sum((leverage * errors_ / norms_) ** 2))),
+        np.array(means),
+        np.array(errors),
+        power,
+        error,
     )
 
 

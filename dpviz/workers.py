@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from dpviz.blas import one_blas_thread
 from dpviz.errors import InvalidSetting
@@ -101,6 +101,7 @@ class Job:
 
 
 Finished = tuple[int, dict[str, FloatArray]]
+J = TypeVar("J")
 
 
 def run_job(job: Job) -> Finished:
@@ -135,16 +136,16 @@ def _blas_held() -> Iterator[None]:
 
 
 def run_jobs(
-    jobs: Sequence[Job], pool: Pool, run: Callable[[Job], Finished] = run_job
+    jobs: Sequence[J], pool: Pool, run: Callable[[J], Finished]
 ) -> Generator[Finished, None, None]:
-    """Yield the number and metrics of each job as it finishes, in any order.
+    """Yield the number and the arrays of each job as it finishes, in any order.
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence
     pool : Pool
-    run : callable, optional
-        What a worker does with a job.
+    run : callable
+        What a worker does with a job, such as `run_job`.
     """
     with _blas_held():
         if pool.workers == 1 and pool.backend != DASK:
@@ -158,7 +159,7 @@ def run_jobs(
 
 
 def _with_joblib(
-    jobs: Sequence[Job], pool: Pool, run: Callable[[Job], Finished]
+    jobs: Sequence[J], pool: Pool, run: Callable[[J], Finished]
 ) -> Generator[Finished, None, None]:
     from joblib import Parallel, delayed, parallel_config
     from joblib.parallel import get_active_backend

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks import directions
@@ -15,7 +12,6 @@ from dpviz.appfiles import app_path
 
 ROOT = app_path().parent
 EQUAL, RIGHT, HALF, WRONG = BELIEFS
-RAW = pytest.mark.skipif("DPVIZ_DATA" not in os.environ, reason="DPVIZ_DATA names no folder")
 
 
 def written(domain: str, belief: str) -> list[float]:
@@ -64,52 +60,3 @@ def test_the_gain_shrinks_as_epsilon_grows() -> None:
         box = planted("box", 30, epsilon)
         gains.append(box[RIGHT][0].mean - box[EQUAL][0].mean)
     assert gains[0] > 0.5 > gains[1]  # measured .81 and .12
-
-
-def test_without_the_files_the_page_says_so() -> None:
-    assert "left out" in directions.WITHOUT_DATA
-    assert "DPVIZ_DATA" in directions.WITHOUT_DATA
-
-
-@RAW
-def test_movement_data_do_not_show_the_reported_order() -> None:
-    """Standard errors at 1,000 draws are at most 0.5/sqrt(1000)/2 = 0.008 (losses lie in [0, .54]);
-
-    gaps of 0.05 are more than four standard errors of a difference, and the draws are fixed.
-    """
-    experiment = directions.movement_experiment(Path(os.environ["DPVIZ_DATA"]), 1_000)
-    assert experiment.prepared.n == 13_197
-    small = directions.MOVEMENT_SMALL
-    losses = {
-        name: experiment.measured("directional_gaussian", small, features).loss.mean
-        for name, features in directions.MOVEMENT_BELIEFS.items()
-    }
-    equal, right, first, second, wrong = losses.values()
-    assert min(first, second) > max(equal, right, wrong) + 0.05
-    assert abs(right - wrong) < 0.01
-    published = experiment.measured("mvg", 1.0, ("ANC0", "ANC3")).loss.mean
-    assert abs(published - directions.random_loss(experiment)) < 0.03
-
-
-@RAW
-def test_ctg_directions_pay_for_the_features_that_vary() -> None:
-    pytest.importorskip("xlrd", reason="xlrd reads the old Excel format")
-    experiment = directions.ctg_experiment(Path(os.environ["DPVIZ_DATA"]), 60)
-    prepared = experiment.prepared
-    assert (prepared.n, prepared.d) == (2_126, 21)
-    assert prepared.columns[0] == "LB"
-    assert prepared.columns[-1] == "Tendency"
-    assert prepared.bounded_rows == 0
-    np.testing.assert_allclose(np.ptp(prepared.table.rows, axis=0), 1)
-
-    def loss(mechanism: str, features: tuple[str, ...]) -> float:
-        return experiment.measured(mechanism, 1.0, features).loss.mean
-
-    # Standard errors are below 0.001 (see the page): gaps of 0.006 are six of them.
-    equal = loss("directional_gaussian", ())
-    best = loss("directional_gaussian", directions.largest_variance(prepared, 6))
-    clinical = loss("directional_gaussian", directions.CTG_RIGHT)
-    assert best + 0.006 < equal
-    assert equal + 0.006 < clinical
-    # Under the published account the features the paper favours are no better than random ones.
-    assert abs(loss("mvg_data", directions.CTG_RIGHT) - directions.random_loss(experiment)) < 0.006
