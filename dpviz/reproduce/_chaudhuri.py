@@ -206,10 +206,10 @@ def tail_loss(n: int, d: int, k: int, alpha: float) -> float:
 
 
 PREPARATION = (
-    "How the data was preprocessed stands in a supplement that is not reproduced with the paper. "
-    "Here every feature, indicator columns included, is mapped to [0, 1] by its smallest and "
-    "largest value, all rows are divided by the largest norm, and nothing is centred, as the "
-    "paper's A is a second moment about zero."
+    "How the data was preprocessed is in the paper's supplement, which was not at hand. Here every "
+    "feature, indicator columns included, is mapped to [0, 1] by its smallest and largest value, "
+    "all rows are divided by the largest norm, and nothing is centred, as the paper's A is a "
+    "second moment about zero."
 )
 
 LABEL_INSIDE = (

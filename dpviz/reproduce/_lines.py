@@ -44,7 +44,7 @@ class Stated:
     def text(self) -> str:
         """The number as text."""
         error = f" ± {self.error:.4g}" if self.error else ""
-        return f"{self.value:.4g}{error}"
+        return f"{_number(self.value)}{error}"
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,11 @@ class Line:
         silent = self.agreement in (Agreement.AGREES, Agreement.ADDED)
         if not self.note and not silent:
             raise ValueError(f"{self.panel}, {self.item}: {self.agreement} needs a sentence")
+
+
+def _number(value: float) -> str:
+    """Return a number as text: counts in full, anything else to four digits."""
+    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.4g}"
 
 
 def beside(
@@ -114,7 +119,7 @@ def beside(
         )
     mean = Mean.of(values)
     half = 0.0 if math.isnan(mean.se) else mean.high - mean.value
-    measured = f"{mean.value:.4g}" + (f" ± {half:.2g}" if half else "")
+    measured = _number(mean.value) + (f" ± {half:.2g}" if half else "")
     if stated is None:
         return Line(panel, item, "", measured, Agreement.ADDED, note, None, mean)
     near = abs(mean.value - stated.value) <= stated.error + stated.rounding + half

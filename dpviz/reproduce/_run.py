@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import time
@@ -50,13 +51,18 @@ class Reproduction:
 
     @property
     def lines(self) -> list[Line]:
-        """Every reported number beside what was measured, and what was not measured."""
+        """Every reported number beside what was measured, and what was not measured.
+
+        What is neither reported nor measured has no line.
+        """
         info = self.experiment.info
         missing = [
             Line(info.place, item.item, item.reported, "", Agreement.NOT_MEASURED, item.reason)
             for item in info.not_measured
         ]
-        found = self.experiment.lines(self.found)
+        found = [
+            line for line in self.experiment.lines(self.found) if line.reported or line.measured
+        ]
         if not self.complete:
             found = [_pending(line) for line in found]
         return [*found, *missing]
@@ -210,11 +216,36 @@ def _key(experiment: Experiment, part: Part, seed: int) -> str:
 
 @cache
 def _module_digest(key: str) -> str:
-    """Return the digest of an experiment's own file and of those that experiments share."""
+    """Return the digest of an experiment's own file and of those of this package it imports."""
     from dpviz.reproduce import experiment
 
-    own = Path(inspect.getfile(type(experiment(key)))).resolve()
-    return _digest([own, *sorted(own.parent.glob("_*.py"))])
+    first = Path(inspect.getfile(type(experiment(key)))).resolve()
+    found, unread = {first}, [first]
+    while unread:
+        for path in _imported(unread.pop()):
+            if path not in found:
+                found.add(path)
+                unread.append(path)
+    return _digest(sorted(found))
+
+
+def _imported(path: Path) -> list[Path]:
+    """Return the files of this package that a file imports."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == __package__:
+            names += [f"{__package__}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.append(node.module)
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    inside = [name.removeprefix(f"{__package__}.") for name in names if _is_ours(name)]
+    files = [path.parent / f"{name}.py" for name in inside]
+    return [file for file in files if file.is_file()]
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(f"{__package__}.")
 
 
 @cache

@@ -206,10 +206,10 @@ def facts(found: Measurements, label: str) -> Facts | None:
     return None if n is None or d is None or k is None else Facts(n, d, k)
 
 
-def k_line(found: Measurements, label: str) -> Line:
+def k_line(found: Measurements, label: str, rows: str = "rows") -> Line:
     """Return the paper's rule for k as a line."""
     known = facts(found, label)
-    note = "" if known is None else f"Of {known.d} features, {known.n:,} rows."
+    note = "" if known is None else f"Of {known.d} features, {known.n:,} {rows}."
     return beside(label, _K, None, found.get(label, "table", _K), note=note)
 
 

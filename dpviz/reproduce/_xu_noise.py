@@ -174,8 +174,8 @@ def enough_rows_line(data: XuData, known: Facts | None) -> Line:
 
 
 def exponents(curve: Mapping[float, FloatArray]) -> FloatArray | None:
-    """Return each run's slope of log theta against log x, shape (runs,); None without draws."""
-    if not curve:
+    """Return each run's slope of log theta against log x, shape (runs,); None below two x."""
+    if len(curve) < 2:
         return None
     ys = np.log(np.stack([curve[x] for x in sorted(curve)]))
     slopes: FloatArray = np.polyfit(np.log(sorted(curve)), ys, 1)[0]

@@ -258,14 +258,15 @@ def _means(reading: str, found: Measurements, mechanism: Mechanism) -> dict[floa
 def _order(reading: str, found: Measurements) -> Line:
     upper, lower = _means(reading, found, PPCA), _means(reading, found, SULQ)
     item = "alphas at which PPCA is above MOD-SULQ"
-    if not upper or not lower:
+    both = [alpha for alpha in upper if alpha in lower]
+    if not both:
         return claim(reading, item, "", 0, 0, why="")
-    above = ", ".join(f"{alpha:g}" for alpha in ALPHAS if upper[alpha] > lower[alpha])
+    above = ", ".join(f"{alpha:g}" for alpha in both if upper[alpha] > lower[alpha])
     return Line(
         reading,
         item,
         "",
-        f"{above} of {', '.join(f'{alpha:g}' for alpha in ALPHAS)}",
+        f"{above} of {', '.join(f'{alpha:g}' for alpha in both)}",
         Agreement.ADDED,
         "PPCA's loss falls like 1/(n alpha) and that of additive noise like its square, so that "
         "MOD-SULQ is ahead in the end, where both have next to nothing left to lose.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpviz.measured import Measured
 from dpviz.reproduce import _xu, _xu_noise
 from dpviz.reproduce._base import Chart, Effort, Info, Part
-from dpviz.reproduce._lines import Agreement, Line
+from dpviz.reproduce._lines import Agreement, Line, claim
 from dpviz.reproduce._measurements import Measurements
 
 
@@ -66,14 +66,14 @@ class XuFigure1(_xu.MomentsExperiment):
                 ),
                 *_xu_noise.reading_lines(data, curve, known),
             ]
-        return [*lines, *_sizes()]
+        return [*lines, *_sizes(measured=len(found.draws) > 0)]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure, one panel for each data set."""
         return (_xu_noise.theta_chart("k", "k"),)
 
 
-def _sizes() -> list[Line]:
+def _sizes(measured: bool) -> list[Line]:
     """Return what the factors make of theta at equal k, read as norms and as variances."""
     lines = []
     for power, reading, note in (
@@ -89,10 +89,14 @@ def _sizes() -> list[Line]:
         scaled = _xu_noise.scaled_by_formula(_xu.SETS, power)
         listed = ", ".join(f"{label} {value:.2g}" for label, value in scaled.items())
         spread = max(scaled.values()) / min(scaled.values())
+        panel, item = "All five, by shape alone", f"ratio of {reading} times the factor, k = 1"
+        if not measured:
+            lines.append(claim(panel, item, "", 0, 0, why=""))
+            continue
         lines.append(
             Line(
-                "All five, by shape alone",
-                f"the ratio of {reading} times the factor, at k = 1",
+                panel,
+                item,
                 "",
                 f"{listed}; largest over smallest {spread:.2g}",
                 Agreement.ADDED,

@@ -75,7 +75,7 @@ class XuFigure3(_xu.MomentsExperiment):
                     f"epsilon {EPSILON:g}" + ("" if known is None else f", k = {known.k}"),
                 ),
             ]
-        return [*lines, _xu_error.promise_line()]
+        return [*lines, _xu_error.promise_line(found)]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure and the errors behind it, one panel for each data set."""

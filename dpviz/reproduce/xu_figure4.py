@@ -72,7 +72,7 @@ class XuFigure4(_xu.MomentsExperiment):
                     data, found, None if known is None else SHOWN, f"epsilon {SHOWN:g}"
                 ),
             ]
-        return [*lines, _xu_error.promise_line()]
+        return [*lines, _xu_error.promise_line(found)]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure and the errors behind it, one panel for each data set."""

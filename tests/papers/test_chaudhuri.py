@@ -162,7 +162,7 @@ def test_ppca_is_above_mod_sulq_and_mod_sulq_near_the_floor(
         "MOD-SULQ near random",
         "PPCA approaches exact PCA",
         "PPCA improves faster than MOD-SULQ",
-        "k meets its rule",
+        "k meets its rule for the Frobenius norm of A",
         "rows",
         "features",
     ):

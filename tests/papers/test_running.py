@@ -1,0 +1,237 @@
+"""Running an experiment: parts, workers, interruptions, and what a kept part depends on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpviz.reproduce
+from dpviz import cli, store
+from dpviz.reproduce import (
+    Agreement,
+    Effort,
+    Experiment,
+    Info,
+    Measurements,
+    Part,
+    Point,
+    Reproduction,
+    Stated,
+    experiment,
+    kept,
+    reproduce,
+    work,
+)
+from dpviz.reproduce import _run as running
+from dpviz.reproduce._lines import Line, above, beside, claim
+from dpviz.seeding import generator
+from dpviz.store import Store
+from dpviz.workers import Pool
+
+Quick = Callable[[str], Reproduction]
+WITH_WORKERS = "jiang_table1"
+
+
+@dataclass(frozen=True)
+class Piece(Part):
+    """One number of a made-up experiment."""
+
+    number: int = 0
+
+
+class MadeUp(Experiment):
+    """Twelve parts of a few draws each."""
+
+    info = Info("Made up", "Nobody 2000", "Table 0", "Nothing.", ("none",), slot=0)
+    ran: list[int]
+
+    def __init__(self) -> None:
+        self.ran = []
+
+    def parts(self, effort: Effort) -> list[Part]:
+        return [Piece(number=number) for number in range(12)]
+
+    def run(self, part: Part, shared: Any, seed: int) -> Measurements:
+        assert isinstance(part, Piece)
+        self.ran.append(part.number)
+        rng = generator(seed, "made up", part.number)
+        # pairs of parts share a point, and their draws are joined
+        return Measurements({Point("here", "line", "height", part.number // 2): rng.normal(size=3)})
+
+    def lines(self, found: Measurements) -> list[Line]:
+        values = found.get("here", "line", "height", 0)
+        return [
+            beside("here", "first", Stated(0.0, 5.0), values, "It differs."),
+            beside("here", "not reported", None, values),
+        ]
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
+    item = MadeUp()
+    monkeypatch.setattr(dpviz.reproduce, "experiment", lambda key: item)
+    running._module_digest.cache_clear()
+    return item
+
+
+def same(one: Measurements, two: Measurements) -> None:
+    assert list(one.draws) == list(two.draws)
+    for point, values in one.draws.items():
+        np.testing.assert_array_equal(values, two.draws[point])
+
+
+def test_stopping_ten_times_loses_no_part_and_repeats_none(made_up: MadeUp, tmp_path: Path) -> None:
+    keep = Store(tmp_path)
+    for stop in range(1, 11):
+        with closing(work(made_up, Effort.QUICK, store=keep)) as steps:
+            for step in steps:
+                assert not step.reproduction.complete
+                if step.progress.done == stop:
+                    break
+        assert kept(made_up, Effort.QUICK, keep).progress.done == stop
+    whole = reproduce(made_up, Effort.QUICK, store=keep)
+    assert made_up.ran == list(range(12))
+    assert whole.complete
+    fresh = reproduce(made_up, Effort.QUICK)
+    same(whole.found, fresh.found)
+    assert all(len(values) == 6 for values in fresh.found.draws.values())
+
+
+def test_an_unfinished_run_says_so_and_a_finished_one_does_not(made_up: MadeUp) -> None:
+    with closing(work(made_up, Effort.QUICK)) as steps:
+        first = next(steps).reproduction
+        assert [(line.item, line.agreement) for line in first.lines] == [
+            ("first", Agreement.PENDING)
+        ]  # what is neither reported nor measured has no line
+        second = next(steps).reproduction
+        assert [line.agreement for line in second.lines] == [Agreement.AGREES, Agreement.ADDED]
+
+
+def test_another_seed_another_source_and_another_module_are_computed_again(
+    made_up: MadeUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = Store(tmp_path)
+    reproduce(made_up, Effort.QUICK, store=keep)
+    assert kept(made_up, Effort.QUICK, keep).progress.done == 12
+    assert kept(made_up, Effort.QUICK, keep, seed=1).progress.done == 0
+    monkeypatch.setattr(running, "source_digest", lambda: "another")
+    assert kept(made_up, Effort.QUICK, keep).progress.done == 0
+    monkeypatch.undo()
+    monkeypatch.setattr(dpviz.reproduce, "experiment", lambda key: made_up)
+    assert kept(made_up, Effort.QUICK, keep).progress.done == 12
+    monkeypatch.setattr(running, "_module_digest", lambda key: "another")
+    assert kept(made_up, Effort.QUICK, keep).progress.done == 0
+
+
+def test_the_digest_of_an_experiment_covers_what_it_imports_and_no_other_experiment() -> None:
+    own = Path(str(running.__file__)).parent
+    names = {path.name for path in running._imported(own / "xu_figure1.py")}
+    assert {"_base.py", "_lines.py", "_measurements.py", "_xu.py"} <= names
+    assert not any(name.startswith(("chaudhuri", "mvg", "jiang")) for name in names)
+    # and the digest of the core leaves experiments out, so that one does not spoil the others
+    assert "reproduce" in store._NOT_SOURCE
+
+
+def test_two_workers_give_the_same_bytes(quick: Quick, tmp_path: Path) -> None:
+    alone = quick(WITH_WORKERS)
+    keep = Store(tmp_path)
+    together = reproduce(experiment(WITH_WORKERS), Effort.QUICK, store=keep, pool=Pool(2))
+    same(together.found, alone.found)
+    assert len(list(tmp_path.rglob("*.cell"))) == len(experiment(WITH_WORKERS).parts(Effort.QUICK))
+
+
+def test_agreement_allows_for_both_errors_and_no_more() -> None:
+    draws = np.array([1.0, 1.2, 0.8, 1.1, 0.9])  # mean 1, standard error .0707, t(4) 2.776
+    half = 2.7764 * np.std(draws, ddof=1) / np.sqrt(5)
+    for distance, agrees in ((0.99, True), (1.01, False)):
+        stated = Stated(1.0 + distance * (half + 0.05 + 0.005), 0.05, 0.005)
+        line = beside("p", "i", stated, draws, "Why.")
+        assert line.agreement is (Agreement.AGREES if agrees else Agreement.DIFFERS)
+        assert line.note == ("" if agrees else "Why.")
+    assert beside("p", "i", Stated(1.0), None, "Why.").agreement is Agreement.ABSENT
+
+
+def test_an_order_is_judged_where_the_draws_can_tell() -> None:
+    low, high = {1.0: np.array([0.0, 0.1])}, {1.0: np.array([5.0, 5.1])}
+    close = {1.0: np.array([0.0, 0.12])}
+    assert above("p", "i", "said", high, low, "Why.").agreement is Agreement.AGREES
+    reversed_order = above("p", "i", "said", low, high, "Why.")
+    assert reversed_order.agreement is Agreement.DIFFERS
+    assert "the other way at 1" in reversed_order.measured
+    untold = above("p", "i", "said", close, low, "Why.")
+    assert untold.agreement is Agreement.DIFFERS  # seen nowhere is not seen
+    assert "1 cannot tell" in untold.measured
+    assert above("p", "i", "said", {}, low, "Why.").agreement is Agreement.ABSENT
+
+
+@pytest.mark.parametrize("silent", [Agreement.DIFFERS, Agreement.NOT_MEASURED, Agreement.ABSENT])
+def test_a_difference_without_a_sentence_is_a_bug(silent: Agreement) -> None:
+    with pytest.raises(ValueError, match="needs a sentence"):
+        Line("p", "i", "said", "seen", silent)
+    assert claim("p", "i", "said", 2, 2, "Why.").note == ""
+
+
+# ---- the command ------------------------------------------------------------------------------
+
+
+def test_the_list_names_every_experiment_and_its_data(
+    capsys: pytest.CaptureFixture[str], no_data: None
+) -> None:
+    assert cli.main(["reproduce", "--list"]) == 0
+    listed = capsys.readouterr().out
+    for key, item in dpviz.reproduce.experiments().items():
+        line = next(line for line in listed.splitlines() if line.startswith(f"{key} "))
+        assert item.info.place in line
+        for name in item.data():
+            assert f"{name} (absent)" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["nothing"], "EXPERIMENT must be one of"),
+        ([], "EXPERIMENT must be a key"),
+        ([WITH_WORKERS], "--out must be"),
+        ([WITH_WORKERS, "--out", "no/such/folder"], "--out must be"),
+        ([WITH_WORKERS, "--out", "OUT", "--workers", "0"], "--workers must be"),
+        ([WITH_WORKERS, "--out", "OUT", "--seed", "-1"], "--seed must be"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(
+    words: list[str], wanted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(tmp_path / "out") if word == "OUT" else word for word in words]
+    assert cli.main(["reproduce", *given]) == 2
+    said = capsys.readouterr().err
+    assert wanted in said
+    assert len(said.splitlines()) == 1
+
+
+def test_the_files_tell_the_same_as_the_run(
+    quick: Quick, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = quick(WITH_WORKERS)
+    out = tmp_path / "out"
+    words = ["reproduce", WITH_WORKERS, "--quick", "--out", str(out), "--cache", str(store.folder)]
+    assert cli.main(words) == 0
+    said = capsys.readouterr().out
+    total = len(experiment(WITH_WORKERS).parts(Effort.QUICK))
+    assert f"{total} of {total} parts, {total} of them from the cache" in said
+    report = (out / f"{WITH_WORKERS}.md").read_text(encoding="utf-8")
+    for line in found.lines:
+        assert line.item in report
+        assert line.item in said
+    charts = [chart.name for chart in experiment(WITH_WORKERS).charts()]
+    names = {path.name for path in out.iterdir()}
+    wanted = {f"{WITH_WORKERS}-{name}.html" for name in charts}
+    wanted |= {f"{WITH_WORKERS}{end}" for end in (".md", "-lines.csv", "-points.csv")}
+    assert names == wanted | {"plotly.min.js"}
+    for name, other in itertools.pairwise(sorted(wanted)):
+        assert (out / name).read_bytes() != (out / other).read_bytes()
