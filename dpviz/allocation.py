@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,8 @@ ALLOCATION_ALLOWED = (
     "(or direction) and theta"
 )
 DIRECTIONS_ALLOWED = (
-    f"features, private:SHARE with SHARE from {SHARE_RANGE[0]:g} to {SHARE_RANGE[1]:g}, or true"
+    f"features, private:SHARE or private:SHARE:MECHANISM with SHARE from {SHARE_RANGE[0]:g} to "
+    f"{SHARE_RANGE[1]:g}, or true"
 )
 
 _SUM_TOLERANCE = 1e-6  # shares are written with few digits
@@ -70,6 +72,8 @@ class Allocation:
         For ``custom``: one share per direction, summing to 1.
     share : float
         For ``private``: the share of the budget that buys the directions; else 0.
+    supplier : str
+        For ``private``: text of the variant that supplies them; empty for the default.
     """
 
     strategy: str = "uniform"
@@ -78,6 +82,7 @@ class Allocation:
     tau: float = 0.0
     theta: tuple[float, ...] = ()
     share: float = 0.0
+    supplier: str = ""
 
     def __post_init__(self) -> None:
         if self.strategy not in ("uniform", "binary", "max-pnr", "custom"):
@@ -87,6 +92,8 @@ class Allocation:
         low, high = SHARE_RANGE
         if self.directions == "private" and not low <= self.share <= high:
             raise InvalidSetting("directions", DIRECTIONS_ALLOWED, self.text[1], "--directions")
+        if self.supplier and self.directions != "private":
+            raise InvalidSetting("directions", DIRECTIONS_ALLOWED, self.directions, "--directions")
         if self.strategy == "binary":
             if not self.chosen or min(self.chosen) < 1:
                 raise _wrong("a choice of at least one direction, numbered from 1", self.text[0])
@@ -105,8 +112,10 @@ class Allocation:
             written = "custom:" + ",".join(format_number(share) for share in self.theta)
         else:
             written = self.strategy
-        private = self.directions == "private"
-        return written, f"private:{format_number(self.share)}" if private else self.directions
+        if self.directions != "private":
+            return written, self.directions
+        named = f":{self.supplier}" if self.supplier else ""
+        return written, f"private:{format_number(self.share)}{named}"
 
     @property
     def needs_spectrum(self) -> bool:
@@ -191,9 +200,12 @@ def check_allocation(text: str) -> str:
 
 
 def check_directions(text: str) -> str:
-    """Return the text of the directions in canonical form, or raise InvalidSetting."""
-    directions, share = _parse_directions(text)
-    return Allocation(directions=directions, share=share).text[1]
+    """Return the text of the directions in canonical form, or raise InvalidSetting.
+
+    Whether the named mechanism exists is not known here.
+    """
+    directions, share, supplier = _parse_directions(text)
+    return Allocation(directions=directions, share=share, supplier=supplier).text[1]
 
 
 def parse_allocation(allocation: str, directions: str = "features") -> Allocation:
@@ -205,17 +217,18 @@ def parse_allocation(allocation: str, directions: str = "features") -> Allocatio
         If a text is not legal, or still names features or a file.
     """
     allocation = check_allocation(allocation)
-    basis, share = _parse_directions(directions)
+    basis, share, supplier = _parse_directions(directions)
+    of: dict[str, Any] = {"share": share, "supplier": supplier}
     if not is_numbered(allocation):
         raise _wrong("written with numbers here, or resolved with the table's features", allocation)
     kind, _, rest = allocation.partition(":")
     if kind == "binary":
         columns, tau = _parse_binary(allocation)
         chosen = tuple(int(token) for token in _tokens(columns))
-        return Allocation(kind, basis, chosen=chosen, tau=tau, share=share)
+        return Allocation(kind, basis, chosen=chosen, tau=tau, **of)
     if kind == "custom":
-        return Allocation(kind, basis, theta=_parse_shares(rest, allocation), share=share)
-    return Allocation(kind, basis, share=share)
+        return Allocation(kind, basis, theta=_parse_shares(rest, allocation), **of)
+    return Allocation(kind, basis, **of)
 
 
 def is_file(text: str) -> bool:
@@ -297,17 +310,20 @@ def of_mapping(theta: Mapping[str, float], columns: Sequence[str], directions: s
     return Allocation("custom", theta=tuple(theta[name] for name in names)).text[0]
 
 
-def _parse_directions(text: str) -> tuple[str, float]:
-    kind, colon, share = text.strip().partition(":")
+def _parse_directions(text: str) -> tuple[str, float, str]:
+    kind, colon, rest = text.strip().partition(":")
     wrong = InvalidSetting("directions", DIRECTIONS_ALLOWED, text, "--directions")
     if kind != "private":
         if colon or kind not in ("features", "true"):
             raise wrong
-        return kind, 0.0
+        return kind, 0.0, ""
     if not colon:
-        return kind, DEFAULT_SHARE
+        return kind, DEFAULT_SHARE, ""
+    share, colon, supplier = rest.partition(":")
+    if colon and not supplier.strip():
+        raise wrong
     try:
-        return kind, float(share)
+        return kind, float(share), supplier.strip()
     except ValueError:
         raise wrong from None
 

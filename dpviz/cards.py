@@ -10,7 +10,7 @@ from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.narrative import account_words
 from dpviz.privacy.accounting import Spent
 from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import VERDICT_MARKS, VERDICT_WORDS, Status, Verdict
+from dpviz.release import Status, Verdict
 
 GUARANTEES = {
     "pure": "pure epsilon",
@@ -73,22 +73,23 @@ def cards(problem: Problem, budget: Budget) -> list[Card]:
 
 
 def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> Card:
-    found = {
-        relation: _status(mechanism, replace(problem, relation=relation), budget)
-        for relation in Relation
-    }
+    spent: Spent | None = None
+    found: dict[Relation, Status | str] = {}
+    for relation in Relation:
+        there = replace(problem, relation=relation)
+        reason = mechanism.unable(there, budget)
+        if reason is not None:
+            found[relation] = reason
+            continue
+        account = mechanism.spent(there, budget)
+        found[relation] = mechanism.judged(there, budget, account)
+        if relation is problem.relation:
+            spent = account
     here = found[problem.relation]
     if isinstance(here, str):
         return Card(mechanism, budget, None, None, _lines(found), f"cannot run here: {here}")
-    spent = mechanism.spent(problem, budget)
     words = account_words(mechanism.claim(problem, budget), spent)
     return Card(mechanism, budget, here, spent, _lines(found), words)
-
-
-def _status(mechanism: Mechanism, problem: Problem, budget: Budget) -> Status | str:
-    """Return the status in one setting, or why the mechanism cannot run there."""
-    reason = mechanism.unable(problem, budget)
-    return mechanism.status(problem, budget) if reason is None else reason
 
 
 def _lines(found: Mapping[Relation, Status | str]) -> tuple[StatusLine, ...]:
@@ -102,8 +103,7 @@ def _lines(found: Mapping[Relation, Status | str]) -> tuple[StatusLine, ...]:
 def _line(relation: str, status: Status | str) -> StatusLine:
     if isinstance(status, str):
         return StatusLine(relation, "–", CANNOT_RUN, f"{status}.")
-    verdict = status.verdict
-    return StatusLine(relation, VERDICT_MARKS[verdict], VERDICT_WORDS[verdict], status.evidence)
+    return StatusLine(relation, status.mark, status.words, status.evidence)
 
 
 FILTERS: dict[str, tuple[str, ...]] = {

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.errors import InvalidSetting
-from dpviz.grid import axis_param
+from dpviz.grid import AXES, axis_param
 from dpviz.measured import Measured
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS, chance_distance, optimum, summarise
@@ -35,6 +35,9 @@ DRAW_COLUMNS = ("mechanism", "trial", "x", "value")
 LINE_COLUMNS = ("label", "x", "value")
 COARSE, FINE = 7, 13
 SINGLE_DRAWS = 20  # more lines than this are a band
+
+AXES_OF_PLANS = {name: param for name, param in AXES.items() if name != "row_bound"}
+"""What can be varied without rows, by name."""
 
 _SQUARED_BOUND = "squared row bound"
 _MOST_K = 20  # the samplers' cost grows with k squared

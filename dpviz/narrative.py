@@ -90,12 +90,15 @@ def verdict(comparison: Comparison) -> str:
         if pure and best.mechanism.info.guarantee != "pure" and pure[0] not in others[:1]:
             kept = pure[0].summaries["captured_share"].mean
             start += f" With no delta at all, {pure[0].mechanism.label} keeps {percent(kept)}."
-    if refuted:
-        names = join_words(r.mechanism.label for r in refuted)
-        verb = "is" if len(refuted) == 1 else "are"
-        start += (
-            f" {names} {verb} not counted: what {_owners(refuted)} papers promise is false here."
-        )
+    for settled, words in ((True, "false"), (False, "not proved")):
+        left_out = [r for r in refuted if r.status.settled is settled]
+        if left_out:
+            names = join_words(r.mechanism.label for r in left_out)
+            verb = "is" if len(left_out) == 1 else "are"
+            start += (
+                f" {names} {verb} not counted: what {_owners(left_out)} papers promise is {words} "
+                "here."
+            )
     return start
 
 

@@ -45,7 +45,8 @@ class Param:
     choices : dict
         For ``choice``: value to label, in the order shown.
     optional : bool
-        Whether None is legal; it is written ``auto``.
+        Whether None is legal; it is written ``auto``. A text that is itself
+        ``auto``, or begins with ``=``, is written with one more ``=`` before it.
     group : str
         Heading under which widgets stand together.
     check : callable or None
@@ -131,6 +132,8 @@ class Param:
         text = text.strip()
         if self.optional and text == "auto":
             return None
+        if self._escapes and text.startswith("="):
+            text = text[1:]
         if self.kind in ("number", "integer"):
             try:
                 # int() first: a seed of 2**63 + 1 must survive exactly
@@ -139,7 +142,10 @@ class Param:
             except ValueError:  # InvalidSetting too: the message shows what was written
                 raise self.error(text) from None
         if self.kind == "list":
-            return self.clean(split_outside_brackets(text))
+            items = split_outside_brackets(text)
+            if text and not items:  # nothing at all means the default, a comma alone nothing
+                raise self.error(text)
+            return self.clean(items)
         return self.clean(text)
 
     def format(self, value: Any) -> str:
@@ -150,7 +156,14 @@ class Param:
             return ",".join(value)
         if isinstance(value, float):
             return format_number(value)
+        if self._escapes and (value == "auto" or value.startswith("=")):
+            return f"={value}"
         return str(value)
+
+    @property
+    def _escapes(self) -> bool:
+        """Whether a text that reads auto is written =auto, because auto itself means None."""
+        return self.kind == "text" and self.optional
 
     def nearest(self, written: str, fallback: Any) -> Any:
         """Return the legal value nearest to a badly written number, else the fallback."""

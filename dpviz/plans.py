@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +42,21 @@ def load_measured(settings: Settings) -> BoundedRows | Planned:
             allowed = "left out of a plan, which has no rows"
             raise InvalidSetting(name, allowed, param.format(value), param.flag)
     return plan_of(settings.table)
+
+
+def settings_of_plan(settings: Settings, n: int, spectrum: str) -> Settings:
+    """Return settings whose table is a plan; what is about rows goes back to its default.
+
+    Parameters
+    ----------
+    settings : Settings
+    n : int
+    spectrum : str
+        As it was typed; see `dpviz.targets.spectrum_of`.
+    """
+    params = params_of(Settings)
+    plain: dict[str, Any] = {name: params[name].default for name in _NEED_ROWS}
+    return replace(settings, table=f"{PREFIX}n={n},spectrum={spectrum.strip()}", **plain)
 
 
 def plan_of(text: str) -> Planned:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,21 +13,23 @@ from dpviz.allocation import UNIFORM, Allocation, rebalance
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.mechanisms._directional import (
-    DELTA_DIRECTIONS,
-    EPSILON_DIRECTIONS,
     TRUE_DIRECTIONS,
+    DirectionalMechanism,
+    Directions,
+    FollowsAllocation,
 )
+from dpviz.mechanisms._suppliers import own_problem, supplier_keys
 from dpviz.prepare import Prepared
+from dpviz.privacy.accounting import spent
 from dpviz.problem import Budget, Problem
-from dpviz.release import VERDICT_WORDS
 from dpviz.seeding import Draws, FloatArray
 from dpviz.sweeps import Comparison, Result
 
 NOISE_COLUMNS = ("mechanism", "direction", "std")
 PRICE_COLUMNS = ("mechanism", "share", "std")
 SPEND_COLUMNS = (
-    "mechanism", "epsilon_directions", "epsilon_release", "epsilon",
-    "delta_directions", "delta_release", "delta", "spent",
+    "mechanism", "supplier", "epsilon_directions", "epsilon_release", "epsilon",
+    "delta_directions", "delta_release", "delta", "directions_spent", "spent",
 )  # fmt: skip
 
 
@@ -96,12 +98,12 @@ def account_table(
     for mechanism in mechanisms:
         stds = noise.loc[noise["mechanism"] == mechanism.text, "std"]
         if not stds.empty:
-            spent = mechanism.spent(plain, budget)
+            cost = mechanism.spent(plain, budget)
             rows.append(
                 {
                     "mechanism": mechanism.text,
                     "std": float(stds.iloc[0]),
-                    "spent": None if spent is None else spent.epsilon,
+                    "spent": None if cost is None else cost.epsilon,
                 }
             )
     return pd.DataFrame(rows, columns=["mechanism", "std", "spent"])
@@ -124,21 +126,41 @@ def price_table(
     DataFrame
         Columns `PRICE_COLUMNS`.
     """
-    parts = []
-    for share in np.geomspace(0.01, 0.99, points):
-        bought = Allocation(
-            "binary",
-            problem.allocation.directions,
-            chosen=(1,),
-            tau=float(share),
-            share=problem.allocation.share,
-        )
-        noise = noise_table(mechanisms, prepared, replace(problem, allocation=bought), budget, seed)
-        first = noise[noise["direction"] == 1]
-        parts.append(
-            pd.DataFrame({"mechanism": first["mechanism"], "share": share, "std": first["std"]})
-        )
-    return pd.concat(parts, ignore_index=True)
+    rows = []
+    for mechanism in mechanisms:
+        along = _noise_of_first(mechanism, prepared, seed)
+        for share in np.geomspace(0.01, 0.99, points):
+            bought = replace(
+                problem.allocation, strategy="binary", chosen=(1,), tau=float(share), theta=()
+            )
+            std = along(replace(problem, allocation=bought), budget)
+            if std is not None:
+                rows.append({"mechanism": mechanism.text, "share": float(share), "std": std})
+    return pd.DataFrame(rows, columns=[*PRICE_COLUMNS])
+
+
+def _noise_of_first(
+    mechanism: Mechanism, prepared: Prepared, seed: int
+) -> Callable[[Problem, Budget], float | None]:
+    """Return how much noise lies along the first direction, as a function of the allocation.
+
+    Directions do not depend on the shares, so they are released once for all.
+    """
+    released: list[Directions] = []
+
+    def along(problem: Problem, budget: Budget) -> float | None:
+        if mechanism.unable(problem, budget) is not None:
+            return None
+        calibration = mechanism.calibrate(problem, budget)
+        draws = Draws.trials(seed, mechanism.key, range(1))
+        if not isinstance(mechanism, DirectionalMechanism):
+            stds = mechanism.noise_along(prepared.moment, calibration, draws)
+            return None if stds is None else float(stds[0])
+        if not released:
+            released.append(mechanism.released_directions(prepared.moment, calibration, draws))
+        return float(mechanism.direction_stds(calibration, released[0])[0, 0])
+
+    return along
 
 
 def spend_table(comparison: Comparison) -> pd.DataFrame:
@@ -148,30 +170,64 @@ def spend_table(comparison: Comparison) -> pd.DataFrame:
     -------
     DataFrame
         Columns `SPEND_COLUMNS`, one row for each variant that buys directions:
-        the parts for directions and for the release, their sums, and the
-        epsilon that both really spend together. Empty where none is bought.
+        who supplies them, the parts for directions and for the release, their
+        sums, the epsilon that the supplier really spends at its own delta, and
+        the epsilon that both really spend together. Empty where none is bought.
     """
-    budget = comparison.budget
+    problem, budget = comparison.problem, comparison.budget
     rows = []
     for result in comparison.results:
-        values = result.mechanism.calibrate(comparison.problem, budget).values
-        if EPSILON_DIRECTIONS not in values:
+        mechanism = result.mechanism
+        if not isinstance(mechanism, FollowsAllocation):
             continue
-        epsilon, delta = values[EPSILON_DIRECTIONS], values[DELTA_DIRECTIONS]
-        whole = budget.delta if result.mechanism.info.guarantee == "approximate" else 0.0
+        bought = mechanism.purchase(problem, budget)
+        if bought.bought is None:
+            continue
+        whole = budget.delta if mechanism.info.guarantee == "approximate" else 0.0
         rows.append(
             {
-                "mechanism": result.mechanism.label,
-                "epsilon_directions": epsilon,
-                "epsilon_release": budget.epsilon - epsilon,
+                "mechanism": mechanism.label,
+                "supplier": bought.supplier,
+                "epsilon_directions": bought.bought.epsilon,
+                "epsilon_release": bought.rest.epsilon,
                 "epsilon": budget.epsilon,
-                "delta_directions": delta,
-                "delta_release": whole - delta,
+                "delta_directions": bought.bought.delta,
+                "delta_release": bought.rest.delta,
                 "delta": whole,
+                "directions_spent": spent(bought.parts, bought.bought).epsilon,
                 "spent": None if result.spent is None else result.spent.epsilon,
             }
         )
     return pd.DataFrame(rows, columns=[*SPEND_COLUMNS])
+
+
+def suppliers() -> dict[str, str]:
+    """Return the mechanisms that can supply private directions, with their labels.
+
+    The first, an empty text, is the default.
+    """
+    found = {"": "Gaussian or Wishart noise (default)"}
+    return found | {key: all_mechanisms()[key].info.label for key in supplier_keys()}
+
+
+def supplier_note(problem: Problem) -> str | None:
+    """Return which directions a named supplier releases, or None where nobody is named."""
+    if not problem.allocation.supplier:
+        return None
+    mechanism = parse_variant(problem.allocation.supplier)
+    released = own_problem(mechanism, problem).k
+    if mechanism.info.release == "matrix":
+        return (
+            f"{mechanism.label} releases a matrix: all {released} directions and their variances."
+        )
+    noun = "direction" if released == 1 else "directions"
+    note = (
+        f"{mechanism.label} releases a subspace: the first {released} {noun} (k, and at most d - 1)"
+        f" are its own, the other {problem.d - released} complete the basis in no particular order"
+    )
+    if mechanism.releases_variances:
+        return f"{note} and share the mean of the variances left."
+    return f"{note}. It releases no variances, so shares by variance cannot be had from it."
 
 
 def directions_warning(allocation: Allocation) -> str | None:
@@ -235,7 +291,7 @@ def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
             "uniform": before.get(result.mechanism.text),
             "overlap": overlap_with_chosen(result, comparison.problem.allocation),
             "spent": None if result.spent is None else result.spent.epsilon,
-            "status": VERDICT_WORDS[result.status.verdict],
+            "status": result.status.words,
         }
         for result in comparison.results
     ]

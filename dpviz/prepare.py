@@ -213,22 +213,27 @@ def prepare_batches(
         return _build(Batched(source, settings.centring == "none"), settings, bounds)
 
 
+def load_bounds(settings: Settings) -> Bounds | None:
+    """Return the public bounds of the file that settings name, or None where they name none."""
+    if settings.bounds in ("max", "known"):
+        return None
+    if not Path(settings.bounds).is_file():
+        raise InvalidSetting(
+            "feature bounds",
+            "max, known or the path of a CSV or Parquet file",
+            settings.bounds,
+            "--bounds",
+        )
+    return datasets.read_bounds(settings.bounds)
+
+
 def load_prepared(settings: Settings) -> BoundedRows:
     """Return the prepared table that settings name.
 
     A file whose numbers would take more than `dpviz.datasets.batches.LARGE_BYTES`
     in memory is read in batches.
     """
-    bounds = None
-    if settings.bounds not in ("max", "known"):
-        if not Path(settings.bounds).is_file():
-            raise InvalidSetting(
-                "feature bounds",
-                "max, known or the path of a CSV or Parquet file",
-                settings.bounds,
-                "--bounds",
-            )
-        bounds = datasets.read_bounds(settings.bounds)
+    bounds = load_bounds(settings)
     if settings.table not in datasets.builtin_tables() and is_large(settings.table):
         return prepare_batches(settings.table, settings, bounds)
     table = datasets.load(

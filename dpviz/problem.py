@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from dpviz.allocation import UNIFORM, Allocation
 from dpviz.errors import InvalidSetting
@@ -71,7 +72,7 @@ class Domain:
         """Return the cube [-1, 1]^d."""
         return cls("box", d, (1.0,) * d)
 
-    @property
+    @cached_property
     def radius(self) -> float:
         """Radius of the smallest centred ball that holds the domain.
 

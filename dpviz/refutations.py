@@ -37,7 +37,7 @@ from dpviz.privacy.audit.bounds import lower_limit, upper_limit
 from dpviz.privacy.audit.exact import one_sided
 from dpviz.privacy.gaussian import delta_of
 from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import VERDICT_MARKS, VERDICT_WORDS, Verdict
+from dpviz.release import Status, Verdict
 from dpviz.sampling.bingham import stiefel_bingham
 from dpviz.seeding import Draws, generator
 from dpviz.settings import Settings
@@ -57,8 +57,11 @@ BOUND_COLUMNS = ("table", "largest_known", "published_bound")
 ATTACK_COLUMNS = ("alpha", "beta", "posterior")
 
 CANNOT_RUN = "cannot run here"
-_STATUS_WORDS = {v: f"{VERDICT_MARKS[v]} {VERDICT_WORDS[v]}".strip() for v in Verdict}
-STATUSES = (*_STATUS_WORDS.values(), CANNOT_RUN)
+STATUSES = (
+    *(Status(verdict, "").marked for verdict in Verdict),
+    Status(Verdict.REFUTED, "", settled=False).marked,
+    CANNOT_RUN,
+)
 """Every status that the claims table can show."""
 
 WITH, WITHOUT = "with the row", "row zeroed"
@@ -162,12 +165,9 @@ def _claim_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[s
     reason = mechanism.unable(problem, budget)
     claim = mechanism.claim(problem, budget)
     if reason is None:
-        status = mechanism.status(problem, budget)
-        spent, words, evidence = (
-            mechanism.spent(problem, budget),
-            _STATUS_WORDS[status.verdict],
-            status.evidence,
-        )
+        spent = mechanism.spent(problem, budget)
+        status = mechanism.judged(problem, budget, spent)
+        words, evidence = status.marked, status.evidence
     else:
         spent, words, evidence = None, CANNOT_RUN, f"Cannot run here: {reason}."
     finite = spent is not None and math.isfinite(spent.epsilon)

@@ -41,12 +41,41 @@ VERDICT_MARKS = {
 }
 
 
+NOT_PROVED = "claim is not proved"
+"""Said of a claim whose proof does not carry over here, while no attack on it is known."""
+
+
 @dataclass(frozen=True)
 class Status:
-    """A verdict on a claim and one sentence of evidence."""
+    """A verdict on a claim and one sentence of evidence.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    evidence : str
+    settled : bool
+        False where a claim counts as refuted because its proof does not carry
+        over to this setting, although nothing is known that breaks it.
+    """
 
     verdict: Verdict
     evidence: str
+    settled: bool = True
+
+    @property
+    def words(self) -> str:
+        """The verdict in words."""
+        return VERDICT_WORDS[self.verdict] if self.settled else NOT_PROVED
+
+    @property
+    def mark(self) -> str:
+        """A mark that goes with the words."""
+        return VERDICT_MARKS[self.verdict] if self.settled else "?"
+
+    @property
+    def marked(self) -> str:
+        """The mark and the words."""
+        return f"{self.mark} {self.words}".strip()
 
 
 @dataclass(frozen=True)
@@ -88,6 +117,8 @@ class Release:
         Its eigenvalues, descending.
     trace : ndarray of shape (size, steps) or None
         The score along each draw's chain, for samplers that only converge.
+    variances : ndarray of shape (size, d) or None
+        Noisy eigenvalues of A, descending, released beside a subspace.
     """
 
     raw: FloatArray
@@ -95,6 +126,7 @@ class Release:
     matrix: FloatArray | None = None
     eigenvalues: FloatArray | None = None
     trace: FloatArray | None = None
+    variances: FloatArray | None = None
 
     @classmethod
     def of_matrices(cls, matrices: FloatArray, k: int, raw: FloatArray | None = None) -> Self:

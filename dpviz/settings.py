@@ -16,10 +16,10 @@ from dpviz.allocation import (
     ALLOCATION_ALLOWED,
     DIRECTIONS_ALLOWED,
     check_allocation,
-    check_directions,
     travels,
 )
 from dpviz.errors import InvalidSetting
+from dpviz.mechanisms._suppliers import check_directions
 from dpviz.params import Declared, choice, format_number, integer, number, params_of, text, texts
 from dpviz.problem import EPSILON_RANGE
 
@@ -57,7 +57,8 @@ class Settings(Declared):
         "digits",
         label="Table",
         group="Table",
-        help="Built-in table, or the path of a CSV or Parquet file.",
+        help="Built-in table; the path of a CSV or Parquet file; or a plan without a table, "
+        "plan:n=NUMBER,spectrum=FILE (or a spectrum such as power:d=50,exponent=1.5,total=0.5).",
         flag="TABLE",
         examples=("iris", "wine"),
     )
@@ -193,8 +194,9 @@ class Settings(Declared):
         label="Directions",
         group="Precision",
         help="What the directions are: features; private:SHARE (principal directions bought with "
-        "that share of the budget, 0.2 if not said); or true (the data's own, which is not "
-        "private).",
+        "that share of the budget, 0.2 if not said); private:SHARE:MECHANISM (the same, supplied "
+        "by any mechanism that releases a matrix or a subspace); or true (the data's own, which "
+        "is not private).",
         check=check_directions,
         allowed_text=DIRECTIONS_ALLOWED,
         examples=("private:0.3", "true"),
@@ -203,7 +205,8 @@ class Settings(Declared):
         None,
         label="Label column",
         group="Table",
-        help="Column that colours the picture and is left out of the analysis.",
+        help="Column that colours the picture and is left out of the analysis; auto means none, "
+        "and a column of that name is written =auto.",
         optional=True,
         url=None,
     )

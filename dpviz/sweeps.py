@@ -6,8 +6,9 @@ mechanism meets data. `compare` evaluates every chosen variant in one setting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from dpviz.metrics import METRICS, Outcome, Summary, measure, optimum, summarise
 from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import Spent
 from dpviz.problem import Budget, Problem
-from dpviz.release import Status
+from dpviz.release import Calibration, Status
 from dpviz.seeding import Draws
 from dpviz.settings import Settings
 
@@ -53,6 +54,41 @@ class Cell:
     trials: range
 
 
+@dataclass(frozen=True)
+class Account:
+    """What is known of a variant in one setting before anything is drawn.
+
+    Attributes
+    ----------
+    calibration : Calibration
+    claimed : Budget or None
+    spent : Spent or None
+    status : Status
+    edges : (float, float) or None
+        Limits of the noise's own spectrum.
+    """
+
+    calibration: Calibration
+    claimed: Budget | None
+    spent: Spent | None
+    status: Status
+    edges: tuple[float, float] | None
+
+
+@lru_cache(maxsize=1024)
+def account_of(mechanism: Mechanism, problem: Problem, budget: Budget) -> Account:
+    """Return the account of a variant; kept, as every chunk of draws asks for it again."""
+    calibration = mechanism.calibrate(problem, budget)
+    spent = mechanism.spent(problem, budget)
+    return Account(
+        calibration=calibration,
+        claimed=mechanism.claim(problem, budget),
+        spent=spent,
+        status=mechanism.judged(problem, budget, spent),
+        edges=mechanism.spectrum_edges(calibration),
+    )
+
+
 def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     """Run one cell: calibrate, release, and set beside the reference.
 
@@ -65,7 +101,7 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     """
     mechanism = cell.mechanism
     mechanism.check(cell.problem, cell.budget, rows=prepared.has_rows)
-    calibration = mechanism.calibrate(cell.problem, cell.budget)
+    calibration = account_of(mechanism, cell.problem, cell.budget).calibration
     data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
     draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
     with one_blas_thread():
@@ -123,22 +159,21 @@ class Result:
 def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
     """Evaluate a cell and measure it."""
     outcome = evaluate(cell, prepared)
-    mechanism, problem, budget = cell.mechanism, cell.problem, cell.budget
-    spent = mechanism.spent(problem, budget)
+    account = account_of(cell.mechanism, cell.problem, cell.budget)
     with one_blas_thread():
         measured = measure(outcome, metrics)
         angles = outcome.angles
     return Result(
-        mechanism=mechanism,
-        claimed=mechanism.claim(problem, budget),
-        spent=spent,
-        status=mechanism.judged(problem, budget, spent),
+        mechanism=cell.mechanism,
+        claimed=account.claimed,
+        spent=account.spent,
+        status=account.status,
         metrics=measured,
         eigenvalues=outcome.release.eigenvalues,
         captured_each=outcome.captured_each,
         angles=angles,
         components=outcome.release.components,
-        edges=mechanism.spectrum_edges(mechanism.calibrate(problem, budget)),
+        edges=account.edges,
         trace=outcome.release.trace,
     )
 
@@ -332,12 +367,6 @@ def tidy_table(
     if not parts:
         return pd.DataFrame(columns=list(TABLE_COLUMNS))
     return pd.concat(parts, ignore_index=True)
-
-
-def run_plan(chosen: Plan, prepared: Measured) -> Iterator[Result]:
-    """Yield the result of each cell in order."""
-    for cell in chosen.cells:
-        yield run_cell(cell, prepared)
 
 
 def compare(

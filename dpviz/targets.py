@@ -43,7 +43,7 @@ from dpviz.params import format_number
 from dpviz.predict import predict
 from dpviz.prepare import prepare
 from dpviz.problem import EPSILON_RANGE, Budget, Domain, Problem
-from dpviz.release import VERDICT_WORDS, Status, Verdict
+from dpviz.release import Status, Verdict
 from dpviz.settings import Settings, default_delta
 from dpviz.sweeps import Cell, evaluate
 
@@ -678,7 +678,7 @@ def sentence(target: Target, k: int) -> str:
         words = f"{label} needs between {low} and {high} {goal} ({sure})"
     words += "."
     if target.status is not None and target.status.verdict is Verdict.REFUTED:
-        words += f" Not counted: its {VERDICT_WORDS[Verdict.REFUTED]}."
+        words += f" Not counted: its {target.status.words}."
     return words
 
 
@@ -693,7 +693,7 @@ def predicted_sentence(mechanism: Mechanism, value: float | None, what: str, sta
     else:
         words = f"{label}: {_amount(value, what)}."
     if status.verdict is Verdict.REFUTED:
-        words += f" Not counted: its {VERDICT_WORDS[Verdict.REFUTED]}."
+        words += f" Not counted: its {status.words}."
     return words
 
 

@@ -26,6 +26,7 @@ from dpviz.precision import (
     shares_file,
     shares_table,
     spend_table,
+    supplier_note,
 )
 from dpviz.prepare import Prepared
 from dpviz.sweeps import Comparison
@@ -53,19 +54,29 @@ def what_directions_cost(comparison: Comparison) -> None:
         alt="Budget spent on directions and on the release, and their sum",
         column_config={
             "mechanism": "Mechanism",
+            "supplier": "Directions from",
             "epsilon_directions": number("Epsilon for directions", format="%.4g"),
             "epsilon_release": number("+ for the release", format="%.4g"),
             "epsilon": number("= epsilon", format="%.4g"),
             "delta_directions": number("Delta for directions", format="%.3g"),
             "delta_release": number("+ for the release", format="%.3g"),
             "delta": number("= delta", format="%.3g"),
-            "spent": number("Spent together, exact", format="%.4g"),
+            "directions_spent": number(
+                "Spent on directions",
+                format="%.4g",
+                help="The epsilon that the supplier really spends, at the delta it was given.",
+            ),
+            "spent": number("Spent together", format="%.4g"),
         },
     )
+    note = supplier_note(comparison.problem)
+    if note is not None:
+        st.caption(note)
     st.caption(
-        "The directions are bought first and the rest of the budget pays for the release. Two "
-        "Gaussian parts compose better than by addition: where the exact account is used, the "
-        "release gets what that saves, so both together spend the budget and no more."
+        "The directions are bought first and the rest of the budget pays for the release. What a "
+        "supplier does not spend, and what two parts save by composing better than by addition, "
+        "goes to the release where the exact account is used, so both together spend the budget "
+        "and no more."
     )
 
 

@@ -9,18 +9,13 @@ import streamlit as st
 from dpviz import curves, narrative, stated
 from dpviz.curves import Point
 from dpviz.datasets import builtin_tables
-from dpviz.figures.theme import Panel, panels_of
+from dpviz.figures.theme import panels_of
 from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.grid import AXES
-from dpviz.measured import Measured
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import METRICS
-from dpviz.plans import whole_people
 from dpviz.prepare import BoundedRows
-from dpviz.release import Verdict
-from dpviz.settings import Settings
-from dpviz.targets import Goal, goal_words, planned, predicted_sentence, sentence, spectrum_of
-from pages.ui import cached, parts, shell, state
+from pages.ui import cached, parts, planning, shell, state, targets
 from pages.ui.guard import guard
 
 current = shell.through_entry()
@@ -28,7 +23,6 @@ current = shell.through_entry()
 LOGARITHMIC = ("epsilon", "delta", "n")
 DONE = "tradeoffs_done"  # curves whose every cell has been drawn in this session
 FIRST_DRAWS = 5
-GOALS = {"epsilon": "epsilon", "n": "number of people"}
 RHO, ETA = 0.9, 0.05
 
 
@@ -239,66 +233,6 @@ def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figu
     parts.command(current.settings, verb="sweep", more=more)
 
 
-def target_mode(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
-    """Answer the inverse question: the least epsilon, or people, for a goal."""
-    st.subheader("How much privacy can I afford?", anchor="target")
-    left, right = st.columns(2)
-    share = left.slider(
-        "Keep this share of what k components can explain, %",
-        20,
-        99,
-        90,
-        key="target.share",
-        persist_state="session",
-    )
-    what = right.segmented_control(
-        "Find the least",
-        list(GOALS),
-        format_func=GOALS.__getitem__,
-        default="epsilon",
-        required=True,
-        key="target.what",
-        persist_state="session",
-    )
-    goal, what = Goal("captured_share", share / 100), what or "epsilon"
-    say_predicted(current.data_key, rows, current.settings, mechanisms, goal, what)
-    if st.toggle(
-        "Search",
-        key="target.search",
-        persist_state="session",
-        help="Draws releases until the answer is clear.",
-    ):
-        found = cached.targets(current.data_key, rows, current.settings, goal, what)
-        st.markdown("\n".join(f"- {sentence(item, current.settings.k)}" for item in found))
-        st.caption(
-            "Each interval is found by sequential tests at 95 % confidence, seeded by the "
-            "prediction; mechanisms whose claim is false come last and do not count."
-        )
-
-
-def say_predicted(
-    data_key: tuple[str, ...],
-    rows: Measured,
-    settings: Settings,
-    mechanisms: list[Mechanism],
-    goal: Goal,
-    what: str,
-) -> None:
-    """Say the least epsilon or n that the prediction finds, the least first."""
-    problem, budget = rows.problem(settings), rows.budget(settings)
-    found = []
-    for mechanism in mechanisms:
-        value = cached.predicted_target(data_key, rows, settings, goal, mechanism, what)
-        status = mechanism.status(problem, budget)
-        last = status.verdict is Verdict.REFUTED
-        words = predicted_sentence(mechanism, value, what, status)
-        found.append((last, float("inf") if value is None else value, words))
-    st.markdown(
-        f"Predicted without a draw, least {GOALS[what]} {goal_words(goal, settings.k)}:\n\n"
-        + "\n".join(f"- {words}" for _, _, words in sorted(found))
-    )
-
-
 def stated_and_measured(rows: BoundedRows) -> None:
     """Set the papers' theorems beside what the draws show."""
     st.subheader("What the papers state, and what is measured", anchor="stated")
@@ -374,51 +308,6 @@ def stated_and_measured(rows: BoundedRows) -> None:
         )
 
 
-def plan_mode(mechanisms: list[Mechanism]) -> None:
-    """Predict from n and a spectrum alone."""
-    st.subheader("Plan before you have data", anchor="plan")
-    left, right = st.columns(2)
-    people = left.text_input("People n", "100000", key="plan.n", persist_state="session")
-    written = right.text_input(
-        "Spectrum",
-        "power:d=50,exponent=1.5,total=0.5",
-        key="plan.spectrum",
-        persist_state="session",
-        help="Eigenvalues of A in squared row bounds: typed (0.4,0.2,0.1), "
-        "power:d=50,exponent=1.5,total=0.5, exponential:d=50,rate=0.3,total=0.5, "
-        "rank:d=50,rank=3,signal=0.1,noise=0.002, or builtin:digits.",
-    )
-    rows = planned(spectrum_of(written), whole_people(people))
-    settings = replace(
-        current.settings, k=min(current.settings.k, rows.d - 1), allocation="uniform"
-    )
-    key = ("plan", people, written)
-    panels: list[Panel] = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
-    values = curves.default_values("epsilon", rows, curves.FINE)
-    figure = tradeoff_figure(
-        pd.DataFrame(columns=list(curves.BAND_COLUMNS)),
-        panels,
-        x_title="Epsilon",
-        y_title=METRICS["captured_share"].label,
-        log_x=True,
-        log_y=False,
-        now=settings.epsilon,
-        limits=curves.limit_table(rows, settings, "epsilon", values, "captured_share"),
-        predicted=cached.predicted(key, rows, settings, "epsilon", "captured_share"),
-        marks=curves.marks(rows, settings, mechanisms),
-    )
-    st.plotly_chart(figure, key="plan", alt="Predicted captured share against epsilon")
-    st.caption(
-        f"Predicted for n = {rows.n:,}, d = {rows.d}, k = {settings.k}, from the spectrum alone: "
-        "no table was read and nothing private was touched."
-    )
-    goal = Goal("captured_share", st.session_state.get("target.share", 90) / 100)
-    for what in GOALS:
-        say_predicted(key, rows, settings, mechanisms, goal, what)
-    st.caption("The command line plans too, mechanisms without a prediction included:")
-    st.code(f"dpviz compare plan:n={rows.n},spectrum={written.strip()}", language="bash")
-
-
 st.title("Trade-offs: how much accuracy does privacy leave?", anchor=False)
 if st.session_state.pop("tradeoffs.open", False):
     st.switch_page(shell.page("Explore"), query_params={})
@@ -427,8 +316,8 @@ if current.prepared is not None:
     with guard():
         draw(current.prepared, chosen_mechanisms)
     with guard():
-        target_mode(current.prepared, chosen_mechanisms)
+        targets.section(current.data_key, current.prepared, current.settings, chosen_mechanisms)
     with guard():
         stated_and_measured(current.prepared)
 with guard():
-    plan_mode(chosen_mechanisms)
+    planning.section(current.settings, chosen_mechanisms)

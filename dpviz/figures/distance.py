@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import TRUE_COLOUR, Panel
+from dpviz.figures.theme import TRUE_COLOUR, Panel, wrapped
 
-_ROW, _GAP, _TOP, _BOTTOM = 30, 70, 56, 30  # pixels
+_ROW, _TALL_ROW, _GAP, _TOP, _BOTTOM = 30, 36, 70, 56, 30  # pixels
 
 
 def distance_figure(
@@ -32,29 +32,29 @@ def distance_figure(
     Returns
     -------
     Figure
-        One trace of draws and one of angles per colour, and one of medians:
+        One trace of draws and one of angles per family, and one of medians:
         a browser draws few long traces sooner than many short ones.
     """
     rows = len(panels)
-    colours = list(dict.fromkeys(panel.colour for panel in panels))
-    draws = {colour: _Points() for colour in colours}
-    angles = {colour: _Points() for colour in colours}
+    families = list(dict.fromkeys(panel.family_colour for panel in panels))
+    draws = {colour: _Points() for colour in families}
+    angles = {colour: _Points() for colour in families}
     medians = _Points()
     parts = dict(iter(table.groupby("mechanism", sort=False)))
     for number, panel in enumerate(panels):
         height, part = rows - 1 - number, parts[panel.key]
         values = part.loc[part["angle"] == 1, "projection_distance"].to_numpy()
-        draws[panel.colour].add(panel, values, height + _spread(len(values)))
+        draws[panel.family_colour].add(panel, values, height + _spread(len(values)))
         medians.add(panel, np.array([np.median(values)]), np.array([float(height)]))
         count = int(part["angle"].max())
         degrees = part["degrees"].to_numpy().reshape(-1, count)
         low, middle, high = np.quantile(degrees, [0.025, 0.5, 0.975], axis=0)
         lanes = height + (np.linspace(0.25, -0.25, count) if count > 1 else np.zeros(1))
-        angles[panel.colour].add(panel, middle, lanes, low, high)
+        angles[panel.family_colour].add(panel, middle, lanes, low, high)
 
-    traces = [draws[colour].draws(colour) for colour in colours]
-    traces.append(medians.medians([panel.colour for panel in panels]))
-    traces += [angles[colour].angles(colour) for colour in colours]
+    traces = [points.draws() for points in draws.values()]
+    traces.append(medians.medians())
+    traces += [points.angles(colour) for colour, points in angles.items()]
     return go.Figure(data=traces, layout=_layout(panels, farthest, chance))
 
 
@@ -64,6 +64,7 @@ class _Points:
     def __init__(self) -> None:
         self.x: list[float] = []
         self.y: list[float] = []
+        self.colours: list[str] = []
         self.symbols: list[str] = []
         self.notes: list[tuple[str, int]] = []
         self.below: list[float] = []
@@ -80,6 +81,7 @@ class _Points:
         """Add one panel's points, each with its place among them, from 1."""
         self.x += np.round(x, 4).tolist()
         self.y += np.round(y, 3).tolist()
+        self.colours += [panel.colour] * len(x)
         self.symbols += [panel.marker] * len(x)
         self.notes += [(panel.label, place) for place in range(1, len(x) + 1)]
         if low is not None and high is not None:
@@ -94,20 +96,20 @@ class _Points:
             "hovertemplate": f"{hover}<extra>%{{customdata[0]}}</extra>",
         }  # fmt: skip
 
-    def draws(self, colour: str) -> dict[str, Any]:
+    def draws(self) -> dict[str, Any]:
         """Return the trace of single draws."""
-        marker = {"color": colour, "symbol": self.symbols, "size": 5, "opacity": 0.55}
+        marker = {"color": self.colours, "symbol": self.symbols, "size": 5, "opacity": 0.55}
         return self._trace("draws", "", marker, "draw %{customdata[1]}: %{x:.3f}")
 
-    def medians(self, colours: list[str]) -> dict[str, Any]:
+    def medians(self) -> dict[str, Any]:
         """Return the trace of the bars at the medians."""
-        marker = {"color": colours, "symbol": "line-ns-open", "size": 18, "line": {"width": 3}}
+        marker = {"color": self.colours, "symbol": "line-ns-open", "size": 18, "line": {"width": 3}}
         return self._trace("medians", "", marker, "median %{x:.3f}")
 
     def angles(self, colour: str) -> dict[str, Any]:
-        """Return the trace of median angles with their ranges."""
+        """Return the trace of median angles with their ranges, these in one colour."""
         trace = self._trace(
-            "angles", "2", {"color": colour, "symbol": self.symbols, "size": 8},
+            "angles", "2", {"color": self.colours, "symbol": self.symbols, "size": 8},
             "angle %{customdata[1]}: median %{x:.1f}",
         )  # fmt: skip
         trace["error_x"] = {
@@ -120,12 +122,14 @@ class _Points:
 def _layout(panels: Sequence[Panel], farthest: float, chance: float) -> dict[str, Any]:
     """Return the layout: two rows of equal height with a title above each."""
     rows = len(panels)
-    plot = max(rows * _ROW, 80)  # pixels of each row
+    labels = [wrapped(panel.label) for panel in panels]
+    row = _TALL_ROW if any("<br>" in label for label in labels) else _ROW
+    plot = max(rows * row, 80)  # pixels of each half
     inner = 2 * plot + _GAP
     upper, lower = (plot + _GAP) / inner, plot / inner
     heights: dict[str, Any] = {
         "tickvals": list(range(rows - 1, -1, -1)),
-        "ticktext": [panel.label for panel in panels],
+        "ticktext": labels,
         "range": [-0.6, rows - 0.4], "showgrid": False, "zeroline": False,
     }  # fmt: skip
     title: dict[str, Any] = {

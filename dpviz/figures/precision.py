@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import TRUE_COLOUR, Panel
+from dpviz.figures.theme import TRUE_COLOUR, Panel, wrapped
 
 PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
@@ -18,9 +18,17 @@ def _layout(figure: go.Figure, height: int) -> go.Figure:
     figure.update_layout(
         height=height,
         margin={"l": 10, "r": 10, "t": 20, "b": 10},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
+        # Above the plot: below it, long names of directions would run into it.
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.04, "x": 0},
     )
     return figure
+
+
+def _short(name: str) -> str:
+    """Return a direction's name short enough to stand under its tick, in at most two lines."""
+    lines = wrapped(name, 12).split("<br>")
+    kept = [line if len(line) <= 12 else line[:11] + "…" for line in lines[:2]]
+    return "<br>".join(kept) + "…" * (len(lines) > 2)
 
 
 def _label_ends(
@@ -99,13 +107,17 @@ def stds_figure(
                 customdata=[names[number - 1] for number in part["direction"]],
             )
         )  # fmt: skip
-    ticks = {"tickvals": list(range(1, len(names) + 1)), "ticktext": list(names)} if few else {}
-    figure.update_xaxes(showgrid=False, **ticks)
+    ticks = (
+        {"tickvals": list(range(1, len(names) + 1)), "ticktext": [_short(name) for name in names]}
+        if few
+        else {}
+    )
+    figure.update_xaxes(showgrid=False, automargin=True, **ticks)
     _label_ends(figure, panels, ends, "right")
     figure.update_yaxes(
         title="noise standard deviation", type="log", exponentformat="power", dtick=1
     )
-    return _layout(figure, 440)
+    return _layout(figure, 480)
 
 
 def ellipses_figure(
@@ -156,33 +168,35 @@ def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
     """
     figure = go.Figure()
     labels = []
+    low, high = float(table["std"].min()), float(table["std"].max())
+    middle, decades = math.sqrt(low * high), max(math.log10(high / low), 0.5)
     for number, panel in enumerate(reversed(panels)):
         row = table[table["mechanism"] == panel.key]
         if row.empty:
             continue
-        labels.append((number, panel.label))
+        labels.append((number, wrapped(panel.label)))
         std, spent = float(row["std"].iloc[0]), row["spent"].iloc[0]
         said = "" if pd.isna(spent) else f"  spends {spent:.2g}"
+        inward = "middle right" if std <= middle else "middle left"  # a phone has no room outside
         figure.add_trace(
             go.Scatter(
                 x=[std], y=[number], mode="markers+text", text=[f"{std:.2g}{said}"],
-                textposition="middle right", showlegend=False, cliponaxis=False,
+                textposition=inward, showlegend=False, cliponaxis=False,
                 marker={"color": panel.colour, "symbol": panel.marker, "size": 12},
                 hovertemplate="%{x:.3g}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
-    low, high = float(table["std"].min()), float(table["std"].max())
-    decades = max(np.log10(high / low), 0.5)
+    margin = 0.12 * decades
     figure.update_xaxes(
         type="log",
         title="noise of a diagonal entry",
-        range=[np.log10(low) - 0.1 * decades, np.log10(high) + 0.45 * decades],
+        range=[math.log10(low) - margin, max(math.log10(low) + decades, math.log10(high)) + margin],
         exponentformat="power",
         dtick=max(1, round(decades / 6)),
     )
     figure.update_yaxes(
         tickvals=[number for number, _ in labels], ticktext=[label for _, label in labels],
-        showgrid=False, range=[-0.6, len(panels) - 0.4],
+        showgrid=False, range=[-0.6, len(panels) - 0.4], automargin=True,
     )  # fmt: skip
     return _layout(figure, 120 + 44 * max(len(panels), 3))
 
@@ -218,4 +232,4 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
     figure.update_yaxes(
         title="noise standard deviation", type="log", exponentformat="power", dtick=1
     )
-    return _layout(figure, 440)
+    return _layout(figure, 480)

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import math
+import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.problem import Budget, Problem
-from dpviz.release import VERDICT_MARKS, VERDICT_WORDS, Verdict
+from dpviz.release import Status
 from dpviz.sweeps import Result
 
-# One hue per family, after Okabe and Ito 2008: told apart by readers with any
-# common colour blindness, and readable on white and on near-black.
-FAMILY_COLOURS = {
-    "gaussian": "#0072B2",
-    "laplace": "#E69F00",
-    "wishart": "#D55E00",
-    "subspace": "#009E73",
-    "directional": "#CC79A7",
-    "iterative": "#56B4E9",
-    "data": "#8C6BB1",
-    "baseline": "#7F7F7F",
+# One hue per family, in three steps of lightness that its members take in turn. Every one has a
+# contrast of at least 3 : 1 on the pages' light and dark grounds. Found by a search: the first
+# colours of any two families differ by 16 or more in CIELAB, and colours of different families by
+# 7 or more, also for readers with protanopia or deuteranopia (Machado et al. 2009).
+# tests/unit/test_figures.py computes all of it.
+FAMILY_SHADES = {
+    "gaussian": ("#4C92FF", "#0077E3", "#005DB5"),
+    "laplace": ("#BC885F", "#81532D", "#9E6D45"),
+    "wishart": ("#B46300", "#8F4D00", "#DB7B02"),
+    "subspace": ("#336849", "#699F7C", "#4D8362"),
+    "directional": ("#CC76B8", "#903F80", "#AD5A9C"),
+    "iterative": ("#316284", "#6B98BC", "#4E7C9F"),
+    "data": ("#6B70C1", "#898CDF", "#4F57A4"),
+    "baseline": ("#939393", "#5E5E5E", "#787878"),
 }
+FAMILY_COLOURS = {family: shades[0] for family, shades in FAMILY_SHADES.items()}
 TRUE_COLOUR = "#7F7F7F"
 MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "triangle-down", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -46,6 +52,8 @@ class Panel:
     status : str
         The verdict in words, with a mark.
     colour, marker, dash : str
+    hue : str
+        The family's own colour, for what members of a family share; empty for ``colour``.
     """
 
     key: str
@@ -54,38 +62,61 @@ class Panel:
     colour: str
     marker: str
     dash: str
+    hue: str = ""
+
+    @property
+    def family_colour(self) -> str:
+        """The colour of the family."""
+        return self.hue or self.colour
 
 
 def panels(results: Sequence[Result]) -> list[Panel]:
-    """Return how each result is shown: colour by family, marker and dash within it."""
-    return _panels([(result.mechanism, result.status.verdict) for result in results])
+    """Return how each result is shown: hue by family; lightness, marker and dash within it."""
+    return _panels([(result.mechanism, result.status) for result in results])
 
 
 def panels_of(mechanisms: Sequence[Mechanism], problem: Problem, budget: Budget) -> list[Panel]:
     """Return how each variant is shown before it has run."""
     return _panels(
-        [(mechanism, mechanism.status(problem, budget).verdict) for mechanism in mechanisms]
+        [(mechanism, mechanism.status(problem, budget)) for mechanism in mechanisms]
     )
 
 
-def _panels(shown: Sequence[tuple[Mechanism, Verdict]]) -> list[Panel]:
-    seen: dict[str, int] = {}
+def _panels(shown: Sequence[tuple[Mechanism, Status]]) -> list[Panel]:
+    seen: Counter[str] = Counter()
+    variants: Counter[str] = Counter()
     found = []
-    for mechanism, verdict in shown:
+    for mechanism, status in shown:
         family = mechanism.info.family
-        place = seen.get(family, 0)
-        seen[family] = place + 1
+        # Variants step the other way than members, so that the two do not meet in one shade.
+        place, step = seen[family], _rank(mechanism.key) - variants[mechanism.key]
+        seen[family] += 1
+        variants[mechanism.key] += 1
+        shades = FAMILY_SHADES[family]
         found.append(
             Panel(
                 key=mechanism.text,
                 label=mechanism.label,
-                status=f"{VERDICT_MARKS[verdict]} {VERDICT_WORDS[verdict]}".strip(),
-                colour=FAMILY_COLOURS[family],
+                status=status.marked,
+                colour=shades[step % len(shades)],
                 marker=MARKERS[place % len(MARKERS)],
                 dash=DASHES[place % len(DASHES)],
+                hue=FAMILY_COLOURS[family],
             )
         )
     return found
+
+
+def _rank(key: str) -> int:
+    """Return a mechanism's place in its whole family, whoever else is shown."""
+    known = all_mechanisms()
+    family = [other for other, cls in known.items() if cls.info.family == known[key].info.family]
+    return family.index(key)
+
+
+def wrapped(text: str, width: int = 22) -> str:
+    """Return a text for an axis or a legend in lines of at most so many letters where it can be."""
+    return "<br>".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False))
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,8 @@ class Mechanism(Declared, ABC):
 
     info: ClassVar[Info]
     key: ClassVar[str]
+    follows_allocation: ClassVar[bool] = False
+    """Whether its noise is shaped by the problem's allocation."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -147,6 +149,15 @@ class Mechanism(Declared, ABC):
             return Verdict.LOOSE
         return Verdict.HOLDS
 
+    def settled(self, problem: Problem, budget: Budget, spent: Spent | None) -> bool:
+        """Return whether a refutation is one: by default it is, by proof or by attack."""
+        return True
+
+    @property
+    def releases_variances(self) -> bool:
+        """Whether all d eigenvalues are released, noisy; by default where a matrix is."""
+        return self.info.release == "matrix"
+
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
         """Return the limiting law of the noise on A for large d, or None.
 
@@ -184,6 +195,35 @@ class Mechanism(Declared, ABC):
             In the order of trial numbers, from trial 0.
         """
         return {}
+
+    @property
+    def why_no_rows(self) -> str | None:
+        """Why nobody can learn from released rows; None where `release_rows` is given."""
+        if type(self).release_rows is not Mechanism.release_rows:
+            return None
+        return f"it releases a {self.info.release} and no rows to learn from"
+
+    def release_rows(
+        self, rows: FloatArray, calibration: Calibration, draws: Draws
+    ) -> FloatArray | None:
+        """Return the noisy table itself, or None where no rows are released.
+
+        To be given where the release is a table with a row for each person. It
+        is the table whose second moment `release_many` draws, in law. Memory is
+        that of ``size`` tables: ask for one draw at a time.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+            Bounded rows, n and d those of the problem.
+        calibration : Calibration
+        draws : Draws
+
+        Returns
+        -------
+        ndarray of shape (size, n, d) or None
+        """
+        return None
 
     # What everybody calls --------------------------------------------------
 
@@ -227,7 +267,8 @@ class Mechanism(Declared, ABC):
     def judged(self, problem: Problem, budget: Budget, spent: Spent | None) -> Status:
         """Return the status of what `spent` found here, where that is known already."""
         verdict = self.verdict(problem, budget, spent)
-        return Status(verdict, self.evidence(problem, budget, spent))
+        evidence = self.evidence(problem, budget, spent)
+        return Status(verdict, evidence, self.settled(problem, budget, spent))
 
     @property
     def text(self) -> str:

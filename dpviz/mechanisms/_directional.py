@@ -1,14 +1,13 @@
 """What mechanisms with shaped noise share: directions, their price, shares and estimates.
 
-Noise has the shape S = W diag(s) W'. The basis W is the standard one, or the
-eigenvectors of a private matrix bought with a share of the budget, or (for
+Noise has the shape S = W diag(s) W'. The basis W is the standard one, or
+principal directions bought with a share of the budget (`_suppliers`), or (for
 teaching) the true eigenvectors; the allocation of the problem says which.
 Everything is computed in the coordinates of W.
 """
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,104 +17,28 @@ import numpy as np
 
 from dpviz.allocation import water_filling, with_floor
 from dpviz.mechanisms._base import Mechanism
+from dpviz.mechanisms._suppliers import (
+    SAFE,
+    Purchase,
+    cannot_buy,
+    completed,
+    purchase,
+    variances_along,
+)
 from dpviz.moments import FloatArray, SecondMoment
 from dpviz.params import choice
-from dpviz.privacy.accounting import GaussianPart, Part, PurePart, Spent
-from dpviz.privacy.gaussian import mu_of
-from dpviz.privacy.sensitivity import frobenius, mahalanobis, nuclear, reaches
-from dpviz.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
+from dpviz.privacy.accounting import Spent
+from dpviz.privacy.sensitivity import mahalanobis, reaches
+from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.release import Calibration, Release, Verdict
 from dpviz.sampling.goe import goe
 from dpviz.sampling.wishart import wishart
 from dpviz.seeding import Draws
 
-# A few roundings to the safe side, where a scale is the product of several rounded factors.
-SAFE = 1 + 64 * float(np.finfo(np.float64).eps)
-
-# Names in Calibration.values.
-EPSILON_DIRECTIONS = "epsilon_directions"
-DELTA_DIRECTIONS = "delta_directions"
-SCALE_DIRECTIONS = "scale_directions"
-
 _FIT_STEPS = 10
 """Steps of the scoring iteration in `belief_weights`; it settles in about five."""
 
-
-# --- paying for directions --------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Purchase:
-    """What directions cost, and what is left for the release.
-
-    Attributes
-    ----------
-    bought : Budget or None
-        The share spent on directions; None if they are free.
-    rest : Budget
-        By simple addition: both budgets sum to the whole.
-    scale : float
-        Noise scale of the matrix whose eigenvectors are the directions.
-    parts : tuple of Part
-        For accounting; empty if directions are free.
-    """
-
-    bought: Budget | None
-    rest: Budget
-    scale: float = 0.0
-    parts: tuple[Part, ...] = ()
-
-    @property
-    def values(self) -> dict[str, float]:
-        """The spend by name, for `Calibration.values`; empty if directions are free."""
-        if self.bought is None:
-            return {}
-        return {
-            EPSILON_DIRECTIONS: self.bought.epsilon,
-            DELTA_DIRECTIONS: self.bought.delta,
-            SCALE_DIRECTIONS: self.scale,
-        }
-
-
-def purchase(problem: Problem, budget: Budget, *, pure: bool) -> Purchase:
-    """Return what the directions of the problem's allocation cost.
-
-    Parameters
-    ----------
-    problem : Problem
-    budget : Budget
-        Of directions and release together.
-    pure : bool
-        Whether directions come from W1 - W2 with independent Wishart matrices
-        (pure epsilon) or from exact Gaussian noise.
-    """
-    share = problem.allocation.share
-    if problem.allocation.directions != "private":
-        return Purchase(None, budget)
-    delta = 0.0 if pure else share * budget.delta
-    bought = Budget(share * budget.epsilon, delta)
-    rest = Budget(budget.epsilon - bought.epsilon, 0.0 if pure else budget.delta - delta)
-    if pure:
-        sensitivity = nuclear(problem)
-        scale = SAFE * sensitivity / (2 * bought.epsilon)
-        part: Part = PurePart(sensitivity / (2 * scale), "matrix Laplace for the directions")
-    else:
-        sensitivity = frobenius(problem)
-        scale = SAFE * sensitivity / mu_of(bought)
-        part = GaussianPart(sensitivity, scale)
-    return Purchase(bought, rest, scale, (part,))
-
-
-def remaining_mu(budget: Budget, bought: Purchase) -> float:
-    """Return the noise-to-signal number left for the release, rounded down.
-
-    Gaussian parts compose by the squares of theirs, so the release gets what
-    is left of the whole budget's, which is more than the simple remainder
-    (1 - share) of epsilon and delta would give.
-    """
-    whole = mu_of(budget)
-    spent = math.hypot(*(part.mu for part in bought.parts if isinstance(part, GaussianPart)))
-    return math.sqrt((whole - spent) * (whole + spent)) / SAFE
+_BLOCK = 1 << 16  # entries weighted at a time, few enough for a processor's cache
 
 
 # --- directions -------------------------------------------------------------------------------
@@ -130,7 +53,8 @@ class Directions:
     bases : ndarray of shape (m, d, d) or None
         Orthonormal columns; None for the features. m is 1 or the number of draws.
     variances : ndarray of shape (m, d) or None
-        Estimated variance of A along them (public once bought); None for the features.
+        Estimated variance of A along them (public once bought); None for the features and where
+        only a subspace was released.
     """
 
     bases: FloatArray | None = None
@@ -179,19 +103,23 @@ def directions_of(
         return Directions()
     if kind == "true":
         return Directions(data.eigenvectors[None], data.eigenvalues[None])
-    d = data.d
+    d, bought = data.d, purchase(calibration.problem, calibration.budget, pure=pure)
+    if bought.supply is not None:
+        supplied = bought.supply.mechanism.release_many(data, bought.supply.calibration, draws)
+        count = bought.supply.count
+        return Directions(completed(supplied.components), variances_along(supplied, count))
     if pure:
         noise = wishart(draws, d, d + 1)
         noise -= wishart(draws, d, d + 1)
     else:
         noise = goe(draws, d)
-    noise *= calibration.values[SCALE_DIRECTIONS]
+    noise *= bought.scale
     noise += data.A
     values, vectors = np.linalg.eigh(noise)
     return Directions(vectors[..., ::-1], values[..., ::-1])
 
 
-def cannot_allocate(problem: Problem, budget: Budget) -> str | None:
+def cannot_allocate(problem: Problem, budget: Budget, *, pure: bool) -> str | None:
     """Return why the problem's allocation cannot be followed here, or None."""
     allocation = problem.allocation
     if allocation.needs_spectrum and allocation.directions == "features":
@@ -200,12 +128,7 @@ def cannot_allocate(problem: Problem, budget: Budget) -> str | None:
             "directions must be private:SHARE or true; got features"
         )
     if allocation.directions == "private":
-        least = min(allocation.share, 1 - allocation.share) * budget.epsilon
-        if least < EPSILON_RANGE[0]:
-            return (
-                f"private directions split epsilon, and each part must be at least "
-                f"{EPSILON_RANGE[0]:g}; got {least:.3g}"
-            )
+        return cannot_buy(problem, budget, pure=pure)
     return None
 
 
@@ -260,17 +183,27 @@ def belief_weights(matrices: FloatArray, shares: FloatArray, stds: FloatArray) -
     double = 1 + np.eye(d).ravel()
     z = np.square(matrices.reshape(size, d * d) / np.sqrt(unit)) / double
     excess = z - v
-    weight = b / np.square(v)
-    kappa = np.zeros((size, 1))
-    for _ in range(_FIT_STEPS):
-        above = (weight * excess).sum(axis=1, keepdims=True)
-        below = (weight * b + np.zeros((size, 1))).sum(axis=1, keepdims=True)
-        kappa = np.maximum(above / below, 0.0)
-        weight = b / np.square(kappa * b + v)
-    ratio = b / (kappa * b + v)
-    ratio /= ratio.max(axis=1, keepdims=True)
-    weights: FloatArray = ratio.reshape(size, d, d)
-    return weights
+    weights = np.empty((size, d * d))
+    block = max(1, _BLOCK // (d * d))
+    for start in range(0, size, block):
+        weight = weights[start : start + block]
+        own = slice(None) if len(b) == 1 else slice(start, start + block)
+        believed, noise, above_noise = b[own], v[own], excess[start : start + block]
+        product = np.empty_like(weight)
+        weight[...] = believed / np.square(noise)
+        for _ in range(_FIT_STEPS):
+            above = np.multiply(weight, above_noise, out=product).sum(axis=1, keepdims=True)
+            below = np.multiply(weight, believed, out=product).sum(axis=1, keepdims=True)
+            kappa = np.maximum(above / below, 0.0)
+            np.multiply(kappa, believed, out=weight)
+            weight += noise
+            np.square(weight, out=weight)
+            np.divide(believed, weight, out=weight)
+        np.multiply(kappa, believed, out=weight)
+        weight += noise
+        np.divide(believed, weight, out=weight)
+        weight /= weight.max(axis=1, keepdims=True)
+    return weights.reshape(size, d, d)
 
 
 # --- the contract of matrix mechanisms with shaped noise --------------------------------------
@@ -308,11 +241,68 @@ def noise_param() -> Any:
 
 
 @dataclass(frozen=True)
-class DirectionalMechanism(Mechanism):
-    """Release A + S^1/2 N S^1/2 with standard noise N and S shaped by the allocation."""
+class FollowsAllocation(Mechanism):
+    """What mechanisms that shape their noise by the allocation say of their claim."""
 
+    follows_allocation: ClassVar[bool] = True
     pure: ClassVar[bool] = False
     """Whether directions are bought with pure noise."""
+
+    def purchase(self, problem: Problem, budget: Budget) -> Purchase:
+        """Return what the directions cost here."""
+        return purchase(problem, budget, pure=self.pure)
+
+    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+        """Return why the allocation cannot be followed, or None."""
+        return cannot_allocate(problem, budget, pure=self.pure)
+
+    def claim(self, problem: Problem, budget: Budget) -> Budget | None:
+        """Return the claim, or None when the data's own directions shape the noise."""
+        return None if problem.allocation.directions == "true" else super().claim(problem, budget)
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
+        """Return the account, or None when the data's own directions shape the noise."""
+        if problem.allocation.directions == "true":
+            return None
+        seen = super().spent(problem, budget)
+        supply = self.purchase(problem, budget).supply
+        bounded = supply is not None and not supply.spent.exact
+        return replace(seen, exact=False) if seen is not None and bounded else seen
+
+    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
+        """Return spent against claimed; no claim is made for the true directions.
+
+        Directions of a sampler that converges only in the limit make the whole approximate.
+        """
+        if problem.allocation.directions == "true":
+            return Verdict.BASELINE
+        found = super().verdict(problem, budget, spent)
+        supply = self.purchase(problem, budget).supply
+        if supply is None or found is Verdict.REFUTED:
+            return found
+        approximate = supply.status.verdict is Verdict.APPROXIMATE
+        return Verdict.APPROXIMATE if approximate else found
+
+    @final
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return why the verdict is what it is."""
+        if problem.allocation.directions == "true" or spent is None:
+            return TRUE_DIRECTIONS
+        return self.account(problem, budget, spent)
+
+    @abstractmethod
+    def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
+        """Return one sentence of evidence where the directions are private."""
+
+    @final
+    def directions(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Directions:
+        """Return the directions of each draw."""
+        return directions_of(data, calibration, draws, pure=self.pure)
+
+
+@dataclass(frozen=True)
+class DirectionalMechanism(FollowsAllocation):
+    """Release A + S^1/2 N S^1/2 with standard noise N and S shaped by the allocation."""
 
     @abstractmethod
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
@@ -332,40 +322,6 @@ class DirectionalMechanism(Mechanism):
     def weighs(self) -> bool:
         """Whether the estimate is weighted."""
         return getattr(self, "estimate", "plain") == "weighted"
-
-    def why_not(self, problem: Problem, budget: Budget) -> str | None:
-        """Return why the allocation cannot be followed, or None."""
-        return cannot_allocate(problem, budget)
-
-    def claim(self, problem: Problem, budget: Budget) -> Budget | None:
-        """Return the claim, or None when the data's own directions shape the noise."""
-        return None if problem.allocation.directions == "true" else super().claim(problem, budget)
-
-    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return the account, or None when the data's own directions shape the noise."""
-        return None if problem.allocation.directions == "true" else super().spent(problem, budget)
-
-    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return spent against claimed; no claim is made for the true directions."""
-        if problem.allocation.directions == "true":
-            return Verdict.BASELINE
-        return super().verdict(problem, budget, spent)
-
-    @final
-    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return why the verdict is what it is."""
-        if problem.allocation.directions == "true" or spent is None:
-            return TRUE_DIRECTIONS
-        return self.account(problem, budget, spent)
-
-    @abstractmethod
-    def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
-        """Return one sentence of evidence where the directions are private."""
-
-    @final
-    def directions(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Directions:
-        """Return the directions of each draw."""
-        return directions_of(data, calibration, draws, pure=self.pure)
 
     @final
     def direction_stds(
@@ -389,13 +345,20 @@ class DirectionalMechanism(Mechanism):
         return variances * self.diagonal_std(calibration)
 
     @final
+    def released_directions(
+        self, data: SecondMoment, calibration: Calibration, draws: Draws
+    ) -> Directions:
+        """Return the directions that a release from the same draws has."""
+        if calibration.problem.allocation.directions == "private":
+            self.standard_noise(calibration.problem, draws)  # a release draws its noise first
+        return self.directions(data, calibration, draws)
+
+    @final
     def noise_along(
         self, data: SecondMoment, calibration: Calibration, draws: Draws
     ) -> FloatArray | None:
         """Return the standard deviations along the directions of the first draw."""
-        # As in a release, noise is drawn before directions.
-        self.standard_noise(calibration.problem, draws)
-        directions = self.directions(data, calibration, draws)
+        directions = self.released_directions(data, calibration, draws)
         first: FloatArray = self.direction_stds(calibration, directions)[0]
         return first
 
@@ -442,7 +405,7 @@ def exact_shape(
     basis: FloatArray,
     spectrum: FloatArray | None,
     *,
-    norm: Callable[[Problem, FloatArray, FloatArray], float],
+    norm: Callable[[Problem, FloatArray, FloatArray, FloatArray], float],
     target: float,
     precision: float,
     isotropic: bool,
@@ -470,13 +433,13 @@ def exact_shape(
     precision budget; on a ball every reach is 1. The factor follows from the
     norm, which is exact or an upper bound, so the budget is never exceeded.
     """
-    reach = reaches(problem.domain, basis) ** 2
+    reach = reaches(problem.domain, basis)
     if problem.allocation.needs_spectrum and spectrum is not None:
-        shares = spectrum_shares(spectrum / reach, precision, power=1)
+        shares = spectrum_shares(spectrum / reach**2, precision, power=1)
     else:
         shares = problem.allocation.shares(problem.d)
-    variances = np.ones(problem.d) if isotropic else reach / shares
-    factor = SAFE * norm(problem, basis, variances) / target
+    variances = np.ones(problem.d) if isotropic else reach**2 / shares
+    factor = SAFE * norm(problem, basis, variances, reach) / target
     return factor * variances, shares
 
 
@@ -521,8 +484,16 @@ def where_it_pays(problem: Problem) -> str:
 
 
 def with_directions(bought: Purchase) -> str:
-    """Return the clause that names the price of private directions, or nothing."""
+    """Return the clause that names the price of private directions and who supplies them."""
     if bought.bought is None:
         return ""
     at = f" and delta {bought.bought.delta:.2g}" if bought.bought.delta > 0 else ""
-    return f", of which epsilon {bought.bought.epsilon:.3g}{at} bought the directions"
+    clause = f", of which epsilon {bought.bought.epsilon:.3g}{at} bought the directions"
+    if bought.supply is None:
+        return clause
+    clause += f" from {bought.supplier}"
+    if bought.supply.spent.epsilon < bought.bought.epsilon * (1 - 1e-6):
+        clause += f", which spends {bought.supply.spent.epsilon:.3g} of it"
+    if bought.supply.status.verdict is Verdict.APPROXIMATE:
+        clause += ", whose draws reach their law only in the limit"
+    return clause

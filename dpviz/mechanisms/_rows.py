@@ -12,6 +12,7 @@ with E1 of min(n, d) noise rows and W ~ W_d(n - d, I), absent for n <= d.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,19 +96,64 @@ def debiased(
     return Release.of_matrices(matrices, calibration.problem.k, raw=raw)
 
 
+def noisy_rows(
+    rows: FloatArray, noise: FloatArray, directions: Directions, variances: FloatArray
+) -> FloatArray:
+    """Return X + E for standard normal noise, shaped by the directions.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    noise : ndarray of shape (size, n, d)
+        Standard normal; it is used up.
+    directions : Directions
+    variances : ndarray of shape (m, d)
+        Of the noise on a row along each direction.
+    """
+    noise *= np.sqrt(variances)[:, None, :]
+    if directions.bases is not None:
+        noise = noise @ directions.bases.transpose(0, 2, 1)
+    noise += rows
+    return noise
+
+
+def moment_of(rows: FloatArray) -> SecondMoment:
+    """Return the second moment of rows, with the rows."""
+    A = rows.T @ rows / len(rows)
+    return SecondMoment((A + A.T) / 2, len(rows), rows)
+
+
+def laplace_rows(rows: FloatArray, draws: Draws) -> FloatArray:
+    """Return i.i.d. Lap(1) noise on each cell, shape (size, n, d).
+
+    The same stream gives the noise whose moments `laplace_moments` returns.
+    """
+    noise = np.empty((draws.size, *rows.shape))
+    for index, single in enumerate(draws.single()):
+        for start, stop, part in _laplace_blocks(rows.shape, single):
+            noise[index, start:stop] = part
+    return noise
+
+
+def _laplace_blocks(shape: tuple[int, ...], single: Draws) -> Iterator[tuple[int, int, FloatArray]]:
+    """Yield start, stop and Lap(1) noise of each block of rows of one draw."""
+    n, d = shape
+    block = max(1, _BLOCK // d)
+    for start in range(0, n, block):
+        stop = min(start + block, n)
+        pair = single.exponential(2, stop - start, d)[0]
+        yield start, stop, pair[0] - pair[1]  # the difference of two standard exponentials
+
+
 def laplace_moments(rows: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
     """Return X'L + L'X and L'L of rows X and i.i.d. Lap(1) noise L, each (size, d, d).
 
     One draw and one block of rows at a time, so memory does not grow with n.
     """
-    n, d = rows.shape
-    block = max(1, _BLOCK // d)
+    d = rows.shape[1]
     cross, square = np.zeros((draws.size, d, d)), np.zeros((draws.size, d, d))
     for index, single in enumerate(draws.single()):
-        for start in range(0, n, block):
-            part = rows[start : start + block]
-            pair = single.exponential(2, len(part), d)[0]
-            noise = pair[0] - pair[1]  # the difference of two standard exponentials is Lap(1)
-            cross[index] += part.T @ noise
+        for start, stop, noise in _laplace_blocks(rows.shape, single):
+            cross[index] += rows[start:stop].T @ noise
             square[index] += noise.T @ noise
     return 2 * symmetrised(cross), symmetrised(square)

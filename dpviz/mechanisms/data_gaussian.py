@@ -9,8 +9,8 @@ import numpy as np
 
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.mechanisms._directional import Directions
-from dpviz.mechanisms._rows import RowNoise, debiased, noisy_moments
-from dpviz.moments import SecondMoment
+from dpviz.mechanisms._rows import RowNoise, debiased, noisy_moments, noisy_rows
+from dpviz.moments import FloatArray, SecondMoment
 from dpviz.privacy.accounting import GaussianPart, Spent
 from dpviz.privacy.gaussian import noise_std
 from dpviz.privacy.sensitivity import rows_l2
@@ -58,6 +58,12 @@ class DataGaussian(Mechanism):
         variances = np.full((1, problem.d), calibration.scale**2)
         moments = noisy_moments(data, problem.n, noise, Directions(), variances)
         return debiased(moments, calibration, Directions(), variances)
+
+    def release_rows(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
+        """Return X + E."""
+        noise = draws.normal(*rows.shape)
+        variances = np.full((1, rows.shape[1]), calibration.scale**2)
+        return noisy_rows(rows, noise, Directions(), variances)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.mechanisms._directional import Directions
-from dpviz.mechanisms._rows import debiased, laplace_moments
-from dpviz.moments import SecondMoment
+from dpviz.mechanisms._rows import debiased, laplace_moments, laplace_rows
+from dpviz.moments import FloatArray, SecondMoment
 from dpviz.privacy.accounting import LaplacePart, Spent
 from dpviz.privacy.sensitivity import rows_l1
 from dpviz.problem import Budget, Problem
@@ -68,6 +68,13 @@ class DataLaplace(Mechanism):
         moments += data.A
         variances = np.full((1, data.d), 2 * b**2)
         return debiased(moments, calibration, Directions(), variances)
+
+    def release_rows(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
+        """Return X + E, the table whose moment the same draws give."""
+        noise = laplace_rows(rows, draws)
+        noise *= calibration.scale
+        noise += rows
+        return noise
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

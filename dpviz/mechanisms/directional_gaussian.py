@@ -17,13 +17,11 @@ from dpviz.mechanisms._directional import (
     isotropic_std,
     known_shape,
     noise_param,
-    purchase,
-    remaining_mu,
     where_it_pays,
     with_directions,
 )
 from dpviz.moments import FloatArray
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.accounting import GaussianPart, Spent, greatest_mu_beside
 from dpviz.privacy.sensitivity import mahalanobis
 from dpviz.problem import Budget, Problem, Relation
 from dpviz.release import Calibration
@@ -45,9 +43,9 @@ class DirectionalGaussian(DirectionalMechanism):
     It is a Gaussian mechanism for the query S^-1/2 A S^-1/2, so (epsilon,
     delta) holds exactly when the profile does at mu = the Mahalanobis
     sensitivity of S. On the box s_j = reach_j^2/(theta_j P). S is scaled, for
-    the directions in use, until mu is what the budget allows. Private
-    directions are eigenvectors of an exact Gaussian release; the two Gaussian
-    parts compose exactly.
+    the directions in use, until mu is what the budget allows. By
+    default private directions are eigenvectors of an exact Gaussian release; the
+    two Gaussian parts compose exactly, and the release gets what is left.
     """
 
     estimate: str = estimate_param("weighted")
@@ -74,8 +72,8 @@ class DirectionalGaussian(DirectionalMechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return 1/mu, the noise of a query of sensitivity 1, after paying for directions."""
-        bought = purchase(problem, budget, pure=False)
-        mu = remaining_mu(budget, bought)
+        bought = self.purchase(problem, budget)
+        mu = greatest_mu_beside(bought.parts, budget)
         values = {**bought.values, "mu": mu}
         calibration = Calibration(problem, budget, math.nextafter(1 / mu, math.inf), (), values)
         part = GaussianPart(1.0, calibration.scale)
@@ -115,7 +113,7 @@ class DirectionalGaussian(DirectionalMechanism):
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
         """Return what the exact account says and whether directions pay here."""
-        bought = with_directions(purchase(problem, budget, pure=False))
+        bought = with_directions(self.purchase(problem, budget))
         return (
             f"By the exact account it spends {claimed_against_spent(budget, spent)}{bought}; "
             f"{where_it_pays(problem)}."

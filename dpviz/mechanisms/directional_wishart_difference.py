@@ -11,14 +11,12 @@ import numpy as np
 from dpviz.free import FreeNoise, WishartDifferenceLaw
 from dpviz.mechanisms._base import Info, claimed_against_spent
 from dpviz.mechanisms._directional import (
-    SAFE,
     DirectionalMechanism,
     estimate_param,
     exact_shape,
     isotropic_std,
     known_shape,
     noise_param,
-    purchase,
     where_it_pays,
     with_directions,
 )
@@ -40,8 +38,8 @@ class DirectionalWishartDifference(DirectionalMechanism):
     The proof of `wishart_difference` with tr(C^-1 P)/2 in place of tr(P)/(2c):
     the log density ratio of neighbours is at most half the nuclear norm of
     C^-1/2 D C^-1/2. On the box, c_j = reach_j^2/(theta_j P) with a linear
-    precision budget P. Private directions come from a `wishart_difference`
-    release; pure epsilons add.
+    precision budget P. By default private directions come from a
+    `wishart_difference` release; pure epsilons add.
     """
 
     estimate: str = estimate_param("weighted")
@@ -66,8 +64,8 @@ class DirectionalWishartDifference(DirectionalMechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return 1/(2 epsilon), the scale of a query of nuclear sensitivity 1."""
-        bought = purchase(problem, budget, pure=True)
-        epsilon = bought.rest.epsilon / SAFE  # parts add up with roundings of their own
+        bought = self.purchase(problem, budget)
+        epsilon = bought.epsilon_left
         values = {**bought.values, "epsilon_release": epsilon}
         calibration = Calibration(problem, budget, 1 / (2 * epsilon), (), values)
         spent = epsilon
@@ -119,7 +117,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
         """Return what the account says and whether directions pay here."""
-        bought = with_directions(purchase(problem, budget, pure=True))
+        bought = with_directions(self.purchase(problem, budget))
         return (
             f"The log density ratio is at most half a nuclear norm, so it spends "
             f"{claimed_against_spent(budget, spent)}{bought}; {where_it_pays(problem)}."

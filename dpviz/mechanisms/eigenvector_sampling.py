@@ -112,7 +112,12 @@ class EigenvectorSampling(Mechanism):
             return Release.of_frames(frames)
         values = _noisy_values(data, calibration.values["values_scale"], draws)
         raw = np.concatenate([frames, values[:, :, None]], axis=2)
-        return Release(raw=raw, components=fix_signs(frames))
+        return Release(raw=raw, components=fix_signs(frames), variances=values)
+
+    @property
+    def releases_variances(self) -> bool:
+        """Whether a share of the budget goes to eigenvalues."""
+        return self.values_share > 0
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what each draw costs."""

@@ -138,6 +138,11 @@ class JlTransform(Mechanism):
         estimate = gram - lift * np.eye(problem.d)
         return Release.of_matrices(estimate, problem.k, gram)
 
+    @property
+    def why_no_rows(self) -> str | None:
+        """Why its sketch cannot be learned from."""
+        return "it releases a sketch whose rows mix all people at random, so that none has a label"
+
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return the account from the exact likelihood ratio."""
         profile = GaussianSketch(self.sketch_rows(), self.unit_lift(problem, budget))

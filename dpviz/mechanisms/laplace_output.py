@@ -8,8 +8,8 @@ import numpy as np
 
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.mechanisms._directional import symmetrised
-from dpviz.mechanisms._rows import laplace_moments
-from dpviz.moments import SecondMoment
+from dpviz.mechanisms._rows import laplace_moments, laplace_rows, moment_of
+from dpviz.moments import FloatArray, SecondMoment
 from dpviz.privacy.accounting import Spent
 from dpviz.problem import Budget, Problem
 from dpviz.release import Calibration, Release, Verdict
@@ -64,6 +64,13 @@ class LaplaceOutput(Mechanism):
         cross, square = laplace_moments(data.rows @ V, draws)
         scores = np.diag(data.eigenvalues[:k]) + (b * cross + b**2 * square) / n
         return Release.of_matrices(symmetrised(V @ scores @ V.T), k)
+
+    def release_rows(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
+        """Return Y V', the published table, whose moment the same draws give."""
+        V = moment_of(rows).eigenvectors[:, : calibration.problem.k]
+        scores = rows @ V
+        published: FloatArray = (scores + calibration.scale * laplace_rows(scores, draws)) @ V.T
+        return published
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return None: no epsilon describes components published without noise."""

@@ -17,14 +17,12 @@ from dpviz.mechanisms._directional import (
     estimate_param,
     isotropic_std,
     known_shape,
-    purchase,
     spectrum_shares,
     with_directions,
 )
 from dpviz.mechanisms._mvg import covariance_sensitivity, precision_of_theorem, tail_param
 from dpviz.moments import FloatArray
 from dpviz.params import choice
-from dpviz.privacy import accounting
 from dpviz.privacy.accounting import GaussianPart, Spent
 from dpviz.privacy.sensitivity import mahalanobis
 from dpviz.problem import Budget, Problem
@@ -83,7 +81,7 @@ class Mvg(DirectionalMechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published budget; the scale is the std of uniform diagonal noise."""
-        bought = purchase(problem, budget, pure=False)
+        bought = self.purchase(problem, budget)
         precision = precision_of_theorem(
             problem.d,
             problem.d,
@@ -125,13 +123,11 @@ class Mvg(DirectionalMechanism):
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return the exact account, marked as a bound where the directions are not known yet."""
-        if problem.allocation.directions == "true":
-            return None
-        seen = accounting.spent(self.calibrate(problem, budget).parts, budget)
+        seen = super().spent(problem, budget)
         unknown = not known_shape(problem) and (
             problem.domain.kind == "box" or problem.allocation.needs_spectrum
         )
-        return dataclasses.replace(seen, exact=False) if unknown else seen
+        return dataclasses.replace(seen, exact=False) if seen is not None and unknown else seen
 
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
         """Return a semicircle where all directions have the same noise."""
@@ -142,7 +138,7 @@ class Mvg(DirectionalMechanism):
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
         """Return how far the published theorem lies from the exact account."""
-        bought = with_directions(purchase(problem, budget, pure=False))
+        bought = with_directions(self.purchase(problem, budget))
         stated = f"Theorem {self.theorem}"
         if self.tail == "tight":
             stated += " with the tight tail"

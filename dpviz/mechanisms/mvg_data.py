@@ -8,30 +8,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
+from dpviz.mechanisms._base import Info, claimed_against_spent
 from dpviz.mechanisms._directional import (
-    TRUE_DIRECTIONS,
     Directions,
-    cannot_allocate,
-    directions_of,
+    FollowsAllocation,
     known_shape,
-    purchase,
     spectrum_shares,
     with_directions,
 )
 from dpviz.mechanisms._mvg import precision_of_theorem, tail_param
-from dpviz.mechanisms._rows import RowNoise, debiased, noisy_moments
+from dpviz.mechanisms._rows import RowNoise, debiased, moment_of, noisy_moments, noisy_rows
 from dpviz.moments import FloatArray, SecondMoment
-from dpviz.privacy import accounting
 from dpviz.privacy.accounting import GaussianPart, Spent
 from dpviz.privacy.sensitivity import rows_l2, rows_mahalanobis
 from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release, Verdict
+from dpviz.release import Calibration, Release
 from dpviz.seeding import Draws
 
 
 @dataclass(frozen=True)
-class MvgData(Mechanism):
+class MvgData(FollowsAllocation):
     """X + E with rows of E i.i.d. N(0, S); the covariance estimate subtracts S.
 
     Source
@@ -66,17 +62,9 @@ class MvgData(Mechanism):
         advice="For comparison with the paper; noise on rows costs a PCA far more than noise on A.",
     )
 
-    def why_not(self, problem: Problem, budget: Budget) -> str | None:
-        """Return why the allocation cannot be followed, or None."""
-        return cannot_allocate(problem, budget)
-
-    def claim(self, problem: Problem, budget: Budget) -> Budget | None:
-        """Return the claim, or None when the data's own directions shape the noise."""
-        return None if problem.allocation.directions == "true" else super().claim(problem, budget)
-
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published budget; the scale is the std of uniform noise on a cell."""
-        bought = purchase(problem, budget, pure=False)
+        bought = self.purchase(problem, budget)
         bound = precision_of_theorem(
             problem.d,
             problem.n,
@@ -117,37 +105,33 @@ class MvgData(Mechanism):
         """Return the debiased covariance of noisy rows, by its exact law given A."""
         problem = calibration.problem
         noise = RowNoise.draw(draws, problem.n, problem.d)
-        directions: Directions = directions_of(data, calibration, draws, pure=False)
-        variances = np.stack(
-            [
-                self.shape(calibration, directions.spectrum(index))[0]
-                for index in range(directions.count)
-            ]
-        )
+        directions = self.directions(data, calibration, draws)
+        variances = self._variances(calibration, directions)
         moments = noisy_moments(data, problem.n, noise, directions, variances)
         return debiased(moments, calibration, directions, variances)
 
+    def _variances(self, calibration: Calibration, directions: Directions) -> FloatArray:
+        """Return the noise variances along each draw's directions, (m, d)."""
+        spectra = [directions.spectrum(index) for index in range(directions.count)]
+        return np.stack([self.shape(calibration, spectrum)[0] for spectrum in spectra])
+
+    def release_rows(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
+        """Return X + E, in directions that are bought first where they cost."""
+        noise = draws.normal(*rows.shape)
+        directions = self.directions(moment_of(rows), calibration, draws)
+        return noisy_rows(rows, noise, directions, self._variances(calibration, directions))
+
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return the exact account, marked as a bound where the directions are not known yet."""
-        if problem.allocation.directions == "true":
-            return None
-        seen = accounting.spent(self.calibrate(problem, budget).parts, budget)
+        seen = super().spent(problem, budget)
         unknown = not known_shape(problem) and (
             problem.domain.kind == "box" or problem.allocation.needs_spectrum
         )
-        return dataclasses.replace(seen, exact=False) if unknown else seen
+        return dataclasses.replace(seen, exact=False) if seen is not None and unknown else seen
 
-    def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return spent against claimed; no claim is made for the true directions."""
-        if problem.allocation.directions == "true":
-            return Verdict.BASELINE
-        return super().verdict(problem, budget, spent)
-
-    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+    def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
         """Return how far the published theorem lies from the exact account."""
-        if spent is None:
-            return TRUE_DIRECTIONS
-        bought = with_directions(purchase(problem, budget, pure=False))
+        bought = with_directions(self.purchase(problem, budget))
         tail = " with the tight tail" if self.tail == "tight" else ""
         return (
             f"Theorem 2{tail} is valid but loose: by the exact account it spends "

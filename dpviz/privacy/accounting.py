@@ -14,13 +14,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
+from scipy.optimize import brentq
 
 from dpviz.errors import InvalidSetting
-from dpviz.privacy.gaussian import delta_of, epsilon_of, least_meeting, log_delta, rounding_room
+from dpviz.privacy.gaussian import (
+    delta_of,
+    epsilon_of,
+    least_meeting,
+    log_delta,
+    mu_of,
+    rounding_room,
+)
 from dpviz.problem import Budget
+
+_ROUNDING = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -100,7 +111,32 @@ class PurePart:
             raise InvalidSetting("epsilon of a part", "a number of at least 0", self.epsilon)
 
 
-Part: TypeAlias = GaussianPart | LaplacePart | PurePart
+@dataclass(frozen=True)
+class ApproximatePart:
+    """A release of which nothing is known but that it is (epsilon, delta)-private.
+
+    Attributes
+    ----------
+    epsilon : float
+        At least 0; may be infinite.
+    delta : float
+        From 0 to below 1.
+    reason : str
+        What proves it, in a phrase.
+    """
+
+    epsilon: float
+    delta: float
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:  # also true for NaN
+            raise InvalidSetting("epsilon of a part", "a number of at least 0", self.epsilon)
+        if not (0 <= self.delta < 1):
+            raise InvalidSetting("delta of a part", "at least 0 and below 1", self.delta)
+
+
+Part: TypeAlias = GaussianPart | LaplacePart | PurePart | ApproximatePart
 
 
 @dataclass(frozen=True)
@@ -144,7 +180,7 @@ def spent(parts: Sequence[Part], budget: Budget) -> Spent:
     Returns
     -------
     Spent
-        Rounded up. Without Gaussian parts it is quoted at delta 0.
+        Rounded up. It is quoted at the budget's delta if a part needs one, else at delta 0.
 
     Notes
     -----
@@ -155,10 +191,17 @@ def spent(parts: Sequence[Part], budget: Budget) -> Spent:
     Theorem 10), so with Gaussian noise of profile D beside it
 
         delta(epsilon) <= p D(epsilon - e) + (1 - p) D(epsilon + e),   p = 1/(1 + exp(-e)).
+
+    An (e, d) release is dominated by one that tells everything with probability d and is else the
+    randomised response of e (Kairouz, Oh & Viswanath 2015), so with f the chance that any of such
+    parts fails, delta(epsilon) <= f + (1 - f) times the right side above, e counting theirs too.
     """
-    pure = [part for part in parts if not isinstance(part, GaussianPart)]
+    other = [part for part in parts if not isinstance(part, GaussianPart)]
+    pure = [part for part in other if not isinstance(part, ApproximatePart)]
     mu = math.hypot(*(part.mu for part in parts if isinstance(part, GaussianPart)))
-    total = _sum_up([part.epsilon for part in pure])
+    total = _sum_up([part.epsilon for part in other])
+    if len(pure) < len(other):
+        return _spent_with_failures(parts, total, mu, budget)
     if mu == 0:
         return _spent_pure(pure, total, budget.epsilon)
     count = len(parts) - len(pure)
@@ -180,8 +223,99 @@ def spent(parts: Sequence[Part], budget: Budget) -> Spent:
     )
 
 
-def _spent_pure(parts: Sequence[Part], total: float, claimed: float) -> Spent:
-    active = [part for part in parts if not isinstance(part, GaussianPart) and part.epsilon > 0]
+def greatest_mu_beside(parts: Sequence[Part], budget: Budget) -> float:
+    """Return the greatest mu of one more Gaussian part with which all meet the budget.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        They must leave something: their own cost is below the budget.
+    budget : Budget
+        Its delta must be above 0.
+
+    Returns
+    -------
+    float
+        Rounded down: `spent` of the parts and of that one is at most the budget.
+    """
+    return _greatest_mu(tuple(parts), budget)
+
+
+@lru_cache(maxsize=4096)
+def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
+    high = mu_of(budget)
+    taken = math.hypot(*(part.mu for part in parts if isinstance(part, GaussianPart)))
+    other = [part for part in parts if not isinstance(part, GaussianPart)]
+    if taken < high and not other:
+        # Gaussian parts compose by the squares of their mu; a few roundings to the safe side.
+        return math.sqrt((high - taken) * (high + taken)) / (1 + 64 * _ROUNDING)
+    total, failing = _sum_up([part.epsilon for part in other]), _failing(parts)
+
+    def over(mu: float) -> float:
+        rest = math.exp(_log_delta_of_mixture(budget.epsilon, total, math.hypot(taken, mu)))
+        return failing + (1 - failing) * rest - budget.delta
+
+    low = high
+    while over(low) > 0:
+        low /= 2
+        if low < high * 1e-12:
+            raise InvalidSetting("budget", "above what its other parts cost", budget.epsilon)
+    mu = low
+    if low < high:
+        mu = float(brentq(over, low, 2 * low, xtol=_ROUNDING * low, rtol=4 * _ROUNDING))
+    step = 64 * _ROUNDING
+    while over(mu) > 0 or spent((*parts, GaussianPart(mu, 1.0)), budget).epsilon > budget.epsilon:
+        mu *= 1 - step
+        step *= 1.5
+    return mu
+
+
+def _failing(parts: Sequence[Part]) -> float:
+    """Return the chance that any part tells everything, rounded up."""
+    deltas = [part.delta for part in parts if isinstance(part, ApproximatePart)]
+    if len(deltas) < 2:
+        return math.fsum(deltas)
+    logs = math.fsum(math.log1p(-delta) for delta in deltas)
+    return min(1.0, -math.expm1(logs) * (1 + 4 * _ROUNDING))
+
+
+def _spent_with_failures(parts: Sequence[Part], total: float, mu: float, budget: Budget) -> Spent:
+    failing = _failing(parts)
+    left = (budget.delta - failing) * (1 - 8 * _ROUNDING)
+    left = left / (1 - failing) if failing < 1 else -1.0
+    names = []
+    for part in parts:
+        if not isinstance(part, GaussianPart):
+            names.append("Laplace noise" if isinstance(part, LaplacePart) else part.reason)
+        elif mu > 0:
+            names.append("exact Gaussian profile")
+    if mu > 0:
+        rest = math.exp(_log_delta_of_mixture(budget.epsilon, total, mu))
+        epsilon = _epsilon_of_mixture(left, total, mu) if left > 0 else math.inf
+    else:
+        rest = _delta_of_pure(budget.epsilon, total)
+        epsilon = _epsilon_of_pure(left, total) if left >= 0 else math.inf
+    return Spent(
+        epsilon=epsilon,
+        delta=budget.delta,
+        exact=False,
+        source=" + ".join(dict.fromkeys(names)),
+        delta_at_epsilon=min(1.0, (failing + (1 - failing) * rest) * (1 + 4 * _ROUNDING)),
+    )
+
+
+def _epsilon_of_pure(delta: float, total: float) -> float:
+    """Return where the profile of randomised response falls to ``delta``, rounded up."""
+    share = delta * (1 + math.exp(-total))
+    if share >= 1:
+        return 0.0
+    if total == math.inf:
+        return total
+    return min(total, max(0.0, total + math.log1p(-share) + 8 * _ROUNDING * total))
+
+
+def _spent_pure(parts: Sequence[LaplacePart | PurePart], total: float, claimed: float) -> Spent:
+    active = [part for part in parts if part.epsilon > 0]
     if not active:
         return Spent(0.0, 0.0, True, "does not depend on the data", 0.0)
     names = ["Laplace noise" if isinstance(p, LaplacePart) else p.reason for p in active]

@@ -8,26 +8,34 @@ session that uploaded.
 from __future__ import annotations
 
 import math
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dpviz import curves, datasets, refutations, sweeps
+from dpviz import curves, datasets, refutations, reproduce, sweeps
+from dpviz.allocation import UNIFORM
 from dpviz.curves import Point
 from dpviz.datasets import RawTable, Table
-from dpviz.errors import DpvizError, InvalidTable
+from dpviz.errors import DpvizError, InvalidSetting, InvalidTable
 from dpviz.measured import Measured
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
+from dpviz.moments import FloatArray
 from dpviz.prepare import BoundedRows, Prepared, prepare
 from dpviz.privacy.audit import Audit, audit
 from dpviz.problem import Budget, Relation
+from dpviz.reproduce import Effort, Experiment, Step
 from dpviz.settings import Settings
 from dpviz.stated import growth_table, measured_need
+from dpviz.store import Store, default_folder
 from dpviz.sweeps import Cell, Comparison, Plan, Result
 from dpviz.targets import Goal, Target, least, predicted_crossing
+from dpviz.tasks import Task, TaskPlan, plan_task
 
 PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 
@@ -125,6 +133,10 @@ def in_chunks(
     """
     size = chunk_size(cell.problem.d)
     parts = []
+    # All of it: k, relation, domain; but the allocation only where noise follows it, so that
+    # moving shares draws nobody else again.
+    follows = cell.mechanism.follows_allocation
+    problem = repr(cell.problem if follows else replace(cell.problem, allocation=UNIFORM))
     for start in range(cell.trials.start, cell.trials.stop, size):
         stop = min(start + size, cell.trials.stop)
         between((start - cell.trials.start) / max(len(cell.trials), 1))
@@ -133,7 +145,7 @@ def in_chunks(
                 data_key,
                 cell.mechanism.text,
                 (cell.budget.epsilon, cell.budget.delta),
-                repr(cell.problem),  # all of it: k, relation, domain, allocation
+                problem,
                 cell.seed,
                 start,
                 stop,
@@ -366,6 +378,114 @@ def need(
     """Return the people at which one mechanism finds the first component."""
     key = (*data_key, repr(settings), mechanism.text)
     return _measured_need(key, rows, settings, rho, eta)
+
+
+@st.cache_resource(show_spinner=False)
+def _results_store() -> Store:
+    """Return where results of experiments are kept for the next visit."""
+    try:
+        return Store(default_folder())
+    except InvalidSetting:  # a host without a home: kept while the server runs
+        return Store(Path(tempfile.mkdtemp(prefix="dpviz-")))
+
+
+def kept(chosen: Experiment, effort: Effort) -> Step:
+    """Return what is known of an experiment without running anything."""
+    return reproduce.kept(chosen, effort, _results_store())
+
+
+def reproduction_steps(chosen: Experiment, effort: Effort) -> Iterator[Step]:
+    """Yield an experiment's state after each part; every part is kept on disk at once."""
+    return reproduce.work(chosen, effort, store=_results_store())
+
+
+def shown_every(total: int) -> int:
+    """Return after how many parts to draw again, so that drawing does not outweigh the work."""
+    return max(1, total // 12)
+
+
+@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
+def _task_splits(key: tuple[str, ...]) -> dict[int, Any]:
+    return {}  # filled by the plans that share it
+
+
+@st.cache_resource(scope="session", max_entries=6, show_spinner=False)
+def _task_plan(
+    key: tuple[str, ...],
+    shared: tuple[str, ...],
+    _ready: Prepared,
+    _settings: Settings,
+    _task: Task,
+    _mechanisms: Sequence[Mechanism],
+) -> TaskPlan:
+    return plan_task(
+        _ready.table,
+        _settings,
+        _task,
+        None,
+        _mechanisms,
+        bounds=_ready.bounds,
+        splits=_task_splits(shared),
+    )
+
+
+def task_plan(
+    data_key: tuple[str, ...],
+    ready: Prepared,
+    settings: Settings,
+    task: Task,
+    mechanisms: Sequence[Mechanism],
+) -> TaskPlan:
+    """Return what a task asks for, with the data of its splits.
+
+    Another epsilon, mechanism or number of draws does not prepare the rows again.
+    """
+    names = tuple(mechanism.text for mechanism in mechanisms)
+    same = replace(settings, epsilon=1.0, mechanisms=(), trials=1)
+    shared = (*data_key, repr(same), repr(replace(task, epsilons="1")))
+    key = (*data_key, repr(settings), repr(task), *names)
+    return _task_plan(key, shared, ready, settings, task, mechanisms)
+
+
+class TaskScores:
+    """Scores that are kept: in the session, and on disk where the table is public.
+
+    Parameters
+    ----------
+    public : bool
+        Whether the table is one that dpviz brings or fetches. What is measured
+        on an upload stays in the session and goes with it.
+    """
+
+    MOST = 20_000  # parts of a few numbers each
+
+    def __init__(self, public: bool) -> None:
+        self._held: dict[str, FloatArray] = st.session_state.setdefault("task_scores", {})
+        self._disk = _results_store() if public else None
+
+    def get(self, key: str) -> dict[str, FloatArray] | None:
+        """Return the scores of a part."""
+        if key not in self._held and self._disk is not None:
+            found = self._disk.get(key)
+            if found is not None:
+                self._hold(key, found["score"])
+        return {"score": self._held[key]} if key in self._held else None
+
+    def put(self, key: str, metrics: Mapping[str, FloatArray]) -> None:
+        """Keep the scores of a part."""
+        self._hold(key, metrics["score"])
+        if self._disk is not None:
+            self._disk.put(key, metrics)
+
+    def prune(self) -> None:
+        """Keep the folder within its bounds."""
+        if self._disk is not None:
+            self._disk.prune()
+
+    def _hold(self, key: str, scores: FloatArray) -> None:
+        self._held[key] = scores
+        while len(self._held) > self.MOST:
+            del self._held[next(iter(self._held))]
 
 
 @st.cache_data(max_entries=2, show_spinner="Measuring the noise at d from 10 to 160")

@@ -7,6 +7,7 @@ is drawn, and its callback offers the new value to the view, which may refuse.
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +16,12 @@ import streamlit as st
 from dpviz.allocation import DEFAULT_SHARE, parse_allocation
 from dpviz.mechanisms import all_mechanisms
 from dpviz.params import Param, format_number, params_of
-from dpviz.precision import custom_text
+from dpviz.precision import custom_text, suppliers
 from dpviz.settings import Settings
 from pages.ui import state
-from pages.ui.view import ExploreView
+from pages.ui.view import VIEWS
+
+_FEW = 4  # choices of a page that stand side by side; more of them drop down
 
 
 def fill(key: str, value: Any) -> None:
@@ -61,12 +64,13 @@ def setting(name: str, store: str = "view", *, upper: int | None = None) -> None
     Parameters
     ----------
     name : str
-        Field of `Settings`, or of `ExploreView` for the store ``explore``.
-    store : {"view", "explore"}
+        Field of `Settings`, or of a page's own options.
+    store : str
+        ``view``, or a key of `pages.ui.view.VIEWS`.
     upper : int, optional
         A tighter upper end than declared, known from the table.
     """
-    param = params_of(Settings if store == "view" else ExploreView)[name]
+    param = params_of(Settings if store == "view" else VIEWS[store])[name]
     key = f"{store}.{name}"
     value = state.get(name, store)
 
@@ -81,10 +85,11 @@ def setting(name: str, store: str = "view", *, upper: int | None = None) -> None
         # A select box shows None as "nothing chosen": the default has a word of its own.
         words = {"auto": "default", **param.choices} if param.optional else param.choices
         fill(key, value or "auto")
-        if store == "explore":
+        if store != "view" and len(words) <= _FEW:
             st.segmented_control(
                 param.label, list(words), format_func=words.__getitem__, required=True, **shared
             )
+            _complain(name)
             return
         st.selectbox(param.label, list(words), format_func=words.__getitem__, **shared)
     elif param.kind == "integer" and param.slider is None:
@@ -97,8 +102,12 @@ def setting(name: str, store: str = "view", *, upper: int | None = None) -> None
         st.slider(param.label, low, high, **shared)
     elif param.log and param.slider is not None:
         _log_number(param)
+    elif param.kind == "number" and param.slider is not None:
+        low, high = _slider_range(param, value)
+        fill(key, float(value))
+        st.slider(param.label, float(low), float(high), step=0.05, **shared)
     else:
-        _text(param, key)
+        _text(param, key, store)
     if not (param.log and param.slider is not None):
         _complain(name)
 
@@ -110,15 +119,15 @@ def _slider_range(param: Param, value: float) -> tuple[float, float]:
     return min(low, value), max(high, value)
 
 
-def _text(param: Param, key: str) -> None:
+def _text(param: Param, key: str, store: str) -> None:
     """Draw a text box whose text the declaration parses."""
     name = param.name
 
     def changed() -> None:
-        state.put_text(name, st.session_state[key])
+        state.put_text(name, st.session_state[key], store)
 
     if state.complaint(name) is None:
-        fill(key, param.format(state.get(name)))
+        fill(key, param.format(state.get(name, store)))
     st.text_input(param.label, key=key, help=param.help, on_change=state.on_change(changed))
 
 
@@ -284,14 +293,24 @@ def precision(columns: Sequence[str]) -> None:
         picked = st.session_state["view.directions.kind"]
         state.put("directions", f"private:{DEFAULT_SHARE}" if picked == "private" else picked)
 
-    def share_changed() -> None:
-        state.put("directions", f"private:{st.session_state['view.directions.share'] / 100:.2f}")
+    def purchase_changed() -> None:
+        share = st.session_state["view.directions.share"] / 100
+        supplier = st.session_state["view.directions.supplier"]
+        state.put("directions", f"private:{share:.2f}" + f":{supplier}" * bool(supplier))
 
     def strategy_changed() -> None:
         state.put("allocation", _first_text(st.session_state["view.allocation.kind"], columns))
 
+    named = allocation.directions == "features"
+    labels = [
+        name if named else f"direction {number}" for number, name in enumerate(columns, start=1)
+    ]
+    # A browser sends back the labels it was shown: under a key of their own, those of another
+    # table or of features never come back as a choice among these.
+    chosen_key = f"view.allocation.chosen~{zlib.crc32(repr(labels).encode())}"
+
     def binary_changed() -> None:
-        chosen = st.session_state["view.allocation.chosen"]
+        chosen = st.session_state[chosen_key]
         if not chosen:
             st.session_state.complaints["allocation"] = (
                 "the favoured directions must be at least one; none was left, so the last choice "
@@ -319,7 +338,18 @@ def precision(columns: Sequence[str]) -> None:
             95,
             key="view.directions.share",
             help="Spent on the private components; the rest goes to the release.",
-            on_change=state.on_change(share_changed),
+            on_change=state.on_change(purchase_changed),
+        )
+        known = suppliers()
+        fill("view.directions.supplier", allocation.supplier)
+        st.selectbox(
+            "Supplied by",
+            list(dict.fromkeys([*known, allocation.supplier])),  # a link may name a variant
+            format_func=lambda text: known.get(text, text),
+            key="view.directions.supplier",
+            help="Who releases the private components: any mechanism that releases a matrix or a "
+            "subspace. Mechanisms that cannot buy from it say so below the charts.",
+            on_change=state.on_change(purchase_changed),
         )
     _complain("directions")
     fill("view.allocation.kind", allocation.strategy)
@@ -332,13 +362,12 @@ def precision(columns: Sequence[str]) -> None:
         on_change=state.on_change(strategy_changed),
     )
     if allocation.strategy == "binary":
-        named = allocation.directions == "features"
-        fill("view.allocation.chosen", list(allocation.chosen))
+        fill(chosen_key, list(allocation.chosen))
         st.multiselect(
             "Favoured directions",
             list(range(1, len(columns) + 1)),
-            format_func=lambda number: columns[number - 1] if named else f"direction {number}",
-            key="view.allocation.chosen",
+            format_func=lambda number: labels[number - 1],
+            key=chosen_key,
             on_change=state.on_change(binary_changed),
         )
         fill("view.allocation.tau", round(100 * allocation.tau))

@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dpviz import reproduce
 from dpviz.metrics import METRICS
 from dpviz.prepare import Prepared
-from dpviz.release import VERDICT_MARKS, VERDICT_WORDS
+from dpviz.reproduce import Reproduction
 from dpviz.settings import Settings
 from dpviz.sweeps import Comparison
 from pages.ui import state
@@ -49,13 +50,13 @@ def table_notes(prepared: Prepared) -> None:
         st.caption(f":material/edit_note: {note}")
 
 
-def assumed_public(prepared: Prepared) -> None:
-    """List what was taken from the data without protection."""
+def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
+    """List what was taken from the data without protection; by default the table's own list."""
     with st.expander("What this assumes to be public", icon=":material/visibility:"):
         st.markdown(
             "The guarantee covers the release and not what was fixed before it. Taken as public "
             "knowledge here:\n\n"
-            + "\n".join(f"- {item}" for item in prepared.assumed_public)
+            + "\n".join(f"- {item}" for item in items or prepared.assumed_public)
             + "\n\nThe papers assume these known. Taken from private data they leak; a real "
             "release fixes them beforehand or spends budget on them."
         )
@@ -80,10 +81,10 @@ def results_table(comparison: Comparison) -> pd.DataFrame:
     """Return the table of results with the names a reader sees."""
     rows: list[dict[str, Any]] = []
     for result in comparison.results:
-        verdict, summaries = result.status.verdict, result.summaries
+        summaries = result.summaries
         row: dict[str, Any] = {
             "mechanism": result.mechanism.label,
-            "status": f"{VERDICT_MARKS[verdict]} {VERDICT_WORDS[verdict]}".strip(),
+            "status": result.status.marked,
             "claimed": result.claimed.epsilon if result.claimed else None,
             "spent": result.spent.epsilon if result.spent else None,
             "true_delta": result.spent.delta_at_epsilon if result.spent else None,
@@ -123,3 +124,9 @@ def command(settings: Settings, verb: str = "compare", more: Sequence[str] = ())
     st.caption("The same numbers from the command line:")
     words = " ".join([settings.command(name, verb), shlex.join(more)]).strip()
     st.code(words, language="bash", wrap_lines=True)
+
+
+def reproduce_command(found: Reproduction) -> None:
+    """Show the command that redoes an experiment."""
+    st.caption("The same numbers from the command line:")
+    st.code(reproduce.command(found), language="bash", wrap_lines=True)

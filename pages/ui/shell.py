@@ -53,6 +53,8 @@ def pages() -> list[StreamlitPage]:
         st.Page("pages/precision.py", title="Precision", icon=":material/tune:"),
         st.Page("pages/claims.py", title="Claims", icon=":material/gavel:"),
         st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
+        st.Page("pages/papers.py", title="Papers", icon=":material/menu_book:"),
+        st.Page("pages/tasks.py", title="Tasks", icon=":material/school:"),
     ]
 
 

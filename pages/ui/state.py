@@ -16,7 +16,7 @@ import streamlit as st
 from dpviz.errors import InvalidSetting
 from dpviz.params import Declared, params_of
 from dpviz.settings import Settings
-from pages.ui.view import ExploreView, page_defaults
+from pages.ui.view import VIEWS, ExploreView, page_defaults
 
 LINK_VERSION = "1"
 UPLOAD = "upload"
@@ -31,9 +31,12 @@ def start() -> None:
         return
     query = {key: st.query_params[key] for key in st.query_params}
     settings, notices = Settings.from_query(query, page_defaults())
-    explore, more = ExploreView.from_query(query, ExploreView())
-    notices += more
-    known = Settings.url_keys() | ExploreView.url_keys() | _OWN_KEYS
+    known = Settings.url_keys() | _OWN_KEYS
+    for store, cls in VIEWS.items():
+        view, more = cls.from_query(query, cls())
+        notices += more
+        known |= cls.url_keys()
+        st.session_state[store] = _values(view)
     notices += [
         f"In the link, {key[:40]!r} is not a setting and was left out."
         for key in query
@@ -52,7 +55,6 @@ def start() -> None:
         )
         label_index = None
     st.session_state.view = _values(settings)
-    st.session_state.explore = _values(explore)
     st.session_state.label_index = None if label_index is None else int(label_index)
     st.session_state.notices = notices
     st.session_state.complaints = {}
@@ -73,6 +75,11 @@ def explore() -> ExploreView:
     return ExploreView(**st.session_state.explore)
 
 
+def view(store: str) -> Declared:
+    """Return the options of one page, by its key in `VIEWS`."""
+    return VIEWS[store](**st.session_state[store])
+
+
 def get(name: str, store: str = "view") -> Any:
     """Return one value of the session."""
     return st.session_state[store][name]
@@ -80,7 +87,7 @@ def get(name: str, store: str = "view") -> Any:
 
 def put(name: str, value: Any, store: str = "view") -> None:
     """Set one value, or keep the old one and remember why the new one was refused."""
-    declared: Declared = settings() if store == "view" else explore()
+    declared: Declared = settings() if store == "view" else view(store)
     try:
         changed = replace(declared, **{name: value})
     except InvalidSetting as error:
@@ -94,15 +101,15 @@ def put(name: str, value: Any, store: str = "view") -> None:
             st.session_state.complaints.pop(other, None)
 
 
-def put_text(name: str, written: str) -> None:
-    """Set one setting from text a user typed."""
-    param = params_of(Settings)[name]
+def put_text(name: str, written: str, store: str = "view") -> None:
+    """Set one value from text a user typed."""
+    param = params_of(Settings if store == "view" else VIEWS[store])[name]
     try:
         value = param.parse(written)
     except InvalidSetting as error:
         st.session_state.complaints[name] = str(error)
         return
-    put(name, value)
+    put(name, value, store)
 
 
 def complaint(name: str) -> str | None:
@@ -137,7 +144,8 @@ def reset() -> None:
     """Return every setting but the table to its default."""
     kept = {name: get(name) for name in ("table", "label", "categorical", "missing")}
     st.session_state.view = _values(replace(page_defaults(), **kept))
-    st.session_state.explore = _values(ExploreView())
+    for store, cls in VIEWS.items():
+        st.session_state[store] = _values(cls())
     st.session_state.complaints = {}
     st.session_state.notices = []
 
@@ -145,7 +153,9 @@ def reset() -> None:
 def write_link() -> None:
     """Make the address bar say what is shown."""
     query = {"v": LINK_VERSION}
-    query |= settings().to_query(page_defaults()) | explore().to_query(ExploreView())
+    query |= settings().to_query(page_defaults())
+    for store, cls in VIEWS.items():
+        query |= view(store).to_query(cls())
     if get("table") == UPLOAD and st.session_state.label_index is not None:
         query["label"] = str(st.session_state.label_index)
     if st.query_params.to_dict() != query:

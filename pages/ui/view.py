@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from dpviz.mechanisms import featured
 from dpviz.params import Declared, choice, integer
+from dpviz.reproduce import experiments
 from dpviz.settings import Settings
+from dpviz.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,34 @@ class ExploreView(Declared):
         help="Which of the draws the picture shows; the others are in the distances above.",
         examples=(2,),
     )
+
+
+@dataclass(frozen=True)
+class PapersView(Declared):
+    """Which experiment the Papers page shows, and how much work it does."""
+
+    experiment: str = choice(
+        next(iter(experiments())),
+        {
+            key: f"{item.info.paper}, {item.info.place}: {item.info.title}"
+            for key, item in experiments().items()
+        },
+        label="Experiment",
+        help="A table, a figure or theorems of one of the four papers.",
+        examples=(list(experiments())[-1],),
+    )
+    effort: str = choice(
+        "quick",
+        {"quick": "few runs", "full": "as many as the paper"},
+        label="Runs",
+        help="Few runs take seconds; the paper's own number takes minutes. A stopped run goes on "
+        "where it was.",
+        examples=("full",),
+    )
+
+
+VIEWS: dict[str, type[Declared]] = {"explore": ExploreView, "papers": PapersView, "tasks": Task}
+"""Options of pages by where the session holds them; all of them travel in links."""
 
 
 def page_defaults() -> Settings:

@@ -355,6 +355,39 @@ def rows_are_asked_for(mechanism: Mechanism) -> None:
             assert_same_bytes(seen, blind)
 
 
+def released_rows_are_a_table(mechanism: Mechanism) -> None:
+    """Rows come from mechanisms that say so, one table a draw; the others say why none do."""
+    reason = mechanism.why_no_rows
+    for data, problem, budget in runnable(mechanism):
+        assert data.rows is not None
+        before = data.rows.tobytes()
+        calibration = mechanism.calibrate(problem, budget)
+        tables = mechanism.release_rows(data.rows, calibration, draws_of(mechanism))
+        assert (tables is None) == (reason is not None)
+        if tables is None:
+            continue
+        assert mechanism.info.release == "data"
+        assert tables.shape == (6, problem.n, problem.d)
+        assert np.isfinite(tables).all()
+        assert data.rows.tobytes() == before
+        assert not np.shares_memory(tables, data.rows)
+        again = mechanism.release_rows(data.rows, calibration, draws_of(mechanism))
+        assert again is not None
+        assert again.tobytes() == tables.tobytes()
+        for trial in range(6):
+            alone = draws_of(mechanism, range(trial, trial + 1))
+            single = mechanism.release_rows(data.rows, calibration, alone)
+            assert single is not None
+            assert single.tobytes() == tables[trial : trial + 1].tobytes()
+        assert len({table.tobytes() for table in tables}) == 6
+        # The noise is there, and on every row: no row is published as it is.
+        assert (np.abs(tables - data.rows).max(axis=2) > 0).all()
+    if reason is not None:
+        assert reason.strip() == reason
+        assert len(reason.split()) >= 4, "a reason is a sentence"
+        assert reason[0].islower()
+
+
 def metrics_stay_in_range(mechanism: Mechanism) -> None:
     for data, problem, budget in runnable(mechanism):
         _, release = released(mechanism, data, problem, budget)
@@ -435,6 +468,7 @@ CHECKS: dict[str, Callable[[Mechanism], None]] = {
         small_dimensions_work,
         general_rules_refuse,
         rows_are_asked_for,
+        released_rows_are_a_table,
         metrics_stay_in_range,
         extreme_epsilons_are_legal,
         status_is_told_in_a_sentence,

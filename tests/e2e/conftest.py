@@ -56,8 +56,10 @@ def browser(playwright_driver: Playwright) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The dashboard, started once for a module; its caches live as long."""
-    log = tmp_path_factory.mktemp("server") / "server.log"
-    with Server(app_path(), log) as running:
+    folder = tmp_path_factory.mktemp("server")
+    # results of experiments are kept: not in the cache of whoever runs the tests
+    own = {"XDG_CACHE_HOME": str(folder)}
+    with Server(app_path(), folder / "server.log", own) as running:
         _servers.append(running)
         yield running
         _servers.remove(running)

@@ -91,6 +91,47 @@ def test_ball_and_box(page: Page, server: Server) -> None:
     assert errors(page) == []
 
 
+# Texts of charts that reach beyond their chart, where they are cut.
+_CUT = """
+() => [...document.querySelectorAll('[data-testid="stPlotlyChart"]')].flatMap(chart => {
+  const frame = chart.getBoundingClientRect();
+  return [...chart.querySelectorAll('svg text')].filter(text => {
+    const box = text.getBoundingClientRect();
+    return box.width > 0 && (box.left < frame.left - 1 || box.right > frame.right + 1
+      || box.top < frame.top - 1 || box.bottom > frame.bottom + 1);
+  }).map(text => text.textContent);
+})
+"""
+
+
+def test_no_text_of_a_chart_is_cut_on_a_phone(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 420, "height": 900})
+    open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1,3:0.8")
+    charts = page.get_by_test_id("stPlotlyChart")
+    assert charts.count() >= 5
+    for chart in charts.all():
+        chart.scroll_into_view_if_needed()
+        expect(chart.locator("svg text").first).to_be_attached()
+    assert page.evaluate(_CUT) == []
+    # The control: a long text would have been noticed.
+    charts.first.locator("svg text").first.evaluate(
+        "text => { text.textContent = 'x'.repeat(200); }"
+    )
+    assert len(page.evaluate(_CUT)) == 1
+
+
+def test_directions_from_any_mechanism(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1:0.8")
+    choose(page, "Directions", "private components")
+    choose(page, "Supplied by", "Eigenvector sampling")
+    assert "directions=private" in page.url
+    assert "eigenvector_sampling" in page.url
+    assert "the first 2 directions (k, and at most d - 1) are its own" in main_text(page)
+    choose(page, "Supplied by", "Gaussian, exact")
+    assert "a pure mechanism buys from pure ones only" in main_text(page)
+    assert errors(page) == []
+
+
 def test_a_bad_sum_in_the_table_is_one_sentence(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/precision{VIEW}")
     type_into_cell(page, 0, 1, "0.7")

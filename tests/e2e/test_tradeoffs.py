@@ -6,9 +6,11 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from dpviz.appfiles import app_path
 from tests.e2e.harness import Server, open_app, rerun, wait_idle
 
 QUICK = "/tradeoffs?v=1&table=iris&trials=5&m=gaussian,laplace"
+EXAMPLE = app_path().parent / "data" / "example.csv"
 TITLE = "Trade-offs: how much accuracy does privacy leave?"
 
 
@@ -46,6 +48,62 @@ def test_epsilon_moves_the_mark_and_the_words(page: Page, server: Server) -> Non
         box.press("Enter")
     expect(page.get_by_text("at epsilon 0.5, for this table's spectrum")).to_be_visible()
     assert "epsilon=0.5" in page.url
+
+
+def chart_rows(page: Page) -> list[list[float]]:
+    """Return the heights of every curve on the first chart, as the browser holds them."""
+    found: list[list[float]] = page.locator(".js-plotly-plot").first.evaluate(
+        "chart => chart._fullData.filter(t => (t.name || '').includes('·')).map(t => Array.from(t.y))"
+    )
+    return found
+
+
+def test_an_upload_is_drawn_and_its_link_tells_nothing_of_it(page: Page, server: Server) -> None:
+    open_app(page, server.url + "/tradeoffs?v=1&trials=5&m=gaussian,laplace")
+    before = chart_rows(page)
+    with rerun(page):
+        page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
+            {
+                "name": "patients.csv",
+                "mimeType": "text/csv",
+                "buffer": EXAMPLE.read_bytes(),
+            }
+        )
+    expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
+    assert page.get_by_test_id("stAlertContentError").count() == 0
+    drawn = chart_rows(page)
+    assert [len(heights) for heights in drawn] == [13, 13]
+    assert drawn != before
+    expect(page.get_by_text("dpviz sweep YOUR_FILE.csv")).to_be_visible()
+    # The measure and the axis change what is drawn, and the link still says nothing of the file.
+    with rerun(page):
+        page.get_by_role("combobox", name="Along", exact=True).click()
+        page.get_by_role("option", name="People n", exact=True).click()
+    assert chart_rows(page) != drawn
+    assert "table=upload" in page.url
+    columns = EXAMPLE.read_text(encoding="utf-8").splitlines()[0].split(",")
+    for private in ("patients", *columns):
+        assert private not in page.url
+    main = page.get_by_test_id("stMain").inner_text()
+    assert "patients" not in main
+
+
+def test_ten_quick_moves_leave_no_stale_curve(page: Page, server: Server) -> None:
+    open_app(page, server.url + "/tradeoffs?v=1&table=iris&trials=20&m=gaussian,laplace&k=1")
+    box = page.get_by_role("spinbutton", name="Seed")
+    box.focus()
+    with rerun(page):
+        for _ in range(10):
+            box.press("ArrowUp")
+    expect(box).to_have_value("10")
+    wait_idle(page)
+    assert "seed=10" in page.url
+    seen = chart_rows(page)
+    open_app(page, page.url)
+    assert chart_rows(page) == seen
+    # The control: another seed draws another curve.
+    open_app(page, page.url.replace("seed=10", "seed=9"))
+    assert chart_rows(page) != seen
 
 
 def test_it_fits_a_phone(page: Page, server: Server) -> None:

@@ -34,7 +34,7 @@ PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
 FIRST = "explore"
 
 # Small and quick, so that a test spends its time on the page and not on the draws.
-QUICK = {"table": "iris", "trials": "5"}
+QUICK = {"table": "iris", "trials": "5", "tuning": "fixed", "epsilons": "1"}
 PATIENCE = 60  # seconds; the slowest run here takes a tenth of it
 
 

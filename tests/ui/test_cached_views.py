@@ -42,6 +42,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "table": {"table": "iris"},
     "allocation": {"allocation": "binary:1:0.8"},
     "directions": {"directions": "private:0.3"},
+    "supplier": {"directions": "private:0.3:wishart_exact"},
 }
 # Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
 ELSEWHERE = {"label", "categorical", "missing", "bounds"}

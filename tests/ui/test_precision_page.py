@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpviz import sweeps
 from dpviz.allocation import parse_allocation
+from dpviz.measured import Measured
 from dpviz.mechanisms import parse_variant
 from dpviz.precision import precision_variants, shares_file
+from dpviz.sweeps import Cell, Result
 from tests.ui.driver import (
     QUICK,
     change,
@@ -123,6 +126,26 @@ def test_tau_moves_the_noise() -> None:
     assert "theirs multiplied by 0.947" in captions(at)  # 18/(20 * 0.95)
 
 
+def test_moving_tau_draws_only_what_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = start("precision", **BOX, seed="7", allocation="binary:1,2:0.8")
+    drawn: list[Cell] = []
+    run_cell = sweeps.run_cell
+
+    def watched(cell: Cell, prepared: Measured) -> Result:
+        drawn.append(cell)
+        return run_cell(cell, prepared)
+
+    monkeypatch.setattr(sweeps, "run_cell", watched)
+    change(at, "view.allocation.tau", 57)
+    follows = {parse_variant(text).follows_allocation for text in precision_variants()}
+    assert follows == {True, False}
+    assert drawn
+    assert all(cell.mechanism.follows_allocation for cell in drawn)
+    assert {cell.problem.allocation.tau for cell in drawn} == {0.57}
+    change(at, "view.seed", 8)
+    assert {cell.mechanism.follows_allocation for cell in drawn} == {True, False}
+
+
 def test_leaving_nobody_favoured_is_refused() -> None:
     at = start("precision", **BOX, allocation="binary:2:0.8")
     found(at, "view.allocation.chosen").set_value([])
@@ -176,6 +199,51 @@ def test_private_directions_show_a_spend_that_adds_up() -> None:
         # Together they spend no more than the budget.
         assert (table["spent"] <= 1 + 1e-9).all()
         assert table["spent"].max() > 0.999
+
+
+def test_any_mechanism_may_supply_the_directions() -> None:
+    at = start("precision", **BOX, delta="1e-5", allocation="binary:1:0.8")
+    assert "view.directions.supplier" not in keys(at)
+    change(at, "view.directions.kind", "private components")
+    everybody = len(frame(at, "gains"))
+    change(at, "view.directions.supplier", "PPCA")
+    assert errors(at) == []
+    assert held(at, "directions") == "private:0.2:ppca"
+    assert at.query_params["directions"] == "private:0.2:ppca"
+    assert set(frame(at, "spend")["supplier"]) == {"PPCA"}
+    assert "the first 2 directions" in captions(at)
+    assert "approximate" in " ".join(frame(at, "gains")["status"])
+    assert any("private:0.2:ppca" in box.value for box in at.code)
+    # The share moves and the supplier stays.
+    change(at, "view.directions.share", 30)
+    assert held(at, "directions") == "private:0.3:ppca"
+    # One that needs delta cannot supply the pure mechanism, which says so; the others go on.
+    change(at, "view.directions.supplier", "Gaussian, exact")
+    assert len(frame(at, "gains")) == everybody - 1
+    assert "a pure mechanism buys from pure ones only" in captions(at)
+    # Nobody buys from a mechanism whose claim is false, and the page stands.
+    change(at, "view.directions.supplier", "Wishart")
+    assert errors(at) == []
+    assert "its claim does not hold here" in captions(at)
+    assert frames(at, "spend") == []
+    change(at, "view.directions.supplier", "Gaussian or Wishart noise (default)")
+    assert held(at, "directions") == "private:0.3"
+    assert len(frame(at, "gains")) == everybody
+
+
+def test_a_link_may_name_a_variant_that_supplies_or_one_that_cannot() -> None:
+    at = start("precision", **BOX, directions="private:0.2:ppca[sweeps=5]")
+    assert errors(at) == []
+    assert notices(at) == []
+    assert held(at, "directions") == "private:0.2:ppca[sweeps=5]"
+    change(at, "view.allocation.kind", "by variance (max-PNR)")
+    assert errors(at) == []
+    assert "releases a matrix, or variances beside its subspace" in captions(at)
+    bad = start("precision", **BOX, directions="private:0.2:non_private")
+    assert errors(bad) == []
+    (said,) = notices(bad)
+    assert "it makes no claim" in said
+    assert held(bad, "directions") == "features"
 
 
 def test_true_directions_are_marked_as_not_private() -> None:

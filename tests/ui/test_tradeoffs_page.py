@@ -4,20 +4,41 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
+from dpviz import sweeps
 from dpviz.cli import main
+from dpviz.curves import AXES_OF_PLANS
 from dpviz.grid import AXES
+from dpviz.measured import Measured
 from dpviz.metrics import METRICS
-from tests.ui.driver import change, errors, found, nodes, one_sentence, start
+from dpviz.sweeps import Cell, Result
+from tests.ui.driver import (
+    ROOT,
+    change,
+    errors,
+    found,
+    go,
+    held,
+    nodes,
+    one_sentence,
+    start,
+    upload,
+)
 
 # Two variants and few draws: a curve has a dozen settings.
 SMALL = {"table": "iris", "trials": "5", "m": "gaussian,ppca"}
+AWAY = {"epsilon": "0.7"}  # between the values of a curve: what Explore drew is not on it
+EXAMPLE = (ROOT / "data" / "example.csv").read_bytes()
 
 
 def figure(at: AppTest, key: str = "tradeoffs") -> dict[str, Any]:
@@ -94,6 +115,116 @@ def test_toggles_do_what_they_say() -> None:
     assert not {"predicted without a draw", "random subspace"} & names(figure(at))
 
 
+def ask_for_seed(seed: int) -> None:
+    """Do what the browser does when a user types a seed while the script is running."""
+    context = get_script_run_ctx()
+    assert context is not None
+    assert context.script_requests is not None
+    states = WidgetStates()
+    states.widgets.extend(context.session_state.get_widget_states())
+    (box,) = [one for one in states.widgets if one.id.endswith("-view.seed")]
+    box.double_value = seed
+    context.script_requests.request_rerun(
+        RerunData(
+            query_string=context.query_string,
+            widget_states=states,
+            page_script_hash=context.page_script_hash,
+        )
+    )
+
+
+class Typist:
+    """Types the next seed each time that so many cells of the last one have been drawn."""
+
+    def __init__(self, seeds: Sequence[int], after: int) -> None:
+        self.left = list(seeds)
+        self.after = after
+        self.drawn: list[tuple[int, int]] = []  # seed and trials of each cell, as it is drawn
+        self._run_cell = sweeps.run_cell
+
+    def __call__(self, cell: Cell, prepared: Measured) -> Result:
+        self.drawn.append((cell.seed, len(cell.trials)))
+        run = [seed for seed, _ in self.drawn]
+        if self.left and len(run) >= self.after and len(set(run[-self.after :])) == 1:
+            ask_for_seed(self.left.pop(0))
+        return self._run_cell(cell, prepared)
+
+    def cells(self, seed: int) -> int:
+        """Return how many cells of a seed were drawn."""
+        return sum(drawn == seed for drawn, _ in self.drawn)
+
+
+def rows_drawn(at: AppTest) -> dict[str, list[float]]:
+    """Return the heights of every curve of the chart, by its name."""
+    drawn = [t for t in figure(at)["data"] if "·" in t.get("name", "")]
+    return {trace["name"]: numbers(trace["y"]) for trace in drawn}
+
+
+def test_a_new_setting_abandons_what_was_being_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = start(**(SMALL | AWAY | {"seed": "900", "trials": "9"}))
+    typist = Typist([901], after=20)
+    monkeypatch.setattr(sweeps, "run_cell", typist)
+    go(at, "tradeoffs")
+    assert errors(at) == []
+    # A curve has 13 values and 7 of them first with 5 draws, of 2 variants each: the change came
+    # while it was being refined, and the cell that was under way was the last of the old setting.
+    whole = 2 * (7 + 13)
+    assert typist.cells(900) == 20
+    assert {trials for seed, trials in typist.drawn[:14] if seed == 900} == {5}
+    assert {trials for seed, trials in typist.drawn[14:20]} == {9}
+    assert typist.cells(901) == whole
+    assert [seed for seed, _ in typist.drawn] == [900] * 20 + [901] * whole
+    assert held(at, "seed") == 901
+    # Nothing of the old setting stands on the chart: it is that of a fresh visit.
+    seen = rows_drawn(at)
+    monkeypatch.undo()
+    assert rows_drawn(page(**AWAY, seed="901", trials="9")) == seen
+    assert rows_drawn(page(**AWAY, seed="900", trials="9")) != seen
+
+
+def test_ten_quick_changes_end_at_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = range(911, 921)
+    at = start(**(SMALL | AWAY | {"seed": "910", "trials": "8"}))
+    typist = Typist(seeds, after=2)
+    monkeypatch.setattr(sweeps, "run_cell", typist)
+    go(at, "tradeoffs")
+    assert errors(at) == []
+    assert [typist.cells(seed) for seed in (910, *seeds[:-1])] == [2] * 10
+    assert held(at, "seed") == 920
+    assert at.query_params["seed"] == "920"
+    assert "--seed 920" in at.code[0].value
+    seen = rows_drawn(at)
+    monkeypatch.undo()
+    assert rows_drawn(page(**AWAY, seed="920", trials="8")) == seen
+
+
+def test_an_upload_is_drawn_and_stays_out_of_the_link() -> None:
+    at = upload(start("tradeoffs", trials="5", m="gaussian,ppca"), "patients.csv", EXAMPLE)
+    assert errors(at) == []
+    drawn = rows_drawn(at)
+    assert len(drawn) == 2
+    assert all(len(heights) == 13 for heights in drawn.values())
+    assert at.code[0].value.startswith("python -m dpviz sweep YOUR_FILE.csv --")
+    columns = EXAMPLE.decode().splitlines()[0].split(",")
+    link = " ".join(f"{key}={value}" for key, value in at.query_params.items())
+    assert "table=upload" in link
+    shown = [box.value for box in at.code]
+    for private in ("patients", *columns):
+        assert private not in link
+        assert not any(private in text for text in shown)
+    # The curve is the file's: another file draws another one, along every axis.
+    for axis in ("n", "row_bound"):
+        change(at, "tradeoffs.axis", AXES[axis].label)
+        assert errors(at) == []
+        assert rows_drawn(at) != drawn
+    change(at, "tradeoffs.axis", AXES["epsilon"].label)
+    assert rows_drawn(at) == drawn
+    lines = EXAMPLE.decode().splitlines()
+    upload(at, "patients.csv", "\n".join(lines[: len(lines) // 2]).encode())
+    assert errors(at) == []
+    assert rows_drawn(at) != drawn
+
+
 def test_a_second_table_is_drawn_or_refused_in_one_sentence() -> None:
     at = page()
     change(at, "tradeoffs.other", "Wine")
@@ -146,6 +277,39 @@ def test_a_plan_touches_nothing_private_and_needs_no_table() -> None:
     assert "nothing private was touched" in said(at)
     assert "Gaussian" in " ".join(names(figure(at, "plan")))
     assert "least number of people" in said(at)
+
+
+@pytest.mark.parametrize("axis", list(AXES_OF_PLANS))
+def test_a_plan_is_drawn_along_every_axis_that_needs_no_rows(axis: str, tmp_path: Any) -> None:
+    at = start(
+        "tradeoffs", table="upload", m="gaussian", trials="5", domain="box", k="3", epsilon="0.2"
+    )
+    change(at, "plan.n", "1000")
+    change(at, "plan.spectrum", "power:d=8,exponent=1,total=0.5")
+    change(at, "plan.axis", AXES_OF_PLANS[axis].label)
+    spec = figure(at, "plan")
+    assert spec["layout"]["xaxis"]["title"]["text"] == AXES_OF_PLANS[axis].label
+    (line,) = [
+        t for t in spec["data"] if t.get("name", "").startswith("Gaussian") and t["mode"] == "lines"
+    ]
+    heights, places = numbers(line["y"]), numbers(line["x"])
+    assert len(heights) == len(places) >= 5
+    assert all(0 < height <= 1 + 1e-9 for height in heights)
+    if axis != "k":  # more of anything else is better
+        assert heights == sorted(heights)
+        assert heights[-1] > heights[0] + 0.01
+    (command,) = [box.value for box in at.code if "plan:" in box.value]
+    assert f"--over {axis} --values " in command
+    # The command is one that runs, and the draws agree with what was predicted.
+    words = shlex.split(command.replace("plan.csv", str(tmp_path / "plan.csv")))
+    assert main([*words[3:], "--trials", "40", "--cache", "none"]) == 0
+    swept = pd.read_csv(tmp_path / "plan.csv")
+    swept = swept[swept["metric"] == "captured_share"]
+    assert set(swept["n" if axis == "n" else axis].astype(float)) == set(places)
+    means = swept.groupby(axis)["value"].mean().to_numpy()
+    # Predictions are good to about .03 (see docs/prediction.md) and at d = 8 to about .08; a mean
+    # of 40 draws of a share has a standard error of at most 0.5/sqrt(40) = .08, here below .02.
+    assert np.abs(means - heights).max() < 0.16
 
 
 @pytest.mark.parametrize(

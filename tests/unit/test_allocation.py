@@ -31,15 +31,18 @@ from dpviz.cli import main, resolve_allocation
 from dpviz.datasets import read_thetas
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.mechanisms import parse_variant
-from dpviz.mechanisms._directional import (
+from dpviz.mechanisms._directional import DirectionalMechanism
+from dpviz.mechanisms._suppliers import (
     DELTA_DIRECTIONS,
     EPSILON_DIRECTIONS,
-    DirectionalMechanism,
+    SCALE_DIRECTIONS,
+    variances_along,
 )
 from dpviz.prepare import load_prepared
 from dpviz.privacy import accounting
 from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_nuclear
 from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.release import Release
 from dpviz.seeding import FloatArray, generator
 from dpviz.settings import Settings
 
@@ -96,6 +99,8 @@ def test_bad_allocations_are_one_sentence(text: str, says: str) -> None:
         ("private:.50", "private:0.5"),
         ("true", "true"),
         ("features", "features"),
+        ("private:.30:ppca", "private:0.3:ppca"),
+        (" private:0.3: ppca[sweeps=7] ", "private:0.3:ppca[sweeps=7]"),
     ],
 )
 def test_directions_texts(written: str, canonical: str) -> None:
@@ -103,10 +108,55 @@ def test_directions_texts(written: str, canonical: str) -> None:
     assert parse_allocation("uniform", written).text == ("uniform", canonical)
 
 
-@pytest.mark.parametrize("text", ["private:0", "private:1", "private:x", "true:1", "pca", ""])
+@pytest.mark.parametrize(
+    "text",
+    ["private:0", "private:1", "private:x", "true:1", "pca", "", "private:ppca", "private:0.2:",
+     "private:0.2:nobody", "private:0.2:nobody[a=1]", "true:0.2:ppca", "features:ppca"],
+)  # fmt: skip
 def test_bad_directions_are_one_sentence(text: str) -> None:
     with pytest.raises(InvalidSetting, match=r"^directions must be features, private:SHARE"):
         Settings(directions=text)
+
+
+@pytest.mark.parametrize(
+    ("supplier", "says"),
+    [
+        ("non_private", "it makes no claim"),
+        ("random_projection", "it makes no claim"),
+        ("data_gaussian", "it releases data"),
+        ("data_laplace", "it needs the rows themselves"),
+        ("mvg[theorem=3]", "it would need directions itself"),
+        ("directional_gaussian", "it would need directions itself"),
+    ],
+)
+def test_who_can_never_supply_is_refused_at_once(
+    supplier: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"private:0.2:{supplier}"
+    with pytest.raises(InvalidSetting, match=r"^directions must be [^\n]*\.$") as error:
+        Settings(directions=text)
+    assert f"({supplier.partition('[')[0]} cannot: {says}" in str(error.value)
+    assert str(error.value).endswith(f"got '{text}'.")
+    found, notices = Settings.from_query({"directions": text}, Settings())
+    assert found == Settings()
+    assert len(notices) == 1
+    assert main(["compare", "iris", "--directions", text]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("dpviz: --directions must be bought from a mechanism that can supply")
+
+
+def test_a_supplier_travels_in_links_commands_and_json() -> None:
+    settings = Settings(directions="private:0.3:ppca[sweeps=7]", allocation="binary:1:0.7")
+    query = settings.to_query(Settings())
+    assert query["directions"] == "private:0.3:ppca[sweeps=7]"
+    assert Settings.from_query(query, Settings()) == (settings, [])
+    assert "--directions 'private:0.3:ppca[sweeps=7]'" in settings.command()
+    assert settings.to_json()["directions"] == "private:0.3:ppca[sweeps=7]"
+    allocation = parse_allocation(settings.allocation, settings.directions)
+    assert allocation.supplier == "ppca[sweeps=7]"
+    assert allocation.text == ("binary:1:0.7", settings.directions)
+    with pytest.raises(InvalidSetting, match=r"^directions must be"):
+        Allocation(supplier="ppca")
 
 
 def test_names_become_numbers_where_the_table_is_known() -> None:
@@ -433,6 +483,100 @@ def test_the_release_is_scaled_to_whatever_directions_were_bought(
         variances, _ = mechanism.shape(calibration, basis, None)
         target = calibration.values.get("mu", 2 * calibration.values.get("epsilon_release", 0))
         assert target * (1 - 1e-9) <= norm(private, basis, variances) <= target
+
+
+NAMED = (
+    ("directional_gaussian", "gaussian", 1e-9),
+    ("directional_wishart_difference", "wishart_difference", 1e-9),
+)
+
+
+@given(problems(), st.floats(0.01, 0.95), st.floats(0.02, 20))
+def test_the_default_supplier_by_its_name_costs_what_the_default_does(
+    problem: Problem, share: float, epsilon: float
+) -> None:
+    budget = Budget(epsilon, 1e-5)
+    for key, supplier, tolerance in NAMED:
+        mechanism = parse_variant(key)
+        unnamed = replace(
+            problem, allocation=replace(problem.allocation, directions="private", share=share)
+        )
+        by_name = replace(unnamed, allocation=replace(unnamed.allocation, supplier=supplier))
+        if mechanism.unable(unnamed, budget) is not None:
+            assert mechanism.unable(by_name, budget) is not None
+            continue
+        assert mechanism.unable(by_name, budget) is None
+        one, two = (mechanism.calibrate(p, budget) for p in (unnamed, by_name))
+        for name in (EPSILON_DIRECTIONS, DELTA_DIRECTIONS):
+            assert one.values[name] == two.values[name]
+        assert two.scale == pytest.approx(one.scale, rel=tolerance)
+        assert two.values[SCALE_DIRECTIONS] == pytest.approx(
+            one.values[SCALE_DIRECTIONS], rel=tolerance
+        )
+        costs = [mechanism.spent(p, budget) for p in (unnamed, by_name)]
+        assert costs[0] is not None
+        assert costs[1] is not None
+        assert costs[1].epsilon == pytest.approx(costs[0].epsilon, rel=tolerance)
+
+
+def test_a_loose_supplier_leaves_more_for_the_release() -> None:
+    """What a supplier does not spend goes to the release, and the whole still adds up."""
+    allocation = Allocation("binary", "private", chosen=(1,), tau=0.8, share=0.4)
+    problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
+    budget = Budget(1.0, 1e-6)
+    for key, tight, loose in (
+        ("directional_gaussian", "gaussian", "mod_sulq"),
+        ("directional_wishart_difference", "laplace_tight", "laplace"),
+    ):
+        mechanism = parse_variant(key)
+        stds = []
+        for supplier in (tight, loose):
+            asked = replace(problem, allocation=replace(allocation, supplier=supplier))
+            calibration = mechanism.calibrate(asked, budget)
+            assert isinstance(mechanism, DirectionalMechanism)
+            stds.append(mechanism.shape(calibration, np.eye(5), None)[0])
+            spent = mechanism.spent(asked, budget)
+            assert spent is not None
+            assert 1 - 1e-9 <= spent.epsilon <= 1 + 1e-12
+        assert (stds[1] < 0.95 * stds[0]).all(), key
+        said = mechanism.status(asked, budget).evidence
+        assert "which spends 0." in said
+
+
+def test_what_cannot_be_bought_is_one_sentence() -> None:
+    def reason(key: str, supplier: str, strategy: str = "uniform", **changed: object) -> str:
+        allocation = Allocation(strategy, "private", share=0.2, supplier=supplier)
+        problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
+        found = parse_variant(key).unable(replace(problem, **changed), Budget(1.0, 1e-6))
+        assert found is not None
+        assert "\n" not in found
+        return found
+
+    assert "a pure mechanism buys from pure ones only" in reason(
+        "directional_wishart_difference", "gaussian"
+    )
+    assert "its claim does not hold here" in reason("directional_gaussian", "wishart")
+    assert (
+        "from a mechanism that releases a matrix, or variances beside its subspace; got ppca"
+        in (reason("directional_gaussian", "ppca", "max-pnr"))
+    )
+    assert "columns must be from k = 2 to d = 5; got 9" in reason(
+        "directional_gaussian", "noisy_power_exact[columns=9]"
+    )
+    beside = Allocation(
+        "max-pnr", "private", share=0.2, supplier="eigenvector_sampling[values_share=0.5]"
+    )
+    problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), beside)
+    assert parse_variant("directional_gaussian").unable(problem, Budget(1.0, 1e-6)) is None
+
+
+def test_released_values_give_the_directions_that_were_not_the_mean_of_what_is_left() -> None:
+    frames = np.eye(4)[None, :, :2]
+    values = np.array([[5.0, 3.0, 1.0, 0.5]])
+    release = Release(raw=frames, components=frames, variances=values)
+    np.testing.assert_allclose(variances_along(release, 2), [[5.0, 3.0, 0.75, 0.75]])
+    assert variances_along(Release(raw=frames, components=frames), 2) is None
+    assert (values == [[5.0, 3.0, 1.0, 0.5]]).all()
 
 
 def test_true_directions_make_no_claim() -> None:

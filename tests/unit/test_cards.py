@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from dpviz.cards import CANNOT_RUN, FILTERS, GUARANTEES, SORTS, Card, cards, chosen_cards
-from dpviz.mechanisms import all_mechanisms
+from dpviz.mechanisms import Mechanism, all_mechanisms
+from dpviz.privacy.accounting import Spent
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.release import Verdict
 
@@ -47,6 +49,30 @@ def test_a_card_says_what_holds_under_each_relation(found: list[Card]) -> None:
     assert "no epsilon is known" in by_key["wishart"].account or "no claim" in (
         by_key["wishart"].account
     )
+
+
+def test_a_card_accounts_once_under_each_relation(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: Counter[tuple[str, Relation]] = Counter()
+    mechanism = all_mechanisms()["gaussian"]
+    spent = mechanism.spent
+
+    def counted(self: Mechanism, problem: Problem, budget: Budget) -> Spent | None:
+        asked[self.key, problem.relation] += 1
+        return spent(self, problem, budget)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(mechanism, "spent", counted)
+    cards(PROBLEM, BUDGET)
+    assert asked == {("gaussian", relation): 1 for relation in Relation}
+
+
+def test_a_promise_that_is_not_proved_is_not_called_false() -> None:
+    problem = Problem(1_000, 3, 1, Relation.REPLACE, Domain.ball(3))
+    (card,) = [c for c in cards(problem, Budget(3.0, 1e-9)) if c.mechanism.key == "noisy_power"]
+    assert card.status is not None
+    assert card.status.verdict is Verdict.REFUTED
+    line = card.statuses[0]
+    assert (line.mark, line.words) == ("?", "claim is not proved")
+    assert "no attack is known" in line.evidence
 
 
 def test_what_cannot_run_says_so_and_spends_nothing() -> None:

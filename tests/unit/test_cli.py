@@ -377,5 +377,28 @@ def test_bugs_stay_loud(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_command_has_a_parser() -> None:
     shown = build_parser().format_help()
-    for command in ("datasets", "mechanisms", "compare", "app"):
+    for command in ("datasets", "fetch", "mechanisms", "compare", "app"):
         assert command in shown
+
+
+def test_a_column_named_auto_is_a_label_when_it_is_written_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = np.random.default_rng(0).normal(size=(30, 3)).round(3)
+    path = tmp_path / "t.csv"
+    lines = ["a,b,c,auto", *(",".join(map(str, (*row, i % 2))) for i, row in enumerate(rows))]
+    path.write_text("\n".join(lines))
+
+    def features(label: str) -> int:
+        words = ["compare", str(path), "--label", label, "--trials", "2", "--format", "json"]
+        assert main([*words, "--mechanism", "gaussian", "--k", "1"]) == 0
+        return int(json.loads(capsys.readouterr().out)["dataset"]["d"])
+
+    assert features("auto") == 4  # no label: the column is a feature
+    assert features("=auto") == 3
+
+
+def test_a_comma_alone_names_no_mechanism(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "iris", "--trials", "2", "--mechanism", ","]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("dpviz: --mechanism must be mechanism keys")

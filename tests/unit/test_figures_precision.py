@@ -50,6 +50,17 @@ def test_lines_are_named_where_they_end() -> None:
     assert note.text == "First and 1 more"
 
 
+def test_long_names_of_directions_are_cut_to_two_short_lines() -> None:
+    names = ("sepal length (cm)", "Supercalifragilistic", "one two three four five six")
+    figure = stds_figure(NOISE, PANELS, names, ())
+    assert list(figure.layout.xaxis.ticktext) == [
+        "sepal length<br>(cm)",
+        "Supercalifr…",
+        "one two<br>three four…",
+    ]
+    assert list(figure.data[0].customdata) == list(names)  # whole where one points at them
+
+
 def test_many_directions_have_no_names_on_the_axis() -> None:
     count = 120
     noise = pd.DataFrame(
@@ -91,6 +102,11 @@ def test_accounts_are_points_with_what_they_spend() -> None:
         0.1: "0.1  spends 1",
     }
     assert figure.layout.xaxis.type == "log"
+    # Text stands on the inner side of its point: a narrow screen has no room on the outer.
+    assert {trace.x[0]: trace.textposition for trace in figure.data} == {
+        900.0: "middle left",
+        0.1: "middle right",
+    }
     low, high = figure.layout.xaxis.range
     assert low < -1
     assert high > math.log10(900)

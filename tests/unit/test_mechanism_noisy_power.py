@@ -10,6 +10,7 @@ from scipy import linalg
 
 from dpviz.mechanisms.noisy_power import NoisyPower
 from dpviz.moments import SecondMoment
+from dpviz.privacy.audit import audit
 from dpviz.privacy.gaussian import epsilon_of
 from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.release import Verdict
@@ -82,6 +83,38 @@ def test_the_promise_for_entries_is_judged_for_rows(
     reached = mechanism.reached_epsilon(problem(relation, d, k), budget)
     assert reached < spent.epsilon
     assert ("large tables exist" in status.evidence) is (reached > 1 and verdict is Verdict.REFUTED)
+
+
+def test_between_the_bounds_the_claim_is_not_called_false() -> None:
+    """Where only the upper bound exceeds the claim, no attack is known, and the words say so."""
+    budget, seen = Budget(1.0, 1e-6), set()
+    for d in (3, 5, 8, 10, 16, 30, 64):
+        for steps in (1, 2, 4, 8):
+            where, mechanism = problem(d=d, k=1), NoisyPower(steps=steps)
+            spent = mechanism.spent(where, budget)
+            assert spent is not None
+            reached = mechanism.reached_epsilon(where, budget)
+            status = mechanism.status(where, budget)
+            case = (spent.epsilon > 1, reached > 1)
+            seen.add(case)
+            assert (status.verdict is Verdict.REFUTED) is case[0]
+            assert status.settled is (not case[0] or case[1])
+            assert (status.words == "claim is false") is (case == (True, True))
+            assert ("no attack is known" in status.evidence) is (case == (True, False))
+            if case == (True, False):
+                assert status.marked == "? claim is not proved"
+                assert "proof does not carry over to rows" in status.evidence
+    assert seen == {(False, False), (True, False), (True, True)}
+
+
+def test_an_audit_does_not_take_the_bound_for_an_attack() -> None:
+    where, mechanism = problem(d=4, k=1), NoisyPower(steps=1)
+    spent = mechanism.spent(where, Budget(1.0, 1e-5))
+    assert spent is not None
+    assert spent.epsilon > 1.05  # the bound alone would refute
+    found = audit(mechanism, Budget(1.0, 1e-5), d=4, k=1, trials=1_000)
+    assert found.exact is None
+    assert found.verdict == "consistent"
 
 
 def test_one_step_shows_no_lower_bound() -> None:

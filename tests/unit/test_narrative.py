@@ -120,6 +120,16 @@ def test_verdict_with_one_draw_tells_nothing_apart(comparison: Comparison) -> No
     assert "these draws cannot tell it from" in verdict(single)
 
 
+def test_verdict_calls_nothing_false_that_is_only_not_proved(comparison: Comparison) -> None:
+    (one,) = [r for r in comparison.results if r.mechanism.key == "gaussian"]
+    unsure = replace(one, status=Status(Verdict.REFUTED, "Because.", settled=False))
+    text = verdict(replace(comparison, results=(*comparison.results, unsure)))
+    label = one.mechanism.label
+    assert f"{label} is not counted: what its papers promise is not proved here." in text
+    (false,) = [r for r in comparison.results if r.mechanism.key == "wishart"]
+    assert f"{false.mechanism.label} is not counted: what its papers promise is false here" in text
+
+
 def test_verdict_does_not_count_false_claims(comparison: Comparison) -> None:
     text = verdict(comparison)
     (refuted,) = [r for r in comparison.results if r.mechanism.key == "wishart"]

@@ -38,6 +38,37 @@ class Sample(Declared):
 PARAMS = params_of(Sample)
 
 
+@dataclass(frozen=True)
+class Named(Declared):
+    label: str | None = text(None, label="Label", help="A column.", optional=True)
+    note: str = text("x", label="Note", help="Any.")
+
+
+@given(st.one_of(st.none(), st.sampled_from(["auto", "=auto", "=", "==", "x=1"]), st.text()))
+def test_a_text_that_reads_auto_can_be_written(name: str | None) -> None:
+    param = params_of(Named)["label"]
+    written = param.format(name)
+    assert (written == "auto") == (name is None)
+    if name is None or name == name.strip():  # what is typed loses the spaces around it
+        assert param.parse(written) == name
+
+
+def test_the_sign_of_equality_is_an_escape_only_where_auto_means_nothing() -> None:
+    label, note = params_of(Named)["label"], params_of(Named)["note"]
+    assert (label.parse("=auto"), label.parse("==a"), label.parse("auto")) == ("auto", "=a", None)
+    assert (note.parse("=auto"), note.parse("auto")) == ("=auto", "auto")
+    assert note.format("auto") == "auto"
+
+
+def test_a_list_of_nothing_is_refused_and_no_list_is_the_default() -> None:
+    items = PARAMS["items"]
+    assert items.parse("") == items.parse("  ") == ()
+    for written in (",", " , ,", ",,,"):
+        with pytest.raises(InvalidSetting, match=r"items must be .*; got '"):
+            items.parse(written)
+    assert items.parse("a,,b,") == ("a", "b")
+
+
 def test_declaration_gives_flags_keys_and_defaults() -> None:
     assert [p.name for p in PARAMS.values()] == ["size", "steps", "seed", "mode", "note", "items"]
     assert [p.flag for p in PARAMS.values()] == [

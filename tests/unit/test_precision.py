@@ -34,6 +34,8 @@ from dpviz.precision import (
     shares_file,
     shares_table,
     spend_table,
+    supplier_note,
+    suppliers,
 )
 from dpviz.prepare import Prepared, prepare
 from dpviz.privacy.gaussian import noise_std
@@ -215,6 +217,46 @@ def test_the_spend_on_private_directions_adds_up(share: float) -> None:
     pure = table["delta"] == 0
     assert pure.sum() == 1
     assert (table["spent"] <= 1 + 1e-9).all()
+
+
+def test_the_spend_names_the_supplier_and_what_it_really_spends() -> None:
+    variants = (SHAPED, PURE, "mvg", "gaussian")
+    default = spend_table(compared(directions="private:0.2", mechanisms=variants))
+    assert set(default["supplier"]) == {"exact Gaussian noise", "Wishart difference"}
+    np.testing.assert_allclose(default["directions_spent"], 0.2, rtol=1e-9)
+    table = spend_table(compared(directions="private:0.2:laplace", mechanisms=variants))
+    assert set(table["supplier"]) == {parse_variant("laplace").label}
+    np.testing.assert_allclose(table["epsilon_directions"], 0.2, rtol=1e-12)
+    assert (table["directions_spent"] < 0.15).all()
+    assert (table["delta_directions"] == 0).all()  # a pure supplier leaves its delta
+    np.testing.assert_allclose(table["delta_directions"] + table["delta_release"], table["delta"])
+    assert (table["spent"] <= 1 + 1e-9).all()
+    exact = table[table["mechanism"].isin([parse_variant(key).label for key in (SHAPED, PURE)])]
+    assert (exact["spent"] >= 1 - 1e-6).all()
+
+
+def test_the_note_says_which_directions_are_the_suppliers_own() -> None:
+    def note(directions: str, k: int = 2) -> str | None:
+        settings = setting(directions=directions, k=k)
+        return supplier_note(iris(settings).problem(settings))
+
+    assert note("features") is None
+    assert note("private:0.2") is None
+    assert note("private:0.2:gaussian") == (
+        "Gaussian, exact releases a matrix: all 4 directions and their variances."
+    )
+    assert "the first 2 directions (k, and at most d - 1)" in str(note("private:0.2:ppca"))
+    assert "the first 3 directions (k, and at most d - 1)" in str(note("private:0.2:ppca", 4))
+    assert "the mean of the variances left" in str(
+        note("private:0.2:eigenvector_sampling[values_share=0.5]")
+    )
+
+
+def test_suppliers_are_found_in_the_registry() -> None:
+    found = suppliers()
+    assert next(iter(found)) == ""
+    assert {"gaussian", "ppca", "wishart_exact"} <= set(found)
+    assert not {"non_private", "mvg", "data_gaussian", "laplace_output", SHAPED} & set(found)
 
 
 # Gains ----------------------------------------------------------------------------------------

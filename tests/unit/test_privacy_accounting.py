@@ -14,7 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.errors import InvalidSetting
-from dpviz.privacy.accounting import GaussianPart, LaplacePart, PurePart, Spent, spent
+from dpviz.privacy.accounting import (
+    ApproximatePart,
+    GaussianPart,
+    LaplacePart,
+    Part,
+    PurePart,
+    Spent,
+    greatest_mu_beside,
+    spent,
+)
 from dpviz.privacy.gaussian import delta_of, epsilon_of, noise_std
 from dpviz.problem import Budget
 
@@ -138,6 +147,76 @@ def test_mixture_against_the_expectation_it_stands_for(epsilon: float) -> None:
     assert at.delta_at_epsilon >= float(total)
 
 
+@pytest.mark.parametrize(("epsilon", "failing"), [(0.3, 1e-7), (1.0, 1e-4), (0.0, 1e-3)])
+@pytest.mark.parametrize("mu", [0.0, 0.3, 1.5])
+def test_a_part_that_may_fail_against_dp_accounting(
+    epsilon: float, failing: float, mu: float
+) -> None:
+    theirs = privacy_loss_distribution.from_privacy_parameters(
+        common.DifferentialPrivacyParameters(epsilon, failing),
+        value_discretization_interval=INTERVAL,
+    )
+    parts: list[Part] = [ApproximatePart(epsilon, failing, "a black box")]
+    if mu > 0:
+        theirs = theirs.compose(
+            privacy_loss_distribution.from_gaussian_mechanism(
+                1 / mu, value_discretization_interval=INTERVAL
+            )
+        )
+        parts.append(GaussianPart(mu, 1.0))
+    for delta in (2 * failing, 30 * failing):
+        result = spent(parts, Budget(1.0, delta))
+        assert not result.exact
+        assert result.delta == delta
+        # as above: pessimistic by an interval for each distribution
+        assert -1e-9 <= theirs.get_epsilon_for_delta(delta) - result.epsilon <= 2 * INTERVAL
+    for at in (0.05, 0.5, 2.0):
+        found = spent(parts, Budget(at, 0.5)).delta_at_epsilon
+        assert found is not None
+        assert theirs.get_delta_for_epsilon(at + 2 * INTERVAL) - 1e-13 <= found
+        assert found <= theirs.get_delta_for_epsilon(at) * (1 + 1e-9) + 1e-13
+        assert found >= failing
+    # A delta below the chance of failing is met by no epsilon; with no noise nothing is.
+    assert spent(parts, Budget(1.0, 0.99 * failing)).epsilon == math.inf
+    assert spent([*parts, GaussianPart(1.0, 0.0)], Budget(1.0, 0.5)).epsilon == math.inf
+
+
+def test_failures_add_up_and_zero_of_them_is_pure() -> None:
+    twice = spent([ApproximatePart(0.2, 1e-3, "x"), ApproximatePart(0.3, 2e-3, "y")], Budget(9, 0))
+    together = 0.002998  # 1 - 0.999 * 0.998
+    assert twice.delta_at_epsilon == pytest.approx(together, rel=1e-12)
+    assert twice.delta_at_epsilon is not None
+    assert twice.delta_at_epsilon >= together
+    assert twice.source == "x + y"
+    never = spent([ApproximatePart(0.5, 0.0, "x")], Budget(1.0, 0.0))
+    assert never.epsilon == spent([PurePart(0.5, "x")], Budget(1.0)).epsilon
+
+
+PARTS: tuple[tuple[Part, ...], ...] = (
+    (),
+    (GaussianPart(0.1, 1.0), GaussianPart(0.05, 1.0)),
+    (PurePart(0.0, "x"),),
+    (PurePart(0.2, "x"),),
+    (LaplacePart(1.0, 10.0), GaussianPart(0.1, 1.0)),
+    (ApproximatePart(0.2, 1e-7, "x"),),
+    (ApproximatePart(0.2, 1e-7, "x"), PurePart(0.1, "y"), GaussianPart(0.1, 1.0)),
+)
+
+
+@pytest.mark.parametrize("parts", PARTS, ids=str)
+def test_one_more_gaussian_part_uses_what_is_left_and_no_more(parts: tuple[Part, ...]) -> None:
+    for budget in (Budget(1.0, 1e-6), Budget(1.5, 1e-5), Budget(8.0, 1e-3)):
+        mu = greatest_mu_beside(parts, budget)
+        assert mu > 0
+        result = spent((*parts, GaussianPart(mu, 1.0)), budget)
+        assert result.epsilon <= budget.epsilon
+        assert result.delta_at_epsilon is not None
+        assert result.delta_at_epsilon <= budget.delta
+        # Negative control: a millionth more would be too much.
+        more = spent((*parts, GaussianPart(mu * (1 + 1e-6), 1.0)), budget)
+        assert more.epsilon > budget.epsilon
+
+
 def test_pure_parts_add() -> None:
     parts = [
         PurePart(0.25, "matrix Laplace"),
@@ -205,3 +284,9 @@ def test_parts_are_frozen_and_refuse_nonsense() -> None:
         LaplacePart(1.0, -1.0)
     with pytest.raises(InvalidSetting, match=r"^epsilon of a part must be"):
         PurePart(math.nan, "x")
+    with pytest.raises(InvalidSetting, match=r"^epsilon of a part must be"):
+        ApproximatePart(-1.0, 0.1, "x")
+    with pytest.raises(InvalidSetting, match=r"^delta of a part must be"):
+        ApproximatePart(1.0, 1.0, "x")
+    with pytest.raises(InvalidSetting, match=r"^budget must be above what its other parts cost"):
+        greatest_mu_beside([PurePart(2.0, "x")], Budget(1.0, 1e-6))

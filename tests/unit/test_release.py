@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpviz.moments import fix_signs
-from dpviz.release import VERDICT_WORDS, Release, Verdict
+from dpviz.release import VERDICT_WORDS, Release, Status, Verdict
 from dpviz.seeding import generator
 
 
@@ -39,6 +39,15 @@ def test_frames_keep_their_span_and_get_the_sign_rule() -> None:
     assert release.eigenvalues is None
     np.testing.assert_array_equal(release.components, fix_signs(frames))
     np.testing.assert_array_equal(release.raw, frames)
+
+
+def test_words_say_whether_a_refutation_is_settled() -> None:
+    for verdict in Verdict:
+        assert Status(verdict, "").words == VERDICT_WORDS[verdict]
+        assert Status(verdict, "").marked.endswith(VERDICT_WORDS[verdict])
+    open_one = Status(Verdict.REFUTED, "", settled=False)
+    assert open_one.words not in VERDICT_WORDS.values()
+    assert open_one.marked == f"? {open_one.words}"
 
 
 def test_every_verdict_has_words() -> None:

@@ -96,6 +96,34 @@ def test_bad_link_values_are_clamped_and_said(
     assert len(notices) == 1
 
 
+def test_a_link_with_a_comma_for_mechanisms_says_so() -> None:
+    base = Settings(mechanisms=("first", "second"))
+    found, (said,) = Settings.from_query({"m": ","}, base)
+    assert found == base
+    assert said == (
+        "In the link, mechanisms must be mechanism keys, each with optional [name=value,...]; got "
+        "','. Using first,second instead."
+    )
+    # Nothing at all is how a link writes that all are meant.
+    assert Settings.from_query({"m": ""}, base) == (Settings(), [])
+    assert Settings().to_query(base) == {"m": ""}
+
+
+def test_a_column_named_auto_can_be_the_label() -> None:
+    named = Settings(label="auto")
+    assert named.command() == "python -m dpviz compare digits --label =auto"
+    assert parse_command(named.command()) == named
+    assert parse_command("python -m dpviz compare digits --label auto") == Settings()
+    assert parse_command("python -m dpviz compare digits --label '==x'").label == "=x"
+
+
+def test_the_table_may_be_a_plan_and_its_help_says_so() -> None:
+    assert "plan:n=NUMBER,spectrum=FILE" in PARAMS["table"].help
+    parser = argparse.ArgumentParser()
+    add_settings(parser)
+    assert "plan:n=NUMBER" in parser.format_help()
+
+
 def test_unknown_link_keys_are_left_alone() -> None:
     assert Settings.from_query({"utm_source": "x", "embed": "true"}, Settings()) == (Settings(), [])
 

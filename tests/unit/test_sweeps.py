@@ -27,7 +27,6 @@ from dpviz.sweeps import (
     joined,
     plan,
     run_cell,
-    run_plan,
     spectrum_table,
 )
 
@@ -128,7 +127,7 @@ def test_compare_equals_running_the_plan_and_reports_progress() -> None:
     calls: list[tuple[int, int, str]] = []
     made = compare(prepared(), SETTINGS, lambda *call: calls.append(call))
     assert calls == [(i, 3, text) for i, text in enumerate(SETTINGS.mechanisms)]
-    ran = list(run_plan(plan(prepared(), SETTINGS), prepared()))
+    ran = [run_cell(cell, prepared()) for cell in plan(prepared(), SETTINGS).cells]
     for one, two in zip(made.results, ran, strict=True):
         assert one.components.tobytes() == two.components.tobytes()
 

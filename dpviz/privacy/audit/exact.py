@@ -82,6 +82,9 @@ def exact_loss(
         )
     if route == "bingham" and calibration.problem.k == 1 and calibration.problem.d <= 3:
         return _bingham(calibration, at_epsilons, pairs)
+    account = mechanism.spent(calibration.problem, calibration.budget)
+    if account is None or not account.exact:
+        return None  # a bound on the loss is nothing that neighbours have
     data = mechanism.info.release == "data"
     return _from_parts(calibration, delta, at_epsilons, data=data) or _from_profile(
         mechanism, calibration, delta, at_epsilons

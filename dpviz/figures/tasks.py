@@ -1,0 +1,200 @@
+"""What can still be learned: a score against epsilon, with bands and floors."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from dpviz.figures.theme import TRUE_COLOUR, Panel
+from dpviz.tasks.learners import Score
+
+HIGHLIGHTED = 8  # more lines than this cannot be told apart; the rest are grey
+_FLOOR_DASHES = ("dash", "dot", "longdashdot")
+_HEIGHT = 580
+_LINE = 15 / 290  # a line of text, as a share of the height of the plot on a phone
+_ROOM = 124  # pixels right of the plot, for names
+_LETTERS = 18  # of a name that fit there in one line
+
+Named = tuple[float, str, str]  # height of a line, its name, its colour
+
+
+def task_figure(
+    bands: pd.DataFrame,
+    panels: Sequence[Panel],
+    *,
+    score: Score,
+    epsilons: Sequence[float],
+    now: float,
+) -> go.Figure:
+    """Draw mean and band of a score for each variant, and the floors as lines.
+
+    Parameters
+    ----------
+    bands : DataFrame
+        `dpviz.tasks.TASK_BAND_COLUMNS`; floors have no epsilon.
+    panels : sequence of Panel
+        In the order of the legend.
+    score : Score
+    epsilons : sequence of float
+        The whole axis, also where nothing has been measured yet.
+    now : float
+        Where the current setting stands.
+    """
+    figure = go.Figure()
+    low, high = _range(bands, score)
+    x0, x1 = min(epsilons), max(epsilons)
+    if x0 == x1:
+        x0, x1 = x0 / 2, x1 * 2
+    ends = _add_floors(figure, bands[bands["epsilon"].isna()], (x0, x1), score)
+    for number, panel in enumerate(panels):
+        part = bands[bands["mechanism"] == panel.key].sort_values("epsilon")
+        if part.empty:
+            continue
+        colour = panel.colour if number < HIGHLIGHTED else TRUE_COLOUR
+        _add_band(figure, part, panel, colour, score, named=number < HIGHLIGHTED)
+        if number < HIGHLIGHTED:
+            ends.append((float(part["mean"].iloc[-1]), _wrapped(panel.label), colour))
+    for at, (_, words, colour) in _apart(ends, low, high):
+        figure.add_annotation(
+            x=1.0, xref="paper", xanchor="left", xshift=4, y=at, yanchor="middle", text=words,
+            showarrow=False, align="left", font={"color": colour, "size": 11},
+        )  # fmt: skip
+    if x0 <= now <= x1:
+        figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
+        figure.add_annotation(
+            # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
+            x=math.log10(now), y=1, yref="paper", text="now", showarrow=False, yanchor="bottom",
+            font={"size": 11},
+        )  # fmt: skip
+    ticks = sorted(epsilons)
+    figure.update_xaxes(
+        title="Epsilon", type="log", tickvals=ticks,
+        ticktext=[f"{value:.3g}" for value in ticks],
+        range=[math.log10(x0) - 0.03, math.log10(x1) + 0.03],
+    )  # fmt: skip
+    figure.update_yaxes(
+        title=_title(score), range=[low, high], automargin=True,
+        tickformat=".0%" if score.key == "accuracy" else None,
+    )  # fmt: skip
+    figure.update_layout(
+        height=_HEIGHT,
+        margin={"l": 10, "r": _ROOM, "t": 30, "b": 10},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        hovermode="closest",
+    )
+    return figure
+
+
+def _title(score: Score) -> str:
+    unit = "<br>in standard deviations of the label" if score.key == "rmse" else ""
+    return f"{score.label}{unit}"
+
+
+def _range(bands: pd.DataFrame, score: Score) -> tuple[float, float]:
+    """Return the limits of the score's axis: what is drawn, with room, within what is possible."""
+    if bands.empty:
+        return (score.low, score.high) if math.isfinite(score.high) else (0.0, 1.0)
+    low, high = float(bands["low"].min()), float(bands["high"].max())
+    room = 0.06 * max(high - low, 0.05)
+    return max(low - room, score.low - 0.02), min(high + room, score.high + 0.02)
+
+
+def _add_floors(
+    figure: go.Figure, floors: pd.DataFrame, across: tuple[float, float], score: Score
+) -> list[Named]:
+    """Add grey lines; their bands are told when pointed at. Return their heights and names."""
+    named = []
+    for number, floor in enumerate(floors.to_dict("records")):
+        mean = float(floor["mean"])
+        told = f"{_told(mean, score)} ({_told(floor['low'], score)} to "
+        figure.add_trace(
+            go.Scatter(
+                x=list(across), y=[mean, mean], mode="lines", name=floor["mechanism"],
+                showlegend=False,
+                line={"color": TRUE_COLOUR, "width": 1.5,
+                      "dash": _FLOOR_DASHES[number % len(_FLOOR_DASHES)]},
+                hovertemplate=f"{told}{_told(floor['high'], score)}, {floor['rounds']} rounds)"
+                f"<extra>{floor['mechanism']}</extra>",
+            )
+        )  # fmt: skip
+        named.append((mean, _wrapped(str(floor["mechanism"])), TRUE_COLOUR))
+    return named
+
+
+def _add_band(
+    figure: go.Figure, part: pd.DataFrame, panel: Panel, colour: str, score: Score, *, named: bool
+) -> None:
+    """Add band and mean of one variant, with its status in the legend where it is named."""
+    red, green, blue = (int(colour[index : index + 2], 16) for index in (1, 3, 5))
+    figure.add_trace(
+        go.Scatter(
+            x=[*part["epsilon"], *part["epsilon"][::-1]], y=[*part["high"], *part["low"][::-1]],
+            fill="toself", fillcolor=f"rgba({red}, {green}, {blue}, 0.10)", line={"width": 0},
+            hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
+        )
+    )  # fmt: skip
+    told = [
+        [_told(row["mean"], score), _told(row["low"], score), _told(row["high"], score),
+         row["rounds"]]
+        for row in part.to_dict("records")
+    ]  # fmt: skip
+    figure.add_trace(
+        go.Scatter(
+            x=part["epsilon"], y=part["mean"], name=f"{panel.label} · {panel.status}",
+            legendgroup=panel.key, mode="lines+markers", showlegend=named,
+            line={"color": colour, "width": 2, "dash": panel.dash},
+            marker={"symbol": panel.marker, "size": 7},
+            customdata=told,
+            hovertemplate="epsilon %{x:.3g}: %{customdata[0]} (%{customdata[1]} to "
+            "%{customdata[2]}, %{customdata[3]} rounds)<extra>" + panel.label + "</extra>",
+        )
+    )  # fmt: skip
+
+
+def _told(value: float, score: Score) -> str:
+    return f"{100 * value:.1f} %" if score.key == "accuracy" else f"{value:.3g}"
+
+
+def _wrapped(label: str) -> str:
+    """Return a name in lines that fit beside the plot."""
+    return "<br>".join(textwrap.wrap(label, _LETTERS))
+
+
+def _apart(named: Sequence[Named], low: float, high: float) -> list[tuple[float, Named]]:
+    """Return heights near those of the lines at which no name covers another.
+
+    Names in each other's way form a block about the middle of their lines.
+    """
+    line = _LINE * (high - low)
+    blocks: list[list[Named]] = []
+    for item in sorted(named):
+        blocks.append([item])
+        while len(blocks) > 1 and (
+            _edges(blocks[-1], line, low, high)[0] < _edges(blocks[-2], line, low, high)[1]
+        ):
+            last = blocks.pop()
+            blocks[-1] += last
+    found = []
+    for block in blocks:
+        edge = _edges(block, line, low, high)[0]
+        for item in block:
+            size = _lines(item) * line
+            found.append((edge + size / 2, item))
+            edge += size
+    return found
+
+
+def _lines(item: Named) -> int:
+    return item[1].count("<br>") + 1
+
+
+def _edges(block: Sequence[Named], line: float, low: float, high: float) -> tuple[float, float]:
+    """Return the lower and the upper edge of a block of names, kept inside the plot."""
+    middle = sum(item[0] for item in block) / len(block)
+    size = sum(_lines(item) for item in block) * line
+    lower = max(low, min(middle - size / 2, high - size))
+    return lower, lower + size

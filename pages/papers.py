@@ -1,0 +1,256 @@
+"""Papers: the experiments of the four papers, reported beside measured."""
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.datasets import remote
+from dpviz.figures.reproduction import chart_figure, chart_panels, lines_figure
+from dpviz.narrative import reproduction_sentence, time_words
+from dpviz.reproduce import (
+    Agreement,
+    Effort,
+    Experiment,
+    Reproduction,
+    drawn,
+    experiment,
+    heading,
+    lines_table,
+    markdown,
+)
+from pages.ui import cached, controls, parts, shell, state
+from pages.ui.guard import guard
+
+current = shell.through_entry()
+
+RUNNING = "papers_running"  # the experiments that the user has asked for in this session
+
+FINAL = "final"
+
+MARKS = {
+    Agreement.AGREES: "✓ agrees",
+    Agreement.DIFFERS: "✗ differs",
+    Agreement.ADDED: "not reported",
+    Agreement.NOT_MEASURED: "not measured",
+    Agreement.ABSENT: "data absent",
+    Agreement.PENDING: "not yet measured",
+}
+
+
+def introduce(chosen: Experiment) -> None:
+    """Say what the paper did, how, and what was chosen here."""
+    info = chosen.info
+    st.subheader(heading(chosen), anchor="experiment")
+    st.markdown(info.about)
+    if info.cautions:
+        with st.container(border=True):
+            st.markdown("\n".join(f":material/gpp_maybe: {text}\n" for text in info.cautions))
+    left, right = st.columns(2)
+    with left.expander("What the paper states", icon=":material/article:", expanded=False):
+        st.markdown("\n".join(f"- {item}" for item in info.settings))
+        if info.url:
+            st.markdown(f"[The paper]({info.url})")
+    with right.expander("What was chosen here", icon=":material/rule:", expanded=False):
+        st.markdown("\n".join(f"- {item}" for item in info.choices) or "Nothing had to be chosen.")
+
+
+def data_needed(chosen: Experiment) -> None:
+    """Say which data sets are at hand, and offer to fetch the others."""
+    for key in chosen.data():
+        item = remote.sets()[key]
+        if remote.at_hand(key):
+            st.caption(f":material/database: {item.label}: at hand. {item.citation}")
+            continue
+        st.info(remote.missing(key), icon=":material/cloud_off:")
+        if st.button(f"Download {item.label}", key=f"papers.fetch.{key}"):
+            fetch(key)
+
+
+def fetch(key: str) -> None:
+    """Download a data set, showing how far it is."""
+    bar = st.progress(0.0, "Downloading")
+
+    def show(done: int, total: int | None) -> None:
+        share = done / total if total else 0.0
+        bar.progress(min(share, 1.0), f"Downloading: {done / 1e6:.1f} MB")
+
+    with guard():
+        remote.fetch(key, progress=show)
+        st.rerun()
+    bar.empty()
+
+
+def run(chosen: Experiment, effort: Effort) -> None:
+    """Run what is missing, showing what is there after each part."""
+    token = (chosen.key, str(effort))
+    running = st.session_state.setdefault(RUNNING, [])
+    kept = cached.kept(chosen, effort)
+    complete = kept.progress.done == kept.progress.total
+    progress = st.empty()
+    if not complete and token not in running:
+        with progress.container():
+            offer(chosen, effort, kept.progress.done, kept.progress.total)
+    place = st.empty()
+    if complete or token not in running:
+        with place.container():
+            show(kept.reproduction)
+        return
+    with progress.container():
+        st.button(
+            "Stop",
+            key="papers.stop",
+            icon=":material/stop:",
+            on_click=running.remove,
+            args=(token,),
+        )
+        bar = st.progress(0.0)
+    last = kept.reproduction
+    for step in cached.reproduction_steps(chosen, effort):
+        now = step.progress
+        # Every part is kept on disk: a run that is stopped here goes on from here.
+        bar.progress(now.done / max(now.total, 1), time_words(now.done, now.total, now.left))
+        last = step.reproduction
+        if now.done and (now.done == now.total or now.done % cached.shown_every(now.total) == 0):
+            with place.container():
+                show(last, stage=str(now.done))
+    progress.empty()
+    place.empty()
+    running.remove(token)
+    with place.container():
+        show(last)
+
+
+def offer(chosen: Experiment, effort: Effort, done: int, total: int) -> None:
+    """Offer to run, or to go on with a run that was stopped."""
+    token = (chosen.key, str(effort))
+
+    def begin() -> None:
+        st.session_state[RUNNING].append(token)
+
+    word = f"Go on ({done} of {total} parts done)" if done else "Run"
+    st.button(
+        word, key="papers.run", type="primary", icon=":material/play_arrow:", on_click=begin,
+        disabled=total == 0,
+    )  # fmt: skip
+    if total == 0:
+        st.caption("Nothing can be run: none of its data is at hand.")
+
+
+def show(found: Reproduction, *, stage: str = FINAL) -> None:
+    """Draw what has been found so far; each stage of a run has elements of its own."""
+    if not found.found.draws:
+        reported_only(found)
+        return
+    st.markdown(reproduction_sentence(found))
+    points = found.found.table()
+    for chart in drawn(found):
+        st.markdown(f"**{chart.title}**")
+        # a chart for each panel: they stand below each other on a phone
+        panels = chart_panels(points, chart)
+        places = st.columns(min(len(panels), 2))
+        for number, panel in enumerate(panels):
+            places[number % len(places)].plotly_chart(
+                chart_figure(points, chart, [panel]),
+                key=f"papers.{chart.name}.{number}.{stage}",
+                alt=f"{chart.title}, {panel}: {chart.y_label} against {chart.x_label}",
+            )
+    if drawn(found):
+        st.caption("Means, with the 95 % confidence interval of each.")
+    figure = lines_figure(found.lines)
+    if figure is not None:
+        st.markdown("**Reported beside measured**")
+        st.plotly_chart(figure, key=f"papers.lines.{stage}", alt="Reported and measured numbers")
+        st.caption(
+            "Hollow: reported, with the paper's error. Filled: measured, with the 95 % "
+            "confidence interval of the mean. Each row is divided by its reported number."
+        )
+    lines(found)
+    if stage == FINAL:
+        take_away(found)
+
+
+def reported_only(found: Reproduction) -> None:
+    """Show what the paper reports before anything has been measured."""
+    st.caption("Nothing has been measured yet. What the paper reports:")
+    lines(found)
+
+
+def lines(found: Reproduction) -> None:
+    """Draw reported and measured numbers, a table for each data set or theorem."""
+    table = lines_table(found)
+    added = table["agreement"] == Agreement.ADDED
+    tables(table[~added])
+    if added.any():
+        with st.expander(
+            f"Measured in addition: {added.sum()} numbers that the paper does not report",
+            icon=":material/add_chart:",
+            expanded=bool(added.all()),
+        ):
+            tables(table[added])
+
+
+def tables(table: pd.DataFrame) -> None:
+    """Draw lines as one table for each data set or theorem."""
+    for panel in dict.fromkeys(table["panel"]):
+        here = table[table["panel"] == panel]
+        shown = pd.DataFrame(
+            {
+                "What": [
+                    f"{item}  \n**{MARKS[Agreement(agreement)]}**" + (f". {note}" if note else "")
+                    for item, agreement, note in zip(
+                        here["item"], here["agreement"], here["note"], strict=True
+                    )
+                ],
+                "Reported": here["reported"].replace("", "–"),
+                "Measured": here["measured"].replace("", "–"),
+            }
+        )
+        st.markdown(f"**{panel}**")
+        st.table(shown, border="horizontal", hide_index=True, alt=f"Numbers of {panel}")
+
+
+def take_away(found: Reproduction) -> None:
+    """Offer the numbers, the report and the command."""
+    key = found.experiment.key
+    first, second, third = st.columns(3)
+    first.download_button(
+        "Reported and measured (CSV)",
+        lambda: lines_table(found).to_csv(index=False),
+        file_name=f"{key}-lines.csv",
+        on_click="ignore",
+        key="papers.lines.csv",
+        icon=":material/download:",
+    )
+    second.download_button(
+        "Every measured point (CSV)",
+        lambda: found.found.table().to_csv(index=False),
+        file_name=f"{key}-points.csv",
+        on_click="ignore",
+        key="papers.points.csv",
+        icon=":material/download:",
+    )
+    third.download_button(
+        "Report (Markdown)",
+        lambda: markdown(found, level=1),
+        file_name=f"{key}.md",
+        on_click="ignore",
+        key="papers.md",
+        icon=":material/download:",
+    )
+    parts.reproduce_command(found)
+
+
+st.title("Papers: what they report, and what we measure", anchor=False)
+st.caption(
+    "Each experiment runs with its paper's settings; the sidebar's table, epsilon and k play no "
+    "part here. Results are kept on this machine for the next visit."
+)
+left, right = st.columns([2, 1])
+with left:
+    controls.setting("experiment", "papers")
+with right:
+    controls.setting("effort", "papers")
+with guard():
+    picked = experiment(state.get("experiment", "papers"))
+    introduce(picked)
+    data_needed(picked)
+    run(picked, Effort(state.get("effort", "papers")))

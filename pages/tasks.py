@@ -1,0 +1,317 @@
+"""Tasks: what can still be learned after a private projection, or from a private release."""
+
+import time
+from dataclasses import replace
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpviz.errors import InvalidTable
+from dpviz.figures.tasks import task_figure
+from dpviz.figures.theme import panels_of
+from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.narrative import duration
+from dpviz.params import params_of
+from dpviz.prepare import Prepared
+from dpviz.tasks import (
+    LEARNERS,
+    Learner,
+    Task,
+    TaskPlan,
+    TaskStep,
+    band_table,
+    kept,
+    label_words,
+    learners_for,
+    releasing_rows,
+    score_table,
+    words,
+    work,
+)
+from dpviz.tasks.task import PROJECTION
+from pages.ui import cached, controls, parts, shell, state
+from pages.ui.guard import guard
+
+current = shell.through_entry()
+
+STOPPED = "tasks_stopped"  # the run that the user has stopped
+TICK_SECONDS = 0.15  # a run can only be stopped at a Streamlit call
+FIRST_DRAWN, DRAWN_LATER = 0.4, 1.6  # seconds until the picture is drawn again, and their growth
+
+
+def choices(ready: Prepared, offered: list[Learner]) -> Task:
+    """Draw the controls; return the task with a learner that suits the label."""
+    task = state.view("tasks")
+    assert isinstance(task, Task)
+    fitting = {learner.key: learner for learner in offered}
+    learner = fitting.get(task.learner or "", offered[0])
+    left, right = st.columns([1, 2])
+    with left:
+        _learner(offered, learner)
+    with right:
+        controls.setting("source", "tasks")
+    if task.learner not in (None, learner.key):
+        st.caption(
+            f"{LEARNERS[task.learner].label} does not suit this label, which "
+            f"{label_words(ready.table.labels)}: {learner.label} is shown."
+        )
+    left, right = st.columns([1, 2])
+    with left:
+        controls.setting("epsilons", "tasks")
+    with right, st.expander("Splits and tuning", icon=":material/call_split:"):
+        projected = task.source == PROJECTION
+        controls.setting("tuning", "tasks")
+        if projected:
+            controls.setting("subspace", "tasks")
+        first, second = st.columns(2)
+        with first:
+            controls.setting("splits", "tasks")
+            if projected:
+                controls.setting("subspace_share", "tasks")
+        with second:
+            controls.setting("most", "tasks")
+            controls.setting("test_share", "tasks")
+    st.caption(learner.about)
+    return replace(task, learner=learner.key)
+
+
+def _learner(offered: list[Learner], now: Learner) -> None:
+    """Draw the choice among learners that suit the label."""
+
+    def changed() -> None:
+        state.put("learner", st.session_state["tasks.learner"], "tasks")
+
+    controls.fill("tasks.learner", now.key)
+    st.selectbox(
+        "Learner",
+        [learner.key for learner in offered],
+        format_func=lambda key: f"{LEARNERS[key].label} ({LEARNERS[key].kind})",
+        key="tasks.learner",
+        help=params_of(Task)["learner"].help,
+        on_change=state.on_change(changed),
+    )
+
+
+def chosen_mechanisms(task: Task) -> list[Mechanism]:
+    """Return the sidebar's mechanisms, or all that release rows where none of those does."""
+    named = parse_variants(current.settings.mechanisms)
+    if task.source == PROJECTION:
+        return named
+    able = [mechanism for mechanism in named if mechanism.why_no_rows is None]
+    if able:
+        return able
+    st.caption(
+        "None of the mechanisms in the sidebar releases rows to learn from; those that do are "
+        "shown instead."
+    )
+    return releasing_rows()
+
+
+class Watch:
+    """Shows how far a run is, and is where Streamlit can stop it."""
+
+    def __init__(self, total: int) -> None:
+        self._bar = st.progress(0.0, f"0 of {total} rounds")
+        self._share, self._words, self._told = 0.0, f"0 of {total} rounds", 0.0
+
+    def step(self, step: TaskStep) -> None:
+        """Take note of a finished part."""
+        now = step.progress
+        left = "" if now.left is None else f", about {duration(now.left)} left"
+        self._share = now.done / max(now.total, 1)
+        self._words = f"{now.done:,} of {now.total:,} rounds{left}"
+        self.tick()
+
+    def tick(self) -> None:
+        """Call Streamlit now and then."""
+        if time.monotonic() - self._told > TICK_SECONDS:
+            self._bar.progress(self._share, self._words)
+            self._told = time.monotonic()
+
+
+def token(plan: TaskPlan) -> tuple[object, ...]:
+    """Return what names a run: another setting is another run."""
+    names = tuple(mechanism.text for mechanism in plan.mechanisms)
+    return plan.digest, plan.epsilons, plan.settings.trials, names
+
+
+def run(plan: TaskPlan, top: st.delta_generator.DeltaGenerator) -> None:
+    """Show what is known, run what is missing, and draw again while it grows."""
+    scores = cached.TaskScores(public=current.settings.table != state.UPLOAD)
+    control, place = st.empty(), st.empty()
+    found = kept(plan, scores)
+    done, total = found.progress.done, found.progress.total
+    if done < total and st.session_state.get(STOPPED) == token(plan):
+        with control.container():
+            _go_on(done, total)
+    elif done < total:
+        with control.container():
+            found = _finish(plan, scores, top, place)
+        scores.prune()
+        control.empty()
+    table = score_table(plan, found.scores)
+    bands = band_table(plan, table)
+    figure = draw(plan, bands, top, place, "tasks")
+    st.caption(f"{words.gains(plan, bands)} Bands: {words.BAND}.".strip())
+    results(plan, table, bands, figure)
+
+
+def _go_on(done: int, total: int) -> None:
+    def proceed() -> None:
+        st.session_state[STOPPED] = None
+
+    st.button(
+        f"Go on ({done:,} of {total:,} rounds done)",
+        key="tasks.continue",
+        icon=":material/play_arrow:",
+        on_click=proceed,
+    )
+
+
+def _finish(
+    plan: TaskPlan,
+    scores: cached.TaskScores,
+    top: st.delta_generator.DeltaGenerator,
+    place: st.delta_generator.DeltaGenerator,
+) -> TaskStep:
+    """Run to the end, drawing at growing intervals; return the last state."""
+
+    def stop() -> None:
+        st.session_state[STOPPED] = token(plan)
+
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    right.button("Stop", key="tasks.stop", icon=":material/stop:", on_click=stop)
+    with left:
+        watch = Watch(sum(len(part.trials) for part in plan.parts))
+    wait, stage, drawn = FIRST_DRAWN, 0, time.monotonic() - FIRST_DRAWN
+    for step in work(plan, scores, watch.tick):
+        watch.step(step)
+        if time.monotonic() - drawn > wait:
+            stage += 1
+            bands = band_table(plan, score_table(plan, step.scores))
+            draw(plan, bands, top, place, f"tasks.{stage}")
+            wait, drawn = wait * DRAWN_LATER, time.monotonic()
+    return step
+
+
+def draw(
+    plan: TaskPlan,
+    bands: pd.DataFrame,
+    top: st.delta_generator.DeltaGenerator,
+    place: st.delta_generator.DeltaGenerator,
+    key: str,
+) -> go.Figure:
+    """Draw the sentence on top and the figure."""
+    at = plan.shown_epsilon
+    figure = task_figure(
+        bands,
+        panels_of(plan.mechanisms, *plan.problem_and_budget(0, at)),
+        score=plan.learner.score,
+        epsilons=plan.epsilons,
+        now=plan.settings.epsilon,
+    )
+    said = words.verdict(plan, bands)
+    top.markdown(f"**{said}**")
+    with place:
+        st.plotly_chart(
+            figure, key=key, alt=f"{plan.learner.score.label.capitalize()} along epsilon. {said}"
+        )
+    return figure
+
+
+def results(plan: TaskPlan, table: pd.DataFrame, bands: pd.DataFrame, figure: go.Figure) -> None:
+    """Draw the table, what was left out, and what can be taken along."""
+    number = st.column_config.NumberColumn
+    score = plan.learner.score
+    arrow = "↑" if score.better == "higher" else "↓"
+    st.dataframe(
+        words.table_rows(plan, bands),
+        hide_index=True,
+        placeholder="–",
+        key="tasks.table",
+        alt=f"{score.label.capitalize()} of every mechanism at every epsilon, with floors",
+        column_config={
+            "what": st.column_config.TextColumn("Mechanism or floor", pinned=True),
+            "epsilon": number("Epsilon", format="%.4g"),
+            "mean": number(f"Mean {score.label} {arrow}", format="%.3g", help=score.help),
+            "low": number("Band from", format="%.3g"),
+            "high": number("to", format="%.3g"),
+            "rounds": number("Rounds"),
+            "status": "Status of the claim",
+        },
+    )
+    for reason, names in words.left_out(plan).items():
+        st.caption(f"Not run: {', '.join(names)}, because {reason}.")
+    parts.numbers("tasks", table)
+    left, right = st.columns(2)
+    left.download_button(
+        "Every round (CSV)",
+        lambda: table.to_csv(index=False),
+        file_name="dpviz-tasks.csv",
+        on_click="ignore",
+        key="tasks.csv",
+        icon=":material/download:",
+    )
+    right.download_button(
+        "This figure (HTML)",
+        lambda: figure.to_html(include_plotlyjs=True),
+        file_name="dpviz-tasks.html",
+        on_click="ignore",
+        key="tasks.html",
+        icon=":material/download:",
+        help="One file that opens in any browser, without a network.",
+    )
+    command(plan)
+
+
+def protection(plan: TaskPlan, ready: Prepared) -> None:
+    """State what the privacy of this task covers, and what it does not."""
+    st.subheader("What is protected, and what is not", anchor="protected")
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Protected**")
+        st.markdown("\n".join(f"- {item}" for item in words.protected(plan)))
+    with right:
+        st.markdown("**Not protected**")
+        st.markdown("\n".join(f"- {item}" for item in words.unprotected(plan)))
+    for note in plan.notes:
+        st.caption(f":material/edit_note: {note}")
+    parts.assumed_public(ready, plan.assumed_public)
+
+
+def command(plan: TaskPlan) -> None:
+    """Show the command that gives the same numbers."""
+    settings = replace(
+        plan.settings, mechanisms=tuple(mechanism.text for mechanism in plan.mechanisms)
+    )
+    more = []
+    for name, written in plan.task.texts().items():
+        more += [params_of(Task)[name].flag, written]
+    parts.command(settings, verb="task", more=[*more, "--out", "task.csv"])
+
+
+def page(ready: Prepared) -> None:
+    """Draw the page of one table."""
+    head = st.empty()
+    try:
+        offered = learners_for(ready.table.labels)
+    except InvalidTable as needed:  # nothing is wrong: another table, or another label, will do
+        st.info(str(needed), icon=":material/label:")
+        return
+    task = choices(ready, offered)
+    mechanisms = chosen_mechanisms(task)
+    plan = cached.task_plan(current.data_key, ready, current.settings, task, mechanisms)
+    st.caption(words.facts(plan))
+    found, below = st.container(), st.container()
+    with below:  # said while the run goes on, and the link is right while it does
+        protection(plan, ready)
+    state.write_link()
+    with found:
+        run(plan, head)
+
+
+st.title("Tasks: what can still be learned?", anchor=False)
+with guard():
+    if current.prepared is not None:
+        page(current.prepared)

@@ -1,0 +1,74 @@
+"""The plan section: predictions from n and a spectrum, before there is a table."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from dpviz import curves
+from dpviz.figures.theme import panels_of
+from dpviz.figures.tradeoff import tradeoff_figure
+from dpviz.mechanisms import Mechanism
+from dpviz.metrics import METRICS
+from dpviz.plans import settings_of_plan, whole_people
+from dpviz.settings import Settings
+from dpviz.targets import planned, spectrum_of
+from pages.ui import cached, targets
+
+METRIC = "captured_share"
+
+
+def section(settings: Settings, mechanisms: Sequence[Mechanism]) -> None:
+    """Predict from n and a spectrum alone, along any axis that needs no rows."""
+    st.subheader("Plan before you have data", anchor="plan")
+    left, middle, right = st.columns([1, 2, 1])
+    people = left.text_input("People n", "100000", key="plan.n", persist_state="session")
+    written = middle.text_input(
+        "Spectrum",
+        "power:d=50,exponent=1.5,total=0.5",
+        key="plan.spectrum",
+        persist_state="session",
+        help="Eigenvalues of A in squared row bounds: typed (0.4,0.2,0.1), "
+        "power:d=50,exponent=1.5,total=0.5, exponential:d=50,rate=0.3,total=0.5, "
+        "rank:d=50,rank=3,signal=0.1,noise=0.002, or builtin:digits.",
+    )
+    axis = right.selectbox(
+        "Plan along",
+        list(curves.AXES_OF_PLANS),
+        format_func=lambda name: curves.AXES_OF_PLANS[name].label,
+        key="plan.axis",
+        persist_state="session",
+        help="The spectrum says what d is; give another to see another.",
+    )
+    rows = planned(spectrum_of(written), whole_people(people))
+    here = replace(settings, k=min(settings.k, rows.d - 1), allocation="uniform")
+    key = ("plan", people, written)
+    values = curves.default_values(axis, rows, curves.FINE)
+    figure = tradeoff_figure(
+        pd.DataFrame(columns=list(curves.BAND_COLUMNS)),
+        panels_of(mechanisms, rows.problem(here), rows.budget(here)),
+        x_title=curves.AXES_OF_PLANS[axis].label,
+        y_title=METRICS[METRIC].label,
+        log_x=axis != "k",
+        log_y=False,
+        now=curves.now(rows, here, axis),
+        limits=curves.limit_table(rows, here, axis, values, METRIC),
+        predicted=cached.predicted(key, rows, here, axis, METRIC),
+        marks=curves.marks(rows, here, mechanisms) if axis == "epsilon" else None,
+    )
+    st.plotly_chart(figure, key="plan", alt=f"Predicted captured share against {axis}")
+    st.caption(
+        f"Predicted for n = {rows.n:,}, d = {rows.d}, k = {here.k}, epsilon {here.epsilon:g}, "
+        f"along {axis}, from the spectrum alone: no table was read and nothing private was touched."
+    )
+    for what in targets.GOALS:
+        targets.say_predicted(key, rows, here, mechanisms, targets.goal_in_force(), what)
+    st.caption("The command line plans too, mechanisms without a prediction included:")
+    plan = settings_of_plan(here, rows.n, written)
+    listed = ",".join(str(value) for value in values)
+    more = shlex.join(["--over", axis, "--values", listed, "--out", "plan.csv"])
+    st.code(f"{plan.command(verb='sweep')} {more}", language="bash", wrap_lines=True)

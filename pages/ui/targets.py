@@ -1,0 +1,88 @@
+"""The target section: the least epsilon, or people, that reaches a goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dpviz.measured import Measured
+from dpviz.mechanisms import Mechanism
+from dpviz.prepare import BoundedRows
+from dpviz.release import Verdict
+from dpviz.settings import Settings
+from dpviz.targets import Goal, goal_words, predicted_sentence, sentence
+from pages.ui import cached
+
+GOALS = {"epsilon": "epsilon", "n": "number of people"}
+FIRST_SHARE = 90  # per cent of what k components can explain
+
+
+def goal_in_force() -> Goal:
+    """Return the goal that the section's slider states, or states when it is first drawn."""
+    return Goal("captured_share", st.session_state.get("target.share", FIRST_SHARE) / 100)
+
+
+def section(
+    data_key: tuple[str, ...],
+    rows: BoundedRows,
+    settings: Settings,
+    mechanisms: Sequence[Mechanism],
+) -> None:
+    """Answer the inverse question for a table."""
+    st.subheader("How much privacy can I afford?", anchor="target")
+    left, right = st.columns(2)
+    left.slider(
+        "Keep this share of what k components can explain, %",
+        20,
+        99,
+        FIRST_SHARE,
+        key="target.share",
+        persist_state="session",
+    )
+    what = right.segmented_control(
+        "Find the least",
+        list(GOALS),
+        format_func=GOALS.__getitem__,
+        default="epsilon",
+        required=True,
+        key="target.what",
+        persist_state="session",
+    )
+    goal, what = goal_in_force(), what or "epsilon"
+    say_predicted(data_key, rows, settings, mechanisms, goal, what)
+    if st.toggle(
+        "Search",
+        key="target.search",
+        persist_state="session",
+        help="Draws releases until the answer is clear.",
+    ):
+        found = cached.targets(data_key, rows, settings, goal, what)
+        st.markdown("\n".join(f"- {sentence(item, settings.k)}" for item in found))
+        st.caption(
+            "Each interval is found by sequential tests at 95 % confidence, seeded by the "
+            "prediction; mechanisms whose claim is false come last and do not count."
+        )
+
+
+def say_predicted(
+    data_key: tuple[str, ...],
+    rows: Measured,
+    settings: Settings,
+    mechanisms: Sequence[Mechanism],
+    goal: Goal,
+    what: str,
+) -> None:
+    """Say the least epsilon or n that the prediction finds, the least first."""
+    problem, budget = rows.problem(settings), rows.budget(settings)
+    found = []
+    for mechanism in mechanisms:
+        value = cached.predicted_target(data_key, rows, settings, goal, mechanism, what)
+        status = mechanism.status(problem, budget)
+        last = status.verdict is Verdict.REFUTED
+        words = predicted_sentence(mechanism, value, what, status)
+        found.append((last, float("inf") if value is None else value, words))
+    st.markdown(
+        f"Predicted without a draw, least {GOALS[what]} {goal_words(goal, settings.k)}:\n\n"
+        + "\n".join(f"- {words}" for _, _, words in sorted(found))
+    )

@@ -1,0 +1,77 @@
+"""The Papers page in a real browser: choose, run, leave, come back, and look on a phone."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.harness import Server, open_app, rerun, wait_idle
+
+CHARTS = '[data-testid="stPlotlyChart"]'
+GENERATED = "papers?v=1&table=iris&trials=5&experiment=chaudhuri_figure2"
+
+
+def text(page: Page) -> str:
+    """Return all text of the page's main part."""
+    return page.get_by_test_id("stMain").inner_text()
+
+
+def test_a_reader_runs_an_experiment_and_finds_it_again(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/{GENERATED}")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Papers: what they report, and what we measure"
+    )
+    assert "Nothing has been measured yet" in text(page)
+    assert page.locator(CHARTS).count() == 0
+    with rerun(page):
+        page.locator(".st-key-papers-run button").click()
+    wait_idle(page)
+    expect(page.locator(".st-key-papers-run")).to_have_count(0)
+    chart = page.locator(CHARTS).first
+    expect(chart.locator("svg.main-svg").first).to_be_visible()
+    assert chart.locator("path.point").count() > 20
+    assert "PPCA above MOD-SULQ at every alpha" in text(page)
+    assert "python -m dpviz reproduce chaudhuri_figure2 --quick" in text(page)
+    assert "experiment=chaudhuri_figure2" in page.url
+    # Another page and back, then another visit: the results are still there.
+    with rerun(page):
+        page.get_by_role("link", name="Claims").click()
+    with rerun(page):
+        page.get_by_role("link", name="Papers").click()
+    expect(page.locator(CHARTS).first).to_be_visible()
+    open_app(page, f"{server.url}/{GENERATED}")
+    expect(page.locator(".st-key-papers-run")).to_have_count(0)
+    expect(page.locator(CHARTS).first).to_be_visible()
+
+
+def test_a_run_that_is_stopped_goes_on(page: Page, server: Server) -> None:
+    full = f"{GENERATED}&effort=full"
+    open_app(page, f"{server.url}/{full}")
+    page.locator(".st-key-papers-run button").click()
+    stop = page.locator(".st-key-papers-stop button")
+    expect(stop).to_be_visible()
+    expect(page.get_by_text("1 of 12 parts").first).to_be_visible(timeout=60_000)
+    with rerun(page):
+        stop.click()
+    again = page.locator(".st-key-papers-run button")
+    expect(again).to_contain_text("Go on (")
+    done = int(again.inner_text().split("(")[1].split(" of")[0])
+    assert 1 <= done < 12
+    with rerun(page):
+        again.click()
+    wait_idle(page)
+    expect(page.locator(".st-key-papers-run")).to_have_count(0)
+
+
+def test_the_page_fits_a_phone(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 420, "height": 900})
+    open_app(page, f"{server.url}/{GENERATED}")
+    if page.locator(".st-key-papers-run").count():  # this test alone
+        with rerun(page):
+            page.locator(".st-key-papers-run button").click()
+        wait_idle(page)
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("m => m.scrollWidth - m.clientWidth") == 0
+    for chart in page.locator(CHARTS).all():
+        box = chart.bounding_box()
+        assert box is not None
+        assert 200 <= box["width"] <= 420

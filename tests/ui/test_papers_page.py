@@ -1,0 +1,130 @@
+"""The Papers page: introduce, run, stop, go on, and keep results for the next visit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpviz.reproduce import Effort, absent_data, experiment, experiments, heading, work
+from dpviz.store import Store, default_folder
+from pages.ui import cached
+from tests.ui.driver import QUICK, change, errors, go, keys, nodes, one_sentence, press, start
+
+GENERATED = "chaudhuri_figure2"  # needs no data and a few seconds
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cached._results_store.clear()
+    yield
+    cached._results_store.clear()
+
+
+def open_at(key: str) -> AppTest:
+    return start("papers", **QUICK, experiment=key)
+
+
+def words(at: AppTest) -> str:
+    return "\n".join(box.value for box in [*at.markdown, *at.caption, *at.info])
+
+
+def charts(at: AppTest) -> set[str]:
+    return {node.key for node in nodes(at) if node.type == "plotly_chart"}
+
+
+def test_every_experiment_is_introduced_with_what_the_paper_reports() -> None:
+    for key, item in experiments().items():
+        at = open_at(key)
+        assert errors(at) == []
+        assert heading(item) in [box.value for box in at.subheader]
+        assert item.info.about in words(at)
+        for caution in item.info.cautions:
+            assert caution in words(at)
+        assert len(at.table) >= 1
+        assert at.query_params.get("experiment", [next(iter(experiments()))]) is not None
+
+
+def test_a_run_shows_the_figure_and_the_lines_and_is_there_at_the_next_visit() -> None:
+    at = open_at(GENERATED)
+    assert "Nothing has been measured yet" in words(at)
+    assert "papers.run" in keys(at)
+    press(at, "papers.run")
+    assert errors(at) == []
+    assert "papers.run" not in keys(at)
+    assert "papers.stop" not in keys(at)
+    assert "papers.alpha.0.final" in charts(at)
+    shown = " ".join(str(table.value) for table in at.table)
+    assert "not reported" in shown
+    assert f"dpviz reproduce {GENERATED} --quick" in "\n".join(code.value for code in at.code)
+    again = open_at(GENERATED)  # another session, the same machine
+    assert "papers.run" not in keys(again)
+    assert "papers.alpha.0.final" in charts(again)
+    go(at, "claims")
+    go(at, "papers")
+    assert "papers.alpha.0.final" in charts(at)
+
+
+def test_a_stopped_run_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    item = experiment(GENERATED)
+    with closing(work(item, Effort.QUICK, store=Store(default_folder()))) as steps:
+        for step in steps:
+            if step.progress.done == 4:
+                break
+    total = step.progress.total
+    at = open_at(GENERATED)
+    button = next(node for node in at.button if node.key == "papers.run")
+    assert button.label == f"Go on (4 of {total} parts done)"
+    assert "papers.alpha.0.final" in charts(at)  # what is there is drawn
+    assert "not yet measured" in " ".join(str(table.value) for table in at.table)
+    ran: list[str] = []
+    original = type(item).run
+
+    def counting(self: object, part: object, shared: object, seed: int) -> object:
+        ran.append(repr(part))
+        return original(self, part, shared, seed)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(item), "run", counting)
+    press(at, "papers.run")
+    assert len(ran) == total - 4
+    assert "papers.run" not in keys(at)
+
+
+def test_absent_data_is_named_and_nothing_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("DPVIZ_DATA", raising=False)
+    needy = [key for key, item in experiments().items() if item.data()]
+    assert needy, "some experiments read remote data"
+    key = needy[0]
+    at = open_at(key)
+    absent = absent_data(experiment(key))
+    assert absent == experiment(key).data()
+    sentences = [box.value for box in at.info]
+    for name in absent:
+        assert f"papers.fetch.{name}" in keys(at)
+        assert any(one_sentence(text) for text in sentences)
+    assert "data absent" in " ".join(str(table.value) for table in at.table)
+
+
+def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = next(key for key, item in experiments().items() if item.data())
+    name = experiment(key).data()[0]
+    monkeypatch.setenv("DPVIZ_DATA", "http://127.0.0.1:9")  # the port of nobody
+    at = press(open_at(key), f"papers.fetch.{name}")
+    assert len(errors(at)) == 1
+    assert one_sentence(errors(at)[0])
+
+
+def test_effort_and_experiment_travel_in_the_link() -> None:
+    at = open_at(GENERATED)
+    change(at, "papers.effort", "as many as the paper")
+    assert at.query_params["effort"] == "full"
+    assert at.query_params["experiment"] == GENERATED
+    go(at, "explore")
+    go(at, "papers")
+    assert at.session_state["papers"] == {"experiment": GENERATED, "effort": "full"}
