@@ -2,8 +2,10 @@
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.datasets import remote
+from dpviz.errors import DpvizError
 from dpviz.figures.reproduction import chart_figure, chart_panels, lines_figure
 from dpviz.narrative import reproduction_sentence, time_words
 from dpviz.reproduce import (
@@ -25,6 +27,7 @@ current = shell.through_entry()
 RUNNING = "papers_running"  # the experiments that the user has asked for in this session
 
 FINAL = "final"
+WANTED, FAILED = "papers_wanted", "papers_failed"  # a download asked for, and one that failed
 
 MARKS = {
     Agreement.AGREES: "✓ agrees",
@@ -61,22 +64,40 @@ def data_needed(chosen: Experiment) -> None:
             st.caption(f":material/database: {item.label}: at hand. {item.citation}")
             continue
         st.info(remote.missing(key), icon=":material/cloud_off:")
-        if st.button(f"Download {item.label}", key=f"papers.fetch.{key}"):
-            fetch(key)
+        place = st.empty()
+        if st.session_state.get(WANTED) == key:
+            del st.session_state[WANTED]
+            fetch(key, place)
+        elif st.session_state.get(FAILED, ("",))[0] == key:
+            st.error(st.session_state[FAILED][1], icon=":material/error:")
+        with place:
+            st.button(
+                f"Download {item.label}",
+                key=f"papers.fetch.{key}",
+                icon=":material/download:",
+                on_click=want,
+                args=(key,),
+            )
 
 
-def fetch(key: str) -> None:
-    """Download a data set, showing how far it is."""
-    bar = st.progress(0.0, "Downloading")
+def want(key: str) -> None:
+    """Remember what to download; the page then shows how far it is."""
+    st.session_state[WANTED] = key
+    st.session_state.pop(FAILED, None)
+
+
+def fetch(key: str, place: DeltaGenerator) -> None:
+    """Download a data set, showing how far it is; a failure stays until the next attempt."""
+    bar = place.progress(0.0, "Downloading")
 
     def show(done: int, total: int | None) -> None:
-        share = done / total if total else 0.0
-        bar.progress(min(share, 1.0), f"Downloading: {done / 1e6:.1f} MB")
+        bar.progress(min(done / total, 1.0) if total else 0.0, f"{done / 1e6:.1f} MB")
 
-    with guard():
+    try:
         remote.fetch(key, progress=show)
-        st.rerun()
-    bar.empty()
+    except DpvizError as error:
+        st.session_state[FAILED] = (key, str(error))
+    st.rerun()
 
 
 def run(chosen: Experiment, effort: Effort) -> None:

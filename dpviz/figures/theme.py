@@ -77,9 +77,7 @@ def panels(results: Sequence[Result]) -> list[Panel]:
 
 def panels_of(mechanisms: Sequence[Mechanism], problem: Problem, budget: Budget) -> list[Panel]:
     """Return how each variant is shown before it has run."""
-    return _panels(
-        [(mechanism, mechanism.status(problem, budget)) for mechanism in mechanisms]
-    )
+    return _panels([(mechanism, mechanism.status(problem, budget)) for mechanism in mechanisms])
 
 
 def _panels(shown: Sequence[tuple[Mechanism, Status]]) -> list[Panel]:

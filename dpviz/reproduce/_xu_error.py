@@ -55,8 +55,9 @@ CHOICES = (
     "A second picture shows the errors themselves, divided by ||X||: the table of zeros has 1.",
 )
 CAUTION = (
-    "Z1 = X V'V'' multiplies the raw rows and is not private at any epsilon; only the noisy "
-    "matrix and its components are. So eta compares a leak with a noisy table."
+    "Z1 = X V'V'^T, V' the components of LIP, multiplies the raw rows and is not private at any "
+    "epsilon; only the noisy matrix and its components are. So eta compares a leak with a noisy "
+    "table."
 )
 
 
@@ -312,7 +313,7 @@ def eta_charts(along: str, x_label: str) -> tuple[Chart, ...]:
             quantity=ETA,
             x_label=x_label,
             y_label="eta",
-            series=(*series_of((LIP, *ADDED)), *_BASELINES, Series(LIMIT, "baseline", 2)),
+            series=(*series_of((*ADDED, LIP)), *_BASELINES, Series(LIMIT, "baseline", 2)),
             log_x=True,
             log_y=True,
         ),
@@ -322,7 +323,7 @@ def eta_charts(along: str, x_label: str) -> tuple[Chart, ...]:
             quantity=ERROR,
             x_label=x_label,
             y_label=ERROR,
-            series=(*series_of((LIP, LOP, *ADDED)), *_BASELINES),
+            series=(*series_of((*ADDED, LIP, LOP)), *_BASELINES),
             log_x=True,
             log_y=True,
         ),

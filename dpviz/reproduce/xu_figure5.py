@@ -95,8 +95,8 @@ class XuFigure5(Experiment):
             "Delta of AG, PPM and the Gaussian is 1/n^1.1 of the training rows, rounded down to "
             "one digit; the paper states none.",
             "PPM has the mechanism's own defaults: p = k columns, and steps by how large the "
-            "noise of one step is; the paper states no L and p. Its scale is the published one. "
-            "As the order depends on it, PPM of 20 steps is added.",
+            "noise of one step is; the paper states no L and p. Its scale is the published one as "
+            "quoted from memory. As the order depends on the steps, PPM of 20 is added.",
             "Epsilon runs from .1 to 1,000. The paper's range is not in its text; statements about "
             "rising are checked from .1 to 10, where its Figure 4 ends and which it calls no "
             "privacy.",

@@ -53,7 +53,8 @@ def test_epsilon_moves_the_mark_and_the_words(page: Page, server: Server) -> Non
 def chart_rows(page: Page) -> list[list[float]]:
     """Return the heights of every curve on the first chart, as the browser holds them."""
     found: list[list[float]] = page.locator(".js-plotly-plot").first.evaluate(
-        "chart => chart._fullData.filter(t => (t.name || '').includes('·')).map(t => Array.from(t.y))"
+        "chart => chart._fullData.filter(trace => (trace.name || '').includes('·'))"
+        ".map(trace => Array.from(trace.y))"
     )
     return found
 
