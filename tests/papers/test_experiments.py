@@ -140,7 +140,7 @@ def test_the_report_tells_of_it(key: str, quick: Quick) -> None:
     for line in lines:
         assert f"| {line.item.replace('|', chr(92) + '|')} |" in section, line.item
         if line.stated is not None:
-            assert line.stated.text in section
+            assert line.reported in section
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", section)
     assert len(pictures) == len(experiment(key).charts())
     for picture in pictures:
