@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dpviz.blas import one_blas_thread
+from dpviz.base.blas import one_blas_thread
 from dpviz.metrics import Summary
-from dpviz.prepare import load_prepared
+from dpviz.prepare.load import load_prepared
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.sweeps import compare
 
 START, END = "<!-- directions: start -->", "<!-- directions: end -->"
 EXACT = ("directional_gaussian", "directional_wishart_difference")

@@ -18,12 +18,13 @@ from collections.abc import Callable
 import numpy as np
 
 from dpviz import datasets
-from dpviz.blas import one_blas_thread
+from dpviz.base.blas import one_blas_thread
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.prepare import Prepared, prepare
-from dpviz.seeding import Draws
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.run.cells import Plan, plan
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.sweeps import Plan, compare, plan
 
 
 def floor(chosen: Plan, prepared: Prepared) -> None:

@@ -26,9 +26,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from dpviz.blas import one_blas_thread
-from dpviz.prepare import prepare_batches
-from dpviz.seeding import generator
+from dpviz.base.blas import one_blas_thread
+from dpviz.base.seeding import generator
+from dpviz.prepare.bounding import prepare_batches
 from dpviz.settings import Settings
 
 D = 50

@@ -24,7 +24,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, sync_playwright
 
-from dpviz.appfiles import app_path
+from dpviz.base.paths import app_path
 from dpviz.mechanisms import all_mechanisms, featured
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 from tests.e2e.harness import Server, new_context, new_page, open_app, problems_of, rerun

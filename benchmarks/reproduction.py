@@ -18,7 +18,6 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.screenshots import smaller
 from dpviz.figures.reproduction import chart_figure
-from dpviz.grid import Progress
 from dpviz.reproduce import (
     Agreement,
     Chart,
@@ -30,8 +29,8 @@ from dpviz.reproduce import (
     markdown,
     reproduce,
 )
-from dpviz.store import Store, default_folder
-from dpviz.workers import Pool
+from dpviz.run.jobs import Pool, Progress
+from dpviz.run.store import Store, default_folder
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 
 WIDTH = 1_000

@@ -12,10 +12,10 @@ import time
 import numpy as np
 
 from dpviz import datasets
-from dpviz.grid import sweep
-from dpviz.prepare import prepare
+from dpviz.prepare.bounding import prepare
+from dpviz.run.jobs import Pool
+from dpviz.run.sweep import sweep
 from dpviz.settings import Settings
-from dpviz.workers import Pool
 
 
 def main() -> None:

@@ -10,13 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpviz.grid import sweep
-    from dpviz.privacy.audit import audit
+    from dpviz.claims.audit import audit
+    from dpviz.run.sweep import sweep
 
 __all__ = ["audit", "sweep"]
 __version__ = "0.1.0"
 
-_HOMES = {"audit": "dpviz.privacy.audit", "sweep": "dpviz.grid"}
+_HOMES = {"audit": "dpviz.claims.audit", "sweep": "dpviz.run.sweep"}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.release import Release
+from dpviz.base.arrays import FloatArray
+from dpviz.values.moments import SecondMoment
+from dpviz.values.release import Release
 
 
 @dataclass(frozen=True, eq=False)

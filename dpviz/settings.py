@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from dpviz.allocation import (
-    ALLOCATION_ALLOWED,
-    DIRECTIONS_ALLOWED,
-    check_allocation,
-    travels,
+from dpviz.base.params import (
+    Declared,
+    choice,
+    format_number,
+    integer,
+    number,
+    params_of,
+    text,
+    texts,
 )
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms._suppliers import check_directions
-from dpviz.params import Declared, choice, format_number, integer, number, params_of, text, texts
-from dpviz.problem import EPSILON_RANGE
+from dpviz.values.allocation import ALLOCATION_ALLOWED, DIRECTIONS_ALLOWED
+from dpviz.values.allocation_text import check_allocation, travels
+from dpviz.values.problem import EPSILON_RANGE
 
 _BOUNDS_WORDS = ("max", "known")  # all else is a file, which no link names
 
@@ -296,20 +301,3 @@ class Settings(Declared):
         values["mechanisms"] = list(self.mechanisms)
         values["center"] = self.centring
         return values
-
-
-def default_delta(n: int) -> float:
-    """Return 1/n^1.1 rounded down to one significant digit.
-
-    Smaller than 1/n, so that releasing a random person's row is not allowed.
-    """
-    digit, exponent = f"{n**-1.1:.17e}".split("e")
-    return float(f"{digit[0]}e{exponent}")
-
-
-def join_words(items: Iterable[str]) -> str:
-    """Return items as an English list: a, b and c."""
-    listed = list(items)
-    if len(listed) < 2:
-        return "".join(listed)
-    return ", ".join(listed[:-1]) + " and " + listed[-1]

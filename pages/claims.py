@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz import narrative, refutations
-from dpviz.attack import sentence
+from dpviz.claims import attack, exhibits, leaks
+from dpviz.claims.audit import DEFAULT_D
+from dpviz.claims.table import STATUSES, audit_command, claims_now, filtered, spending_table
 from dpviz.figures.claims import (
     attack_figure,
     cone_figure,
@@ -17,8 +18,10 @@ from dpviz.figures.claims import (
     turning_figure,
 )
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
-from dpviz.privacy.audit import DEFAULT_D
-from dpviz.problem import Budget, Problem, Relation
+from dpviz.narrative import claims as claims_words
+from dpviz.narrative import phrases
+from dpviz.narrative.claims import sentence
+from dpviz.values.problem import Budget, Problem, Relation
 from pages.ui import cached, parts, shell, state
 from pages.ui.guard import guard
 
@@ -37,19 +40,19 @@ def label_of(key: str) -> str:
 
 def claims_table(problem: Problem, budget: Budget) -> None:
     """Draw the claims table: sortable, filtered by status, to be taken along."""
-    claims = refutations.claims_now(problem, budget)
-    st.markdown(f"**{narrative.claims_verdict(claims)}**")
+    claims = claims_now(problem, budget)
+    st.markdown(f"**{claims_words.claims_verdict(claims)}**")
     st.caption(
-        f"At {narrative.budget_words(budget)}, {problem.relation} relation, n = {problem.n:,}, "
+        f"At {phrases.budget_words(budget)}, {problem.relation} relation, n = {problem.n:,}, "
         f"d = {problem.d}, k = {problem.k}, all set in the sidebar. A promise may hold under one "
         "relation and fail under the other."
     )
     st.subheader("What each mechanism promises, and what holds", anchor="claims")
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     picked = left.selectbox(
-        "Status", [ANY, *refutations.STATUSES], key="claims.status", persist_state="session"
+        "Status", [ANY, *STATUSES], key="claims.status", persist_state="session"
     )
-    shown = refutations.filtered(claims, None if picked == ANY else picked)
+    shown = filtered(claims, None if picked == ANY else picked)
     right.download_button(
         "This table (CSV)",
         lambda: shown.to_csv(index=False),
@@ -91,11 +94,11 @@ def claims_table(problem: Problem, budget: Budget) -> None:
 
 def spending(problem: Problem, budget: Budget) -> None:
     """Draw what every mechanism spends beside what it claims."""
-    table = refutations.spending_table(problem, budget)
+    table = spending_table(problem, budget)
     if table.empty:
         return
     st.subheader("What every mechanism really spends", anchor="spending")
-    caption = narrative.spending_caption(table)
+    caption = claims_words.spending_caption(table)
     st.plotly_chart(
         spending_figure(table), key="claims.spending", alt=f"Epsilon spent and claimed. {caption}"
     )
@@ -115,14 +118,14 @@ def audit_now(problem: Problem, budget: Budget) -> None:
     key = first.selectbox(
         "Mechanism",
         keys,
-        index=keys.index(refutations.moving_cone().key),
+        index=keys.index(exhibits.moving_cone().key),
         format_func=label_of,
         key="claims.audit.mechanism",
         persist_state="session",
     )
     epsilon = second.select_slider(
         "Epsilon to audit",
-        refutations.EPSILONS,
+        exhibits.EPSILONS,
         value=1.0,
         key="claims.audit.epsilon",
         persist_state="session",
@@ -148,7 +151,7 @@ def audit_now(problem: Problem, budget: Budget) -> None:
         persist_state="session",
     )
     mechanism = parse_variant(key)
-    asked = refutations.audited_budget(mechanism, epsilon, budget)
+    asked = attack.audited_budget(mechanism, epsilon, budget)
     k = min(problem.k, d - 1)
     wanted = (
         key,
@@ -172,9 +175,7 @@ def audit_now(problem: Problem, budget: Budget) -> None:
     )
     setting = replace(problem, relation=Relation(wanted[4]))
     st.code(
-        refutations.audit_command(
-            mechanism, setting, asked, d=d, trials=trials, seed=current.settings.seed
-        ),
+        audit_command(mechanism, setting, asked, d=d, trials=trials, seed=current.settings.seed),
         language="bash",
         wrap_lines=True,
     )
@@ -190,17 +191,17 @@ def verdict(
 ) -> None:
     """Show what an audit found, and the attack it ran."""
     found = cached.audited(*wanted)
-    st.markdown(f"**{narrative.audit_verdict(found)}**")
+    st.markdown(f"**{claims_words.audit_verdict(found)}**")
     st.markdown(found.evidence)
     st.caption(
         "What an audit cannot see: it gives lower bounds from one attack, so a mechanism that "
         "spends twice its claim can pass. It can refute a claim and never prove one; proofs and "
         "tests of the noise's distribution do the rest."
     )
-    measured = refutations.attack_seen(found)
+    measured = attack.attack_seen(found)
     if found.claim is None:
         return
-    claimed = refutations.claimed_curve(found.claim)
+    claimed = attack.claimed_curve(found.claim)
     caption = (
         "Solid grey: misses against false alarms of the attack that the audit ran, with a 95 % "
         "band for the whole curve. Dotted: what the claim allows; an attack below it breaks the "
@@ -212,7 +213,7 @@ def verdict(
         alt=f"Trade-off of the attack against the claim. {caption}",
     )
     st.caption(caption)
-    parts.numbers("claims.audit", refutations.attack_seen_table(measured))
+    parts.numbers("claims.audit", attack.attack_seen_table(measured))
 
 
 def refuted(budget: Budget) -> None:
@@ -222,7 +223,7 @@ def refuted(budget: Budget) -> None:
     left, right = st.columns(2)
     epsilon = left.select_slider(
         "Epsilon of the demonstrations",
-        refutations.EPSILONS,
+        exhibits.EPSILONS,
         value=1.0,
         key="claims.epsilon",
         persist_state="session",
@@ -235,7 +236,7 @@ def refuted(budget: Budget) -> None:
     if deltas.empty:
         st.caption(f"At delta {budget.delta:.2g} no Gaussian release exceeds its claim.")
     else:
-        caption = narrative.delta_caption(deltas)
+        caption = claims_words.delta_caption(deltas)
         st.plotly_chart(
             delta_figure(deltas, budget.epsilon),
             key="claims.delta",
@@ -245,7 +246,7 @@ def refuted(budget: Budget) -> None:
         parts.numbers("claims.delta", deltas)
     st.markdown("#### A Gibbs chain beside the exact law")
     chains = cached.gibbs(epsilon, seed)
-    caption = narrative.gibbs_caption(chains)
+    caption = claims_words.gibbs_caption(chains)
     st.plotly_chart(
         gibbs_figure(chains), key="claims.gibbs", alt=f"Mean score after each sweep. {caption}"
     )
@@ -258,10 +259,10 @@ def refuted(budget: Budget) -> None:
 
 def moving_cone(epsilon: float, d: int, seed: int) -> None:
     """Draw how often one-sided noise betrays its table, and why."""
-    broken, repaired = refutations.moving_cone(), refutations.repaired_cone()
+    broken, repaired = exhibits.moving_cone(), exhibits.repaired_cone()
     st.markdown(f"#### {broken.label}: a support that moves with the data")
     table = cached.support(d, epsilon, seed)
-    caption = narrative.support_caption(table, epsilon, d)
+    caption = claims_words.support_caption(table, epsilon, d)
     st.plotly_chart(
         support_figure(table, epsilon),
         key="claims.support",
@@ -270,7 +271,7 @@ def moving_cone(epsilon: float, d: int, seed: int) -> None:
     st.caption(caption)
     parts.numbers("claims.support", table)
     cone = cached.cone(epsilon, seed)
-    caption = narrative.cone_caption(cone)
+    caption = claims_words.cone_caption(cone)
     st.plotly_chart(cone_figure(cone), key="claims.cone", alt=f"Releases at d = 2. {caption}")
     st.caption(caption)
     st.caption(
@@ -282,10 +283,10 @@ def moving_cone(epsilon: float, d: int, seed: int) -> None:
 
 def turning(epsilon: float, seed: int) -> None:
     """Draw the published direction of a table of three, with and without one row."""
-    label = refutations.bare_directions().label
+    label = exhibits.bare_directions().label
     st.markdown(f"#### {label}: the direction itself is published")
-    rows, table = refutations.turning_rows(), refutations.turning_table(epsilon, seed)
-    caption = narrative.turning_caption(table, label)
+    rows, table = exhibits.turning_rows(), exhibits.turning_table(epsilon, seed)
+    caption = claims_words.turning_caption(table, label)
     st.plotly_chart(
         turning_figure(rows, table), key="claims.turning", alt=f"Published directions. {caption}"
     )
@@ -313,7 +314,7 @@ def attacker(problem: Problem, budget: Budget) -> None:
     key = left.selectbox(
         "Release by",
         keys,
-        index=keys.index(refutations.exhibited(problem, budget).key),
+        index=keys.index(attack.exhibited(problem, budget).key),
         format_func=label_of,
         key="claims.attack.mechanism",
         persist_state="session",
@@ -327,20 +328,20 @@ def attacker(problem: Problem, budget: Budget) -> None:
         st.info(f"{mechanism.label} cannot run here: {reason}.", icon=":material/info:")
         return
     spent = mechanism.spent(problem, budget)
-    seen = refutations.attacker_curve(mechanism, problem, budget)
-    table = refutations.attack_table(seen, prior)
+    seen = attack.attacker_curve(mechanism, problem, budget)
+    table = attack.attack_table(seen, prior)
     st.markdown(f"**{sentence(mechanism.claim(problem, budget), spent, prior)}**")
     first, second = st.columns(2)
-    caption = narrative.attack_caption(seen)
+    caption = claims_words.attack_caption(seen)
     first.plotly_chart(
         attack_figure(seen, mechanism.label, mechanism.info.family),
         key="claims.attack",
         alt=f"Trade-off of a membership test. {caption}",
     )
     first.caption(caption)
-    caption = narrative.posterior_caption(table, prior, seen.exact)
+    caption = claims_words.posterior_caption(table, prior, seen.exact)
     second.plotly_chart(
-        posterior_figure(table, prior, mechanism.info.family, refutations.limit_of(prior, spent)),
+        posterior_figure(table, prior, mechanism.info.family, attack.limit_of(prior, spent)),
         key="claims.posterior",
         alt=f"Belief after an alarm. {caption}",
     )
@@ -358,7 +359,7 @@ def exploring() -> None:
         "attacker knows all but the last:"
     )
     left, right = st.columns(2)
-    mean, bound = refutations.mean_leak_table(), refutations.bound_leak_table()
+    mean, bound = leaks.mean_leak_table(), leaks.bound_leak_table()
     number = st.column_config.NumberColumn
     with left:
         st.markdown("**The mean gives the last row away**")
@@ -375,7 +376,7 @@ def exploring() -> None:
                 "true": number("True", format="%.4g"),
             },
         )
-        st.caption(narrative.mean_leak_caption(mean))
+        st.caption(claims_words.mean_leak_caption(mean))
     with right:
         st.markdown("**The row bound tells whether they are in**")
         st.dataframe(
@@ -389,7 +390,7 @@ def exploring() -> None:
                 "published_bound": number("Published bound", format="%.4g"),
             },
         )
-        st.caption(narrative.bound_leak_caption(bound))
+        st.caption(claims_words.bound_leak_caption(bound))
     st.caption(
         "Looking at exact components, comparing mechanisms on the real table, and moving sliders "
         "until a picture pleases are not covered either: choose on public or synthetic data."

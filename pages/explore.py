@@ -4,9 +4,10 @@ import json
 
 import streamlit as st
 
-from dpviz import narrative
-from dpviz.sweeps import Comparison
-from pages.ui import cached, parts, shell, views
+from dpviz.narrative import explore as explore_words
+from dpviz.run.compare import Comparison
+from pages.ui import cached, parts, shell
+from pages.ui import sections as views
 from pages.ui.guard import guard
 
 current = shell.through_entry()
@@ -49,8 +50,8 @@ parts.newcomers()
 with guard():
     if current.prepared is not None:
         found = cached.comparison(current.data_key, current.prepared, current.settings)
-        st.markdown(f"**{narrative.verdict(found)}**")
-        st.caption(narrative.facts(found))
+        st.markdown(f"**{explore_words.verdict(found)}**")
+        st.caption(explore_words.facts(found))
         parts.table_notes(current.prepared)
         parts.fresh_draw()
         if found.results:

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from dpviz import narrative
-from dpviz.cards import FILTERS, SORTS, Card, cards, chosen_cards
+from dpviz.base.params import params_of
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import all_mechanisms
-from dpviz.params import params_of
+from dpviz.narrative import phrases as narrative
+from dpviz.narrative.cards import FILTERS, SORTS, Card, cards, chosen_cards
 from pages.ui import shell, state
 
 current = shell.through_entry()

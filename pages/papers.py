@@ -7,7 +7,8 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.datasets import remote
 from dpviz.errors import DpvizError
 from dpviz.figures.reproduction import chart_figure, chart_panels, lines_figure
-from dpviz.narrative import reproduction_sentence, time_words
+from dpviz.narrative.papers import reproduction_sentence
+from dpviz.narrative.phrases import time_words
 from dpviz.reproduce import (
     Agreement,
     Effort,

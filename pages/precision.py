@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz import narrative
-from dpviz.allocation import of_mapping
 from dpviz.datasets import read_thetas
 from dpviz.errors import DpvizError
 from dpviz.figures.precision import accounts_figure, ellipses_figure, prices_figure, stds_figure
 from dpviz.figures.theme import panels
-from dpviz.precision import (
+from dpviz.narrative import explore as explore_words
+from dpviz.narrative import precision as precision_words
+from dpviz.prepare.bounding import Prepared
+from dpviz.run.compare import Comparison
+from dpviz.tidy.precision import (
     account_table,
     custom_text,
     direction_names,
@@ -28,9 +30,9 @@ from dpviz.precision import (
     spend_table,
     supplier_note,
 )
-from dpviz.prepare import Prepared
-from dpviz.sweeps import Comparison
-from pages.ui import bounds, cached, parts, shell, state, views
+from dpviz.values.allocation_text import of_mapping
+from pages.ui import bounds, cached, parts, shell, state
+from pages.ui import sections as views
 from pages.ui.guard import guard
 
 current = shell.through_entry()
@@ -89,7 +91,7 @@ def where_it_goes(comparison: Comparison) -> None:
     table = noise_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
     st.subheader("Where the noise goes", anchor="noise")
     figure = stds_figure(table, shown, names, problem.allocation.chosen)
-    caption = narrative.noise_caption(table, comparison)
+    caption = precision_words.noise_caption(table, comparison)
     st.plotly_chart(figure, key="stds", alt=f"Noise along each direction. {caption}")
     st.caption(caption)
     left, right = st.columns(2)
@@ -169,7 +171,7 @@ def what_it_buys(comparison: Comparison) -> None:
     table = account_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
     if table.empty:
         return
-    caption = narrative.accounts_caption(table, comparison)
+    caption = precision_words.accounts_caption(table, comparison)
     st.plotly_chart(
         accounts_figure(table, shown), key="accounts", alt=f"Noise under each account. {caption}"
     )
@@ -269,9 +271,9 @@ with guard():
         equal = cached.comparison(
             current.data_key, current.prepared, replace(settings, allocation="uniform")
         )
-        st.markdown(f"**{narrative.precision_verdict(found, equal)}**")
-        st.caption(narrative.facts(found))
-        st.caption(narrative.domain_caption(found))
+        st.markdown(f"**{precision_words.precision_verdict(found, equal)}**")
+        st.caption(explore_words.facts(found))
+        st.caption(precision_words.domain_caption(found))
         what_directions_cost(found)
         bounds.editor(current.prepared)
         where_it_goes(found)

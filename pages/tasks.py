@@ -7,13 +7,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpviz.base.params import params_of
 from dpviz.errors import InvalidTable
 from dpviz.figures.tasks import task_figure
 from dpviz.figures.theme import panels_of
 from dpviz.mechanisms import Mechanism, parse_variants
-from dpviz.narrative import duration
-from dpviz.params import params_of
-from dpviz.prepare import Prepared
+from dpviz.narrative import tasks as tasks_words
+from dpviz.narrative.phrases import duration
+from dpviz.prepare.bounding import Prepared
 from dpviz.tasks import (
     LEARNERS,
     Learner,
@@ -26,7 +27,6 @@ from dpviz.tasks import (
     learners_for,
     releasing_rows,
     score_table,
-    words,
     work,
 )
 from dpviz.tasks.task import PROJECTION
@@ -153,7 +153,7 @@ def run(plan: TaskPlan, top: st.delta_generator.DeltaGenerator) -> None:
     table = score_table(plan, found.scores)
     bands = band_table(plan, table)
     figure = draw(plan, bands, top, place, "tasks")
-    st.caption(f"{words.gains(plan, bands)} Bands: {words.BAND}.".strip())
+    st.caption(f"{tasks_words.gains(plan, bands)} Bands: {tasks_words.BAND}.".strip())
     results(plan, table, bands, figure)
 
 
@@ -211,7 +211,7 @@ def draw(
         epsilons=plan.epsilons,
         now=plan.settings.epsilon,
     )
-    said = words.verdict(plan, bands)
+    said = tasks_words.verdict(plan, bands)
     top.markdown(f"**{said}**")
     with place:
         st.plotly_chart(
@@ -226,7 +226,7 @@ def results(plan: TaskPlan, table: pd.DataFrame, bands: pd.DataFrame, figure: go
     score = plan.learner.score
     arrow = "↑" if score.better == "higher" else "↓"
     st.dataframe(
-        words.table_rows(plan, bands),
+        tasks_words.table_rows(plan, bands),
         hide_index=True,
         placeholder="–",
         key="tasks.table",
@@ -241,7 +241,7 @@ def results(plan: TaskPlan, table: pd.DataFrame, bands: pd.DataFrame, figure: go
             "status": "Status of the claim",
         },
     )
-    for reason, names in words.left_out(plan).items():
+    for reason, names in tasks_words.left_out(plan).items():
         st.caption(f"Not run: {', '.join(names)}, because {reason}.")
     parts.numbers("tasks", table)
     left, right = st.columns(2)
@@ -271,10 +271,10 @@ def protection(plan: TaskPlan, ready: Prepared) -> None:
     left, right = st.columns(2)
     with left:
         st.markdown("**Protected**")
-        st.markdown("\n".join(f"- {item}" for item in words.protected(plan)))
+        st.markdown("\n".join(f"- {item}" for item in tasks_words.protected(plan)))
     with right:
         st.markdown("**Not protected**")
-        st.markdown("\n".join(f"- {item}" for item in words.unprotected(plan)))
+        st.markdown("\n".join(f"- {item}" for item in tasks_words.unprotected(plan)))
     for note in plan.notes:
         st.caption(f":material/edit_note: {note}")
     parts.assumed_public(ready, plan.assumed_public)
@@ -302,7 +302,7 @@ def page(ready: Prepared) -> None:
     task = choices(ready, offered)
     mechanisms = chosen_mechanisms(task)
     plan = cached.task_plan(current.data_key, ready, current.settings, task, mechanisms)
-    st.caption(words.facts(plan))
+    st.caption(tasks_words.facts(plan))
     found, below = st.container(), st.container()
     with below:  # said while the run goes on, and the link is right while it does
         protection(plan, ready)

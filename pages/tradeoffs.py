@@ -6,15 +6,18 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpviz import curves, narrative, stated
-from dpviz.curves import Point
 from dpviz.datasets import builtin_tables
 from dpviz.figures.theme import panels_of
 from dpviz.figures.tradeoff import tradeoff_figure
-from dpviz.grid import AXES
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import METRICS
-from dpviz.prepare import BoundedRows
+from dpviz.narrative import tradeoffs as tradeoffs_words
+from dpviz.prepare.bounding import BoundedRows
+from dpviz.run import axes
+from dpviz.run.axes import AXES
+from dpviz.theory import needs as stated
+from dpviz.tidy import curves
+from dpviz.tidy.curves import Point
 from pages.ui import cached, parts, planning, shell, state, targets
 from pages.ui.guard import guard
 
@@ -96,7 +99,7 @@ def draw(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
     axis, metric, settings = chosen.axis, chosen.metric, current.settings
     panels = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
     place, words = st.empty(), st.empty()
-    values = curves.default_values(axis, rows, curves.FINE)
+    values = axes.default_values(axis, rows, axes.FINE)
     shared = theory_of(rows, mechanisms, chosen) if chosen.theory else {}
 
     def show(points: list[Point], second: pd.DataFrame | None, stage: str) -> go.Figure:
@@ -110,7 +113,7 @@ def draw(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
             y_title=METRICS[metric].label,
             log_x=chosen.log_x,
             log_y=chosen.log_y,
-            now=curves.now(rows, settings, axis),
+            now=axes.now(rows, settings, axis),
             best=best,
             draws=curves.draw_table(points, metric) if chosen.draws else None,
             bound=bound if chosen.theory else None,
@@ -122,7 +125,7 @@ def draw(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
         final = stage == "tradeoffs"
         caption = "Drawing releases: dotted lines are predicted without a draw."
         if points:
-            caption = narrative.curve_caption(bands, best, axis, metric, mechanisms)
+            caption = tradeoffs_words.curve_caption(bands, best, axis, metric, mechanisms)
         with place:
             st.plotly_chart(
                 figure,
@@ -140,15 +143,15 @@ def draw(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
     if drawn not in st.session_state.setdefault(DONE, []):
         show([], None, "tradeoffs.first")
         coarse = replace(settings, trials=min(settings.trials, FIRST_DRAWS))
-        points, _ = cached.curve(current.data_key, rows, coarse, axis, curves.COARSE)
+        points, _ = cached.curve(current.data_key, rows, coarse, axis, axes.COARSE)
         show(points, None, "tradeoffs.coarse")
-    points, skipped = cached.curve(current.data_key, rows, settings, axis, curves.FINE)
+    points, skipped = cached.curve(current.data_key, rows, settings, axis, axes.FINE)
     second = second_table(chosen) if chosen.other else None
     figure = show(points, second, "tradeoffs")
     st.session_state[DONE] = [*st.session_state[DONE][-50:], drawn]
     bands = curves.band_table(points, metric)
     if axis == "row_bound" and metric == "captured_share":
-        st.info(narrative.row_bound_caption(bands, mechanisms), icon=":material/lightbulb:")
+        st.info(tradeoffs_words.row_bound_caption(bands, mechanisms), icon=":material/lightbulb:")
     for name, reason in skipped:
         st.caption(f"Not everywhere: {name}, because {reason}.")
     parts.numbers("curve", bands)
@@ -160,7 +163,7 @@ def theory_of(
 ) -> dict[str, pd.DataFrame | None]:
     """Return what is known without a draw."""
     axis, metric, settings = chosen.axis, chosen.metric, current.settings
-    values = curves.default_values(axis, rows, curves.FINE)
+    values = axes.default_values(axis, rows, axes.FINE)
     return {
         "predicted": cached.predicted(current.data_key, rows, settings, axis, metric),
         "limits": curves.limit_table(rows, settings, axis, values, metric),
@@ -174,7 +177,7 @@ def second_table(chosen: Choices) -> pd.DataFrame | None:
     found: list[Point] = []
     with guard():
         table, key = cached.second(chosen.other, current.settings)
-        found, _ = cached.curve(key, table, current.settings, chosen.axis, curves.COARSE)
+        found, _ = cached.curve(key, table, current.settings, chosen.axis, axes.COARSE)
     return curves.band_table(found, chosen.metric)
 
 

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from dpviz import datasets
-from dpviz.prepare import prepare
-from dpviz.release import VERDICT_WORDS
+from dpviz.prepare.bounding import prepare
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.sweeps import compare
+from dpviz.values.release import VERDICT_WORDS
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 START, END = "<!-- mechanisms: start -->", "<!-- mechanisms: end -->"

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import generator
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidTable
-from dpviz.seeding import FloatArray, generator
 
 # Chaudhuri, Sarwate and Sinha 2012, section 5: the spectrum of their synthetic data.
 SPIKED_EIGENVALUES = (0.5, 0.3, 0.04, 0.03, 0.02, 0.01, 0.004, 0.003, 0.001, 0.001)

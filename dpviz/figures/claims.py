@@ -9,9 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpviz.attack import Curve, EmpiricalCurve
+from dpviz.claims.attack import Curve, EmpiricalCurve
+from dpviz.claims.exhibits import FROM_MODE, WITH, WITHOUT
 from dpviz.figures.theme import DASHES, FAMILY_COLOURS, LABEL_COLOURS, TRUE_COLOUR
-from dpviz.refutations import FROM_MODE, WITH, WITHOUT
 
 WORKS, FAILS = LABEL_COLOURS[0], LABEL_COLOURS[5]
 _STARTS = (LABEL_COLOURS[0], LABEL_COLOURS[1])
@@ -33,7 +33,7 @@ def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        `dpviz.refutations.SUPPORT_COLUMNS`.
+        `dpviz.claims.exhibits.SUPPORT_COLUMNS`.
     now : float
         The epsilon chosen.
     """
@@ -71,7 +71,7 @@ def cone_figure(table: pd.DataFrame) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        `dpviz.refutations.CONE_COLUMNS`.
+        `dpviz.claims.exhibits.CONE_COLUMNS`.
     """
     names = list(dict.fromkeys(table["mechanism"]))
     figure = make_subplots(
@@ -124,9 +124,9 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
     Parameters
     ----------
     rows : DataFrame
-        `dpviz.refutations.turning_rows`.
+        `dpviz.claims.exhibits.turning_rows`.
     table : DataFrame
-        `dpviz.refutations.TURNING_COLUMNS`.
+        `dpviz.claims.exhibits.TURNING_COLUMNS`.
     """
     first, second = "feature 1", "feature 2"
     names = [WITH, WITHOUT]
@@ -170,7 +170,7 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        `dpviz.refutations.DELTA_COLUMNS`.
+        `dpviz.claims.exhibits.DELTA_COLUMNS`.
     now : float
         The epsilon of the current setting.
     """
@@ -212,7 +212,7 @@ def spending_figure(table: pd.DataFrame) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        `dpviz.refutations.SPENDING_COLUMNS`, in the order drawn from the top.
+        `dpviz.claims.table.SPENDING_COLUMNS`, in the order drawn from the top.
     """
     known = table[table["spent"].notna() & (table["spent"] > 0)]
     claimed = float(table["claimed"].iloc[0])
@@ -261,7 +261,7 @@ def gibbs_figure(table: pd.DataFrame) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        `dpviz.refutations.GIBBS_COLUMNS`.
+        `dpviz.claims.exhibits.GIBBS_COLUMNS`.
     """
     figure = go.Figure()
     for start, part in table.groupby("start", sort=False):
@@ -342,7 +342,7 @@ def posterior_figure(
     Parameters
     ----------
     table : DataFrame
-        `dpviz.refutations.ATTACK_COLUMNS`.
+        `dpviz.claims.attack.ATTACK_COLUMNS`.
     prior : float
     family : str
         Of the mechanism.

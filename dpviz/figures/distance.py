@@ -22,7 +22,7 @@ def distance_figure(
     Parameters
     ----------
     table : DataFrame
-        `dpviz.sweeps.ANGLE_COLUMNS`.
+        `dpviz.tidy.comparison.ANGLE_COLUMNS`.
     panels : sequence of Panel
     farthest : float
         Largest possible projection distance.

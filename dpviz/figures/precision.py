@@ -77,7 +77,7 @@ def stds_figure(
     Parameters
     ----------
     table : DataFrame
-        `dpviz.precision.NOISE_COLUMNS`.
+        `dpviz.tidy.precision.NOISE_COLUMNS`.
     panels : sequence of Panel
     names : sequence of str
         Of the d directions.
@@ -207,7 +207,7 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
     Parameters
     ----------
     table : DataFrame
-        `dpviz.precision.PRICE_COLUMNS`.
+        `dpviz.tidy.precision.PRICE_COLUMNS`.
     panels : sequence of Panel
     """
     figure = go.Figure()

@@ -23,7 +23,7 @@ def projection_figure(
     Parameters
     ----------
     table : DataFrame
-        `dpviz.projection.PICTURE_COLUMNS`.
+        `dpviz.tidy.projection.PICTURE_COLUMNS`.
     panels : sequence of Panel
     k : int
         1 draws strips, more draws clouds.

@@ -39,7 +39,7 @@ def spectrum_figure(
     Parameters
     ----------
     table : DataFrame
-        `dpviz.sweeps.SPECTRUM_COLUMNS`.
+        `dpviz.tidy.comparison.SPECTRUM_COLUMNS`.
     panels : sequence of Panel
     true : sequence of float
         All d true eigenvalues, descending.

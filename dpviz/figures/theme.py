@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpviz.mechanisms import Mechanism, all_mechanisms
-from dpviz.problem import Budget, Problem
-from dpviz.release import Status
-from dpviz.sweeps import Result
+from dpviz.run.cells import Result
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Status
 
 # One hue per family, in three steps of lightness that its members take in turn. Every one has a
 # contrast of at least 3 : 1 on the pages' light and dark grounds. Found by a search: the first

@@ -44,7 +44,7 @@ def tradeoff_figure(
     Parameters
     ----------
     bands : DataFrame
-        `dpviz.curves.BAND_COLUMNS`.
+        `dpviz.tidy.curves.BAND_COLUMNS`.
     panels : sequence of Panel
         In the order of the legend.
     x_title, y_title : str
@@ -52,19 +52,19 @@ def tradeoff_figure(
     now : float
         Where the current setting stands.
     limits : DataFrame, optional
-        `dpviz.curves.LINE_COLUMNS`: a random subspace and exact PCA.
+        `dpviz.tidy.curves.LINE_COLUMNS`: a random subspace and exact PCA.
     predicted : DataFrame, optional
-        `dpviz.curves.PREDICTION_COLUMNS`: dotted lines.
+        `dpviz.tidy.curves.PREDICTION_COLUMNS`: dotted lines.
     best : DataFrame, optional
         The frontier, rows of bands: ringed points.
     marks : DataFrame, optional
         Columns mechanism, component, epsilon: where components appear.
     draws : DataFrame, optional
-        `dpviz.curves.DRAW_COLUMNS`: thin lines.
+        `dpviz.tidy.curves.DRAW_COLUMNS`: thin lines.
     bound : DataFrame, optional
-        `dpviz.curves.PREDICTION_COLUMNS`: the Davis-Kahan bound.
+        `dpviz.tidy.curves.PREDICTION_COLUMNS`: the Davis-Kahan bound.
     scalings : DataFrame, optional
-        `dpviz.curves.LINE_COLUMNS`: orders of growth, constant unknown.
+        `dpviz.tidy.curves.LINE_COLUMNS`: orders of growth, constant unknown.
     other : DataFrame, optional
         Bands of a second table: dashed, with open markers and no range.
     other_name : str

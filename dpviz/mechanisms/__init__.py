@@ -12,9 +12,9 @@ import pkgutil
 from collections.abc import Sequence
 from functools import cache
 
+from dpviz.base.params import split_outside_brackets
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms._base import Mechanism
-from dpviz.params import split_outside_brackets
 
 __all__ = [
     "ALL",

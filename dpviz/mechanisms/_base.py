@@ -1,7 +1,7 @@
 """The contract every mechanism meets.
 
 A mechanism is a frozen dataclass in a file of its own; the file's name is its
-key. Its fields are its tuning parameters, declared with `dpviz.params`. It
+key. Its fields are its tuning parameters, declared with `dpviz.base.params`. It
 holds no data, no budget and no randomness.
 
 To add one, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
@@ -15,15 +15,16 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import Declared
+from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
-from dpviz.free import FreeNoise
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.params import Declared
+from dpviz.noise.limits import FreeNoise
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release, Status, Verdict
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release, Status, Verdict
 
 # Spending within this factor of the claim counts as all of it: calibrations
 # round to the safe side in the last digits.

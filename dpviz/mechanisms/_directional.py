@@ -15,8 +15,11 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from dpviz.allocation import water_filling, with_floor
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import choice
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism
+from dpviz.mechanisms._shares import water_filling, with_floor
 from dpviz.mechanisms._suppliers import (
     SAFE,
     Purchase,
@@ -25,15 +28,13 @@ from dpviz.mechanisms._suppliers import (
     purchase,
     variances_along,
 )
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.params import choice
+from dpviz.noise.goe import goe
+from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import mahalanobis, reaches
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Calibration, Release, Verdict
-from dpviz.sampling.goe import goe
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Calibration, Release, Verdict
 
 _FIT_STEPS = 10
 """Steps of the scoring iteration in `belief_weights`; it settles in about five."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.params import choice
-from dpviz.problem import Budget, Problem, Relation
+from dpviz.base.params import choice
+from dpviz.values.problem import Budget, Problem, Relation
 
 TAILS: Mapping[str, str] = {
     "published": "zeta, as published",

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray, fix_signs
+from dpviz.base.params import integer
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism
-from dpviz.moments import FloatArray, SecondMoment, fix_signs
-from dpviz.params import integer
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

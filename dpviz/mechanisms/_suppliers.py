@@ -14,16 +14,18 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpviz.allocation import DIRECTIONS_ALLOWED, UNIFORM, parse_allocation
-from dpviz.allocation import check_directions as canonical_directions
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
-from dpviz.moments import FloatArray
-from dpviz.privacy.accounting import ApproximatePart, GaussianPart, Part, PurePart, Spent
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import mu_of
 from dpviz.privacy.sensitivity import frobenius, nuclear
-from dpviz.problem import EPSILON_RANGE, Budget, Problem
-from dpviz.release import Calibration, Release, Status, Verdict
+from dpviz.values.allocation import DIRECTIONS_ALLOWED, UNIFORM
+from dpviz.values.allocation_text import check_directions as canonical_directions
+from dpviz.values.allocation_text import parse_allocation
+from dpviz.values.parts import ApproximatePart, GaussianPart, Part, PurePart
+from dpviz.values.problem import EPSILON_RANGE, Budget, Problem
+from dpviz.values.release import Calibration, Release, Status, Verdict
 
 # A few roundings to the safe side, where a scale is the product of several rounded factors.
 SAFE = 1 + 64 * float(np.finfo(np.float64).eps)

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.mechanisms._directional import Directions
 from dpviz.mechanisms._rows import RowNoise, debiased, noisy_moments, noisy_rows
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
 from dpviz.privacy.sensitivity import rows_l2
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

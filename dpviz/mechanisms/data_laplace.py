@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.mechanisms._directional import Directions
 from dpviz.mechanisms._rows import debiased, laplace_moments, laplace_rows
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.privacy.accounting import LaplacePart, Spent
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import rows_l1
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import LaplacePart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

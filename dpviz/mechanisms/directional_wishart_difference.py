@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.free import FreeNoise, WishartDifferenceLaw
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
@@ -20,13 +21,13 @@ from dpviz.mechanisms._directional import (
     where_it_pays,
     with_directions,
 )
-from dpviz.moments import FloatArray
-from dpviz.privacy.accounting import PurePart, Spent
+from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
+from dpviz.noise.wishart import wishart
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import mahalanobis_nuclear
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws
+from dpviz.values.parts import PurePart
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray, fix_signs
+from dpviz.base.params import choice, number
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
-from dpviz.moments import FloatArray, SecondMoment, fix_signs
-from dpviz.params import choice, number
-from dpviz.privacy.accounting import LaplacePart, Part, PurePart, Spent
+from dpviz.noise.deflation import Complements, bingham_each
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear, spectral
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration, Release
-from dpviz.sampling.deflation import Complements, bingham_each
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import LaplacePart, Part, PurePart
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class EigenvectorSampling(Mechanism):
     released, and one row moves u'Cu by at most R^2/n whatever it is, so each draw costs
     2 b R^2/n under replace. Under zero-out every score moves the same way and it costs half.
     Thus b = n epsilon_i/(2 R^2) and n epsilon_i/R^2 are enough; the published quarter spends half
-    and a quarter of its promise. Every draw is exact (`dpviz.sampling.deflation`).
+    and a quarter of its promise. Every draw is exact (`dpviz.noise.deflation`).
 
     Eigenvalues, if released, are all d of A with Laplace noise: by Lidskii's inequality they move
     by at most the nuclear norm of the difference, in l1 norm. They are sorted afterwards.

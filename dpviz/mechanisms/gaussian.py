@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.free import FreeNoise, SemiCircle
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, Info
-from dpviz.moments import FloatArray
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.noise.goe import goe
+from dpviz.noise.limits import FreeNoise, SemiCircle
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
 from dpviz.privacy.sensitivity import frobenius
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration
-from dpviz.sampling.goe import goe
-from dpviz.seeding import Draws
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)

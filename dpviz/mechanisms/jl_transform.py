@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import choice, number
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.params import choice, number
+from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.profiles import GaussianSketch, least_lift
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration, Release
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

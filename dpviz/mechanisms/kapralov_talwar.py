@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import fix_signs
+from dpviz.base.params import number
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
-from dpviz.moments import SecondMoment, fix_signs
-from dpviz.params import number
-from dpviz.privacy.accounting import LaplacePart, Part, PurePart, Spent
+from dpviz.noise.deflation import bingham_each
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import spectral
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration, Release
-from dpviz.sampling.deflation import bingham_each
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import LaplacePart, Part, PurePart
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.free import FreeNoise, SemiCircle
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
-from dpviz.moments import FloatArray
-from dpviz.privacy.accounting import LaplacePart, Spent
+from dpviz.noise.goe import symmetric_laplace
+from dpviz.noise.limits import FreeNoise, SemiCircle
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import l1_upper, l1_upper_attained
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration
-from dpviz.sampling.goe import symmetric_laplace
-from dpviz.seeding import Draws
+from dpviz.values.parts import LaplacePart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.mechanisms._directional import symmetrised
 from dpviz.mechanisms._rows import laplace_moments, laplace_rows, moment_of
-from dpviz.moments import FloatArray, SecondMoment
 from dpviz.privacy.accounting import Spent
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release, Verdict
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release, Verdict
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.free import FreeNoise, SemiCircle
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import choice
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
@@ -21,13 +23,12 @@ from dpviz.mechanisms._directional import (
     with_directions,
 )
 from dpviz.mechanisms._mvg import covariance_sensitivity, precision_of_theorem, tail_param
-from dpviz.moments import FloatArray
-from dpviz.params import choice
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.noise.limits import FreeNoise, SemiCircle
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import mahalanobis
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration
-from dpviz.seeding import Draws
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, claimed_against_spent
 from dpviz.mechanisms._directional import (
     Directions,
@@ -18,12 +20,12 @@ from dpviz.mechanisms._directional import (
 )
 from dpviz.mechanisms._mvg import precision_of_theorem, tail_param
 from dpviz.mechanisms._rows import RowNoise, debiased, moment_of, noisy_moments, noisy_rows
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import rows_l2, rows_mahalanobis
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

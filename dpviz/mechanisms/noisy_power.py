@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
 from dpviz.mechanisms._base import Info, claimed_against_spent
 from dpviz.mechanisms._power import PowerMethod
-from dpviz.moments import FloatArray
 from dpviz.privacy import accounting
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import epsilon_of
 from dpviz.privacy.sensitivity import projected_frobenius
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration, Verdict
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration, Verdict
 
 
 @dataclass(frozen=True)

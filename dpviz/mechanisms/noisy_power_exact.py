@@ -6,15 +6,16 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
+from dpviz.base.arrays import FloatArray
 from dpviz.mechanisms._base import Info
 from dpviz.mechanisms._power import PowerMethod
-from dpviz.moments import FloatArray
 from dpviz.privacy import accounting
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
 from dpviz.privacy.sensitivity import projected_frobenius
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import integer
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.params import integer
-from dpviz.privacy.accounting import PurePart, Spent
+from dpviz.noise.convergence import convergence
+from dpviz.noise.stiefel import DEFAULT_SWEEPS, stiefel_bingham
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import spectral
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration, Release, Verdict
-from dpviz.sampling.bingham import DEFAULT_SWEEPS, convergence, stiefel_bingham
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import PurePart
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration, Release, Verdict
 
 
 @dataclass(frozen=True)

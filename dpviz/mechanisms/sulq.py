@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.free import FreeNoise, SemiCircle
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
-from dpviz.moments import SecondMoment
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.noise.limits import FreeNoise, SemiCircle
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import frobenius
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.free import FreeNoise, MarchenkoPasturLaw
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, Info
-from dpviz.moments import FloatArray
+from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
+from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Verdict
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Verdict
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.free import FreeNoise, MarchenkoPasturLaw
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
-from dpviz.moments import SecondMoment
+from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
+from dpviz.noise.wishart import wishart_from_uniforms
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.profiles import WishartNoise
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release
-from dpviz.sampling.wishart import wishart_from_uniforms
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

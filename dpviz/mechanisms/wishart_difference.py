@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.free import FreeNoise, WishartDifferenceLaw
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, Info
-from dpviz.moments import FloatArray
-from dpviz.privacy.accounting import PurePart, Spent
+from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
+from dpviz.noise.wishart import wishart
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws
+from dpviz.values.parts import PurePart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)

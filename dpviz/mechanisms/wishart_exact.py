@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.free import FreeNoise, MarchenkoPasturLaw
+from dpviz.base.params import number
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
-from dpviz.moments import SecondMoment
-from dpviz.params import number
+from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
+from dpviz.noise.wishart import wishart_from_uniforms
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.profiles import WishartNoise, least_freedom, least_scale
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration, Release
-from dpviz.sampling.wishart import wishart_from_uniforms
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, ndtr, ndtri, ndtri_exp
 
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
-from dpviz.problem import Budget
-from dpviz.seeding import FloatArray
+from dpviz.values.problem import Budget
 
 Numbers: TypeAlias = float | FloatArray
 

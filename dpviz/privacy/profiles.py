@@ -26,10 +26,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammainc, gammaincc
 
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.accounting import Spent
-from dpviz.problem import EPSILON_RANGE, Budget, Relation
-from dpviz.seeding import FloatArray
+from dpviz.values.problem import EPSILON_RANGE, Budget, Relation
 
 _ROUNDING = float(np.finfo(np.float64).eps)
 _SPLITS = 33

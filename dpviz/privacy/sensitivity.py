@@ -21,10 +21,10 @@ import math
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.gaussian import noise_std
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.seeding import FloatArray
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 # --- norms of D / n ---------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The experiments of the four papers, redone: reported beside measured.
 
-Every public module of this package is one experiment: a table, a figure or a
-set of theorems of one paper. Nothing is registered; a new file appears on the
+Every folder of this package is a paper, and every public module in it one experiment: a table, a
+figure or a set of theorems. Nothing is registered; a new file appears on the
 Papers page, on the command line, in the report and in the tests by being here.
 """
 
@@ -13,7 +13,8 @@ import pkgutil
 from functools import cache
 
 from dpviz.errors import InvalidSetting
-from dpviz.reproduce._base import (
+from dpviz.figures.report import write
+from dpviz.reproduce.experiment import (
     Chart,
     Effort,
     Experiment,
@@ -23,10 +24,10 @@ from dpviz.reproduce._base import (
     Series,
     series_of,
 )
-from dpviz.reproduce._lines import Agreement, Line, Stated
-from dpviz.reproduce._measurements import Measurements, Point
-from dpviz.reproduce._report import command, drawn, heading, lines_table, markdown, write
-from dpviz.reproduce._run import Reproduction, Step, absent_data, kept, reproduce, work
+from dpviz.reproduce.lines import Agreement, Line, Stated
+from dpviz.reproduce.measurements import Measurements, Point
+from dpviz.reproduce.report import command, drawn, heading, lines_table, markdown
+from dpviz.reproduce.run import Reproduction, Step, absent_data, kept, reproduce, work
 
 __all__ = [
     "Agreement",
@@ -69,21 +70,27 @@ def experiments() -> dict[str, Experiment]:
         If a module does not define exactly one experiment, or two share a slot.
     """
     found: dict[str, Experiment] = {}
-    for module in pkgutil.iter_modules(__path__):
-        if module.name.startswith("_"):
-            continue
-        loaded = importlib.import_module(f"{__name__}.{module.name}")
-        classes = [
-            item
-            for item in vars(loaded).values()
-            if inspect.isclass(item)
-            and issubclass(item, Experiment)
-            and item.__module__ == loaded.__name__
-            and not inspect.isabstract(item)
-        ]
-        if len(classes) != 1:
-            raise TypeError(f"{loaded.__name__} must define one experiment; it has {len(classes)}")
-        found[module.name] = classes[0]()
+    papers = [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]
+    for paper in papers:
+        folder = importlib.import_module(f"{__name__}.{paper}")
+        for module in pkgutil.iter_modules(folder.__path__):
+            if module.name.startswith("_"):
+                continue
+            loaded = importlib.import_module(f"{folder.__name__}.{module.name}")
+            classes = [
+                item
+                for item in vars(loaded).values()
+                if inspect.isclass(item)
+                and issubclass(item, Experiment)
+                and item.__module__ == loaded.__name__
+                and not inspect.isabstract(item)
+            ]
+            if len(classes) != 1:
+                raise TypeError(
+                    f"{loaded.__name__} must define one experiment; it has {len(classes)}"
+                )
+            only = classes[0]()
+            found[only.key] = only
     slots = [item.info.slot for item in found.values()]
     if len(set(slots)) != len(slots):
         raise TypeError("two experiments share a slot")

@@ -1,28 +1,19 @@
 """Learning after a private projection, or from a private data release."""
 
 from dpviz.tasks.learners import LEARNERS, SCORES, Learner, Score, learner_of
-from dpviz.tasks.run import (
+from dpviz.tasks.plan import (
     CHANCE,
     CLEAN,
-    FLOOR,
-    TASK_BAND_COLUMNS,
-    TASK_COLUMNS,
-    Keeper,
     TaskPart,
     TaskPlan,
-    TaskStep,
-    band_table,
-    finish,
-    kept,
     load_labelled,
     plan_task,
     releasing_rows,
-    score_table,
-    task_curve,
-    work,
 )
+from dpviz.tasks.run import Keeper, TaskStep, finish, kept, task_curve, work
 from dpviz.tasks.scores import Labelled, score_guess, score_projected, score_released, split
 from dpviz.tasks.task import Task, kinds_of, label_words, learner_for, learners_for
+from dpviz.tasks.tidy import FLOOR, TASK_BAND_COLUMNS, TASK_COLUMNS, band_table, score_table
 
 __all__ = [
     "CHANCE",

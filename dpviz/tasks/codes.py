@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from dpviz.moments import FloatArray
-from dpviz.problem import Domain
+from dpviz.base.arrays import FloatArray
 from dpviz.tasks.learners import Labels
+from dpviz.values.problem import Domain
 
 BESIDE = math.sqrt(2.0)
 """On a ball, features and code each have length at most 1, so both over this lie in it."""

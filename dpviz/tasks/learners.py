@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
-from dpviz.moments import FloatArray
 
 Labels = NDArray[Any]
 Parameters = Mapping[str, Any]

@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.blas import one_blas_thread
+from dpviz.base.arrays import FloatArray
+from dpviz.base.blas import one_blas_thread
+from dpviz.base.seeding import generator
 from dpviz.datasets.table import Table
-from dpviz.measured import Measured
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.prepare import Bounds, Prepared, prepare
-from dpviz.seeding import generator
+from dpviz.prepare.bounding import Bounds, Prepared, prepare
+from dpviz.prepare.prepared import Measured
+from dpviz.prepare.transform import Transform
 from dpviz.settings import Settings
 from dpviz.tasks.codes import ClassCode, Code, NoCode, NumberCode, joined, joint_domain, parted
 from dpviz.tasks.learners import CLUSTERING, REGRESSION, Labels, Learner
 from dpviz.tasks.scores import Labelled, split
 from dpviz.tasks.task import APART, PROJECTION, Task
-from dpviz.transform import Transform
+from dpviz.values.moments import SecondMoment
 
 Rows = NDArray[np.intp]
 

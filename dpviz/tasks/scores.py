@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.blas import one_blas_thread
+from dpviz.base.arrays import FloatArray
+from dpviz.base.blas import one_blas_thread
+from dpviz.base.seeding import generator
 from dpviz.errors import InvalidSetting
-from dpviz.moments import FloatArray
-from dpviz.seeding import generator
 from dpviz.tasks.learners import (
     CLASSIFICATION,
     REGRESSION,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.base.params import Declared, choice, format_number, integer, number, text
 from dpviz.errors import InvalidSetting, InvalidTable
-from dpviz.grid import parse_values
-from dpviz.params import Declared, choice, format_number, integer, number, text
+from dpviz.run.axes import parse_values
 from dpviz.tasks.learners import (
     CLASSIFICATION,
     CLUSTERING,

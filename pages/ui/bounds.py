@@ -7,8 +7,8 @@ import streamlit as st
 
 from dpviz.datasets import Table
 from dpviz.errors import InvalidSetting
-from dpviz.precision import bounds_of_rows
-from dpviz.prepare import Prepared
+from dpviz.prepare.bounding import Prepared
+from dpviz.tidy.precision import bounds_of_rows
 from pages.ui import state
 
 # What the command line calls the bounds that a page edits.

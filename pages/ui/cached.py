@@ -18,24 +18,30 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz import curves, datasets, refutations, reproduce, sweeps
-from dpviz.allocation import UNIFORM
-from dpviz.curves import Point
+from dpviz import datasets, reproduce
+from dpviz.base.arrays import FloatArray
+from dpviz.claims import exhibits as refutations
+from dpviz.claims.audit import Audit, audit
 from dpviz.datasets import RawTable, Table
 from dpviz.errors import DpvizError, InvalidSetting, InvalidTable
-from dpviz.measured import Measured
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
-from dpviz.moments import FloatArray
-from dpviz.prepare import BoundedRows, Prepared, prepare
-from dpviz.privacy.audit import Audit, audit
-from dpviz.problem import Budget, Relation
+from dpviz.prepare.bounding import BoundedRows, Prepared, prepare
+from dpviz.prepare.prepared import Measured
 from dpviz.reproduce import Effort, Experiment, Step
+from dpviz.run import axes
+from dpviz.run import cells as sweeps
+from dpviz.run.cells import Cell, Plan, Result
+from dpviz.run.compare import Comparison
+from dpviz.run.store import Store, default_folder
 from dpviz.settings import Settings
-from dpviz.stated import growth_table, measured_need
-from dpviz.store import Store, default_folder
-from dpviz.sweeps import Cell, Comparison, Plan, Result
-from dpviz.targets import Goal, Target, least, predicted_crossing
+from dpviz.targets.goal import Goal
+from dpviz.targets.least import Target, least, measured_need, predicted_crossing
 from dpviz.tasks import Task, TaskPlan, plan_task
+from dpviz.theory.growth import growth_table
+from dpviz.tidy import curves
+from dpviz.tidy.curves import Point
+from dpviz.values.allocation import UNIFORM
+from dpviz.values.problem import Budget, Relation
 
 PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 
@@ -203,16 +209,16 @@ def curve(
     points: list[Point] = []
     skipped: dict[str, str] = {}
     mechanisms = parse_variants(settings.mechanisms)
-    values = curves.default_values(axis, rows, count)
+    values = axes.default_values(axis, rows, count)
     progress = _Progress()
     for number, value in enumerate(values):
-        here = curves.settings_at(settings, axis, value)
+        here = axes.settings_at(settings, axis, value)
         measured: Measured = rows
         key = data_key
         if axis in ("n", "row_bound"):
             measured = measured_at(data_key, axis, str(value), settings.seed, rows)
             key = (*data_key, axis, str(value), str(settings.seed))
-        x = curves.where(rows, measured, axis, value)[0]
+        x = axes.where(rows, measured, axis, value)[0]
         for mechanism in mechanisms:
             cell = curves.cell_at(measured, here, mechanism, range(here.trials))
             if isinstance(cell, str):
@@ -233,13 +239,13 @@ def measured_at(
     data_key: tuple[str, ...], axis: str, value: str, seed: int, _rows: BoundedRows
 ) -> Measured:
     """Return the table at one n or row bound; the rows are read once for each."""
-    return curves.rows_at(_rows, axis, value, seed)
+    return axes.rows_at(_rows, axis, value, seed)
 
 
 @st.cache_data(scope="session", max_entries=100, show_spinner=False)
 def _predicted(key: tuple[str, ...], _rows: Measured, _settings: Settings) -> pd.DataFrame:
     axis, metric = key[-2:]
-    values = curves.default_values(axis, _rows, curves.FINE)
+    values = axes.default_values(axis, _rows, axes.FINE)
     mechanisms = parse_variants(_settings.mechanisms)
     return curves.prediction_table(_rows, _settings, mechanisms, axis, values, metric)
 

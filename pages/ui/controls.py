@@ -13,13 +13,14 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.allocation import DEFAULT_SHARE, parse_allocation
+from dpviz.base.params import Param, format_number, params_of
 from dpviz.mechanisms import all_mechanisms
-from dpviz.params import Param, format_number, params_of
-from dpviz.precision import custom_text, suppliers
 from dpviz.settings import Settings
+from dpviz.tidy.precision import custom_text, suppliers
+from dpviz.values.allocation import DEFAULT_SHARE
+from dpviz.values.allocation_text import parse_allocation
 from pages.ui import state
-from pages.ui.view import VIEWS
+from pages.ui.page_options import VIEWS
 
 _FEW = 4  # choices of a page that stand side by side; more of them drop down
 

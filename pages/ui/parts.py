@@ -11,10 +11,10 @@ import streamlit as st
 
 from dpviz import reproduce
 from dpviz.metrics import METRICS
-from dpviz.prepare import Prepared
+from dpviz.prepare.bounding import Prepared
 from dpviz.reproduce import Reproduction
+from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
-from dpviz.sweeps import Comparison
 from pages.ui import state
 
 

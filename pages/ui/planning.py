@@ -9,14 +9,15 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dpviz import curves
 from dpviz.figures.theme import panels_of
 from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
-from dpviz.plans import settings_of_plan, whole_people
+from dpviz.prepare.plan import planned, settings_of_plan, whole_people
+from dpviz.prepare.spectrum import spectrum_of
+from dpviz.run import axes
 from dpviz.settings import Settings
-from dpviz.targets import planned, spectrum_of
+from dpviz.tidy import curves
 from pages.ui import cached, targets
 
 METRIC = "captured_share"
@@ -38,8 +39,8 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism]) -> None:
     )
     axis = right.selectbox(
         "Plan along",
-        list(curves.AXES_OF_PLANS),
-        format_func=lambda name: curves.AXES_OF_PLANS[name].label,
+        list(axes.AXES_OF_PLANS),
+        format_func=lambda name: axes.AXES_OF_PLANS[name].label,
         key="plan.axis",
         persist_state="session",
         help="The spectrum says what d is; give another to see another.",
@@ -47,15 +48,15 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism]) -> None:
     rows = planned(spectrum_of(written), whole_people(people))
     here = replace(settings, k=min(settings.k, rows.d - 1), allocation="uniform")
     key = ("plan", people, written)
-    values = curves.default_values(axis, rows, curves.FINE)
+    values = axes.default_values(axis, rows, axes.FINE)
     figure = tradeoff_figure(
         pd.DataFrame(columns=list(curves.BAND_COLUMNS)),
         panels_of(mechanisms, rows.problem(here), rows.budget(here)),
-        x_title=curves.AXES_OF_PLANS[axis].label,
+        x_title=axes.AXES_OF_PLANS[axis].label,
         y_title=METRICS[METRIC].label,
         log_x=axis != "k",
         log_y=False,
-        now=curves.now(rows, here, axis),
+        now=axes.now(rows, here, axis),
         limits=curves.limit_table(rows, here, axis, values, METRIC),
         predicted=cached.predicted(key, rows, here, axis, METRIC),
         marks=curves.marks(rows, here, mechanisms) if axis == "epsilon" else None,

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dpviz.allocation import parse_allocation
+from dpviz.base.params import params_of
 from dpviz.datasets import RawTable, Table, builtin_tables
 from dpviz.errors import DpvizError, InvalidSetting
-from dpviz.narrative import epsilon_note
-from dpviz.params import params_of
-from dpviz.prepare import Prepared
-from dpviz.problem import Budget, Domain, Problem, Relation
+from dpviz.narrative.explore import epsilon_note
+from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings
+from dpviz.values.allocation_text import parse_allocation
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 from pages.ui import bounds, cached, controls, state
 from pages.ui.state import MAX_FEATURES, UPLOAD
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.base.params import Declared, params_of
 from dpviz.errors import InvalidSetting
-from dpviz.params import Declared, params_of
 from dpviz.settings import Settings
-from pages.ui.view import VIEWS, ExploreView, page_defaults
+from pages.ui.page_options import VIEWS, ExploreView, page_defaults
 
 LINK_VERSION = "1"
 UPLOAD = "upload"

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dpviz.measured import Measured
 from dpviz.mechanisms import Mechanism
-from dpviz.prepare import BoundedRows
-from dpviz.release import Verdict
+from dpviz.narrative.targets import goal_words, predicted_sentence, sentence
+from dpviz.prepare.bounding import BoundedRows
+from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
-from dpviz.targets import Goal, goal_words, predicted_sentence, sentence
+from dpviz.targets.goal import Goal
+from dpviz.values.release import Verdict
 from pages.ui import cached
 
 GOALS = {"epsilon": "epsilon", "n": "number of people"}

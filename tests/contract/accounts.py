@@ -13,11 +13,11 @@ from functools import cache
 import numpy as np
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.moments import FloatArray
-from dpviz.privacy.accounting import GaussianPart, LaplacePart
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.seeding import Draws, generator
+from dpviz.values.parts import GaussianPart, LaplacePart
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 _SAMPLES = 40_000
 

@@ -16,15 +16,16 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import params_of
+from dpviz.base.seeding import Draws, generator
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 from dpviz.metrics import METRICS, Outcome, measure
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.params import params_of
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Calibration, Release, Verdict
-from dpviz.seeding import Draws, generator
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Calibration, Release, Verdict
 
 D, N = 5, 400
 # 0.5 because some published mechanisms refuse epsilon of 1 and more.

@@ -18,14 +18,15 @@ import numpy as np
 import pytest
 
 import dpviz.mechanisms
-from dpviz.cli import listing_rows, main
+from dpviz.base.seeding import Draws
+from dpviz.claims.table import listing_rows
+from dpviz.cli import main
 from dpviz.mechanisms import all_mechanisms, featured, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 from dpviz.metrics import METRICS
-from dpviz.privacy.accounting import GaussianPart
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 from tests.contract import accounts, checks
 
 ROOT = Path(__file__).resolve().parents[2]

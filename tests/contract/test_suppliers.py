@@ -10,15 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.allocation import parse_allocation
+from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._directional import FollowsAllocation
 from dpviz.mechanisms._suppliers import completed, never_supplies, own_problem, supplier_keys
 from dpviz.privacy import accounting
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws, generator
+from dpviz.values.allocation_text import parse_allocation
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Verdict
 from tests.contract import checks
 
 CLASSES = all_mechanisms()

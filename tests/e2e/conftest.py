@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
-from dpviz.appfiles import app_path
+from dpviz.base.paths import app_path
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, browser_required, find_chromium
 from tests.e2e.harness import PATIENCE, Server, new_context, new_page, problems_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from dpviz.appfiles import config_dir
+from dpviz.base.paths import config_dir
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, watch_of
 
 ServerFactory = Callable[..., Server]

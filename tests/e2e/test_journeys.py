@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from dpviz.appfiles import app_path
+from dpviz.base.paths import app_path
 from tests.e2e.harness import (
     Server,
     new_context,

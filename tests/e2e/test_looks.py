@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from dpviz.appfiles import app_path
+from dpviz.base.paths import app_path
 from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
 
 PAGES = tuple(sorted(path.stem for path in (app_path().parent / "pages").glob("*.py")))

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from dpviz.appfiles import app_path
+from dpviz.base.paths import app_path
 from tests.e2e.harness import Server, open_app, rerun, wait_idle
 
 QUICK = "/tradeoffs?v=1&table=iris&trials=5&m=gaussian,laplace"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dpviz.datasets import load
-from dpviz.reproduce._chaudhuri import PPCA, SULQ
-from dpviz.reproduce.chaudhuri_figure2 import CLIPPED, DIVIDED, DRAWN, UNIT, reading_of, shares
+from dpviz.reproduce.chaudhuri._shared import PPCA, SULQ
+from dpviz.reproduce.chaudhuri.figure2 import CLIPPED, DIVIDED, DRAWN, UNIT, reading_of, shares
 
 # Share of the optimum: PPCA, MOD-SULQ.
 STATED = {DRAWN: (0.96, 0.72), CLIPPED: (0.94, 0.56), DIVIDED: (0.63, 0.28)}

@@ -17,9 +17,10 @@ from scipy import optimize
 from scipy.stats import norm
 from sklearn import datasets
 
-from dpviz.prepare import BoundedRows, load_prepared
+from dpviz.prepare.bounding import BoundedRows
+from dpviz.prepare.load import load_prepared
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.sweeps import compare
 
 Array = NDArray[np.float64]
 TRIALS = 300

@@ -10,24 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.allocation import UNIFORM, water_filling
+from dpviz.base.arrays import FloatArray
 from dpviz.datasets import Table, remote
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._mvg import precision_of_theorem
+from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg_data import MvgData
-from dpviz.moments import FloatArray
 from dpviz.privacy.accounting import spent
-from dpviz.problem import Budget, Domain, Problem, Relation
 from dpviz.reproduce import Agreement, Effort, Line, Measurements, Reproduction, experiment
-from dpviz.reproduce import _ctg as ctg
-from dpviz.reproduce import _liver as liver
-from dpviz.reproduce import _movement as movement
-from dpviz.reproduce import mvg_figure4 as figure4
-from dpviz.reproduce import mvg_section10 as section10
-from dpviz.reproduce import mvg_table3 as table3
-from dpviz.reproduce import mvg_table4 as table4
-from dpviz.reproduce import mvg_table5 as table5
-from dpviz.reproduce._chanyaswad import (
+from dpviz.reproduce.mvg import _ctg as ctg
+from dpviz.reproduce.mvg import _liver as liver
+from dpviz.reproduce.mvg import _movement as movement
+from dpviz.reproduce.mvg import figure4, section10, table3, table4, table5
+from dpviz.reproduce.mvg._shared import (
     CLAIMED,
     EXACT,
     TAUS,
@@ -39,7 +34,9 @@ from dpviz.reproduce._chanyaswad import (
     log_pnr_of_answer,
     ratio_of_means,
 )
-from dpviz.reproduce._run import PartJob, run_part
+from dpviz.reproduce.run import PartJob, run_part
+from dpviz.values.allocation import UNIFORM
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 from tests.papers.conftest import NO_DATA
 
 Quick = Callable[[str], Reproduction]

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpviz.base.seeding import generator
 from dpviz.datasets import Table, remote
 from dpviz.mechanisms import Mechanism
-from dpviz.moments import SecondMoment
-from dpviz.reproduce import Reproduction, chaudhuri_figure1, chaudhuri_table1
-from dpviz.reproduce._base import Effort, Experiment
-from dpviz.reproduce._chaudhuri import (
+from dpviz.reproduce import Reproduction
+from dpviz.reproduce.chaudhuri import figure1 as chaudhuri_figure1
+from dpviz.reproduce.chaudhuri import table1 as chaudhuri_table1
+from dpviz.reproduce.chaudhuri._shared import (
     ADDED,
     ALPHA,
     BUDGET,
@@ -31,9 +32,7 @@ from dpviz.reproduce._chaudhuri import (
     tail_loss,
     unit_rows,
 )
-from dpviz.reproduce._lines import Agreement, Line
-from dpviz.reproduce._measurements import Measurements, Point
-from dpviz.reproduce.chaudhuri_figure1 import (
+from dpviz.reproduce.chaudhuri.figure1 import (
     ADVANTAGE,
     FIRST_GAP,
     LAST_GAP,
@@ -41,10 +40,13 @@ from dpviz.reproduce.chaudhuri_figure1 import (
     UTILITY,
     ChaudhuriFigure1,
 )
-from dpviz.reproduce.chaudhuri_figure2 import CLIPPED, DIVIDED, DRAWN, UNIT, ChaudhuriFigure2
-from dpviz.reproduce.chaudhuri_table1 import ACCURACY, MAJORITY, ChaudhuriTable1, accuracy
-from dpviz.seeding import generator
-from dpviz.sweeps import Cell, evaluate
+from dpviz.reproduce.chaudhuri.figure2 import CLIPPED, DIVIDED, DRAWN, UNIT, ChaudhuriFigure2
+from dpviz.reproduce.chaudhuri.table1 import ACCURACY, MAJORITY, ChaudhuriTable1, accuracy
+from dpviz.reproduce.experiment import Effort, Experiment
+from dpviz.reproduce.lines import Agreement, Line
+from dpviz.reproduce.measurements import Measurements, Point
+from dpviz.run.cells import Cell, evaluate
+from dpviz.values.moments import SecondMoment
 
 GAUSSIAN, DIFFERENCE = ADDED
 

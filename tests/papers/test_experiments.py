@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpviz.appfiles import app_path
+from dpviz.base.paths import app_path
 from dpviz.datasets import remote
 from dpviz.mechanisms import all_mechanisms
 from dpviz.reproduce import (
@@ -24,8 +24,8 @@ from dpviz.reproduce import (
     markdown,
     work,
 )
-from dpviz.reproduce._run import PartJob, run_part
-from dpviz.store import Store
+from dpviz.reproduce.run import PartJob, run_part
+from dpviz.run.store import Store
 from tests.papers.conftest import NEVER_THERE
 
 Quick = Callable[[str], Reproduction]

@@ -9,28 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpviz.base.seeding import Draws
 from dpviz.datasets import load
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import parse_variant
-from dpviz.prepare import prepare
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Calibration
-from dpviz.reproduce import (
-    Agreement,
-    Line,
-    Measurements,
-    Point,
-    Reproduction,
-    _jiang_people,
-    experiment,
-)
-from dpviz.reproduce import jiang_sample_growth as growth
-from dpviz.reproduce import jiang_table1 as table1
-from dpviz.reproduce import jiang_theorem5 as theorem5
-from dpviz.reproduce import jiang_theorem6 as theorem6
-from dpviz.reproduce import jiang_theorems7_8 as theorems7_8
-from dpviz.reproduce import jiang_theorems9_10 as theorems9_10
-from dpviz.reproduce._jiang import (
+from dpviz.noise.goe import symmetric_laplace
+from dpviz.noise.wishart import wishart
+from dpviz.prepare.bounding import prepare
+from dpviz.reproduce import Agreement, Line, Measurements, Point, Reproduction, experiment
+from dpviz.reproduce.jiang import _people as _jiang_people
+from dpviz.reproduce.jiang import sample_growth as growth
+from dpviz.reproduce.jiang import table1, theorem5, theorem6, theorems7_8, theorems9_10
+from dpviz.reproduce.jiang._people import ETA, MAIN, PPCA, RHO, STATEMENTS, met, settings_of
+from dpviz.reproduce.jiang._shared import (
     DIFFERENCE,
     GAUSSIAN,
     LAPLACE,
@@ -43,12 +34,10 @@ from dpviz.reproduce._jiang import (
     share_interval,
     with_people,
 )
-from dpviz.reproduce._jiang_people import ETA, MAIN, PPCA, RHO, STATEMENTS, met, settings_of
-from dpviz.sampling.goe import symmetric_laplace
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws
 from dpviz.settings import Settings
-from dpviz.theory import JIANG_TABLE_1, StatedGrowth, fitted_power, noise_norms
+from dpviz.theory.growth import JIANG_TABLE_1, StatedGrowth, fitted_power, noise_norms
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Calibration
 
 Quick = Callable[[str], Reproduction]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 import dpviz.reproduce
-from dpviz import cli, store
+from dpviz import cli
+from dpviz.base.seeding import generator
 from dpviz.reproduce import (
     Agreement,
     Effort,
@@ -29,11 +31,11 @@ from dpviz.reproduce import (
     reproduce,
     work,
 )
-from dpviz.reproduce import _run as running
-from dpviz.reproduce._lines import Line, above, beside, claim
-from dpviz.seeding import generator
-from dpviz.store import Store
-from dpviz.workers import Pool
+from dpviz.reproduce import run as running
+from dpviz.reproduce.lines import Line, above, beside, claim
+from dpviz.run import store
+from dpviz.run.jobs import Pool
+from dpviz.run.store import Store
 
 Quick = Callable[[str], Reproduction]
 WITH_WORKERS = "jiang_table1"
@@ -130,11 +132,26 @@ def test_another_seed_another_source_and_another_module_are_computed_again(
     assert kept(made_up, Effort.QUICK, keep).progress.done == 0
 
 
-def test_the_digest_of_an_experiment_covers_what_it_imports_and_no_other_experiment() -> None:
-    own = Path(str(running.__file__)).parent
-    names = {path.name for path in running._imported(own / "xu_figure1.py")}
-    assert {"_base.py", "_lines.py", "_measurements.py", "_xu.py"} <= names
-    assert not any(name.startswith(("chaudhuri", "mvg", "jiang")) for name in names)
+def test_the_digest_of_an_experiment_covers_its_paper_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = tmp_path / "reproduce"
+    shutil.copytree(Path(str(running.__file__)).parent, room)
+    monkeypatch.setattr(running, "__file__", str(room / "run.py"))
+    monkeypatch.setattr(running.inspect, "getfile", lambda cls: str(room / "xu" / "figure1.py"))
+
+    def digest() -> str:
+        return running._module_digest.__wrapped__("xu_figure1")
+
+    def after(changed: str) -> str:
+        path = room / changed
+        path.write_bytes(path.read_bytes() + b" ")
+        return digest()
+
+    first = digest()
+    assert after("chaudhuri/figure1.py") == first
+    assert (second := after("xu/_shared.py")) != first
+    assert after("lines.py") != second
     # and the digest of the core leaves experiments out, so that one does not spoil the others
     assert "reproduce" in store._NOT_SOURCE
 

@@ -10,22 +10,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpviz.base.seeding import Draws, generator
 from dpviz.datasets import remote
 from dpviz.datasets.table import Table
-from dpviz.measured import Measured
 from dpviz.mechanisms import parse_variant
-from dpviz.problem import Budget
-from dpviz.reproduce import _xu, _xu_error, _xu_noise
-from dpviz.reproduce._base import Effort, Experiment
-from dpviz.reproduce._lines import Agreement, Line
-from dpviz.reproduce._measurements import Measurements
-from dpviz.reproduce.xu_figure1 import XuFigure1
-from dpviz.reproduce.xu_figure2 import XuFigure2
-from dpviz.reproduce.xu_figure3 import XuFigure3
-from dpviz.reproduce.xu_figure4 import XuFigure4
-from dpviz.reproduce.xu_figure5 import XuFigure5
-from dpviz.seeding import Draws, generator
-from dpviz.sweeps import Cell, run_cell
+from dpviz.prepare.prepared import Measured
+from dpviz.reproduce.experiment import Effort, Experiment
+from dpviz.reproduce.lines import Agreement, Line
+from dpviz.reproduce.measurements import Measurements
+from dpviz.reproduce.xu import _error as _xu_error
+from dpviz.reproduce.xu import _noise as _xu_noise
+from dpviz.reproduce.xu import _shared as _xu
+from dpviz.reproduce.xu.figure1 import XuFigure1
+from dpviz.reproduce.xu.figure2 import XuFigure2
+from dpviz.reproduce.xu.figure3 import XuFigure3
+from dpviz.reproduce.xu.figure4 import XuFigure4
+from dpviz.reproduce.xu.figure5 import XuFigure5
+from dpviz.run.cells import Cell, run_cell
+from dpviz.values.problem import Budget
 
 Z = 6.0  # standard errors; a false alarm about once in 5e8 tests
 EXPERIMENTS = (XuFigure1, XuFigure2, XuFigure3, XuFigure4, XuFigure5)

@@ -18,6 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
+from dpviz.claims.audit import AuditVerdict, audit, default_budget
+from dpviz.claims.audit.neighbours import Pair
 from dpviz.cli import main
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import Mechanism
@@ -25,13 +29,10 @@ from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.mechanisms.laplace_tight import LaplaceTight
 from dpviz.mechanisms.ppca import Ppca
 from dpviz.mechanisms.wishart_difference import WishartDifference
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.privacy.audit import AuditVerdict, audit, default_budget
-from dpviz.privacy.audit.neighbours import Pair
 from dpviz.privacy.profiles import WishartNoise
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Calibration, Release, Verdict
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Calibration, Release, Verdict
 
 CONFIDENCE = 1 - 1e-11
 

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpviz.sampling import bingham as module
-from dpviz.sampling.bingham import bingham, stiefel_bingham
-from dpviz.seeding import Draws, FloatArray, generator
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws, generator
+from dpviz.noise import bingham as vector
+from dpviz.noise import stiefel
+from dpviz.noise.bingham import bingham
+from dpviz.noise.stiefel import stiefel_bingham
 
 Z = 6.1
 ALARM = 1e-9
@@ -87,12 +90,12 @@ def test_known_moment() -> None:
 
 def test_inverted_acceptance_ratio_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: dividing by (x'Mx)^(d/2) instead of multiplying gives 0.967."""
-    shift = module._best_shift(np.array([0.0, 16.0, 16.0]))
+    shift = vector._best_shift(np.array([0.0, 16.0, 16.0]))
 
     def inverted(t: FloatArray, q: int) -> FloatArray:
         return -0.5 * (t - shift) - 0.5 * q * np.log(t / shift)
 
-    monkeypatch.setattr(module, "_log_acceptance", inverted)
+    monkeypatch.setattr(bingham, "_log_acceptance", inverted)
     x = bingham([8.0, 0.0, 0.0], batch("moment", 5_000))
     assert not has_mean(x[:, 0] ** 2, 0.86207)
     assert abs((x[:, 0] ** 2).mean() - 0.967) < 0.01
@@ -189,14 +192,14 @@ def test_one_update_keeps_the_law(route: str) -> None:
     normal = bingham(-spectrum, batch("start", size))
     plane = np.linalg.qr(normal[:, :, None], mode="complete").Q[:, :, 1:]
     streams = batch("step", size)
-    plane = plane @ module._uniform_frames(streams, 2, 2)
-    law = module._Law.of(2 * (spectrum[0] - spectrum), 2)
+    plane = plane @ stiefel._uniform_frames(streams, 2, 2)
+    law = stiefel._Law.of(2 * (spectrum[0] - spectrum), 2)
     fixed = np.ascontiguousarray(plane[:, :, :1])
     if route == "fast":
-        column, drawn, _ = module._fast_columns(law, fixed, plane[:, :, 1], streams)
+        column, drawn, _ = stiefel._fast_columns(law, fixed, plane[:, :, 1], streams)
         assert drawn.all()
     else:
-        column, _ = module._dense_columns(law, fixed, streams)
+        column, _ = stiefel._dense_columns(law, fixed, streams)
     moved = np.abs(np.cross(fixed[:, :, 0], column))
     assert np.abs(moved - np.abs(normal)).mean() > 0.01  # it did move
     assert all(fits(moved[:, a], coordinate_cdf(-spectrum, a)) for a in range(3))
@@ -239,7 +242,7 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
     spectrum = np.array([300.0, 240.0, 60.0, 20.0, 8.0, 3.0, 1.0, 0.0])
     rng = generator(k, "tilt")
     frame = np.linalg.qr(np.eye(d, k - 1) + tilt * rng.standard_normal((d, k - 1))).Q
-    law = module._Law.of(2 * (spectrum[0] - spectrum), k)
+    law = stiefel._Law.of(2 * (spectrum[0] - spectrum), k)
 
     complement = np.linalg.qr(frame, mode="complete").Q[:, k - 1 :]
     restricted, basis = np.linalg.eigh(complement.T @ (spectrum[:, None] * complement))
@@ -248,9 +251,9 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
 
     fast_fixed = np.repeat(frame[None], 8_000, axis=0)
     start = np.repeat(complement[None, :, -1], 8_000, axis=0)
-    fast, drawn, _ = module._fast_columns(law, fast_fixed, start, batch("fast", 8_000))
+    fast, drawn, _ = stiefel._fast_columns(law, fast_fixed, start, batch("fast", 8_000))
     assert drawn.all()
-    dense, _ = module._dense_columns(law, fast_fixed[:1_500], batch("dense", 1_500))
+    dense, _ = stiefel._dense_columns(law, fast_fixed[:1_500], batch("dense", 1_500))
     for columns in (fast, dense):
         assert np.abs(columns @ frame).max() < 1e-13
         assert all(same_law(np.abs(columns[:, i]), np.abs(exact[:, i])) for i in range(d))
@@ -263,7 +266,7 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
 
 def test_inverted_ratio_is_caught_on_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: no rejection at all must fail the closed form of the first row."""
-    monkeypatch.setattr(module, "_log_acceptance", lambda t, q: np.zeros_like(t))
+    monkeypatch.setattr(bingham, "_log_acceptance", lambda t, q: np.zeros_like(t))
     values = np.zeros(30)
     values[0] = 60.0
     drawn = stiefel_bingham(values, 3, batch("row", 2_000), 6)
@@ -271,15 +274,15 @@ def test_inverted_ratio_is_caught_on_frames(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_dense_route_alone_has_the_right_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = module._shifts
+    original = stiefel._shifts
 
     def never_found(
-        law: module._Law, fixed: FloatArray, column: FloatArray
-    ) -> tuple[FloatArray, module.BoolArray]:
+        law: stiefel._Law, fixed: FloatArray, column: FloatArray
+    ) -> tuple[FloatArray, vector.BoolArray]:
         shift, found = original(law, fixed, column)
         return shift, np.zeros_like(found)
 
-    monkeypatch.setattr(module, "_shifts", never_found)
+    monkeypatch.setattr(stiefel, "_shifts", never_found)
     values = np.zeros(6)
     values[0] = 25.0
     drawn = stiefel_bingham(values, 3, batch("dense", 800), 5)

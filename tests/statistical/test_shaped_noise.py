@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.allocation import Allocation
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.mechanisms._directional import DirectionalMechanism, Directions, directions_of
 from dpviz.mechanisms._rows import RowNoise, noisy_moments
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Calibration, Release
-from dpviz.seeding import Draws, generator
+from dpviz.values.allocation import Allocation
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Calibration, Release
 
 Z = 6.1
 ALARM = 1e-9

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.eigenvector_sampling import EigenvectorSampling
 from dpviz.mechanisms.jl_transform import JlTransform
@@ -19,13 +21,12 @@ from dpviz.mechanisms.kapralov_talwar import KapralovTalwar
 from dpviz.mechanisms.sulq import Sulq
 from dpviz.mechanisms.wishart_approx import WishartApprox
 from dpviz.mechanisms.wishart_exact import WishartExact
-from dpviz.moments import SecondMoment
+from dpviz.noise.deflation import bingham_each
+from dpviz.noise.wishart import wishart
 from dpviz.privacy.profiles import WishartNoise
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Calibration, Release
-from dpviz.sampling.deflation import bingham_each
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws, FloatArray, generator
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Calibration, Release
 
 Z = 6.1
 ALARM = 1e-9

@@ -27,7 +27,7 @@ from streamlit.testing.v1.element_tree import (
     Widget,
 )
 
-from dpviz.appfiles import app_path
+from dpviz.base.paths import app_path
 
 ROOT = app_path().parent
 PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))

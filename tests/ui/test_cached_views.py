@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from dpviz import datasets
+from dpviz.base.params import params_of
 from dpviz.metrics import METRICS
-from dpviz.params import params_of
-from dpviz.prepare import prepare
+from dpviz.prepare.bounding import prepare
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.sweeps import compare
 from pages.ui import cached
 from tests.ui.driver import errors, results, start
 

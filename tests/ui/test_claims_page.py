@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz import refutations
+from dpviz.claims import exhibits
+from dpviz.claims.audit import audit, default_budget
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.privacy.audit import audit, default_budget
-from dpviz.problem import Relation
+from dpviz.values.problem import Relation
 from tests.ui.driver import QUICK, change, errors, found, nodes, press, start
 
 CHARTS = {
@@ -87,7 +87,7 @@ def test_the_audit_waits_for_its_button_and_says_what_the_core_says() -> None:
     change(at, "claims.audit.dimension", 2)
     assert "claims.audit.curve" not in charts(at)
     press(at, "claims.audit.run")
-    mechanism = refutations.moving_cone()
+    mechanism = exhibits.moving_cone()
     direct = audit(
         mechanism, default_budget(mechanism, 1.0), d=2, k=1, relation=Relation.REPLACE, trials=1_000
     )
@@ -110,7 +110,7 @@ def test_the_audit_waits_for_its_button_and_says_what_the_core_says() -> None:
 def test_an_audit_that_cannot_run_says_why_in_one_sentence() -> None:
     at = start("claims", **QUICK)
     table = claims(at)
-    cannot = table[table["status"] == refutations.CANNOT_RUN]["mechanism"].tolist()
+    cannot = table[table["status"] == table.CANNOT_RUN]["mechanism"].tolist()
     assert cannot  # one that is stated for epsilon below 1
     change(at, "claims.audit.mechanism", cannot[0])
     press(at, "claims.audit.run")
@@ -137,7 +137,7 @@ def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
     change(at, "claims.attack.prior", 20)
     assert "thinks it 20 % likely" in words(at)
     assert "at most 40.5 % sure" in words(at)
-    change(at, "claims.attack.mechanism", refutations.moving_cone().label)
+    change(at, "claims.attack.mechanism", exhibits.moving_cone().label)
     assert "no epsilon limits what it gives away" in words(at)
 
 

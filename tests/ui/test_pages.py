@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1.element_tree import TextInput
 
-from dpviz.params import params_of
+from dpviz.base.params import params_of
 from dpviz.settings import Settings
 from tests.ui.driver import (
     FIRST,

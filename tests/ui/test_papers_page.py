@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.reproduce import Effort, absent_data, experiment, experiments, heading, work
-from dpviz.store import Store, default_folder
+from dpviz.run.store import Store, default_folder
 from pages.ui import cached
 from tests.ui.driver import QUICK, change, errors, go, keys, nodes, one_sentence, press, start
 

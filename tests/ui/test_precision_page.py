@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz import sweeps
-from dpviz.allocation import parse_allocation
-from dpviz.measured import Measured
 from dpviz.mechanisms import parse_variant
-from dpviz.precision import precision_variants, shares_file
-from dpviz.sweeps import Cell, Result
+from dpviz.prepare.prepared import Measured
+from dpviz.run import cells as sweeps
+from dpviz.run.cells import Cell, Result
+from dpviz.tidy.precision import precision_variants, shares_file
+from dpviz.values.allocation_text import parse_allocation
 from tests.ui.driver import (
     QUICK,
     change,

@@ -8,12 +8,13 @@ import pytest
 from streamlit.testing.v1.element_tree import Selectbox
 
 from dpviz import datasets
+from dpviz.base.params import choice, integer, number, params_of, text
 from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import all_mechanisms
-from dpviz.params import choice, integer, number, params_of, text
 from dpviz.settings import Settings
-from pages.ui import controls, shell, state, view
-from pages.ui.view import ExploreView, page_defaults
+from pages.ui import controls, shell, state
+from pages.ui import page_options as view
+from pages.ui.page_options import ExploreView, page_defaults
 from tests.ui.driver import (
     FIRST,
     PAGES,

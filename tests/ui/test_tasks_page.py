@@ -16,10 +16,10 @@ from streamlit.testing.v1 import AppTest
 from dpviz import datasets
 from dpviz.cli import main
 from dpviz.mechanisms import parse_variants
-from dpviz.store import Store, default_folder
+from dpviz.run.store import Store, default_folder
 from dpviz.tasks import Task, TaskPlan, plan_task, run, work
 from pages.ui import cached
-from pages.ui.view import page_defaults
+from pages.ui.page_options import page_defaults
 from tests.ui.driver import (
     change,
     errors,

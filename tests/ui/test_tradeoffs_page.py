@@ -15,13 +15,12 @@ from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
-from dpviz import sweeps
 from dpviz.cli import main
-from dpviz.curves import AXES_OF_PLANS
-from dpviz.grid import AXES
-from dpviz.measured import Measured
 from dpviz.metrics import METRICS
-from dpviz.sweeps import Cell, Result
+from dpviz.prepare.prepared import Measured
+from dpviz.run import cells as sweeps
+from dpviz.run.axes import AXES, AXES_OF_PLANS
+from dpviz.run.cells import Cell, Result
 from tests.ui.driver import (
     ROOT,
     change,

@@ -11,9 +11,9 @@ import pytest
 
 from dpviz import datasets
 from dpviz.datasets import builtin_tables, source
-from dpviz.prepare import prepare
+from dpviz.prepare.bounding import prepare
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.sweeps import compare
 from pages.ui.state import MAX_FEATURES
 from tests.ui.driver import (
     FIRST,

@@ -12,39 +12,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from dpviz.allocation import (
-    FLOOR,
-    SMALLEST_SHARE,
-    UNIFORM,
-    Allocation,
-    check_allocation,
-    check_directions,
-    numbered,
-    of_mapping,
-    parse_allocation,
-    rebalance,
-    travels,
-    water_filling,
-    with_floor,
-)
-from dpviz.cli import main, resolve_allocation
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import generator
+from dpviz.cli import main
 from dpviz.datasets import read_thetas
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._directional import DirectionalMechanism
+from dpviz.mechanisms._shares import FLOOR, water_filling, with_floor
 from dpviz.mechanisms._suppliers import (
     DELTA_DIRECTIONS,
     EPSILON_DIRECTIONS,
     SCALE_DIRECTIONS,
     variances_along,
 )
-from dpviz.prepare import load_prepared
+from dpviz.prepare.load import load_prepared, resolve_allocation
 from dpviz.privacy import accounting
 from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_nuclear
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Release
-from dpviz.seeding import FloatArray, generator
 from dpviz.settings import Settings
+from dpviz.tidy.precision import rebalance
+from dpviz.values.allocation import SMALLEST_SHARE, UNIFORM, Allocation
+from dpviz.values.allocation_text import (
+    check_allocation,
+    check_directions,
+    numbered,
+    of_mapping,
+    parse_allocation,
+    travels,
+)
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Release
 
 EXACT = ("directional_gaussian", "directional_wishart_difference")
 

@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dpviz import attack, claims
+from dpviz.base.seeding import generator
+from dpviz.claims import attack
+from dpviz.claims import table as claims
 from dpviz.cli import main
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
+from dpviz.narrative import claims as claims_words
 from dpviz.privacy.accounting import Spent
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.seeding import generator
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 PROBLEM = Problem(100, 4, 2, Relation.REPLACE, Domain.ball(4))
 PROBABILITIES = st.floats(0, 1)
@@ -137,18 +139,18 @@ def test_an_empirical_curve_at_the_ends() -> None:
 
 
 def test_sentences() -> None:
-    pure = attack.sentence(Budget(1.0), Spent(1.0, 0.0, True, ""))
+    pure = claims_words.sentence(Budget(1.0), Spent(1.0, 0.0, True, ""))
     assert "73.1 % sure" in pure
     assert "50 %" in pure
-    approximate = attack.sentence(Budget(1.0, 1e-5), Spent(1.0, 1e-5, True, ""), prior=0.01)
+    approximate = claims_words.sentence(Budget(1.0, 1e-5), Spent(1.0, 1e-5, True, ""), prior=0.01)
     assert "2.67 % sure" in approximate
     assert "1e-05" in approximate
-    assert "certain" in attack.sentence(Budget(1.0), None)
-    assert "nothing" in attack.sentence(None, Spent(0.0, 0.0, True, ""))
-    huge = attack.sentence(Budget(50.0), Spent(50.0, 0.0, True, ""))
+    assert "certain" in claims_words.sentence(Budget(1.0), None)
+    assert "nothing" in claims_words.sentence(None, Spent(0.0, 0.0, True, ""))
+    huge = claims_words.sentence(Budget(50.0), Spent(50.0, 0.0, True, ""))
     assert "more than 99.9 %" in huge
     with pytest.raises(InvalidSetting):
-        attack.sentence(None, None, prior=1.5)
+        claims_words.sentence(None, None, prior=1.5)
 
 
 def test_a_claim_in_the_table() -> None:

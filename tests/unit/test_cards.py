@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from dpviz.cards import CANNOT_RUN, FILTERS, GUARANTEES, SORTS, Card, cards, chosen_cards
 from dpviz.mechanisms import Mechanism, all_mechanisms
+from dpviz.narrative.cards import CANNOT_RUN, FILTERS, GUARANTEES, SORTS, Card, cards, chosen_cards
 from dpviz.privacy.accounting import Spent
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 PROBLEM = Problem(1_797, 61, 2, Relation.REPLACE, Domain.ball(61))
 BUDGET = Budget(1.0, 1e-4)

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from dpviz import cli
-from dpviz.cli import build_parser, main
+from dpviz.base.params import params_of
+from dpviz.cli import build_parser, data, main
 from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
-from dpviz.params import params_of
-from dpviz.problem import Relation
-from dpviz.settings import Settings, default_delta
+from dpviz.settings import Settings
+from dpviz.values.problem import Relation, default_delta
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = 7316.4859  # a cell that no message may show
@@ -370,7 +370,7 @@ def test_bugs_stay_loud(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(arguments: object) -> int:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(cli, "_datasets", broken)
+    monkeypatch.setattr(data, "_datasets", broken)
     with pytest.raises(ZeroDivisionError):
         main(["datasets"])
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from dpviz import cli
-from dpviz.cli import main
-from dpviz.grid import Progress
+from dpviz.cli import main, terminal
+from dpviz.run.jobs import Progress
 from dpviz.tasks import TASK_COLUMNS
 
 BASE = ["--trials", "2", "--mechanism", "gaussian", "--tuning", "fixed", "--epsilons", "0.5,5"]
@@ -121,18 +121,18 @@ def test_shares_from_a_file_follow_the_released_columns(
 def test_an_interruption_says_what_is_kept(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show = cli._Watch.show
+    show = terminal._Watch.show
 
-    def interrupted(self: cli._Watch, progress: Progress) -> None:
+    def interrupted(self: terminal._Watch, progress: Progress) -> None:
         show(self, progress)
         if progress.done > 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli._Watch, "show", interrupted)
+    monkeypatch.setattr(terminal._Watch, "show", interrupted)
     assert run() == 130
     assert "the same command goes on from there" in capsys.readouterr().err
     assert run("--cache", "none") == 130
     assert "nothing is kept" in capsys.readouterr().err
-    monkeypatch.setattr(cli._Watch, "show", show)
+    monkeypatch.setattr(terminal._Watch, "show", show)
     assert run("--out", str(home / "a.csv")) == 0
     assert "of them from the cache" in capsys.readouterr().out

@@ -10,18 +10,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz import curves, datasets
+from dpviz import datasets
 from dpviz.cli import main
 from dpviz.errors import InvalidSetting
-from dpviz.grid import AXES, sweep
 from dpviz.mechanisms import parse_variants
 from dpviz.metrics import METRICS
-from dpviz.plans import load_measured, plan_of, spectrum_file, whole_people
-from dpviz.prepare import Prepared, prepare
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.prepare.load import load_measured
+from dpviz.prepare.plan import plan_of, planned, whole_people
+from dpviz.prepare.spectrum import spectrum_file
+from dpviz.run import axes
+from dpviz.run.axes import AXES
+from dpviz.run.cells import Cell, run_cell
+from dpviz.run.sweep import sweep
 from dpviz.settings import Settings
-from dpviz.stated import PROVED, SCALING, growth_table, measured_need, needs
-from dpviz.sweeps import Cell, run_cell
-from dpviz.targets import planned
+from dpviz.targets.least import measured_need
+from dpviz.theory.growth import growth_table
+from dpviz.theory.needs import PROVED, SCALING, needs
+from dpviz.tidy import curves
 
 SETTINGS = Settings(table="wine", mechanisms=("gaussian", "wishart_difference", "ppca"), trials=12)
 MECHANISMS = parse_variants(SETTINGS.mechanisms)
@@ -37,8 +43,8 @@ def points(
 ) -> list[curves.Point]:
     found = []
     for value in values:
-        here = curves.settings_at(settings, axis, value)
-        measured = curves.rows_at(rows, axis, value, SETTINGS.seed)
+        here = axes.settings_at(settings, axis, value)
+        measured = axes.rows_at(rows, axis, value, SETTINGS.seed)
         for mechanism in MECHANISMS:
             cell = curves.cell_at(measured, here, mechanism, range(SETTINGS.trials))
             assert isinstance(cell, Cell)
@@ -51,22 +57,22 @@ def points(
 def test_default_values_rise_and_refine(table: str) -> None:
     rows = prepare(datasets.load(table), Settings(table=table))
     for axis in AXES:
-        coarse, fine = (curves.default_values(axis, rows, c) for c in (curves.COARSE, curves.FINE))
+        coarse, fine = (axes.default_values(axis, rows, c) for c in (axes.COARSE, axes.FINE))
         if axis in ("epsilon", "delta"):
             assert set(coarse) <= set(fine)
-        x = [curves.where(rows, curves.rows_at(rows, axis, v, 0), axis, v)[0] for v in fine]
+        x = [axes.where(rows, axes.rows_at(rows, axis, v, 0), axis, v)[0] for v in fine]
         assert x == sorted(x)
         assert len(fine) >= len(coarse) >= 2
         for value in fine if axis != "n" else []:
-            curves.settings_at(Settings(table=table), axis, value)  # each is legal
+            axes.settings_at(Settings(table=table), axis, value)  # each is legal
 
 
 def test_a_box_has_no_row_bound_to_vary() -> None:
     rows = prepare(datasets.load("iris"), Settings(table="iris", domain="box"))
     with pytest.raises(InvalidSetting, match="on a box"):
-        curves.default_values("row_bound", rows, curves.FINE)
+        axes.default_values("row_bound", rows, axes.FINE)
     with pytest.raises(InvalidSetting, match="over"):
-        curves.default_values("seed", rows, curves.FINE)
+        axes.default_values("seed", rows, axes.FINE)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpviz.base.seeding import generator
 from dpviz.datasets import builtin_tables, dataset_rows, load, load_builtin, read_raw
 from dpviz.datasets.builtin import (
     SPIKED_EIGENVALUES,
@@ -21,7 +22,6 @@ from dpviz.datasets.builtin import (
 )
 from dpviz.datasets.example import MISSING, ROWS, VARIETIES, example_csv
 from dpviz.errors import InvalidTable
-from dpviz.seeding import generator
 
 KEYS = (
     "digits",

@@ -9,9 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dpviz.curves import BAND_COLUMNS, DRAW_COLUMNS, LINE_COLUMNS, PREDICTION_COLUMNS
 from dpviz.figures.theme import Panel
 from dpviz.figures.tradeoff import HIGHLIGHTED, tradeoff_figure
+from dpviz.tidy.curves import BAND_COLUMNS, DRAW_COLUMNS, LINE_COLUMNS, PREDICTION_COLUMNS
 
 PANELS = [
     Panel("one", "First", "holds", "#0072B2", "circle", "solid"),

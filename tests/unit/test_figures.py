@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 from dpviz import datasets
-from dpviz.appfiles import app_path
+from dpviz.base.arrays import FloatArray
+from dpviz.base.paths import app_path
 from dpviz.figures.distance import distance_figure
 from dpviz.figures.grid import columns_for, layout
 from dpviz.figures.projection import projection_figure
@@ -34,13 +35,13 @@ from dpviz.figures.theme import (
 )
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.metrics import chance_distance, farthest_distance
-from dpviz.precision import precision_variants
-from dpviz.prepare import prepare
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.projection import picture_table
-from dpviz.seeding import FloatArray
+from dpviz.prepare.bounding import prepare
+from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
-from dpviz.sweeps import Comparison, compare, distance_table, spectrum_table
+from dpviz.tidy.comparison import distance_table, spectrum_table
+from dpviz.tidy.precision import precision_variants
+from dpviz.tidy.projection import picture_table
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 SOME = ("laplace", "gaussian", "analyze_gauss", "wishart_difference", "ppca")
 BASE = Settings(table="iris", mechanisms=SOME, trials=9)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.free import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.moments import SecondMoment
-from dpviz.prepare import load_prepared
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.seeding import Draws
+from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
+from dpviz.prepare.load import load_prepared
 from dpviz.settings import Settings
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 LAWS: list[FreeNoise] = [
     SemiCircle(0.3, 20),

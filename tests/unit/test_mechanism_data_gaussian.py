@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms.data_gaussian import DataGaussian
-from dpviz.moments import SecondMoment
 from dpviz.privacy.gaussian import noise_std
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.seeding import Draws, generator
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 BUDGET = Budget(1.0, 1e-5)
 

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.allocation import Allocation
+from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms._directional import belief_weights
 from dpviz.mechanisms.directional_gaussian import DirectionalGaussian
 from dpviz.mechanisms.gaussian import Gaussian
-from dpviz.moments import SecondMoment
-from dpviz.prepare import load_prepared
+from dpviz.prepare.load import load_prepared
 from dpviz.privacy.sensitivity import precision_budget, variances_of_shares
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws, generator
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.sweeps import compare
+from dpviz.values.allocation import Allocation
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 BUDGET = Budget(0.8, 1e-6)
 CHOSEN = Allocation("binary", chosen=(1, 2), tau=0.8)

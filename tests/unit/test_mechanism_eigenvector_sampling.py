@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy import special
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms.eigenvector_sampling import EigenvectorSampling
-from dpviz.moments import SecondMoment
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws, FloatArray
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 MECHANISM = EigenvectorSampling()
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(2000)

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
+from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms.jl_transform import JlTransform
-from dpviz.moments import SecondMoment
 from dpviz.privacy.profiles import GaussianSketch
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 PUBLISHED, EXACT = JlTransform(), JlTransform(lift="exact")
 

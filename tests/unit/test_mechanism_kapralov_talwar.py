@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy import special
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms.kapralov_talwar import KapralovTalwar
-from dpviz.moments import SecondMoment
-from dpviz.privacy.accounting import LaplacePart, PurePart
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Calibration, Verdict
-from dpviz.seeding import Draws, FloatArray
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import LaplacePart, PurePart
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Calibration, Verdict
 
 MECHANISM = KapralovTalwar()
 

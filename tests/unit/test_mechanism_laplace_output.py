@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpviz.base.arrays import fix_signs
+from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms.laplace_output import LaplaceOutput
-from dpviz.moments import SecondMoment, fix_signs
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws, generator
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 
 def moment(rows: np.ndarray) -> SecondMoment:

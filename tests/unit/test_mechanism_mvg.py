@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.allocation import Allocation
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._mvg import harmonic, precision_of_theorem, zeta
 from dpviz.mechanisms.mvg import Mvg
-from dpviz.moments import SecondMoment
-from dpviz.prepare import load_prepared
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws
+from dpviz.prepare.load import load_prepared
 from dpviz.settings import Settings
+from dpviz.values.allocation import Allocation
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 DIGITS = Problem(1797, 61, 2, Relation.REPLACE, Domain.ball(61))
 ONE = Budget(1.0, 1 / 1797)

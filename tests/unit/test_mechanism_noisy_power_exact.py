@@ -9,12 +9,12 @@ import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 
+from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
 from dpviz.mechanisms.noisy_power_exact import NoisyPowerExact
-from dpviz.moments import SecondMoment
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 
 def problem(relation: Relation = Relation.REPLACE, d: int = 8, k: int = 2) -> Problem:

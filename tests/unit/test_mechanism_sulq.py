@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import special
 
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms.sulq import Sulq
-from dpviz.moments import SecondMoment
 from dpviz.privacy.gaussian import delta_of
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 
 def problem(relation: Relation, d: int = 5, n: int = 100) -> Problem:

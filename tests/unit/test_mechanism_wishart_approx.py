@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
 from dpviz.mechanisms.wishart_approx import WishartApprox
-from dpviz.moments import SecondMoment
 from dpviz.privacy.profiles import WishartNoise
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 MECHANISM = WishartApprox()
 

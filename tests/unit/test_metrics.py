@@ -10,10 +10,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import generator
 from dpviz.metrics import METRICS, Outcome, measure, optimum, principal_angles, summarise
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.release import Release
-from dpviz.seeding import generator
+from dpviz.values.moments import SecondMoment
+from dpviz.values.release import Release
 
 
 def frames(seed: int, size: int, d: int, k: int) -> FloatArray:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.moments import SecondMoment, fix_signs
-from dpviz.seeding import generator
+from dpviz.base.arrays import fix_signs
+from dpviz.base.seeding import generator
+from dpviz.values.moments import SecondMoment
 
 
 def test_eigenvalues_descend_and_rebuild_the_matrix() -> None:

@@ -21,15 +21,16 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
 from dpviz import datasets
-from dpviz.datasets import batches
-from dpviz.datasets.batches import FileBatches, is_large
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import generator
 from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
-from dpviz.moments import FloatArray
-from dpviz.prepare import BoundedRows, Prepared, load_prepared, prepare, prepare_batches
-from dpviz.seeding import generator
+from dpviz.prepare import batches
+from dpviz.prepare.batches import FileBatches, is_large
+from dpviz.prepare.bounding import BoundedRows, Prepared, prepare, prepare_batches
+from dpviz.prepare.load import load_prepared
+from dpviz.prepare.sums import FAR_ROWS, Extent, digit_counts, order_statistic, quantile
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.sums import FAR_ROWS, Extent, digit_counts, order_statistic, quantile
-from dpviz.sweeps import compare
 
 OPTIONS = (
     Settings(),

@@ -9,23 +9,22 @@ import numpy as np
 import pytest
 
 from dpviz.metrics import Summary
-from dpviz.narrative import (
-    budget_words,
+from dpviz.narrative.explore import (
     competing,
     distance_caption,
     epsilon_note,
-    loss_share,
-    percent,
     projection_caption,
-    separated,
     spectrum_caption,
     verdict,
 )
-from dpviz.prepare import load_prepared
-from dpviz.problem import Budget
-from dpviz.release import Status, Verdict
+from dpviz.narrative.phrases import budget_words, percent, separated
+from dpviz.narrative.precision import loss_share
+from dpviz.prepare.load import load_prepared
+from dpviz.run.cells import Result
+from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
-from dpviz.sweeps import Comparison, Result, compare
+from dpviz.values.problem import Budget
+from dpviz.values.release import Status, Verdict
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from dpviz.appfiles import app_path, config_dir, data_dir
+from dpviz.base.paths import app_path, config_dir, data_dir
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -192,7 +192,7 @@ def test_an_installed_package_finds_its_own_dashboard(installed: Path, tmp_path:
     # Another app.py beside the package, as somebody else's distribution may leave one.
     (installed / "app.py").write_text("", encoding="utf-8")
     try:
-        code = "import dpviz.appfiles; print(dpviz.appfiles.app_path())"
+        code = "import dpviz.base.paths; print(dpviz.base.paths.app_path())"
         where = {"PYTHONPATH": str(installed)}
         found = _run("-c", code, folder=tmp_path, environment=where)
     finally:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpviz.errors import InvalidSetting
-from dpviz.params import (
+from dpviz.base.params import (
     Declared,
     Param,
     choice,
@@ -23,6 +22,7 @@ from dpviz.params import (
     text,
     texts,
 )
+from dpviz.errors import InvalidSetting
 
 
 @dataclass(frozen=True)

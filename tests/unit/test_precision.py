@@ -11,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz import datasets
-from dpviz.allocation import UNIFORM, Allocation, of_mapping, parse_allocation
 from dpviz.datasets import read_thetas
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant, parse_variants
-from dpviz.precision import (
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.privacy.gaussian import noise_std
+from dpviz.run.compare import Comparison, compare
+from dpviz.settings import Settings
+from dpviz.tidy.precision import (
     NOISE_COLUMNS,
     PRICE_COLUMNS,
     SPEND_COLUMNS,
@@ -37,10 +40,8 @@ from dpviz.precision import (
     supplier_note,
     suppliers,
 )
-from dpviz.prepare import Prepared, prepare
-from dpviz.privacy.gaussian import noise_std
-from dpviz.settings import Settings
-from dpviz.sweeps import Comparison, compare
+from dpviz.values.allocation import UNIFORM, Allocation
+from dpviz.values.allocation_text import of_mapping, parse_allocation
 
 SHAPED = "directional_gaussian"
 PURE = "directional_wishart_difference"
@@ -121,7 +122,7 @@ def test_the_stated_noise_is_the_noise_of_releases() -> None:
     prepared = iris(settings)
     mechanism = parse_variant(f"{SHAPED}[estimate=plain]")
     problem, budget = prepared.problem(settings), prepared.budget(settings)
-    from dpviz.seeding import Draws
+    from dpviz.base.seeding import Draws
 
     calibration = mechanism.calibrate(problem, budget)
     release = mechanism.release_many(

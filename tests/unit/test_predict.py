@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
-from dpviz.free import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_distance, measure, optimum
-from dpviz.moments import FloatArray
-from dpviz.predict import Prediction, predict, predicted_spectrum
-from dpviz.prepare import load_prepared
-from dpviz.problem import Budget
+from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
+from dpviz.prepare.load import load_prepared
+from dpviz.prepare.prepared import worth
+from dpviz.run.cells import Cell, evaluate, run_cell
 from dpviz.settings import Settings
-from dpviz.sweeps import Cell, evaluate, run_cell
-from dpviz.targets import worth
+from dpviz.theory.predict import Prediction, predict, predicted_spectrum
+from dpviz.values.problem import Budget
 
 
 def _digits() -> FloatArray:

@@ -13,13 +13,13 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
 from dpviz import datasets
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import generator
 from dpviz.datasets import Table
 from dpviz.errors import InvalidSetting, InvalidTable
-from dpviz.moments import FloatArray
-from dpviz.prepare import Prepared, prepare
-from dpviz.problem import Relation
-from dpviz.seeding import generator
-from dpviz.settings import Settings, default_delta
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.settings import Settings
+from dpviz.values.problem import Relation, default_delta
 
 
 def table_of(rows: Any, name: str = "made", **more: Any) -> Table:

@@ -24,7 +24,7 @@ from dpviz.privacy.gaussian import (
     rounding_room,
     trade_off,
 )
-from dpviz.problem import Budget
+from dpviz.values.problem import Budget
 
 EPSILONS = (1e-4, 1e-2, 0.3, 1.0, 3.0, 10.0, 100.0, 1e4, 1e6)
 MUS = (1e-12, 1e-6, 1e-3, 0.1, 0.5, 0.99, 1.01, 2.0, 5.0, 20.0, 100.0, 1414.0, 1e4, 1e6)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.gaussian import delta_of
 from dpviz.privacy.profiles import (
@@ -24,8 +25,7 @@ from dpviz.privacy.profiles import (
     least_lift,
     least_scale,
 )
-from dpviz.problem import Budget, Relation
-from dpviz.seeding import FloatArray
+from dpviz.values.problem import Budget, Relation
 
 ZERO_OUT, REPLACE = Relation.ZERO_OUT, Relation.REPLACE
 Density = Callable[[FloatArray], FloatArray]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpviz.base.seeding import generator
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.gaussian import noise_std
 from dpviz.privacy.sensitivity import (
@@ -27,8 +28,7 @@ from dpviz.privacy.sensitivity import (
     spectral,
     variances_of_shares,
 )
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.seeding import generator
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 Array = NDArray[np.float64]
 Objective = Callable[[Array, Array], Array]  # rows v, w of shape (starts, d) to values (starts,)

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import orthogonal_procrustes
 
-from dpviz.moments import FloatArray
-from dpviz.prepare import load_prepared
-from dpviz.projection import PICTURE_COLUMNS, coordinates, picture_table, procrustes
-from dpviz.seeding import generator
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import generator
+from dpviz.prepare.load import load_prepared
+from dpviz.run.cells import Result
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.sweeps import Result, compare
+from dpviz.tidy.projection import PICTURE_COLUMNS, coordinates, picture_table, procrustes
 
 
 def frame(seed: int, d: int, k: int) -> FloatArray:

@@ -11,30 +11,39 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import binom
 
-from dpviz import refutations
-from dpviz.attack import posterior_bound
+from dpviz.base.seeding import Draws, generator
+from dpviz.claims import attack, exhibits, leaks
+from dpviz.claims.attack import posterior_bound
+from dpviz.claims.audit import DEFAULT_TRIALS, AuditOptions, default_budget
+from dpviz.claims.audit.exact import log_normaliser
+from dpviz.claims.table import (
+    CANNOT_RUN,
+    CLAIM_COLUMNS,
+    STATUSES,
+    audit_command,
+    claims_now,
+    filtered,
+    spending_table,
+)
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.privacy.audit import DEFAULT_TRIALS, AuditOptions, default_budget
-from dpviz.privacy.audit.exact import log_normaliser
+from dpviz.noise.bingham import bingham
+from dpviz.noise.wishart import wishart
 from dpviz.privacy.gaussian import delta_of
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.release import Verdict
-from dpviz.sampling.bingham import bingham
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws, generator
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
 
 PROBLEM = Problem(1797, 61, 2, Relation.REPLACE, Domain.ball(61))
 BUDGET = Budget(1.0, 1e-4)
 
 
 def test_exhibits_are_found_by_their_properties() -> None:
-    assert refutations.moving_cone().key == "wishart"
-    assert refutations.repaired_cone().key == "wishart_difference"
-    assert refutations.bare_directions().key == "laplace_output"
-    assert refutations.exhibited(PROBLEM, BUDGET).key == "gaussian"
+    assert exhibits.moving_cone().key == "wishart"
+    assert exhibits.repaired_cone().key == "wishart_difference"
+    assert exhibits.bare_directions().key == "laplace_output"
+    assert attack.exhibited(PROBLEM, BUDGET).key == "gaussian"
     # without delta, the first with a finite account and a claim
-    pure = refutations.exhibited(PROBLEM, Budget(1.0))
+    pure = attack.exhibited(PROBLEM, Budget(1.0))
     assert pure.info.guarantee == "pure"
     assert pure.spent(PROBLEM, Budget(1.0)) is not None
 
@@ -43,17 +52,17 @@ def test_exhibits_are_found_by_their_properties() -> None:
 
 
 def test_claims_say_what_the_mechanisms_say() -> None:
-    claims = refutations.claims_now(PROBLEM, BUDGET)
-    assert tuple(claims.columns) == refutations.CLAIM_COLUMNS
+    claims = claims_now(PROBLEM, BUDGET)
+    assert tuple(claims.columns) == CLAIM_COLUMNS
     assert len(claims) == len(all_mechanisms())
     rows = dict(zip(all_mechanisms(), claims.to_dict("records"), strict=True))
     for name, row in rows.items():
         mechanism = parse_variant(name)
         if mechanism.unable(PROBLEM, BUDGET) is not None:
-            assert row["status"] == refutations.CANNOT_RUN
+            assert row["status"] == CANNOT_RUN
             continue
         assert row["evidence"] == mechanism.status(PROBLEM, BUDGET).evidence
-        assert row["status"] in refutations.STATUSES
+        assert row["status"] in STATUSES
     assert rows["wishart"]["status"] == "✗ claim is false"
     assert math.isnan(rows["wishart"]["spent_epsilon"])
     assert rows["analyze_gauss"]["true_delta"] == pytest.approx(1.57e-4, rel=5e-3)
@@ -61,28 +70,28 @@ def test_claims_say_what_the_mechanisms_say() -> None:
 
 
 def test_claims_need_no_delta() -> None:
-    claims = refutations.claims_now(PROBLEM, Budget(1.0))
-    impossible = claims[claims["status"] == refutations.CANNOT_RUN]
+    claims = claims_now(PROBLEM, Budget(1.0))
+    impossible = claims[claims["status"] == CANNOT_RUN]
     assert len(impossible) >= 5
     assert impossible["evidence"].str.startswith("Cannot run here: ").all()
-    assert not refutations.spending_table(PROBLEM, Budget(1.0)).empty
+    assert not spending_table(PROBLEM, Budget(1.0)).empty
 
 
 def test_a_status_filters_the_claims() -> None:
-    claims = refutations.claims_now(PROBLEM, BUDGET)
-    kept = [refutations.filtered(claims, status) for status in refutations.STATUSES]
+    claims = claims_now(PROBLEM, BUDGET)
+    kept = [filtered(claims, status) for status in STATUSES]
     assert sum(map(len, kept)) == len(claims)
-    assert refutations.filtered(claims, None) is claims
+    assert filtered(claims, None) is claims
 
 
 def test_commands_audit_what_they_name() -> None:
     for name, cls in all_mechanisms().items():
-        words = refutations.audit_command(cls(), PROBLEM, BUDGET).split()
+        words = audit_command(cls(), PROBLEM, BUDGET).split()
         assert words[:5] == ["python", "-m", "dpviz", "audit", name]
         assert "--trials" not in words
         assert ("--delta" in words) == (cls.info.guarantee == "approximate")
         assert int(words[words.index("--k") + 1]) == 2
-    words = refutations.audit_command(
+    words = audit_command(
         all_mechanisms()["ppca"](), PROBLEM, BUDGET, d=2, trials=DEFAULT_TRIALS + 1, seed=3
     ).split()
     assert int(words[words.index("--k") + 1]) == 1
@@ -93,15 +102,13 @@ def test_commands_audit_what_they_name() -> None:
 
 def test_an_audit_keeps_the_delta_of_the_setting() -> None:
     approximate, pure = parse_variant("gaussian"), parse_variant("laplace")
-    assert refutations.audited_budget(approximate, 2.0, BUDGET) == Budget(2.0, 1e-4)
-    assert refutations.audited_budget(pure, 2.0, BUDGET) == Budget(2.0)
-    assert refutations.audited_budget(approximate, 2.0, Budget(1.0)) == default_budget(
-        approximate, 2.0
-    )
+    assert attack.audited_budget(approximate, 2.0, BUDGET) == Budget(2.0, 1e-4)
+    assert attack.audited_budget(pure, 2.0, BUDGET) == Budget(2.0)
+    assert attack.audited_budget(approximate, 2.0, Budget(1.0)) == default_budget(approximate, 2.0)
 
 
 def test_spending_puts_the_worst_first() -> None:
-    table = refutations.spending_table(PROBLEM, BUDGET)
+    table = spending_table(PROBLEM, BUDGET)
     unknown = table["spent"].isna()
     assert unknown.sum() == 2
     assert unknown[:2].all()
@@ -117,7 +124,7 @@ def test_spending_puts_the_worst_first() -> None:
 @pytest.mark.parametrize("d", [2, 7])
 def test_the_support_is_left_as_often_as_theory_says(d: int) -> None:
     trials = 4_000
-    table = refutations.support_table(d, 0.7, 11, trials)
+    table = exhibits.support_table(d, 0.7, 11, trials)
     assert table["epsilon"].is_monotonic_increasing
     assert 0.7 in set(table["epsilon"])
     assert table["exact"].to_numpy() == pytest.approx(
@@ -148,11 +155,11 @@ def test_the_share_does_not_depend_on_the_row() -> None:
 
 
 def test_the_cone_is_the_semi_definite_matrices() -> None:
-    table = refutations.cone_table(1.0, 5, 400)
-    assert tuple(table.columns) == refutations.CONE_COLUMNS
+    table = exhibits.cone_table(1.0, 5, 400)
+    assert tuple(table.columns) == exhibits.CONE_COLUMNS
     broken, repaired = list(dict.fromkeys(table["mechanism"]))
     inside = table["radius"] <= table["half_trace"]
-    with_row = table["table"] == refutations.WITH
+    with_row = table["table"] == exhibits.WITH
     assert inside[(table["mechanism"] == broken) & with_row].all()
     assert table["outside"].equals((table["mechanism"] == broken) & ~with_row & ~inside)
     share = table["outside"].sum() / 400
@@ -171,14 +178,14 @@ def test_the_cone_is_the_semi_definite_matrices() -> None:
 @settings(max_examples=20, deadline=None)
 @given(epsilon=st.floats(1e-3, 1e3), seed=st.integers(0, 2**32))
 def test_the_published_direction_turns_at_every_epsilon(epsilon: float, seed: int) -> None:
-    table = refutations.turning_table(epsilon, seed)
+    table = exhibits.turning_table(epsilon, seed)
     angles = table.groupby("table")["angle"].agg(["min", "max"])
-    assert angles.loc[refutations.WITH].to_numpy() == pytest.approx(0, abs=1e-9)
-    assert angles.loc[refutations.WITHOUT].to_numpy() == pytest.approx(90, abs=1e-9)
+    assert angles.loc[exhibits.WITH].to_numpy() == pytest.approx(0, abs=1e-9)
+    assert angles.loc[exhibits.WITHOUT].to_numpy() == pytest.approx(90, abs=1e-9)
 
 
 def test_the_rows_of_the_exhibit_are_legal_and_differ_in_one() -> None:
-    rows = refutations.turning_rows()
+    rows = exhibits.turning_rows()
     numbers = rows[["feature 1", "feature 2"]].to_numpy()
     assert (np.linalg.norm(numbers, axis=1) <= 1).all()
     assert not numbers[-1].any()
@@ -189,7 +196,7 @@ def test_the_rows_of_the_exhibit_are_legal_and_differ_in_one() -> None:
 
 
 def test_true_deltas_are_the_known_ones() -> None:
-    table = refutations.delta_table(1e-6)
+    table = exhibits.delta_table(1e-6)
     assert set(table["mechanism"]) == {"Analyze Gauss"}
     # Only the mechanism that is both Gaussian and wrong: sensitivity sqrt(2) against 1.
     for relation, sensitivity in (("replace", math.sqrt(2)), ("zero-out", 1.0)):
@@ -201,7 +208,7 @@ def test_true_deltas_are_the_known_ones() -> None:
     by_log = np.interp(0.0, np.log(replaced["epsilon"]), np.log(replaced["true_delta"]))
     assert math.exp(by_log) == pytest.approx(9.3e-6, rel=0.02)  # theory, at epsilon 1
     with pytest.raises(InvalidSetting, match="delta must be above 0"):
-        refutations.delta_table(0.0)
+        exhibits.delta_table(0.0)
 
 
 # Chains
@@ -210,7 +217,7 @@ def test_true_deltas_are_the_known_ones() -> None:
 def test_the_exact_mean_agrees_with_quadrature_and_with_exact_draws() -> None:
     for values in ([25.0, 15.0, 5.0], [2.5, 1.5, 0.5], [250.0, 150.0, 50.0], [1.0, 1.0, 1.0]):
         b = np.array(values)
-        mean = refutations.left_out_mean(b)
+        mean = exhibits.left_out_mean(b)
         # E z'Bz is the slope of -ln Z(-sB) in s, by other code: central difference.
         h = 1e-4
         slope = (log_normaliser(-(1 + h) * b) - log_normaliser(-(1 - h) * b)) / (2 * h)
@@ -218,7 +225,7 @@ def test_the_exact_mean_agrees_with_quadrature_and_with_exact_draws() -> None:
     b = np.array([25.0, 15.0, 5.0])
     drawn = bingham(-b, Draws.batch(generator(1, "test", "left out"), 20_000))
     score = np.square(drawn) @ b
-    z = (score.mean() - refutations.left_out_mean(b)) / (score.std() / math.sqrt(len(score)))
+    z = (score.mean() - exhibits.left_out_mean(b)) / (score.std() / math.sqrt(len(score)))
     assert abs(z) < 6  # normal: 2e-9
 
 
@@ -239,22 +246,22 @@ def test_left_out_mean_by_plain_double_integration() -> None:
         return float(quad(value, 0, math.pi)[0])
 
     total = quad(lambda z: inner(z, True), 0, 1)[0] / quad(lambda z: inner(z, False), 0, 1)[0]
-    assert refutations.left_out_mean(b) == pytest.approx(total, rel=1e-9)
+    assert exhibits.left_out_mean(b) == pytest.approx(total, rel=1e-9)
 
 
 def test_chains_reach_the_exact_mean_and_not_at_once() -> None:
     chains = 2_000
-    table = refutations.gibbs_table(1.0, 0, chains)
+    table = exhibits.gibbs_table(1.0, 0, chains)
     last = table[table["sweep"] == 8]
     # half-widths are 2.576 standard errors: six of those leave 2e-9
     off = (last["mean"] - last["exact"]) / ((last["high"] - last["mean"]) / 2.5758)
     assert (off.abs() < 6).all()
     # Negative control: chains that have not moved are caught, both ways.
     first = table[table["sweep"] == 0].set_index("start")
-    assert first.loc[refutations.FROM_MODE, "mean"] == pytest.approx(1, abs=1e-12)
+    assert first.loc[exhibits.FROM_MODE, "mean"] == pytest.approx(1, abs=1e-12)
     assert (first["mean"] - first["exact"]).abs().min() > 0.02
     with pytest.raises(InvalidSetting, match="chains must be at least 4"):
-        refutations.gibbs_table(1.0, 0, 3)
+        exhibits.gibbs_table(1.0, 0, 3)
 
 
 # The attacker
@@ -269,12 +276,12 @@ def test_the_posterior_starts_from_the_prior_and_pure_epsilon_limits_it(
     name: str, prior: float
 ) -> None:
     mechanism = parse_variant(name)
-    seen = refutations.attacker_curve(mechanism, PROBLEM, BUDGET)
-    table = refutations.attack_table(seen, prior)
+    seen = attack.attacker_curve(mechanism, PROBLEM, BUDGET)
+    table = attack.attack_table(seen, prior)
     assert (table["posterior"] >= prior - 1e-12).all()
     assert table["posterior"].iloc[-1] == pytest.approx(prior)
     spent = mechanism.spent(PROBLEM, BUDGET)
-    limit = refutations.limit_of(prior, spent)
+    limit = attack.limit_of(prior, spent)
     assert limit is not None
     assert spent is not None
     assert limit == posterior_bound(prior, spent.epsilon)
@@ -285,17 +292,17 @@ def test_the_posterior_starts_from_the_prior_and_pure_epsilon_limits_it(
 
 
 def test_no_limit_where_no_epsilon_is() -> None:
-    assert refutations.limit_of(0.5, None) is None
+    assert attack.limit_of(0.5, None) is None
 
 
 def test_the_attack_of_an_audit_is_drawn_with_its_band() -> None:
     found = AuditOptions(mechanism="wishart", trials=4_000).run()
-    measured = refutations.attack_seen(found)
-    table = refutations.attack_seen_table(measured)
+    measured = attack.attack_seen(found)
+    table = attack.attack_seen_table(measured)
     assert (table["low"] <= table["beta"]).all()
     assert (table["beta"] <= table["high"]).all()
     assert found.claim is not None
-    allowed = refutations.claimed_curve(found.claim)
+    allowed = attack.claimed_curve(found.claim)
     # The audit's attack breaks the claim: somewhere even its band lies below what is allowed.
     assert (np.interp(measured.alpha, allowed.alpha, allowed.beta) > measured.high).any()
 
@@ -304,14 +311,14 @@ def test_the_attack_of_an_audit_is_drawn_with_its_band() -> None:
 
 
 def test_the_mean_gives_the_last_row_away() -> None:
-    table = refutations.mean_leak_table()
+    table = leaks.mean_leak_table()
     assert table["recovered"].to_numpy() == pytest.approx(table["true"].to_numpy(), abs=1e-9)
     assert table["true"].tolist() == [62.0, 9.7, 24.0]
 
 
 def test_the_row_bound_tells_who_is_in() -> None:
-    table = refutations.bound_leak_table().set_index("table")
-    present, absent = table.loc[refutations.WITH], table.loc[refutations.WITHOUT]
+    table = leaks.bound_leak_table().set_index("table")
+    present, absent = table.loc[exhibits.WITH], table.loc[exhibits.WITHOUT]
     assert present["published_bound"] == pytest.approx(math.hypot(62.0, 9.7, 24.0))
     assert absent["published_bound"] == pytest.approx(absent["largest_known"])
     assert present["published_bound"] > present["largest_known"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpviz.moments import fix_signs
-from dpviz.release import VERDICT_WORDS, Release, Status, Verdict
-from dpviz.seeding import generator
+from dpviz.base.arrays import fix_signs
+from dpviz.base.seeding import generator
+from dpviz.values.release import VERDICT_WORDS, Release, Status, Verdict
 
 
 def symmetric_batch(size: int, d: int) -> np.ndarray:

@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws, generator
 from dpviz.errors import InvalidSetting
-from dpviz.sampling import bingham as module
-from dpviz.sampling.bingham import bingham, convergence, sample_bingham, stiefel_bingham
-from dpviz.seeding import Draws, FloatArray, generator
+from dpviz.noise import bingham as vector
+from dpviz.noise import stiefel
+from dpviz.noise.bingham import bingham, sample_bingham
+from dpviz.noise.convergence import Convergence, convergence
+from dpviz.noise.stiefel import stiefel_bingham
 
 
 def trials(size: int) -> Draws:
@@ -81,7 +85,7 @@ def test_batched_equals_looped(k: int) -> None:
 def test_memory_groups_do_not_change_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     values = spectrum(9, 1.5, 0)
     whole = bingham(values, trials(7)), stiefel_bingham(values, 3, trials(7), 3).frames
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(bingham, "_BLOCK_ENTRIES", 100)
     parts = bingham(values, trials(7)), stiefel_bingham(values, 3, trials(7), 3).frames
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_array_equal(whole[1], parts[1])
@@ -130,7 +134,7 @@ def test_starts() -> None:
 
 def test_best_shift_solves_its_equation() -> None:
     for gaps in (np.zeros(7), np.array([0.0, 1e7]), np.array([3e5, 4e5, 9e9]), np.array([5.0])):
-        shift = module._best_shift(gaps)
+        shift = vector._best_shift(gaps)
         assert np.sum(1 / (shift + gaps)) == pytest.approx(1.0, rel=1e-9)
         assert shift + gaps.min() >= 1.0 - 1e-9
 
@@ -142,14 +146,14 @@ def test_column_envelope_matches_the_restricted_matrix(k: int, scale: float) -> 
     d, chains = 9, 40
     rng = generator(k, "envelope")
     gaps = 2 * scale * np.sort(np.r_[0.0, rng.random(d - 1)])
-    law = module._Law.of(gaps, k)
+    law = stiefel._Law.of(gaps, k)
     # Fixed columns near the leading axes make the shift negative: the indefinite case.
     noise = rng.standard_normal((chains, d, k - 1)) * np.geomspace(1e-4, 1, chains)[:, None, None]
     fixed = np.linalg.qr(np.eye(d, k - 1) + noise).Q
     complement = np.linalg.qr(fixed, mode="complete").Q[:, :, k - 1 :]
     column = complement[:, :, 0]
-    shift, found = module._shifts(law, fixed, column)
-    envelope = module._envelope(law, fixed, shift)
+    shift, found = stiefel._shifts(law, fixed, column)
+    envelope = stiefel._envelope(law, fixed, shift)
     assert found.all()
     assert envelope.sound.all()
     assert scale == 1.0 or (shift < 0).any()
@@ -175,13 +179,13 @@ def test_column_envelope_matches_the_restricted_matrix(k: int, scale: float) -> 
 
 
 def test_ill_conditioned_updates_take_the_dense_route(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = module._shifts
+    original = stiefel._shifts
 
     def never_found(*args: Any) -> Any:
         shift, found = original(*args)
         return shift, np.zeros_like(found)
 
-    monkeypatch.setattr(module, "_shifts", never_found)
+    monkeypatch.setattr(stiefel, "_shifts", never_found)
     drawn = stiefel_bingham(spectrum(6, 1.0, 3), 3, trials(4), 2)
     assert drawn.dense_updates == drawn.updates == 24
     gram = drawn.frames.transpose(0, 2, 1) @ drawn.frames
@@ -213,7 +217,7 @@ def test_convergence_says_nothing_where_nothing_can_be_said() -> None:
     np.testing.assert_array_equal(report.gap, 0.0)
     assert report.split_rhat is None
     short = stiefel_bingham(np.arange(5.0), 2, trials(4), 3, start="mode")
-    assert convergence(short.trace, short.from_mode) == module.Convergence(None, None)
+    assert convergence(short.trace, short.from_mode) == Convergence(None, None)
 
 
 @pytest.mark.parametrize("values", [[1.0], [[1.0, 2.0]], [1.0, float("nan")], [float("inf"), 0.0]])

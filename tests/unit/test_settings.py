@@ -13,10 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpviz.cli import add_settings, build_parser, settings_from
+from dpviz.base.params import Param, number, params_of
+from dpviz.cli import build_parser
+from dpviz.cli.options import add_settings, settings_from
 from dpviz.errors import InvalidSetting
-from dpviz.params import Param, number, params_of
-from dpviz.settings import Settings, default_delta, join_words
+from dpviz.narrative.phrases import join_words
+from dpviz.settings import Settings
+from dpviz.values.problem import default_delta
 
 PARAMS = params_of(Settings)
 

@@ -21,26 +21,23 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import dpviz
-from dpviz import datasets, store, workers
+from dpviz import datasets
+from dpviz.base.seeding import generator
 from dpviz.errors import CannotRun, InvalidSetting
-from dpviz.grid import (
-    AXES,
-    SKIPPED_COLUMNS,
-    Progress,
-    Sweep,
-    checked,
-    parse_values,
-    sweep,
-)
-from dpviz.measured import Measured
 from dpviz.mechanisms import parse_variant
-from dpviz.prepare import Prepared, prepare
-from dpviz.seeding import generator
-from dpviz.settings import Settings, default_delta
-from dpviz.store import Keys, Store, default_folder, source_digest
-from dpviz.subsample import Subsample, _keys
-from dpviz.sweeps import TABLE_COLUMNS, Cell, compare
-from dpviz.workers import Pool
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.prepare.prepared import Measured
+from dpviz.prepare.subsample import Subsample, _keys
+from dpviz.run import jobs as workers
+from dpviz.run import store
+from dpviz.run.axes import AXES, parse_values
+from dpviz.run.cells import Cell
+from dpviz.run.compare import TABLE_COLUMNS, compare
+from dpviz.run.jobs import Pool, Progress
+from dpviz.run.store import Keys, Store, default_folder, source_digest
+from dpviz.run.sweep import SKIPPED_COLUMNS, Sweep, checked, sweep
+from dpviz.settings import Settings
+from dpviz.values.problem import default_delta
 
 SETTINGS = Settings(table="iris", delta=1e-3, trials=4, seed=3, mechanisms=("gaussian", "laplace"))
 
@@ -170,7 +167,7 @@ def test_subsamples_are_nested_and_the_same_block_by_block(
 
 def test_equal_keys_go_to_the_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     tied = np.array([5, 3, 5, 5, 1, 5], dtype=np.uint64)
-    monkeypatch.setattr("dpviz.subsample._keys", lambda seed, start, stop: tied[start:stop])
+    monkeypatch.setattr("dpviz.prepare.subsample._keys", lambda seed, start, stop: tied[start:stop])
     sample = Subsample(0, 6, 4)
     assert_array_equal(sample.chosen(0, 6), [True, True, True, False, True, False])
     assert_array_equal(sample.chosen(2, 5), [True, False, True])

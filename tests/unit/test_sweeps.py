@@ -13,22 +13,12 @@ import pytest
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.metrics import METRICS
-from dpviz.prepare import BoundedRows, load_prepared
+from dpviz.prepare.bounding import BoundedRows
+from dpviz.prepare.load import load_prepared
+from dpviz.run.cells import Cell, evaluate, joined, plan, run_cell
+from dpviz.run.compare import TABLE_COLUMNS, Comparison, compare
 from dpviz.settings import Settings
-from dpviz.sweeps import (
-    ANGLE_COLUMNS,
-    SPECTRUM_COLUMNS,
-    TABLE_COLUMNS,
-    Cell,
-    Comparison,
-    compare,
-    distance_table,
-    evaluate,
-    joined,
-    plan,
-    run_cell,
-    spectrum_table,
-)
+from dpviz.tidy.comparison import ANGLE_COLUMNS, SPECTRUM_COLUMNS, distance_table, spectrum_table
 
 SETTINGS = Settings(
     table="iris", k=2, trials=6, seed=4, mechanisms=("gaussian", "ppca[sweeps=5]", "non_private")

@@ -10,31 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import generator
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
-from dpviz.moments import FloatArray
-from dpviz.prepare import load_prepared
+from dpviz.narrative.targets import goal_words, sentence
+from dpviz.prepare.load import load_prepared
+from dpviz.prepare.plan import planned
+from dpviz.prepare.spectrum import spectrum_of
 from dpviz.privacy.gaussian import noise_std
-from dpviz.problem import EPSILON_RANGE, Budget
-from dpviz.release import Verdict
-from dpviz.seeding import generator
+from dpviz.run.cells import Cell, run_cell
 from dpviz.settings import Settings
-from dpviz.sweeps import Cell, run_cell
-from dpviz.targets import (
-    PEOPLE_RANGE,
-    Bets,
-    Found,
-    Goal,
-    Target,
-    crossing,
-    goal_words,
-    least,
-    planned,
-    predicted_crossing,
-    sentence,
-    spectrum_of,
-    targets,
-)
+from dpviz.targets.goal import Goal
+from dpviz.targets.least import PEOPLE_RANGE, Target, least, predicted_crossing, targets
+from dpviz.targets.search import Bets, Found, crossing
+from dpviz.values.problem import EPSILON_RANGE, Budget
+from dpviz.values.release import Verdict
 
 POINTS = np.geomspace(0.01, 100, 461)
 

@@ -22,16 +22,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from dpviz import datasets
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import params_of
+from dpviz.base.seeding import generator
 from dpviz.datasets import Table
 from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
-from dpviz.grid import Progress
 from dpviz.mechanisms import parse_variants
-from dpviz.moments import FloatArray
-from dpviz.params import params_of
-from dpviz.problem import Domain
-from dpviz.seeding import generator
-from dpviz.settings import Settings, default_delta
-from dpviz.store import Store
+from dpviz.run.jobs import Progress
+from dpviz.run.store import Store
+from dpviz.settings import Settings
 from dpviz.tasks import (
     CHANCE,
     CLEAN,
@@ -61,6 +60,7 @@ from dpviz.tasks import (
 from dpviz.tasks.codes import ClassCode, NoCode, NumberCode, joined, parted
 from dpviz.tasks.learners import FOLDS
 from dpviz.tasks.parts import Projecting, Releasing
+from dpviz.values.problem import Domain, default_delta
 
 FIXED = Task(tuning="fixed", epsilons="1")
 QUICK = Settings(trials=3, mechanisms=("gaussian",))
@@ -782,7 +782,7 @@ def test_a_table_too_large_for_memory_is_refused(
     table, bounds = load_labelled(settings)
     assert bounds is None
     assert table.labels is not None
-    monkeypatch.setattr("dpviz.datasets.batches.LARGE_BYTES", 100)
+    monkeypatch.setattr("dpviz.prepare.batches.LARGE_BYTES", 100)
     with pytest.raises(InvalidTable, match=r"people.csv is larger than"):
         load_labelled(settings)
 

@@ -15,8 +15,9 @@ from dpviz import datasets
 from dpviz.figures.tasks import HIGHLIGHTED, task_figure
 from dpviz.figures.theme import Panel
 from dpviz.mechanisms import parse_variants
+from dpviz.narrative import tasks as words
 from dpviz.settings import Settings
-from dpviz.tasks import CHANCE, CLEAN, SCORES, TASK_BAND_COLUMNS, Task, TaskPlan, plan_task, words
+from dpviz.tasks import CHANCE, CLEAN, SCORES, TASK_BAND_COLUMNS, Task, TaskPlan, plan_task
 
 GUESS = "majority class"
 Band = tuple[str, float, float, float, float]  # mechanism, epsilon, low, mean, high

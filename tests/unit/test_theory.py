@@ -8,24 +8,20 @@ import math
 import numpy as np
 import pytest
 
+from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.moments import SecondMoment
-from dpviz.prepare import load_prepared
-from dpviz.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws
+from dpviz.noise.wishart import wishart
+from dpviz.prepare.load import load_prepared
 from dpviz.settings import Settings
-from dpviz.theory import (
-    JIANG_TABLE_1,
+from dpviz.theory.bounds import (
     appears_at,
     davis_kahan,
     gaussian_appears_at,
     low_rank_error_scaling,
     mod_sulq_scaling,
     noise_edge,
-    noise_growth,
     ppca_sample_size,
     pure_error_floor_scaling,
     pure_lower_sample_size,
@@ -35,6 +31,9 @@ from dpviz.theory import (
     wishart_sample_size,
     wishart_tail,
 )
+from dpviz.theory.growth import JIANG_TABLE_1, noise_growth
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
 
 DIGITS = load_prepared(Settings(table="digits"))
 

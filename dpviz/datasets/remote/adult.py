@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpviz.datasets.remote.declared import (
-    UCI_LICENCE,
-    File,
-    Remote,
-    uci_legacy,
-    uci_page,
-    uci_zip,
-)
+from dpviz.datasets.remote.declared import UCI_LICENCE, File, Remote, uci_legacy, uci_page, uci_zip
 from dpviz.datasets.remote.reading import (
     categories,
     categories_of,

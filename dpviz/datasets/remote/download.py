@@ -22,11 +22,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
+from dpviz.base.paths import user_cache
 from dpviz.datasets.remote.declared import File, Remote
 from dpviz.datasets.remote.unpack import Damaged, Unpacker
 from dpviz.datasets.remote.verify import matches
 from dpviz.errors import InvalidSetting, NotAvailable
-from dpviz.folders import user_cache
 
 if TYPE_CHECKING:
     from requests.exceptions import RequestException

@@ -1,0 +1,1 @@
+"""What everything stands on: parameters, named streams, one BLAS thread, arrays, folders."""

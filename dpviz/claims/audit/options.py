@@ -1,0 +1,115 @@
+"""The options of ``audit``, declared once for the command line and for pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpviz.base.params import Declared, choice, integer, number, text
+from dpviz.claims.audit.result import Audit
+from dpviz.claims.audit.run import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_D,
+    DEFAULT_DELTA,
+    DEFAULT_K,
+    DEFAULT_N,
+    DEFAULT_TRIALS,
+    LEAST_TRIALS,
+    Progress,
+    audit,
+    default_budget,
+)
+from dpviz.errors import InvalidSetting
+from dpviz.mechanisms import Mechanism, featured, parse_variant
+from dpviz.values.problem import EPSILON_RANGE, Relation
+
+
+@dataclass(frozen=True)
+class AuditOptions(Declared):
+    """What to audit, and how hard to try."""
+
+    mechanism: str = text(
+        featured()[0],
+        label="Mechanism",
+        help="Mechanism or variant such as mvg[theorem=3].",
+        flag="MECHANISM",
+    )
+    epsilon: float = number(
+        1.0,
+        *EPSILON_RANGE,
+        label="Epsilon",
+        help="The epsilon that is claimed.",
+        slider=(0.01, 100.0),
+        log=True,
+    )
+    delta: float | None = number(
+        None,
+        0.0,
+        math.nextafter(1.0, 0.0),
+        label="Delta",
+        help=f"The delta that is claimed; default 0 for pure claims, {DEFAULT_DELTA:g} for others.",
+        optional=True,
+        allowed_text="a number from 0 to below 1",
+    )
+    dimension: int = integer(
+        DEFAULT_D, 2, 200, label="Features d", help="Features of the made-up tables."
+    )
+    k: int = integer(DEFAULT_K, 1, 200, label="Components k", help="Components to release.")
+    rows: int = integer(
+        DEFAULT_N,
+        2,
+        100_000,
+        label="Rows n",
+        help="Rows of the made-up tables; more let them be more concentrated.",
+    )
+    relation: str = choice(
+        "replace",
+        {"replace": "replace one person", "zero-out": "zero out one person"},
+        label="Neighbours",
+        help="What one person may change.",
+    )
+    seed: int = integer(0, 0, 2**63 - 1, label="Seed", help="Same seed, same bounds.")
+    trials: int = integer(
+        DEFAULT_TRIALS,
+        LEAST_TRIALS,
+        1_000_000,
+        label="Draws",
+        help="Releases of each table to choose events on, and as many to count them on.",
+    )
+    confidence: float = number(
+        DEFAULT_CONFIDENCE,
+        0.5,
+        1 - 1e-12,
+        label="Confidence",
+        help="With which all bounds of one audit hold together.",
+    )
+
+    def variant(self, assignments: Sequence[str] = ()) -> Mechanism:
+        """Return the mechanism, with ``[mechanism.]parameter=value`` assignments made."""
+        mechanism = parse_variant(self.mechanism)
+        for assignment in assignments:
+            path, equals, value = assignment.partition("=")
+            key, dot, name = path.strip().rpartition(".")
+            if not equals or (dot and key != mechanism.key):
+                raise InvalidSetting(
+                    "set", f"written {mechanism.key}.parameter=value", assignment, "--set"
+                )
+            mechanism = type(mechanism).from_texts(mechanism.texts() | {name: value})
+        return mechanism
+
+    def run(self, assignments: Sequence[str] = (), progress: Progress | None = None) -> Audit:
+        """Return the audit that the options ask for."""
+        mechanism = self.variant(assignments)
+        return audit(
+            mechanism,
+            default_budget(mechanism, self.epsilon, self.delta),
+            d=self.dimension,
+            k=self.k,
+            relation=Relation(self.relation),
+            n=self.rows,
+            seed=self.seed,
+            trials=self.trials,
+            confidence=self.confidence,
+            progress=progress,
+        )

@@ -1,0 +1,133 @@
+"""The commands ``compare`` and ``sweep``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from dpviz.cli.data import _fetch_table
+from dpviz.cli.options import _CACHE_HELP, _store, _whole_number, settings_from
+from dpviz.cli.terminal import _finite, _print_table, _progress, _progress_done, _Watch
+from dpviz.errors import InvalidSetting
+from dpviz.metrics import METRICS
+from dpviz.prepare.load import load_measured, resolve_allocation
+from dpviz.prepare.plan import Planned
+from dpviz.run.axes import AXES, parse_values
+from dpviz.run.compare import Comparison, compare
+from dpviz.run.export import check_out
+from dpviz.run.jobs import WORKERS_RANGE, Pool
+from dpviz.run.sweep import sweep
+
+
+def _add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `sweep` asks beside the settings."""
+    parser.add_argument(
+        "--over",
+        action="append",
+        required=True,
+        metavar="|".join(AXES),
+        help="What to vary; repeatable, each followed by its --values. Their product is swept.",
+    )
+    parser.add_argument(
+        "--values",
+        action="append",
+        required=True,
+        metavar="A,B,C",
+        help="Values, or low:high:count for a range spaced on a logarithmic scale.",
+    )
+    parser.add_argument("--out", required=True, metavar="FILE", help="FILE.csv or FILE.parquet")
+    parser.add_argument(
+        "--workers", default="1", metavar="N", help="processes that run cells (default 1)"
+    )
+    parser.add_argument(
+        "--backend",
+        default=None,
+        metavar="NAME",
+        help="joblib backend: loky (default), threading, multiprocessing or dask",
+    )
+    parser.add_argument(
+        "--scheduler",
+        default=None,
+        metavar="ADDRESS",
+        help="a Dask scheduler, such as tcp://host:8786, for --backend dask",
+    )
+    parser.add_argument("--cache", default=None, metavar="DIR|none", help=_CACHE_HELP)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    settings = settings_from(arguments)
+    _fetch_table(settings.table)
+    prepared = load_measured(settings)
+    settings = resolve_allocation(settings, prepared)
+    comparison = compare(prepared, settings, _progress)
+    _progress_done()
+    if arguments.format == "json":
+        print(json.dumps(_finite(comparison.to_json()), indent=1))
+    else:
+        _print_comparison(comparison)
+    return 0
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    if len(arguments.over) != len(arguments.values):
+        raise InvalidSetting(
+            "values",
+            "given once for each --over",
+            f"{len(arguments.over)} --over and {len(arguments.values)} --values",
+            "--values",
+        )
+    over: dict[str, list[Any]] = {}
+    for axis, text in zip(arguments.over, arguments.values, strict=True):
+        over.setdefault(axis, []).extend(parse_values(axis, text))
+    out = check_out(arguments.out)
+    dask = arguments.scheduler is not None and arguments.backend is None
+    backend = "dask" if dask else arguments.backend or "loky"
+    workers = _whole_number("workers", arguments.workers, *WORKERS_RANGE)
+    pool = Pool(workers, backend, arguments.scheduler)
+    store = _store(arguments.cache)
+    settings = settings_from(arguments)
+    _fetch_table(settings.table)
+    prepared = load_measured(settings)
+    settings = resolve_allocation(settings, prepared)
+    watch = _Watch()
+    try:
+        found = sweep(prepared, over, settings, pool=pool, store=store, progress=watch.show)
+    except KeyboardInterrupt:
+        watch.end()
+        kept = "the same command goes on from there" if store else "nothing is kept without --cache"
+        print(f"dpviz: interrupted after {watch.words}; {kept}", file=sys.stderr)
+        return 130
+    watch.end()
+    found.write(out)
+    if isinstance(prepared, Planned):
+        print(f"note: {prepared.notes[0]}")
+    for (mechanism, reason), cells in found.skipped.groupby(["mechanism", "reason"], sort=False):
+        count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+        print(f"skipped {mechanism} in {count}: {reason}")
+    print(f"{len(found.table)} rows in {arguments.out}: {watch.words}")
+    return 0
+
+
+def _print_comparison(comparison: Comparison) -> None:
+    prepared, budget = comparison.prepared, comparison.budget
+    print(
+        f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
+        f"row bound {prepared.row_bound:.4g}; epsilon {budget.epsilon:g}, delta {budget.delta:g}, "
+        f"k {comparison.problem.k}, {comparison.problem.relation}"
+    )
+    for note in prepared.notes:
+        print(f"note: {note}")
+    print("assumed public: " + "; ".join(prepared.assumed_public))
+    print()
+    names = [name for name in METRICS if any(name in r.metrics for r in comparison.results)]
+    rows = []
+    for result in comparison.results:
+        summaries = result.summaries
+        spent = f"{result.spent.epsilon:.3g}" if result.spent else "-"
+        cells = [f"{summaries[name].mean:.4g}" if name in summaries else "-" for name in names]
+        rows.append([result.mechanism.text, str(result.status.verdict), spent, *cells])
+    _print_table(["mechanism", "status", "spent_epsilon", *names], rows)
+    for item in comparison.skipped:
+        print(f"skipped {item.mechanism}: {item.reason}")

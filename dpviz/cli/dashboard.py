@@ -1,0 +1,28 @@
+"""The command ``app``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+
+from dpviz.base.paths import app_path
+from dpviz.errors import InvalidSetting
+
+
+def _app(arguments: argparse.Namespace) -> int:
+    """Start Streamlit on the app's own files, from any folder."""
+    command = [sys.executable, "-m", "streamlit", "run", str(app_path())]
+    if arguments.port is not None:
+        if not 1 <= arguments.port <= 65_535:
+            raise InvalidSetting("port", "from 1 to 65535", arguments.port, "--port")
+        command += ["--server.port", str(arguments.port)]
+    if arguments.headless:
+        command += ["--server.headless", "true"]
+    try:
+        # BLAS reads this at start only; its threads would fight over small matrices.
+        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
+        return subprocess.run(command, env=environment, check=False).returncode
+    except KeyboardInterrupt:
+        return 0

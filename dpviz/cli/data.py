@@ -1,0 +1,80 @@
+"""The commands ``datasets`` and ``fetch``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+from dpviz import datasets
+from dpviz.cli.terminal import _print_table, _progress_done
+from dpviz.datasets import remote
+from dpviz.errors import InvalidSetting, NotAvailable
+
+
+def _datasets(arguments: argparse.Namespace) -> int:
+    rows: list[dict[str, Any]] = [
+        {**row, "origin": "built-in", "at_hand": True} for row in datasets.dataset_rows()
+    ]
+    rows += remote.dataset_rows()
+    if arguments.format == "json":
+        print(json.dumps(rows, indent=1))
+    else:
+        columns = ("key", "origin", "at_hand", "n", "d", "labels", "label", "licence")
+        shown = [{**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in rows]
+        _print_table(columns, [[str(row[name]) for name in columns] for row in shown])
+    return 0
+
+
+def _fetch(arguments: argparse.Namespace) -> int:
+    if arguments.list:
+        columns = ("key", "at_hand", "n", "d", "papers", "page")
+        shown = [
+            {**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in remote.dataset_rows()
+        ]
+        _print_table(columns, [[str(row[name]) for name in columns] for row in shown])
+        return 0
+    known = list(remote.sets())
+    chosen = known if "all" in arguments.keys else arguments.keys
+    wrong = [key for key in chosen if key not in known]
+    if wrong or not chosen:
+        given = wrong[0] if wrong else "none"
+        raise InvalidSetting("KEY", f"all or some of {', '.join(known)}", given, "KEY")
+    status = 0
+    for key in chosen:  # one that cannot be got does not keep the others away
+        try:
+            folder = remote.fetch(key, _fetch_progress(key))
+            _progress_done()
+            print(f"{key}: {folder}")
+        except NotAvailable as error:
+            _progress_done()
+            print(f"dpviz: {error}", file=sys.stderr)
+            status = 2
+    return status
+
+
+def _fetch_table(table: str) -> None:
+    """Get a remote set that is to be read, showing how far its download is."""
+    if datasets.is_remote(table) and not remote.at_hand(table):
+        remote.fetch(table, _fetch_progress(table))
+        _progress_done()
+
+
+def _fetch_progress(key: str) -> remote.Progress:
+    """Return what shows a download on stderr, where a person may be watching."""
+    shown = 0.0
+
+    def show(done: int, total: int | None) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if not sys.stderr.isatty() or (now - shown < 0.1 and done != total):
+            return
+        shown = now
+        whole = "" if total is None else f" of {total / 1e6:.1f}"
+        filled = 0 if not total else 20 * done // total
+        bar = "" if total is None else f" [{'#' * filled}{'.' * (20 - filled)}]"
+        print(f"\r\x1b[K{key}{bar} {done / 1e6:.1f}{whole} MB", end="", file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,97 @@
+"""The command ``reproduce``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from dpviz.base.params import params_of
+from dpviz.cli.data import _fetch_progress
+from dpviz.cli.options import _store, _whole_number
+from dpviz.cli.terminal import _print_table, _progress_done, _Watch
+from dpviz.datasets import remote
+from dpviz.errors import InvalidSetting
+from dpviz.reproduce import Effort, absent_data, experiment, experiments, reproduce, write
+from dpviz.run.jobs import WORKERS_RANGE, Pool
+from dpviz.run.store import default_folder
+from dpviz.settings import Settings
+
+
+def _add_reproduce_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `reproduce` asks."""
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", nargs="?", help="a key that --list shows, or all"
+    )
+    parser.add_argument("--list", action="store_true", help="list the experiments and their data")
+    parser.add_argument("--quick", action="store_true", help="few runs, in seconds each")
+    parser.add_argument("--out", metavar="DIR", default=None, help="folder for the report's files")
+    parser.add_argument("--seed", default="0", help="same seed, same bytes (default 0)")
+    parser.add_argument("--workers", default="1", metavar="N", help="processes (default 1)")
+    parser.add_argument(
+        "--download",
+        action="store_true",
+        help="fetch the data sets that are not at hand; without it their parts are left out",
+    )
+    parser.add_argument(
+        "--cache",
+        default=None,
+        metavar="DIR|none",
+        help="where finished parts are kept, so that the same command goes on where it was "
+        f"interrupted (default {default_folder()}; none keeps nothing)",
+    )
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    if arguments.list:
+        rows = []
+        for key, item in experiments().items():
+            absent = absent_data(item)
+            needs = [f"{name} (absent)" if name in absent else name for name in item.data()]
+            rows.append(
+                [key, item.info.paper, item.info.place, item.info.title, ", ".join(needs) or "-"]
+            )
+        _print_table(("key", "paper", "place", "title", "data"), rows)
+        return 0
+    if arguments.experiment is None:
+        raise InvalidSetting("experiment", "a key that --list shows, or all", "", "EXPERIMENT")
+    if arguments.experiment == "all":
+        chosen = list(experiments().values())
+    else:
+        chosen = [experiment(arguments.experiment)]
+    if arguments.out is None or not Path(arguments.out).resolve().parent.is_dir():
+        given = "none" if arguments.out is None else arguments.out
+        raise InvalidSetting(
+            "out", "a folder, or one to be made in one that exists", given, "--out"
+        )
+    seed: int = params_of(Settings)["seed"].parse(arguments.seed)
+    pool = Pool(_whole_number("workers", arguments.workers, *WORKERS_RANGE))
+    store = _store(arguments.cache)
+    effort = Effort.QUICK if arguments.quick else Effort.FULL
+    folder = Path(arguments.out)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        raise InvalidSetting("out", "a folder that can be written", folder, "--out") from None
+    for item in chosen:
+        for name in absent_data(item) if arguments.download else ():
+            remote.fetch(name, _fetch_progress(name))
+            _progress_done()
+        watch = _Watch("part")
+        try:
+            found = reproduce(item, effort, seed=seed, store=store, pool=pool, progress=watch.show)
+        except KeyboardInterrupt:
+            watch.end()
+            kept = "the same command goes on from there" if store else "nothing is kept"
+            print(f"dpviz: {item.key} interrupted after {watch.words}; {kept}", file=sys.stderr)
+            return 130
+        watch.end()
+        files = write(found, folder)
+        print(f"{item.key}: {watch.words}; {len(found.lines)} lines in {files[0]}")
+        for name in found.absent:
+            print(f"note: {remote.missing(name)}")
+        for line in found.lines:
+            stated = f", reported {line.reported}" if line.reported else ""
+            measured = f", measured {line.measured}" if line.measured else ""
+            print(f"  {line.panel}: {line.item}{stated}{measured}: {line.agreement}")
+    return 0

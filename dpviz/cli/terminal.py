@@ -1,0 +1,65 @@
+"""Progress and tables on a terminal."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from dpviz.narrative.phrases import duration
+from dpviz.run.jobs import Progress
+
+
+class _Watch:
+    """Shows a long run's progress on stderr: in place for a person, in a few lines for a log."""
+
+    def __init__(self, noun: str = "cell") -> None:
+        self.words = f"no {noun}"
+        self._noun, self._shown = noun, 0.0
+
+    def show(self, progress: Progress) -> None:
+        """Take note of the progress, and show it now and then."""
+        reused = f", {progress.reused} of them from the cache" if progress.reused else ""
+        self.words = f"{progress.done} of {progress.total} {self._noun}s{reused}"
+        person = sys.stderr.isatty()
+        if progress.seconds - self._shown < (0.2 if person else 10):
+            return
+        self._shown = progress.seconds
+        left = "" if progress.left is None else f", about {duration(progress.left)} left"
+        start, end = ("\r\x1b[K", "") if person else ("", "\n")
+        print(f"{start}{self.words}{left}", end=end, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Clear the line."""
+        _progress_done()
+
+
+def _finite(value: Any) -> Any:
+    """Return JSON data with NaN and infinities, which JSON lacks, as null."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _progress(done: int, total: int, name: str) -> None:
+    """Show progress on stderr, where a person may be watching."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{done}/{total} {name}", end="", file=sys.stderr, flush=True)
+
+
+def _progress_done() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    for row in [header, *rows]:
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )

@@ -1,0 +1,42 @@
+"""The report of an experiment: its markdown, its pictures and its numbers as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpviz.reproduce.report import drawn, lines_table, markdown
+from dpviz.reproduce.run import Reproduction
+
+
+def write(reproduction: Reproduction, folder: Path) -> list[Path]:
+    """Write the report, the lines, the measured points and the pictures of an experiment.
+
+    Parameters
+    ----------
+    reproduction : Reproduction
+    folder : Path
+        Must exist.
+
+    Returns
+    -------
+    list of Path
+        The files: ``KEY.md``, ``KEY-lines.csv``, ``KEY-points.csv`` and one
+        ``KEY-CHART.html`` for each picture, which needs the ``plotly.min.js``
+        beside it and no network.
+    """
+    # Pictures load plotly, which lists of experiments do not need.
+    from dpviz.figures.reproduction import chart_figure
+
+    key = reproduction.experiment.key
+    report = folder / f"{key}.md"
+    report.write_text(markdown(reproduction, level=1), encoding="utf-8")
+    lines, points = folder / f"{key}-lines.csv", folder / f"{key}-points.csv"
+    lines_table(reproduction).to_csv(lines, index=False)
+    reproduction.found.table().to_csv(points, index=False)
+    files = [report, lines, points]
+    for chart in drawn(reproduction):
+        path = folder / f"{key}-{chart.name}.html"
+        figure = chart_figure(reproduction.found.table(), chart)
+        figure.write_html(path, include_plotlyjs="directory", full_html=True)
+        files.append(path)
+    return files

@@ -1,0 +1,1 @@
+"""Sentences, made from results: one file a page."""

@@ -1,0 +1,226 @@
+"""Sentences of the Claims page."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from dpviz.claims.attack import Curve, _check_prior, posterior_bound
+from dpviz.claims.audit import Audit, AuditVerdict
+from dpviz.claims.table import CANNOT_RUN
+from dpviz.narrative.phrases import budget_words, join_words, percent
+from dpviz.privacy.accounting import Spent
+from dpviz.values.problem import Budget
+from dpviz.values.release import VERDICT_WORDS, Verdict
+
+
+def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> str:
+    """Return one plain sentence on what a release lets an attacker learn about one person.
+
+    Parameters
+    ----------
+    claim : Budget or None
+        What is promised.
+    spent : Spent or None
+        What holds; None where no epsilon describes the release.
+    prior : float
+        The attacker's belief, before, that the person is in the table.
+    """
+    _check_prior(prior)
+    before = "100 %" if prior == 1 else _percent(prior)
+    if spent is None or not math.isfinite(spent.epsilon):
+        promise = "" if claim is None else " whatever its claim,"
+        return (
+            f"An attacker who thinks it {before} likely that a person is in the table can become "
+            f"certain from this release:{promise} no epsilon limits what it gives away."
+        )
+    if spent.epsilon == 0 and spent.delta == 0:
+        return (
+            "An attacker learns nothing about any person from this release, because it does not "
+            "depend on the data."
+        )
+    after = _percent(posterior_bound(prior, spent.epsilon))
+    start = (
+        f"An attacker who knows everybody else's row and thinks it {before} likely that a person "
+        f"is in the table can be at most {after} sure after seeing the release"
+    )
+    if spent.delta == 0:
+        return f"{start}."
+    return (
+        f"{start}, but for releases that come up with a probability of the order of "
+        f"{spent.delta:.2g}, which may give the person away."
+    )
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent, never rounded to certainty."""
+    if share > 0.999:
+        return "more than 99.9 %"
+    if 0 < share < 0.001:
+        return "less than 0.1 %"
+    return f"{100 * share:.3g} %"
+
+
+def claims_verdict(claims: pd.DataFrame) -> str:
+    """Return how many claims are false here, from `dpviz.claims.table.claims_now`."""
+    made = claims[claims["claimed_epsilon"].notna() & (claims["status"] != CANNOT_RUN)]
+    words = VERDICT_WORDS[Verdict.REFUTED]
+    false = made[made["status"].str.endswith(words)]
+    start = f"Of {len(made)} privacy claims, {len(false)} are false at this setting"
+    if false.empty:
+        return f"Of {len(made)} privacy claims, none is known to be false at this setting."
+    return f"{start}: {join_words(false['mechanism'])}."
+
+
+def support_caption(table: pd.DataFrame, epsilon: float, d: int) -> str:
+    """Return how often a release betrays its table, counted beside exact."""
+    row = table[table["epsilon"] == epsilon].iloc[0]
+    return (
+        f"At a claimed epsilon of {epsilon:g} and d = {d}, {int(row['outside']):,} of "
+        f"{int(row['draws']):,} releases betrayed their table: {100 * row['share']:.1f} % (99 % "
+        f"interval {100 * row['low']:.1f} to {100 * row['high']:.1f} %), exactly "
+        f"{100 * row['exact']:.1f} % in every dimension. No larger epsilon covers them."
+    )
+
+
+def cone_caption(table: pd.DataFrame) -> str:
+    """Return what the picture of the cone shows."""
+    broken, repaired = list(dict.fromkeys(table["mechanism"]))
+    part = table[(table["mechanism"] == broken) & (table["table"] != table["table"].iloc[0])]
+    return (
+        f"{broken}: noise is never negative, so every release lies in a cone above its table, and "
+        f"the cone moves with the table: {int(part['outside'].sum())} of {len(part)} of the "
+        f"neighbour's releases (crosses) are impossible for the full table. {repaired}: both signs "
+        "of noise occur, there is no cone, and no release is impossible for either table."
+    )
+
+
+def turning_caption(table: pd.DataFrame, label: str) -> str:
+    """Return how far the published direction turns."""
+    angles = table.groupby("table", sort=False)["angle"].mean().to_list()
+    spread = table.groupby("table", sort=False)["angle"].agg(lambda x: x.max() - x.min()).max()
+    same = "the same in every draw" if spread < 1e-6 else f"within {spread:.2g} degrees over draws"
+    return (
+        f"{label}: one person's row turns the published direction by "
+        f"{abs(angles[1] - angles[0]):.0f} degrees, {same}. Noise on the scores does not touch it."
+    )
+
+
+def delta_caption(table: pd.DataFrame) -> str:
+    """Return how far the true delta exceeds the claimed one."""
+    claimed = float(table["claimed_delta"].iloc[0])
+    parts = []
+    for (mechanism, relation), part in table.groupby(["mechanism", "relation"], sort=False):
+        above = part[part["true_delta"] > claimed]
+        if above.empty:
+            parts.append(f"{mechanism} under {relation} keeps its claim throughout")
+            continue
+        last, start = part.iloc[-1], above["epsilon"].iloc[0]
+        where = f"from about epsilon {start:.2g} on"
+        if start == part["epsilon"].iloc[0]:
+            where = "at every epsilon drawn"
+        parts.append(
+            f"{mechanism} under {relation} exceeds delta {claimed:.2g} {where} and reaches "
+            f"{last['true_delta']:.2g} at {last['epsilon']:.3g}"
+        )
+    return (
+        f"{'; '.join(parts)}. Replacing a row moves A by sqrt(2) where the proof has 1, and the "
+        "classical scale is proved for epsilon below 1 only."
+    )
+
+
+def spending_caption(table: pd.DataFrame) -> str:
+    """Return who spends more than claimed, and who far less."""
+    over = table[(table["ratio"] > 1 + 1e-6) | table["spent"].isna()]
+    positive, nothing = table[table["spent"] > 0], table[table["spent"] == 0]
+    words = (
+        f"More than claimed: {join_words(over['mechanism'])}. "
+        if len(over)
+        else "No mechanism spends more than it claims here. "
+    )
+    if len(nothing):
+        verb = "spends" if len(nothing) == 1 else "spend"
+        words += (
+            f"{join_words(nothing['mechanism'])} {verb} epsilon 0: so much noise that delta alone "
+            "covers the release. "
+        )
+    if len(positive) and positive["ratio"].iloc[-1] < 0.99:
+        low = positive.iloc[-1]
+        words += (
+            f"{low['mechanism']} spends {low['spent']:.2g} of {low['claimed']:g}: noise that buys "
+            "privacy nobody asked for."
+        )
+    return words.strip()
+
+
+def gibbs_caption(table: pd.DataFrame) -> str:
+    """Return how far chains are from the exact mean at their start and at their end."""
+    exact = float(table["exact"].iloc[0])
+    ends = table[table["sweep"] == table["sweep"].max()]
+    first = (table[table["sweep"] == 0]["mean"] - exact).abs().max()
+    inside = ((ends["low"] <= exact) & (exact <= ends["high"])).all()
+    told = "cannot be told from it" if inside else "still differ from it"
+    return (
+        f"Chains from opposite starts begin up to {first:.2g} from the exact mean of {exact:.4f} "
+        f"and after {int(ends['sweep'].iloc[0])} sweeps {told} (99 % bars). The law is private; "
+        "what a finite chain adds has no proof, so the status says approximate."
+    )
+
+
+def attack_caption(seen: Curve) -> str:
+    """Return how to read a trade-off curve."""
+    how = "An attacker reaches this curve" if seen.exact else "No attacker gets below this curve"
+    return (
+        f"{how} ({seen.source}). The closer to the lower left corner, the surer the attacker; on "
+        "the dashed line the release says nothing."
+    )
+
+
+def posterior_caption(table: pd.DataFrame, prior: float, exact: bool) -> str:
+    """Return what an alarm of a careful test leaves believed."""
+    most = "" if exact else "at most "
+    row = table.iloc[(table["alpha"] - 0.05).abs().argmin()]
+    return (
+        f"A test that sounds for {percent(row['alpha'])} of absent people sounds for "
+        f"{most}{percent(1 - row['beta'])} of those present; its alarm lifts a belief of "
+        f"{percent(prior)} to {most}{percent(row['posterior'])}."
+    )
+
+
+def mean_leak_caption(table: pd.DataFrame) -> str:
+    """Return what the example of the mean shows, from `dpviz.claims.leaks.mean_leak_table`."""
+    worst = float((table["recovered"] - table["true"]).abs().max())
+    same = "exactly" if worst < 1e-9 else f"within {worst:.2g}"
+    return (
+        "Six times the published mean, less the sum of the five known rows, is the last row "
+        f"{same}."
+    )
+
+
+def bound_leak_caption(table: pd.DataFrame) -> str:
+    """Return what the example of the row bound shows."""
+    bounds, known = table["published_bound"].tolist(), float(table["largest_known"].iloc[0])
+    return (
+        f"A published bound of {bounds[0]:.1f} is above the longest known row, {known:.1f}: the "
+        f"last person is in, and their row has just that length. Without them it is "
+        f"{bounds[1]:.1f}. An observer is never wrong."
+    )
+
+
+_AUDIT_WORDS = {
+    AuditVerdict.REFUTED: "✗ Refuted: the claim is false",
+    AuditVerdict.CONSISTENT: "Consistent: nothing seen contradicts the claim, which proves nothing",
+    AuditVerdict.TIGHT: "✓ Tight: what is seen comes close to the whole claim",
+}
+
+
+def audit_verdict(found: Audit) -> str:
+    """Return the verdict of an audit and its bounds beside the claim, in words."""
+    claim = "nothing claimed" if found.claim is None else f"claimed {budget_words(found.claim)}"
+    verdict = _AUDIT_WORDS[found.verdict] if found.claim is not None else "No claim to judge"
+    at = "" if found.claim is None or found.claim.delta == 0 else f" at delta {found.claim.delta:g}"
+    words = f"{verdict}. {claim.capitalize()}; found epsilon at least {found.epsilon_lower:.3g}{at}"
+    if found.delta_lower > 0:
+        words += f", and delta at least {found.delta_lower:.2g} at epsilon {found.at_epsilon:.3g}"
+    return f"{words}."

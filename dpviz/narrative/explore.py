@@ -1,0 +1,191 @@
+"""The sentences: verdicts, captions and notes, from results alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpviz.mechanisms import Mechanism
+from dpviz.metrics import chance_distance, farthest_distance
+from dpviz.narrative.phrases import _SEPARATED, budget_words, join_words, percent, separated
+from dpviz.narrative.precision import loss_share
+from dpviz.run.cells import Result
+from dpviz.run.compare import Comparison
+from dpviz.values.release import Verdict
+
+
+def competing(results: Sequence[Result]) -> list[Result]:
+    """Return the results that make a claim which is not false, best first."""
+    kept = [r for r in results if r.status.verdict not in (Verdict.REFUTED, Verdict.BASELINE)]
+    return sorted(kept, key=lambda r: -r.metrics["captured_share"].mean())
+
+
+def verdict(comparison: Comparison) -> str:
+    """Return the sentences on top of the page: what is lost, and by which mechanism."""
+    k, budget = comparison.problem.k, comparison.budget
+    ranked = competing(comparison.results)
+    refuted = [r for r in comparison.results if r.status.verdict is Verdict.REFUTED]
+    if not comparison.results:
+        start = "None of the chosen mechanisms can run at this setting; why is said below."
+    elif not ranked:
+        start = "None of the chosen mechanisms makes a claim that holds here."
+    else:
+        best = ranked[0]
+        share = best.summaries["captured_share"]
+        noun = "component" if k == 1 else f"{k} components"
+        explained = "one component can explain" if k == 1 else f"{noun} can explain"
+        start = (
+            f"At {budget_words(budget)}, {best.mechanism.label} keeps {percent(share.mean)} of "
+            f"the variance that {explained}"
+        )
+        ties = [r for r in ranked[1:] if not separated(share, r.summaries["captured_share"])]
+        others = [r for r in ranked[1:] if r not in ties]
+        if ties:
+            names = join_words(r.mechanism.label for r in ties)
+            start += f"; these draws cannot tell it from {names}"
+        if others:
+            following = others[0].summaries["captured_share"].mean
+            start += f"; next comes {others[0].mechanism.label} with {percent(following)}"
+        start += "."
+        pure = [r for r in ranked if r.mechanism.info.guarantee == "pure"]
+        if pure and best.mechanism.info.guarantee != "pure" and pure[0] not in others[:1]:
+            kept = pure[0].summaries["captured_share"].mean
+            start += f" With no delta at all, {pure[0].mechanism.label} keeps {percent(kept)}."
+    for settled, words in ((True, "false"), (False, "not proved")):
+        left_out = [r for r in refuted if r.status.settled is settled]
+        if left_out:
+            names = join_words(r.mechanism.label for r in left_out)
+            verb = "is" if len(left_out) == 1 else "are"
+            start += (
+                f" {names} {verb} not counted: what {_owners(left_out)} papers promise is {words} "
+                "here."
+            )
+    return start
+
+
+def _owners(results: Sequence[Result]) -> str:
+    return "its" if len(results) == 1 else "their"
+
+
+def epsilon_note(epsilon: float) -> str | None:
+    """Return what a very small or large epsilon means, or None between."""
+    if epsilon < 0.1:
+        return (
+            "Below 0.1 the promise is very strong: on most tables the noise hides everything "
+            "but the largest structure."
+        )
+    if epsilon > 5:
+        odds = math.exp(min(epsilon, 700))
+        words = f"{odds:,.0f}" if odds < 1e6 else f"{odds:.1e}"
+        return (
+            f"Above 5 the promise is weak: what one person's row adds to the odds of any guess "
+            f"about them can reach a factor of {words}."
+        )
+    return None
+
+
+def spectrum_caption(comparison: Comparison) -> str:
+    """Return what the eigenspectrum shows: how many true components clear the noise."""
+    eigenvalues = comparison.prepared.reference.eigenvalues
+    parts = []
+    for result in comparison.results:
+        threshold = _visible_above(result.mechanism, comparison)
+        if threshold is not None:
+            visible = int((eigenvalues > threshold).sum())
+            parts.append(f"{result.mechanism.label} {visible}")
+    if not parts:
+        return (
+            "None of the chosen mechanisms releases a noisy matrix; bars show the variance along "
+            "each released direction, which is not itself released."
+        )
+    return (
+        f"True components large enough to show through the noise, out of {len(eigenvalues)}: "
+        f"{', '.join(parts)}. The noise hides the direction of a smaller one."
+    )
+
+
+def _visible_above(mechanism: Mechanism, comparison: Comparison) -> float | None:
+    """Return the eigenvalue below which a component drowns, or None where no law is known."""
+    calibration = mechanism.calibrate(comparison.problem, comparison.budget)
+    noise = mechanism.free_noise(calibration)
+    return None if noise is None else noise.visible_above
+
+
+def distance_caption(comparison: Comparison) -> str:
+    """Return what the subspace distances show."""
+    ranked = competing(comparison.results)
+    d, k = comparison.problem.d, comparison.problem.k
+    if k == d:
+        return "With k = d every subspace is the whole space, so all distances are zero."
+    worst, chance = farthest_distance(d, k), chance_distance(d, k)
+    if not ranked:
+        return f"0 is the true subspace, {worst:.2f} the farthest, {chance:.2f} pure chance."
+    near = min(ranked, key=lambda r: r.metrics["projection_distance"].mean())
+    value = near.metrics["projection_distance"].mean()
+    return (
+        f"{near.mechanism.label} comes closest, at {value:.2f} on average. 0 is the true subspace, "
+        f"{chance:.2f} is what a random one reaches, {worst:.2f} the farthest possible."
+    )
+
+
+def projection_caption(comparison: Comparison) -> str:
+    """Return what the 2-D pictures show and what they hide."""
+    ranked = competing(comparison.results)
+    if comparison.problem.k == 1:
+        hidden = "Each strip shows the rows along the released direction, its sign matched."
+    else:
+        hidden = (
+            "Each picture is turned to match the true axes as well as it can be, which hides "
+            "rotation inside the released space."
+        )
+    if not ranked:
+        return hidden
+    drowned = [r for r in ranked if np.median(r.angles[:, -1]) > math.radians(75)]
+    if not drowned:
+        return f"In every chosen mechanism the structure survives the noise. {hidden}"
+    names = join_words(r.mechanism.label for r in drowned)
+    return (
+        f"Half the draws of {names} turn a released direction by more than 75 degrees: "
+        f"such a picture shows mostly chance. {hidden}"
+    )
+
+
+def facts(comparison: Comparison) -> str:
+    """Return one line that says what is analysed."""
+    prepared, problem = comparison.prepared, comparison.problem
+    bound = (
+        f"features between public bounds, rows within sqrt(d) = {prepared.row_bound:.4g}"
+        if prepared.domain.kind == "box"
+        else f"row norms up to R = {prepared.row_bound:.4g}"
+    )
+    left_out = percent(loss_share(comparison))
+    return (
+        f"{prepared.name}: {problem.n:,} people (rows), {problem.d} features; {bound}. Even "
+        f"without privacy, {problem.k} of {problem.d} directions leave out {left_out} of the "
+        "variance."
+    )
+
+
+def convergence(result: Result) -> str | None:
+    """Return what the chains of an approximate sampler show, or None for exact draws."""
+    found = result.diagnostics
+    if not found:
+        return None
+    sweeps = f"{found['gibbs_sweeps']:.0f} Gibbs sweeps"
+    if "start_gap_last" not in found:
+        return (
+            f"{result.mechanism.label}: {sweeps}; fewer than four draws, too few to compare starts."
+        )
+    words = (
+        f"{result.mechanism.label}: half the chains start at the exact components, half at random "
+        f"ones. Their mean scores differ by {abs(found['start_gap_first']):.1f} standard errors at "
+        f"the start and by {abs(found['start_gap_last']):.1f} after {sweeps}"
+    )
+    if "split_rhat" in found:
+        words += f"; split R-hat {found['split_rhat']:.2f}"
+    close = abs(found["start_gap_last"]) < _SEPARATED
+    return words + (
+        ". The start no longer shows." if close else ". The start still shows: use more sweeps."
+    )

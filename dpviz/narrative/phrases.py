@@ -1,0 +1,75 @@
+"""Phrases that several pages share: percentages, budgets, durations, accounts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from dpviz.metrics import Summary
+from dpviz.privacy.accounting import Spent
+from dpviz.values.problem import Budget
+
+# Two means count as different when they are this many standard errors apart;
+# a normal difference exceeds that by chance about once in 370 comparisons.
+_SEPARATED = 3.0
+
+
+def percent(share: float) -> str:
+    """Return a share as text, with more digits near 0 and 1."""
+    value = 100 * share
+    if 0 < value < 0.1:
+        return "less than 0.1 %"
+    if 0 < value < 1 or 99 < value < 100:
+        return f"{value:.1f} %"
+    return f"{value:.0f} %"
+
+
+def budget_words(budget: Budget) -> str:
+    """Return a budget in words, with delta only where it is above 0."""
+    if budget.delta == 0:
+        return f"epsilon {budget.epsilon:.4g}"
+    return f"epsilon {budget.epsilon:.4g} and delta {budget.delta:.2g}"
+
+
+def separated(first: Summary, second: Summary) -> bool:
+    """Return whether the draws tell two means apart."""
+    if math.isnan(first.se) or math.isnan(second.se):
+        return False
+    return abs(first.mean - second.mean) > _SEPARATED * math.hypot(first.se, second.se)
+
+
+def account_words(claimed: Budget | None, spent: Spent | None) -> str:
+    """Return what a mechanism claims and what it spends, as one phrase."""
+    if claimed is None:
+        return "no claim"
+    claim = f"claims {budget_words(claimed)}"
+    if spent is None:
+        return f"{claim}; no epsilon is known for what it spends"
+    most = "" if spent.exact else "at most "
+    words = f"{claim}; spends {most}epsilon {spent.epsilon:.3g}"
+    if spent.delta_at_epsilon is not None and claimed.delta > 0:
+        truth = spent.delta_at_epsilon
+        delta = f"{most}delta {truth:.2g}" if truth > 0 else "delta below 1e-300"
+        words += f", or {delta} at the claimed epsilon"
+    return words
+
+
+def time_words(done: int, total: int, left: float | None) -> str:
+    """Return how far a run is and how long it will take."""
+    so_far = f"{done} of {total} parts"
+    return so_far if left is None else f"{so_far}, about {duration(left)} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in words."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def join_words(items: Iterable[str]) -> str:
+    """Return items as an English list: a, b and c."""
+    listed = list(items)
+    if len(listed) < 2:
+        return "".join(listed)
+    return ", ".join(listed[:-1]) + " and " + listed[-1]

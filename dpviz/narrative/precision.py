@@ -1,0 +1,113 @@
+"""Sentences of the Precision page."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from dpviz.metrics import optimum
+from dpviz.narrative.phrases import budget_words, percent, separated
+from dpviz.run.cells import Result
+from dpviz.run.compare import Comparison
+
+# Mechanisms whose noise follows the precision allocation.
+DIRECTIONAL_FAMILY = "directional"
+
+
+def loss_share(comparison: Comparison) -> float:
+    """Return the variance the best k components leave out, as a share of the total."""
+    reference = comparison.prepared.reference
+    return 1 - optimum(reference, comparison.problem.k) / reference.total
+
+
+def _gains(comparison: Comparison, uniform: Comparison) -> list[tuple[Result, Result]]:
+    """Return (with the allocation, with equal shares) of every result that follows it."""
+    before = {result.mechanism.text: result for result in uniform.results}
+    pairs = [
+        (result, before[result.mechanism.text])
+        for result in comparison.results
+        if result.mechanism.info.family == DIRECTIONAL_FAMILY
+        and result.mechanism.text in before
+        and result.mechanism.text == result.mechanism.key  # not a control variant
+    ]
+    return sorted(pairs, key=lambda pair: -pair[0].metrics["captured_share"].mean())
+
+
+def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
+    """Return whether the allocation was worth it, from the draws."""
+    pairs = _gains(comparison, uniform)
+    if not pairs:
+        return "None of the mechanisms that follow an allocation can run here."
+    if comparison.problem.allocation.strategy == "uniform":
+        return (
+            "The precision is shared equally, so shaped noise is isotropic. Favour some directions "
+            "in the sidebar and see where the noise goes."
+        )
+    now, before = pairs[0]
+    share, old = now.summaries["captured_share"], before.summaries["captured_share"]
+    start = (
+        f"With this allocation {now.mechanism.label} keeps {percent(share.mean)} of what "
+        f"{comparison.problem.k} components can explain"
+    )
+    if not separated(share, old):
+        return (
+            f"{start}; these draws cannot tell that from the {percent(old.mean)} of equal shares."
+        )
+    if share.mean > old.mean:
+        return f"{start}, against {percent(old.mean)} with equal shares: it pays here."
+    return (
+        f"{start}, and {percent(old.mean)} with equal shares: here the allocation loses more on "
+        "the other directions than it gains on its own."
+    )
+
+
+def domain_caption(comparison: Comparison) -> str:
+    """Return what the domain means for shaped noise."""
+    if comparison.prepared.domain.kind == "box":
+        allocation = comparison.problem.allocation
+        d, chosen = comparison.problem.d, allocation.chosen
+        words = (
+            "On the box precision is a linear budget: what one direction gets, the others lose, "
+            "and noise on q of d directions can fall by up to d/q"
+        )
+        if chosen:
+            times = d * allocation.tau / len(chosen)
+            rest = d * (1 - allocation.tau) / (d - len(chosen))
+            words += (
+                f". Here the {len(chosen)} favoured directions have their noise divided by "
+                f"{times:.3g}, and the other {d - len(chosen)} theirs multiplied by {1 / rest:.3g}"
+            )
+        return words + "."
+    return (
+        "On the ball any direction may carry a whole row, so no shape of noise beats the isotropic "
+        "one. What can still help here is the weighted estimate, which trusts the allocation to "
+        "say where the variance is. Choose the box under Preparation to see directions pay."
+    )
+
+
+def noise_caption(table: pd.DataFrame, comparison: Comparison) -> str:
+    """Return how unequal the noise is over the directions."""
+    if table.empty:
+        return "None of these mechanisms has a known noise along each direction here."
+    spread = table.groupby("mechanism")["std"].agg(lambda std: std.max() / std.min())
+    labels = {r.mechanism.text: r.mechanism.label for r in comparison.results}
+    most = str(spread.idxmax())
+    if spread.max() < 1 + 1e-9:
+        return "All directions have the same noise: the shares are equal."
+    return (
+        f"{labels[most]} puts {spread.max():.3g} times as much noise on its worst direction as on "
+        "its best. Shaded: the favoured directions."
+    )
+
+
+def accounts_caption(table: pd.DataFrame, comparison: Comparison) -> str:
+    """Return how far the loosest account lies from the tightest."""
+    labels = {r.mechanism.text: r.mechanism.label for r in comparison.results}
+    ordered = table.sort_values("std")
+    least, most = ordered.iloc[0], ordered.iloc[-1]
+    factor = most["std"] / least["std"]
+    return (
+        f"At {budget_words(comparison.budget)} {labels[str(most['mechanism'])]} asks for "
+        f"{factor:.3g} times the noise of {labels[str(least['mechanism'])]} (equal shares): that "
+        "is the distance between the loosest account here and the tightest, not a price of "
+        "privacy."
+    )

@@ -1,0 +1,76 @@
+"""Sentences about targets and plans."""
+
+from __future__ import annotations
+
+import math
+
+from dpviz.mechanisms import Mechanism
+from dpviz.targets.goal import Goal
+from dpviz.targets.least import PEOPLE_RANGE, Target
+from dpviz.values.problem import EPSILON_RANGE
+from dpviz.values.release import Status, Verdict
+
+# Words ---------------------------------------------------------------------
+
+
+def goal_words(goal: Goal, k: int) -> str:
+    """Return the goal as the end of a sentence, such as "to keep 90 % of ..."."""
+    noun = "one component" if k == 1 else f"{k} components"
+    if goal.metric == "captured_share":
+        words = f"to keep {100 * goal.value:.4g} % of the variance that {noun} can explain"
+    elif goal.metric == "captured_total":
+        words = f"to keep {100 * goal.value:.4g} % of all variance with {noun}"
+    else:
+        side = "at least" if goal.measure.better == "higher" else "at most"
+        unit = f" {goal.measure.unit}" if goal.measure.unit else ""
+        words = f"for a {goal.measure.label} of {side} {goal.value:.4g}{unit} with {noun}"
+    if goal.of_draws is not None:
+        words += f" in {100 * goal.of_draws:.4g} % of releases"
+    return words
+
+
+def _amount(value: float, what: str) -> str:
+    return f"{value:,.0f} people" if what == "n" else f"epsilon {value:.3g}"
+
+
+def sentence(target: Target, k: int) -> str:
+    """Return the answer in words."""
+    label, what, goal = target.mechanism.label, target.what, goal_words(target.goal, k)
+    if target.reason is not None:
+        return f"{label} cannot answer: {target.reason}."
+    sure = f"{100 * target.confidence:g} % confidence"
+    if not target.monotone:
+        return (
+            f"{label}: the measure does not move one way with {what}, so there is no single least "
+            f"value {goal}."
+        )
+    if target.never:
+        nothing = "no number of people up to" if what == "n" else "no epsilon up to"
+        words = f"With {label}, {nothing} {target.last:,.0f} is enough {goal} ({sure})"
+    elif target.high is None:
+        over = f" It lies above {_amount(target.low, what)}." if target.low is not None else ""
+        return f"{label}: these draws do not show any value that is enough {goal}.{over}"
+    elif target.low is None:
+        words = f"{label} needs at most {_amount(target.high, what)} {goal} ({sure})"
+    else:
+        low, high = _amount(target.low, what), _amount(target.high, what)
+        words = f"{label} needs between {low} and {high} {goal} ({sure})"
+    words += "."
+    if target.status is not None and target.status.verdict is Verdict.REFUTED:
+        words += f" Not counted: its {target.status.words}."
+    return words
+
+
+def predicted_sentence(mechanism: Mechanism, value: float | None, what: str, status: Status) -> str:
+    """Return a crossing that `predicted_crossing` found, in words."""
+    label = mechanism.label
+    if value is None:
+        words = f"{label}: no prediction without draws."
+    elif math.isinf(value):
+        last = PEOPLE_RANGE[1] if what == "n" else EPSILON_RANGE[1]
+        words = f"{label}: not even {_amount(float(last), what)}."
+    else:
+        words = f"{label}: {_amount(value, what)}."
+    if status.verdict is Verdict.REFUTED:
+        words += f" Not counted: its {status.words}."
+    return words

@@ -1,0 +1,85 @@
+"""A table, a path or a plan, loaded and prepared by its settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from dpviz import datasets
+from dpviz.base.params import params_of
+from dpviz.datasets import read_thetas
+from dpviz.errors import InvalidSetting
+from dpviz.prepare.batches import is_large
+from dpviz.prepare.bounding import BoundedRows, Bounds, prepare, prepare_batches
+from dpviz.prepare.plan import _NEED_ROWS, PREFIX, Planned, plan_of
+from dpviz.prepare.prepared import Measured
+from dpviz.settings import Settings
+from dpviz.values.allocation_text import is_file, numbered, of_mapping
+
+
+def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
+    """Return settings whose allocation has numbers for the features it names, or a file's shares.
+
+    Raises
+    ------
+    DpvizError
+        If a feature is not known, or the file is not an allocation of the table's features.
+    """
+    written = settings.allocation
+    if is_file(written):
+        resolved = of_mapping(read_thetas(written), prepared.columns, settings.directions)
+    else:
+        resolved = numbered(written, prepared.columns, settings.directions)
+    return replace(settings, allocation=resolved)
+
+
+def load_measured(settings: Settings) -> BoundedRows | Planned:
+    """Return the prepared table, or the plan, that settings name.
+
+    Raises
+    ------
+    InvalidSetting
+        If a plan is not written as it should be, or comes with settings that
+        are about rows.
+    """
+    if not settings.table.startswith(PREFIX):
+        return load_prepared(settings)
+    params = params_of(Settings)
+    for name in _NEED_ROWS:
+        value, param = getattr(settings, name), params[name]
+        if value != param.default:
+            allowed = "left out of a plan, which has no rows"
+            raise InvalidSetting(name, allowed, param.format(value), param.flag)
+    return plan_of(settings.table)
+
+
+def load_bounds(settings: Settings) -> Bounds | None:
+    """Return the public bounds of the file that settings name, or None where they name none."""
+    if settings.bounds in ("max", "known"):
+        return None
+    if not Path(settings.bounds).is_file():
+        raise InvalidSetting(
+            "feature bounds",
+            "max, known or the path of a CSV or Parquet file",
+            settings.bounds,
+            "--bounds",
+        )
+    return datasets.read_bounds(settings.bounds)
+
+
+def load_prepared(settings: Settings) -> BoundedRows:
+    """Return the prepared table that settings name.
+
+    A file whose numbers would take more than `dpviz.prepare.batches.LARGE_BYTES`
+    in memory is read in batches.
+    """
+    bounds = load_bounds(settings)
+    if settings.table not in datasets.builtin_tables() and is_large(settings.table):
+        return prepare_batches(settings.table, settings, bounds)
+    table = datasets.load(
+        settings.table,
+        label=settings.label,
+        categorical=settings.categorical,
+        missing=settings.missing,
+    )
+    return prepare(table, settings, bounds)

@@ -1,0 +1,102 @@
+"""What cells need of a table once it is prepared: d x d arrays and public facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray
+from dpviz.settings import Settings
+from dpviz.values.allocation_text import numbered, parse_allocation
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation, default_delta
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Second moments of a prepared table; small, so that a worker gets it and not the table.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table.
+    columns : tuple of str
+        The d features in use.
+    domain : Domain
+        Where every bounded row lies.
+    row_bound : float
+        R in units of the (scaled) table; on a box sqrt(d), in box units.
+    moment : SecondMoment
+        Of the bounded rows: what mechanisms see.
+    reference : SecondMoment
+        Of the rows before bounding, in the same units: what results are
+        compared with.
+    bounded_rows : int
+        How many rows were longer than the bound (or left the box).
+    notes, assumed_public : tuple of str
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    domain: Domain
+    row_bound: float
+    moment: SecondMoment
+    reference: SecondMoment
+    bounded_rows: int
+    notes: tuple[str, ...]
+    assumed_public: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.moment.n
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.moment.d
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether mechanisms that need the rows themselves can run."""
+        return self.moment.rows is not None
+
+    @property
+    def moment_with_rows(self) -> SecondMoment:
+        """The moment with its bounded rows; only where `has_rows`."""
+        if self.moment.rows is None:
+            raise RuntimeError(f"the rows of {self.name} are not at hand; ask has_rows first")
+        return self.moment
+
+    def problem(self, settings: Settings) -> Problem:
+        """Return the problem that mechanisms calibrate to.
+
+        Raises
+        ------
+        InvalidSetting
+            If k is too large, or the allocation does not fit the features.
+        """
+        written = numbered(settings.allocation, self.columns, settings.directions)
+        return Problem(
+            self.n,
+            self.d,
+            settings.k,
+            Relation(settings.relation),
+            self.domain,
+            parse_allocation(written, settings.directions),
+        )
+
+    def budget(self, settings: Settings) -> Budget:
+        """Return the budget, with the default delta resolved for n."""
+        delta = default_delta(self.n) if settings.delta is None else settings.delta
+        return Budget(settings.epsilon, delta)
+
+
+def worth(measured: Measured) -> FloatArray | None:
+    """Return the reference's variance along the moment's components, or None if they agree."""
+    if measured.reference is measured.moment:
+        return None
+    V = measured.moment.eigenvectors
+    along: FloatArray = np.einsum("ij,ij->j", V, measured.reference.A @ V)
+    return along

@@ -1,0 +1,1 @@
+"""Chaudhuri, Sarwate and Sinha 2012, redone: one file an experiment."""

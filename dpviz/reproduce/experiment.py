@@ -1,0 +1,215 @@
+"""The contract every experiment meets.
+
+An experiment is a class in a file of its own; folder and file name it:
+``xu/figure1.py`` has the key ``xu_figure1``. It
+says what the paper did, which pieces of work redo it, and how what is found
+stands to what is reported. It draws nothing and knows no page.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from dpviz.mechanisms import Mechanism
+from dpviz.reproduce.lines import Line
+from dpviz.reproduce.measurements import Measurements
+
+
+class Effort(StrEnum):
+    """How much work to do: the paper's own number of runs, or a few."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One piece of work, small enough to be lost.
+
+    Experiments add fields; all must be plain values with a complete ``repr``,
+    which names the part in the store.
+
+    Attributes
+    ----------
+    data : str
+        Key of the remote data set it reads; empty for none.
+    """
+
+    data: str = ""
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """Something the paper reports and nobody can redo from it.
+
+    Attributes
+    ----------
+    item : str
+    reported : str
+    reason : str
+        A sentence.
+    """
+
+    item: str
+    reported: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """How one series of a chart is shown.
+
+    Attributes
+    ----------
+    name : str
+        As in `Point.series`.
+    family : str
+        Of `dpviz.mechanisms.Info`; decides the colour.
+    dash : int
+        Which dash and marker within the family.
+    """
+
+    name: str
+    family: str
+    dash: int = 0
+
+
+def series_of(mechanisms: Sequence[Mechanism]) -> tuple[Series, ...]:
+    """Return the series of variants, named by their labels; each family has its own hue."""
+    seen: dict[str, int] = {}
+    found = []
+    for mechanism in mechanisms:
+        place = seen.setdefault(mechanism.info.family, 0)
+        seen[mechanism.info.family] += 1
+        found.append(Series(mechanism.label, mechanism.info.family, place))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What a picture shows: one quantity along x, a panel per data set.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the experiment; names files.
+    title : str
+    quantity : str
+        As in `Point.quantity`.
+    x_label, y_label : str
+    series : tuple of Series
+        In the order of the legend; those without a point are left out.
+    log_x, log_y : bool
+    share_y : bool
+        Whether panels share the limits of y.
+    """
+
+    name: str
+    title: str
+    quantity: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    log_x: bool = False
+    log_y: bool = False
+    share_y: bool = False
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a reader must know of an experiment.
+
+    Attributes
+    ----------
+    title : str
+        What it is about, without the place: "Captured variance against n".
+    paper : str
+        Authors and year, the same for all experiments of a paper.
+    url : str
+        Where to read the paper, or empty.
+    place : str
+        "Table 3", "Figure 1".
+    about : str
+        One to three sentences: what the paper did and found.
+    settings : tuple of str
+        The paper's settings, as it states them.
+    choices : tuple of str
+        What the paper leaves open or what differs here, and what was chosen.
+    cautions : tuple of str
+        What is not private in the experiment, or whose claim does not hold.
+    slot : int
+        Order, unique.
+    not_measured : tuple of NotMeasured
+    """
+
+    title: str
+    paper: str
+    place: str
+    about: str
+    settings: tuple[str, ...]
+    slot: int
+    url: str = ""
+    choices: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    not_measured: tuple[NotMeasured, ...] = ()
+
+
+class Experiment(ABC):
+    """Base of all experiments; see the module docstring."""
+
+    info: ClassVar[Info]
+    key: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        room = __name__.rpartition(".")[0] + "."
+        module = cls.__module__
+        inside = module.removeprefix(room) if module.startswith(room) else module.rpartition(".")[2]
+        cls.key = inside.replace(".", "_")
+
+    @abstractmethod
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return the pieces of work, in the order in which pictures fill best."""
+
+    @abstractmethod
+    def run(self, part: Part, shared: Any, seed: int) -> Measurements:
+        """Return the draws of one part.
+
+        Parameters
+        ----------
+        part : Part
+        shared : Any
+            What `shared` returned for the part's data.
+        seed : int
+            Streams are named (seed, experiment, ...), so parts are independent.
+        """
+
+    @abstractmethod
+    def lines(self, found: Measurements) -> list[Line]:
+        """Return every reported number or statement beside what was measured.
+
+        Lines without draws are there too, marked as absent.
+        """
+
+    def shared(self, data: str) -> Any:
+        """Return what the parts of one data set share; made once per process and data set.
+
+        Parameters
+        ----------
+        data : str
+            Key of a remote data set that is at hand, or empty.
+        """
+        return None
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Return what to draw of the points along an axis."""
+        return ()
+
+    def data(self) -> tuple[str, ...]:
+        """Return the keys of the remote data sets that any part reads."""
+        keys = [part.data for part in self.parts(Effort.FULL)]
+        return tuple(dict.fromkeys(key for key in keys if key))

@@ -1,0 +1,1 @@
+"""Jiang, Xie and Zhang 2016, redone: one file an experiment."""

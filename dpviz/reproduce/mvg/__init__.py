@@ -1,0 +1,1 @@
+"""Chanyaswad, Dytso, Poor and Mittal 2018, redone: one file an experiment."""

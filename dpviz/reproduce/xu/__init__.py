@@ -1,0 +1,1 @@
+"""Xu et al. 2019, redone: one file an experiment."""

@@ -1,0 +1,240 @@
+"""Evaluate mechanisms on a prepared table: cells in, results out.
+
+A cell is one variant in one setting; `evaluate` is the only place where a
+mechanism meets data. `compare` evaluates every chosen variant in one setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.blas import one_blas_thread
+from dpviz.base.seeding import Draws
+from dpviz.errors import CannotRun
+from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
+from dpviz.metrics import METRICS, Outcome, Summary, measure, summarise
+from dpviz.prepare.prepared import Measured
+from dpviz.privacy.accounting import Spent
+from dpviz.settings import Settings
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Status
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One variant in one setting, with the trials to draw.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The variant.
+    problem : Problem
+    budget : Budget
+    seed : int
+    trials : range
+        Which named trials; chunks of trials join without a seam.
+    """
+
+    mechanism: Mechanism
+    problem: Problem
+    budget: Budget
+    seed: int
+    trials: range
+
+
+@dataclass(frozen=True)
+class Account:
+    """What is known of a variant in one setting before anything is drawn.
+
+    Attributes
+    ----------
+    calibration : Calibration
+    claimed : Budget or None
+    spent : Spent or None
+    status : Status
+    edges : (float, float) or None
+        Limits of the noise's own spectrum.
+    """
+
+    calibration: Calibration
+    claimed: Budget | None
+    spent: Spent | None
+    status: Status
+    edges: tuple[float, float] | None
+
+
+@lru_cache(maxsize=1024)
+def account_of(mechanism: Mechanism, problem: Problem, budget: Budget) -> Account:
+    """Return the account of a variant; kept, as every chunk of draws asks for it again."""
+    calibration = mechanism.calibrate(problem, budget)
+    spent = mechanism.spent(problem, budget)
+    return Account(
+        calibration=calibration,
+        claimed=mechanism.claim(problem, budget),
+        spent=spent,
+        status=mechanism.judged(problem, budget, spent),
+        edges=mechanism.spectrum_edges(calibration),
+    )
+
+
+def evaluate(cell: Cell, prepared: Measured) -> Outcome:
+    """Run one cell: calibrate, release, and set beside the reference.
+
+    BLAS runs on one thread.
+
+    Raises
+    ------
+    CannotRun
+        If the mechanism cannot run on this problem and budget.
+    """
+    mechanism = cell.mechanism
+    mechanism.check(cell.problem, cell.budget, rows=prepared.has_rows)
+    calibration = account_of(mechanism, cell.problem, cell.budget).calibration
+    data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
+    draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
+    with one_blas_thread():
+        release = mechanism.release_many(data, calibration, draws)
+        return Outcome(prepared.reference, prepared.moment, release)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one variant did in one setting.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    claimed : Budget or None
+    spent : Spent or None
+    status : Status
+    metrics : dict of str to ndarray of shape (trials,)
+    eigenvalues : ndarray of shape (trials, d) or None
+        Of the released matrices.
+    captured_each : ndarray of shape (trials, k)
+        Variance along each released direction.
+    angles : ndarray of shape (trials, k)
+        Principal angles, radians, ascending.
+    components : ndarray of shape (trials, d, k)
+    edges : (float, float) or None
+        Limits of the noise's own spectrum.
+    trace : ndarray of shape (trials, steps) or None
+        Of a sampler that only converges.
+    """
+
+    mechanism: Mechanism
+    claimed: Budget | None
+    spent: Spent | None
+    status: Status
+    metrics: dict[str, FloatArray]
+    eigenvalues: FloatArray | None
+    captured_each: FloatArray
+    angles: FloatArray
+    components: FloatArray
+    edges: tuple[float, float] | None
+    trace: FloatArray | None
+
+    @property
+    def diagnostics(self) -> dict[str, float]:
+        """What a reader needs to judge an approximate sampler, by name."""
+        return {} if self.trace is None else self.mechanism.diagnose(self.trace)
+
+    @property
+    def summaries(self) -> dict[str, Summary]:
+        """Summary of each metric over the draws."""
+        return {key: summarise(values) for key, values in self.metrics.items()}
+
+
+def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
+    """Evaluate a cell and measure it."""
+    outcome = evaluate(cell, prepared)
+    account = account_of(cell.mechanism, cell.problem, cell.budget)
+    with one_blas_thread():
+        measured = measure(outcome, metrics)
+        angles = outcome.angles
+    return Result(
+        mechanism=cell.mechanism,
+        claimed=account.claimed,
+        spent=account.spent,
+        status=account.status,
+        metrics=measured,
+        eigenvalues=outcome.release.eigenvalues,
+        captured_each=outcome.captured_each,
+        angles=angles,
+        components=outcome.release.components,
+        edges=account.edges,
+        trace=outcome.release.trace,
+    )
+
+
+def joined(chunks: Sequence[Result]) -> Result:
+    """Return one result from chunks of trials of the same cell, in order."""
+    if len(chunks) == 1:
+        return chunks[0]
+
+    def together(parts: Sequence[FloatArray | None]) -> FloatArray | None:
+        present = [part for part in parts if part is not None]
+        return np.concatenate(present) if present else None
+
+    return replace(
+        chunks[0],
+        metrics={
+            key: np.concatenate([chunk.metrics[key] for chunk in chunks])
+            for key in chunks[0].metrics
+        },
+        eigenvalues=together([chunk.eigenvalues for chunk in chunks]),
+        captured_each=np.concatenate([chunk.captured_each for chunk in chunks]),
+        angles=np.concatenate([chunk.angles for chunk in chunks]),
+        components=np.concatenate([chunk.components for chunk in chunks]),
+        trace=together([chunk.trace for chunk in chunks]),
+    )
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A variant that could not run, and why."""
+
+    mechanism: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which cells a setting asks for, and which variants cannot run."""
+
+    cells: tuple[Cell, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan:
+    """Return the cells of one setting.
+
+    Parameters
+    ----------
+    prepared : Measured
+    settings : Settings
+    strict : bool
+        Whether a variant that was named and cannot run is an error; otherwise,
+        like one that was not named, it is skipped with its reason.
+
+    Raises
+    ------
+    CannotRun
+        If ``strict`` and a named variant cannot run.
+    """
+    problem, budget = prepared.problem(settings), prepared.budget(settings)
+    named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
+    cells, skipped = [], []
+    for mechanism in parse_variants(settings.mechanisms):
+        reason = mechanism.unable(problem, budget, rows=prepared.has_rows)
+        if reason is None:
+            cells.append(Cell(mechanism, problem, budget, settings.seed, range(settings.trials)))
+        elif strict and mechanism in named:
+            raise CannotRun(mechanism.text, reason)
+        else:
+            skipped.append(Skipped(mechanism.text, reason))
+    return Plan(tuple(cells), tuple(skipped))

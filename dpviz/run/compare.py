@@ -1,0 +1,173 @@
+"""Every chosen variant side by side in one setting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.metrics import optimum
+from dpviz.prepare.prepared import Measured
+from dpviz.run.cells import Result, Skipped, plan, run_cell
+from dpviz.settings import Settings
+from dpviz.values.problem import Budget, Problem
+
+TABLE_COLUMNS = (
+    "table", "mechanism", "epsilon", "delta", "k", "n", "row_bound", "relation",
+    "trial", "metric", "value",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Every chosen variant side by side in one setting."""
+
+    prepared: Measured
+    settings: Settings
+    problem: Problem
+    budget: Budget
+    results: tuple[Result, ...]
+    skipped: tuple[Skipped, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the comparison as the command line prints it."""
+        prepared, budget = self.prepared, self.budget
+        best = optimum(prepared.reference, self.problem.k)
+        return {
+            "dataset": {
+                "name": prepared.name,
+                "n": prepared.n,
+                "d": prepared.d,
+                "row_bound": prepared.row_bound,
+                "domain": prepared.domain.kind,
+            },
+            "assumed_public": list(prepared.assumed_public),
+            "notes": list(prepared.notes),
+            "settings": self.settings.to_json() | {"delta": budget.delta},
+            "reference": {
+                "eigenvalues": prepared.reference.eigenvalues.tolist(),
+                "captured": best,
+                "captured_total": best / prepared.reference.total,
+            },
+            "results": [_result_json(result) for result in self.results],
+            "skipped": [
+                {"mechanism": item.mechanism, "reason": item.reason} for item in self.skipped
+            ],
+        }
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per variant, trial and metric, with `TABLE_COLUMNS`."""
+        return tidy_table(self.prepared, self.problem, self.budget, self.results)
+
+    def summary_table(self) -> pd.DataFrame:
+        """Return one row per variant: status, account and each metric's mean."""
+        rows = []
+        for result in self.results:
+            row: dict[str, Any] = {
+                "mechanism": result.mechanism.text,
+                "status": str(result.status.verdict),
+                "claimed_epsilon": result.claimed.epsilon if result.claimed else None,
+                "claimed_delta": result.claimed.delta if result.claimed else None,
+                "spent_epsilon": result.spent.epsilon if result.spent else None,
+                "spent_delta": result.spent.delta if result.spent else None,
+                "delta_at_claimed_epsilon": (
+                    result.spent.delta_at_epsilon if result.spent else None
+                ),
+            }
+            for key, summary in result.summaries.items():
+                row[key] = summary.mean
+                row[f"{key}_low"], row[f"{key}_high"] = summary.low, summary.high
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+
+def _result_json(result: Result) -> dict[str, Any]:
+    spent, claimed = result.spent, result.claimed
+    return {
+        "mechanism": result.mechanism.text,
+        "status": str(result.status.verdict),
+        "evidence": result.status.evidence,
+        "claimed": claimed and {"epsilon": claimed.epsilon, "delta": claimed.delta},
+        "spent": spent
+        and {
+            "epsilon": spent.epsilon,
+            "delta": spent.delta,
+            "source": spent.source,
+            "exact": spent.exact,
+            "delta_at_claimed_epsilon": spent.delta_at_epsilon,
+        },
+        "metrics": {
+            key: {"mean": s.mean, "se": s.se, "low": s.low, "high": s.high}
+            for key, s in result.summaries.items()
+        },
+        "diagnostics": result.diagnostics,
+    }
+
+
+def tidy_table(
+    prepared: Measured, problem: Problem, budget: Budget, results: Sequence[Result]
+) -> pd.DataFrame:
+    """Return the draws of all results as one tidy table.
+
+    Returns
+    -------
+    DataFrame
+        Columns `TABLE_COLUMNS`; one row per variant, trial and metric.
+    """
+    parts = []
+    for result in results:
+        for key, values in result.metrics.items():
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "table": prepared.name,
+                        "mechanism": result.mechanism.text,
+                        "epsilon": budget.epsilon,
+                        "delta": budget.delta,
+                        "k": problem.k,
+                        "n": problem.n,
+                        "row_bound": prepared.row_bound,
+                        "relation": str(problem.relation),
+                        "trial": np.arange(len(values)),
+                        "metric": key,
+                        "value": values,
+                    },
+                    columns=list(TABLE_COLUMNS),
+                )
+            )
+    if not parts:
+        return pd.DataFrame(columns=list(TABLE_COLUMNS))
+    return pd.concat(parts, ignore_index=True)
+
+
+def compare(
+    prepared: Measured,
+    settings: Settings,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Comparison:
+    """Run every chosen mechanism in one setting.
+
+    Parameters
+    ----------
+    prepared : Measured
+    settings : Settings
+    progress : callable, optional
+        Called with (done, total, what comes next) before each cell.
+    """
+    chosen = plan(prepared, settings)
+    results = []
+    for done, cell in enumerate(chosen.cells):
+        if progress is not None:
+            progress(done, len(chosen.cells), cell.mechanism.text)
+        results.append(run_cell(cell, prepared))
+    return Comparison(
+        prepared,
+        settings,
+        prepared.problem(settings),
+        prepared.budget(settings),
+        tuple(results),
+        chosen.skipped,
+    )

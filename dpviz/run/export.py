@@ -1,0 +1,51 @@
+"""Tidy tables to CSV or Parquet files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from dpviz.errors import InvalidSetting
+
+
+def write_table(table: pd.DataFrame, path: str | Path) -> None:
+    """Write a table as CSV or Parquet, by the ending; whole or not at all.
+
+    Raises
+    ------
+    InvalidSetting
+        If the ending is another, or the folder cannot be written.
+    """
+    file = check_out(path)
+    handle, aside = tempfile.mkstemp(dir=file.parent, suffix=file.suffix)
+    os.close(handle)
+    try:
+        if file.suffix.lower() == ".csv":
+            table.to_csv(aside, index=False, lineterminator="\n")
+        else:
+            table.to_parquet(aside, index=False)
+        os.chmod(aside, 0o666 & ~_umask())  # as if it had been opened by its name
+        os.replace(aside, file)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def check_out(path: str | Path) -> Path:
+    """Return the path of a table to write, or raise InvalidSetting before any work."""
+    file = Path(path)
+    if file.suffix.lower() not in (".csv", ".parquet"):
+        raise InvalidSetting("out", "a path that ends in .csv or .parquet", str(path), "--out")
+    folder = file.absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or file.is_dir():
+        raise InvalidSetting("out", "in a folder that is there and writable", str(path), "--out")
+    return file.absolute()

@@ -1,0 +1,344 @@
+"""Sweeps: mechanisms over a grid of settings, as one tidy table.
+
+`sweep` crosses values of epsilon, delta, k, n and the row bound. Streams are
+named by seed, mechanism and trial, so one draw runs along each axis and makes a
+smooth curve, while trials are independent of each other.
+
+- n below the table's takes a random subsample, each inside the next larger; n
+  above keeps A and enlarges n. Results are always compared with the whole
+  table, with the bound held.
+- A row bound prepares the rows again. Results are compared with the rows before
+  bounding, and metrics in units of the squared row bound are given in those of
+  the base setting, so that they compare along the axis.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.blas import one_blas_thread
+from dpviz.datasets.table import Table
+from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.mechanisms import ALL, parse_variant, parse_variants
+from dpviz.metrics import METRICS
+from dpviz.prepare.bounding import BoundedRows, prepare
+from dpviz.prepare.load import load_measured
+from dpviz.prepare.plan import Planned
+from dpviz.prepare.prepared import Measured
+from dpviz.run.axes import N_RANGE, _clean, axis_param
+from dpviz.run.cells import Cell
+from dpviz.run.compare import TABLE_COLUMNS
+from dpviz.run.export import write_table
+from dpviz.run.jobs import DASK, Job, Pool, Progress, run_job, run_jobs
+from dpviz.run.store import Keys, Store
+from dpviz.settings import Settings
+
+SKIPPED_COLUMNS = (
+    "table", "mechanism", "epsilon", "delta", "k", "n", "row_bound", "relation", "reason",
+)  # fmt: skip
+
+_SQUARED_BOUND = "squared row bound"  # the unit that a row bound changes
+_TEXT = ("table", "mechanism", "relation", "metric", "reason")
+_WHOLE = ("k", "n", "trial")
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The result of a sweep.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Columns `dpviz.run.compare.TABLE_COLUMNS`: one row per cell, metric and
+        trial. ``row_bound`` is in units of the (scaled) table, ``value`` in the
+        metric's own unit, or in squared row bounds of the base setting.
+    skipped : DataFrame
+        Columns `SKIPPED_COLUMNS`: the cells that cannot run, and why.
+    reused, computed : int
+        Cells from the cache, and cells run now.
+    """
+
+    table: pd.DataFrame
+    skipped: pd.DataFrame
+    reused: int
+    computed: int
+
+    def write(self, path: str | Path) -> None:
+        """Write the table as CSV or Parquet, by the ending; whole or not at all.
+
+        Raises
+        ------
+        InvalidSetting
+            If the ending is another, or the folder cannot be written.
+        """
+        write_table(self.table, path)
+
+
+def sweep(
+    table: str | Table | BoundedRows | Planned,
+    over: Mapping[str, Iterable[Any]],
+    settings: Settings | None = None,
+    *,
+    metrics: Iterable[str] = tuple(METRICS),
+    pool: Pool | None = None,
+    store: Store | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Sweep:
+    """Run mechanisms over a grid of settings.
+
+    Parameters
+    ----------
+    table : str, Table, BoundedRows or Planned
+        A built-in name, a path, a plan (see `dpviz.prepare.plan`), a table, or rows
+        prepared with the settings.
+    over : mapping of str to values
+        Axes among epsilon, delta, k, n and row_bound, with the values of each;
+        their product is swept. Repeated values count once.
+    settings : Settings, optional
+        All the rest: mechanisms, trials, seed, relation, preparation.
+    metrics : iterable of str
+        Which of `dpviz.metrics.METRICS`.
+    pool : Pool, optional
+        Who runs the cells; this process if not given.
+    store : Store, optional
+        Where finished cells are kept and found again.
+    progress : callable, optional
+        Called after each finished cell, once it is in the store.
+
+    Returns
+    -------
+    Sweep
+        In the order of row bound, n, k, epsilon, delta and mechanism, whatever
+        the order in which cells finished.
+
+    Raises
+    ------
+    InvalidSetting
+        If an axis, a value or a metric is not legal.
+    CannotRun
+        If a mechanism that was named can run in no cell.
+    """
+    settings = settings or Settings()
+    wanted = tuple(metrics)
+    for name in wanted:
+        if name not in METRICS:
+            raise InvalidSetting("metrics", f"among {', '.join(METRICS)}", name)
+    axes = {
+        axis: list(dict.fromkeys(_clean(axis_param(axis), axis, value) for value in values))
+        for axis, values in over.items()
+    }
+    for axis, values in axes.items():
+        if not values:
+            raise InvalidSetting(axis, "given at least one value", "none", f"--values (of {axis})")
+    pool = pool or Pool()
+    if isinstance(table, str):
+        table = load_measured(replace(settings, table=table))
+    base = prepare(table, settings) if isinstance(table, Table) else table
+    grid = _Grid(base, settings, axes, wanted)
+    found, reused = _finish(grid, pool, store, progress)
+    if store is not None:
+        store.prune()
+    return Sweep(
+        checked(_table(grid, found), TABLE_COLUMNS),
+        checked(pd.DataFrame(grid.skipped, columns=list(SKIPPED_COLUMNS)), SKIPPED_COLUMNS),
+        reused,
+        len(grid.jobs) - reused,
+    )
+
+
+class _Grid:
+    """The cells of a sweep in order, with what they need and where they stand in the table."""
+
+    def __init__(
+        self,
+        base: BoundedRows | Planned,
+        settings: Settings,
+        axes: Mapping[str, Sequence[Any]],
+        metrics: tuple[str, ...],
+    ) -> None:
+        self.jobs: list[Job] = []
+        self.places: list[dict[str, Any]] = []
+        self.factors: list[float] = []
+        self.skipped: list[dict[str, Any]] = []
+        self._metrics = metrics
+        if max(axes.get("k", [settings.k])) > base.d:
+            at_fault = max(axes.get("k", [settings.k]))
+            flag = "--values (of k)" if "k" in axes else "--k"
+            raise InvalidSetting("k", f"a whole number from 1 to {base.d}", at_fault, flag)
+        bounds = set()
+        for row_bound in axes.get("row_bound", [None]):
+            rows = base if row_bound is None else base.again(row_bound)
+            if rows.row_bound in bounds:  # max and quantile:1 are one bound
+                continue
+            bounds.add(rows.row_bound)
+            factor = (rows.row_bound / base.row_bound) ** 2
+            for n in axes.get("n", [base.n]):
+                self._add(rows, n, settings, axes, factor)
+        self._check_named(settings)
+
+    def _add(
+        self,
+        rows: BoundedRows | Planned,
+        n: int,
+        settings: Settings,
+        axes: Mapping[str, Sequence[Any]],
+        factor: float,
+    ) -> None:
+        """Add the cells of one row bound and one n."""
+        measured = rows.with_n(n, settings.seed)
+        _diagonalise(measured)
+        keys = Keys(measured)
+        heavy: tuple[Measured, Keys] | None = None
+        at_hand = rows.has_rows and n <= rows.n
+        for k, epsilon, delta in itertools.product(
+            axes.get("k", [settings.k]),
+            axes.get("epsilon", [settings.epsilon]),
+            axes.get("delta", [settings.delta]),
+        ):
+            here = replace(settings, k=k, epsilon=epsilon, delta=delta)
+            problem, budget = measured.problem(here), measured.budget(here)
+            place = {
+                "table": measured.name,
+                "epsilon": budget.epsilon,
+                "delta": budget.delta,
+                "k": k,
+                "n": n,
+                "row_bound": measured.row_bound,
+                "relation": str(problem.relation),
+            }
+            for mechanism in parse_variants(settings.mechanisms):
+                reason = mechanism.unable(problem, budget, rows=at_hand)
+                placed = place | {"mechanism": mechanism.text}
+                if reason is not None:
+                    self.skipped.append(placed | {"reason": reason})
+                    continue
+                if mechanism.info.needs_rows and heavy is None:
+                    with_rows = rows.with_n(n, settings.seed, with_rows=True)
+                    heavy = with_rows, Keys(with_rows)
+                data, named = heavy if heavy and mechanism.info.needs_rows else (measured, keys)
+                cell = Cell(mechanism, problem, budget, settings.seed, range(settings.trials))
+                key = named.key(cell, self._metrics)
+                self.jobs.append(Job(len(self.jobs), cell, data, self._metrics, key))
+                self.places.append(placed)
+                self.factors.append(factor)
+
+    def _check_named(self, settings: Settings) -> None:
+        """Raise CannotRun if a named mechanism can run nowhere."""
+        runs = {place["mechanism"] for place in self.places}
+        for text in settings.mechanisms:
+            if text == ALL:
+                continue
+            name = parse_variant(text).text
+            if name not in runs:
+                reasons = [item["reason"] for item in self.skipped if item["mechanism"] == name]
+                raise CannotRun(name, reasons[0])
+
+
+def _diagonalise(measured: Measured) -> None:
+    """Have the eigenvectors found here, once, and not again in every worker."""
+    with one_blas_thread():
+        for moment in (measured.moment, measured.reference):
+            _ = moment.eigenvectors
+
+
+def _finish(
+    grid: _Grid,
+    pool: Pool,
+    store: Store | None,
+    progress: Callable[[Progress], None] | None,
+) -> tuple[dict[int, dict[str, FloatArray]], int]:
+    """Return the metrics of every job by number, and how many came from the store."""
+    started = time.monotonic()
+    found: dict[int, dict[str, FloatArray]] = {}
+    if store is not None:
+        for job in grid.jobs:
+            kept = store.get(job.key)
+            if kept is not None:
+                found[job.number] = kept
+    reused = len(found)
+    todo = [job for job in grid.jobs if job.number not in found]
+    here = None if pool.backend == DASK else store
+    todo = [replace(job, store=here) for job in todo]
+
+    def tell() -> None:
+        if progress is None:
+            return
+        seconds = time.monotonic() - started
+        computed = len(found) - reused
+        left = seconds / computed * (len(todo) - computed) if computed else None
+        progress(Progress(len(found), len(grid.jobs), reused, seconds, left))
+
+    tell()
+    if todo:
+        with closing(run_jobs(todo, pool, run_job)) as results:
+            for number, metrics in results:
+                if store is not None and here is None:
+                    store.put(grid.jobs[number].key, metrics)
+                found[number] = metrics
+                tell()
+    return found, reused
+
+
+def _table(grid: _Grid, found: Mapping[int, Mapping[str, FloatArray]]) -> pd.DataFrame:
+    """Return the tidy table, in the order of the jobs."""
+    places, sizes, trials, names, values = [], [], [], [], []
+    for number, (place, factor) in enumerate(zip(grid.places, grid.factors, strict=True)):
+        for metric, drawn in found[number].items():
+            scaled = drawn * factor if METRICS[metric].unit == _SQUARED_BOUND else drawn
+            places.append(place)
+            sizes.append(len(drawn))
+            names.append(metric)
+            trials.append(np.arange(len(drawn)))
+            values.append(scaled)
+    columns: dict[str, Any] = {
+        name: np.repeat(np.array([place[name] for place in places], dtype=object), sizes)
+        for name in TABLE_COLUMNS
+        if name not in ("trial", "metric", "value")
+    }
+    columns["trial"] = np.concatenate(trials) if trials else []
+    columns["metric"] = np.repeat(np.array(names, dtype=object), sizes)
+    columns["value"] = np.concatenate(values) if values else []
+    return pd.DataFrame(columns, columns=list(TABLE_COLUMNS))
+
+
+def checked(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table with the types of its schema, having checked it.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a number is not finite or out of its range, or a
+        row is repeated: a bug and not an input.
+    """
+    if tuple(table.columns) != tuple(columns):
+        raise ValueError(f"columns must be {columns}; got {tuple(table.columns)}")
+    kinds = {
+        name: "str" if name in _TEXT else "int64" if name in _WHOLE else "float64"
+        for name in columns
+    }
+    typed = table.astype(kinds)
+    numbers = typed[[name for name in columns if name not in _TEXT]].to_numpy(dtype=float)
+    if not np.isfinite(numbers).all():
+        raise ValueError("every number of a sweep's table must be finite")
+    legal = (
+        (typed["epsilon"] > 0)
+        & typed["delta"].between(0, 1, inclusive="left")
+        & (typed["k"] >= 1)
+        & (typed["n"] >= N_RANGE[0])
+        & (typed["row_bound"] > 0)
+    )
+    if not legal.all():
+        raise ValueError("a setting in a sweep's table is out of its range")
+    if typed.duplicated([name for name in columns if name != "value"]).any():
+        raise ValueError("a sweep's table repeats a cell")
+    return typed

@@ -1,0 +1,1 @@
+"""Inverse questions: the least epsilon, or the least n, for a target."""

@@ -1,0 +1,348 @@
+"""The inverse question: how little privacy loss, or how many people, reach a goal.
+
+The answer is searched on a fine logarithmic lattice by tests on simulated
+draws, not read off a grid. At each point tried, a game of bets decides whether
+the expected measure lies above or below the goal: a player who is right grows
+rich, and by Ville's inequality a player who is wrong reaches ``1/alpha`` times
+the stake with probability at most alpha, however long the game runs (Shafer and
+Vovk 2019; Waudby-Smith and Ramdas 2024). The bets are a fixed mixture, so the
+player's capital rises with every value seen.
+
+Two ways keep the whole search at its confidence:
+
+* **Monotone draws.** Where the release is A + t N with one N per draw, a draw's
+  captured variance never rises with t. For t1 < t2 let q and r be tr(V'AV) and
+  tr(V'NV) of the top k of A + t N. Each space is the best for its own matrix:
+  ``q1 + t1 r1 >= q2 + t1 r2`` and ``q2 + t2 r2 >= q1 + t2 r1``. Their sum gives
+  ``r2 >= r1``, and then the first gives ``q1 - q2 >= t1 (r2 - r1) >= 0``. So with
+  the same draws at every point, the capital is monotone along the lattice as
+  well; an error anywhere implies an error at the crossing itself, and no price
+  is paid for looking at many points.
+* **Fresh draws.** Elsewhere every test has draws of its own, and test j is run
+  at level ``alpha/(j (j + 1))``, which sums to alpha. That the expected measure
+  is monotone is then an assumption; it is tested at a few points further out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray
+from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.prepare.prepared import Measured, worth
+from dpviz.run.cells import Cell, evaluate
+from dpviz.settings import Settings
+from dpviz.targets.goal import Goal
+from dpviz.targets.search import _STEP, crossing
+from dpviz.theory.predict import predict
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, default_delta
+from dpviz.values.release import Status, Verdict
+
+
+def measured_need(
+    measured: Measured, settings: Settings, mechanism: Mechanism, rho: float, eta: float
+) -> Target:
+    """Return the people at which the first component is found, by simulation.
+
+    At k = 1 the projection distance is ``sqrt(2 (1 - <v^_1, v_1>^2))``.
+    """
+    goal = Goal("projection_distance", math.sqrt(2 * (1 - rho**2)), of_draws=1 - eta)
+    return least(measured, replace(settings, k=1), mechanism, goal, "n")
+
+
+PEOPLE_RANGE = (10, 10**12)
+_ENTRIES = 1_000_000  # of the matrices that are drawn at a time
+
+
+# Targets -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Target:
+    """The least epsilon or n at which one mechanism reaches a goal.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    what : {"epsilon", "n"}
+    goal : Goal
+    low, high : float or None
+        The answer lies above ``low``, the largest value shown to miss the goal,
+        and at or below ``high``, the smallest shown to reach it.
+    first, last : float
+        Ends of the range that was searched.
+    never : bool
+        Whether the goal was shown to be missed at the end of the range.
+    confidence : float
+    proved : bool
+        Whether it is proved that every draw is monotone; otherwise the mean is
+        assumed to be.
+    monotone : bool
+        False if the draws contradict that assumption: no single answer.
+    predicted : float or None
+        What the prediction without draws says, where there is one.
+    status : Status or None
+        Of the claim at ``high`` (or the range's end).
+    tests, draws : int
+    reason : str or None
+        Why the mechanism cannot answer, in which case all else is empty.
+    """
+
+    mechanism: Mechanism
+    what: str
+    goal: Goal
+    low: float | None = None
+    high: float | None = None
+    first: float = math.nan
+    last: float = math.nan
+    never: bool = False
+    confidence: float = 0.95
+    proved: bool = False
+    monotone: bool = True
+    predicted: float | None = None
+    status: Status | None = None
+    tests: int = 0
+    draws: int = 0
+    reason: str | None = None
+
+    @property
+    def estimate(self) -> float:
+        """One number for sorting: the middle of the interval, infinite if never reached."""
+        if self.reason is not None or not self.monotone or self.high is None:
+            return math.inf
+        return self.high if self.low is None else math.sqrt(self.low * self.high)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the answer is one to rely on: a claim that is not false, and a crossing."""
+        refuted = self.status is not None and self.status.verdict is Verdict.REFUTED
+        return math.isfinite(self.estimate) and not refuted
+
+
+def _log_lattice(first: float, last: float) -> FloatArray:
+    count = round((math.log(last) - math.log(first)) / _STEP) + 1
+    points: FloatArray = np.geomspace(first, last, count)
+    points[0], points[-1] = first, last
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """One mechanism along one lattice."""
+
+    mechanism: Mechanism
+    measured: Measured
+    settings: Settings
+    goal: Goal
+    what: str
+
+    def problem(self, point: float) -> Problem:
+        problem = self.measured.problem(self.settings)
+        return replace(problem, n=round(point)) if self.what == "n" else problem
+
+    def budget(self, point: float) -> Budget:
+        given = self.settings.delta
+        if self.what == "n":
+            delta = default_delta(round(point)) if given is None else given
+            return Budget(self.settings.epsilon, delta)
+        return Budget(point, default_delta(self.measured.n) if given is None else given)
+
+    def at(self, point: float) -> Measured:
+        seen = self.measured
+        if self.what == "epsilon":
+            return seen
+        moment = SecondMoment(seen.moment.A, round(point))
+        return Measured(
+            seen.name, seen.columns, seen.domain, seen.row_bound, moment, seen.reference,
+            seen.bounded_rows, seen.notes, seen.assumed_public,
+        )  # fmt: skip
+
+    def unable(self, point: float) -> str | None:
+        rows = self.measured.has_rows and self.what == "epsilon"
+        return self.mechanism.unable(self.problem(point), self.budget(point), rows=rows)
+
+    def scale(self, point: float) -> float:
+        return self.mechanism.calibrate(self.problem(point), self.budget(point)).scale
+
+    def sample(self, point: float, trials: range) -> FloatArray:
+        problem, budget, seen = self.problem(point), self.budget(point), self.at(point)
+        # A few matrices at a time: memory does not grow with the number of draws.
+        size = max(1, _ENTRIES // problem.d**2)
+        parts = []
+        for first in range(trials.start, trials.stop, size):
+            part = range(first, min(first + size, trials.stop))
+            cell = Cell(self.mechanism, problem, budget, self.settings.seed, part)
+            values = self.goal.measure.compute(evaluate(cell, seen))
+            if values is None:
+                raise CannotRun(self.mechanism.text, f"it has no {self.goal.measure.label}")
+            parts.append(self.goal.unit_values(values, problem))
+        return np.concatenate(parts)
+
+    def predicted(self, point: float) -> float | None:
+        problem = self.problem(point)
+        calibration = self.mechanism.calibrate(problem, self.budget(point))
+        noise = self.mechanism.free_noise(calibration)
+        if noise is None:
+            return None
+        values = self.measured.moment.eigenvalues
+        seen = predict(values, problem.k, noise, worth(self.measured))
+        return seen.metric(self.goal.metric, problem.k)
+
+    def monotone_draws(self, points: FloatArray) -> bool:
+        """Return whether the proof of the module docstring applies along these points."""
+        if not isinstance(self.mechanism, AdditiveMechanism):
+            return False
+        if self.measured.reference is not self.measured.moment:
+            return False
+        if self.goal.metric not in ("captured_share", "captured_total"):
+            return False
+        scales = [self.scale(float(point)) for point in points]
+        return bool((np.diff(scales) <= 0).all())
+
+
+def predicted_crossing(
+    measured: Measured, settings: Settings, mechanism: Mechanism, goal: Goal, what: str = "epsilon"
+) -> float | None:
+    """Return the least epsilon or n by prediction alone, or None where there is none.
+
+    Infinite where the prediction never reaches the goal. No draw is made.
+    """
+    question = _Question(mechanism, measured, settings, goal, what)
+    points = _possible(question, _lattice(what))
+    place = _predicted_index(question, points) if len(points) else None
+    if place is None:
+        return None
+    return math.inf if place == len(points) else float(points[place])
+
+
+def _lattice(what: str) -> FloatArray:
+    if what == "epsilon":
+        return _log_lattice(*EPSILON_RANGE)
+    if what == "n":
+        return np.unique(np.round(_log_lattice(*map(float, PEOPLE_RANGE))))
+    raise InvalidSetting("what", "epsilon or n", what)
+
+
+def _possible(question: _Question, points: FloatArray) -> FloatArray:
+    """Return the points at which the mechanism can run."""
+    able = [question.unable(float(point)) is None for point in points]
+    possible: FloatArray = points[np.array(able)]
+    return possible
+
+
+def _predicted_index(question: _Question, points: FloatArray) -> int | None:
+    """Return the first point predicted to reach the goal, len(points) if none, None if unknown."""
+
+    def reaches(index: int) -> bool | None:
+        value = question.predicted(float(points[index]))
+        return None if value is None else question.goal.reached_by(value)
+
+    low, high = -1, len(points)
+    while high - low > 1:
+        middle = (low + high) // 2
+        met = reaches(middle)
+        if met is None:
+            return None
+        low, high = (low, middle) if met else (middle, high)
+    return high
+
+
+def least(
+    measured: Measured,
+    settings: Settings,
+    mechanism: Mechanism,
+    goal: Goal,
+    what: str = "epsilon",
+    *,
+    confidence: float = 0.95,
+    most_draws: int = 256,
+) -> Target:
+    """Find the least epsilon, or the fewest people, at which a mechanism reaches a goal.
+
+    Parameters
+    ----------
+    measured : Measured
+        A prepared table, or `planned`.
+    settings : Settings
+        Reads k, relation, seed, delta and, for n, epsilon. A delta not given is
+        1/n^1.1 for each n in turn.
+    mechanism : Mechanism
+    goal : Goal
+    what : {"epsilon", "n"}
+        For n: the same population, more or fewer people; A is kept.
+    confidence : float
+    most_draws : int
+        Per point tried; more are drawn for a goal near the end of its scale
+        (see `crossing`).
+
+    Raises
+    ------
+    InvalidSetting
+        If the goal makes no sense for d and k.
+    """
+    question = _Question(mechanism, measured, settings, goal, what)
+    goal.check(measured.problem(settings))
+    if goal.measure.needs == "matrix" and mechanism.info.release == "subspace":
+        reason = f"it releases a subspace, which has no {goal.measure.label}"
+        return Target(mechanism, what, goal, reason=reason)
+    points = _lattice(what)
+    able = _possible(question, points)
+    if len(able) == 0:
+        return Target(mechanism, what, goal, reason=question.unable(float(points[-1])))
+    place = _predicted_index(question, able)
+    shared = question.monotone_draws(able)
+    found = crossing(
+        able,
+        question.sample,
+        goal.unit_threshold(measured.problem(settings)),
+        shared=shared,
+        start=None if place is None else min(place, len(able) - 1),
+        confidence=confidence,
+        most_draws=most_draws,
+    )
+    predicted = None
+    if place is not None and goal.of_draws is None:
+        predicted = math.inf if place == len(able) else float(able[place])
+    where = found.high if found.high is not None else float(able[-1])
+    return Target(
+        mechanism=mechanism,
+        what=what,
+        goal=goal,
+        low=found.low,
+        high=found.high,
+        first=float(able[0]),
+        last=float(able[-1]),
+        never=found.last_is_below,
+        confidence=confidence,
+        proved=shared,
+        monotone=found.monotone,
+        predicted=predicted,
+        status=mechanism.status(question.problem(where), question.budget(where)),
+        tests=found.tests,
+        draws=found.draws,
+    )
+
+
+def targets(
+    measured: Measured,
+    settings: Settings,
+    goal: Goal,
+    what: str = "epsilon",
+    *,
+    confidence: float = 0.95,
+    most_draws: int = 256,
+) -> tuple[Target, ...]:
+    """Return the answer of every chosen mechanism, the least first, false claims last."""
+    answers = [
+        least(
+            measured, settings, mechanism, goal, what, confidence=confidence, most_draws=most_draws
+        )
+        for mechanism in parse_variants(settings.mechanisms)
+    ]
+    return tuple(sorted(answers, key=lambda answer: (not answer.counts, answer.estimate)))

@@ -1,0 +1,1 @@
+"""Bounds, growth and predictions: what can be said without a draw."""

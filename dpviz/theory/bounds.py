@@ -1,0 +1,346 @@
+"""Bounds and marks to draw over measured curves, each with its source.
+
+A function says of itself whether its constant is proved or whether it gives a
+scaling only. Scalings are drawn as slopes, never as values to be met. Formulas
+are for rows in the unit ball; noise scales grow with R^2 on other domains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray
+from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.mechanisms._base import Mechanism
+from dpviz.noise.limits import SemiCircle, WishartDifferenceLaw
+from dpviz.privacy.gaussian import epsilon_of
+from dpviz.privacy.sensitivity import frobenius, nuclear
+from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, Relation
+
+_EPSILON_TOLERANCE = 1e-9  # relative, where an epsilon is found by bisection
+
+
+def _open_unit(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise InvalidSetting(name, "above 0 and below 1", value)
+
+
+def _positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InvalidSetting(name, "a positive number", value)
+
+
+# Where a component appears -------------------------------------------------
+
+
+def appears_at(
+    mechanism: Mechanism, problem: Problem, delta: float, eigenvalues: Sequence[float] | FloatArray
+) -> FloatArray:
+    """Return the epsilon at which each true component rises out of the noise.
+
+    Found by bisection on `Mechanism.calibrate`, so it serves every mechanism
+    with a limiting law. A limit for large d, not a bound: near it the overlap
+    grows from 0.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    delta : float
+    eigenvalues : sequence of float
+        Of A, in squared row bounds.
+
+    Returns
+    -------
+    ndarray, as many as eigenvalues
+        Infinite where the component stays hidden to the end of the legal range
+        (such as an eigenvalue of 0); the range's low end where it is visible
+        from there on.
+
+    Raises
+    ------
+    CannotRun
+        If the mechanism adds no noise that has a limiting law.
+
+    Source
+    ------
+    Benaych-Georges and Nadakuditi 2011, Theorem 2.1, for a lone component.
+    """
+    low, high = EPSILON_RANGE
+    thresholds: dict[float, float] = {}
+
+    def threshold(log_epsilon: float) -> float:
+        if log_epsilon not in thresholds:
+            budget = Budget(min(max(math.exp(log_epsilon), low), high), delta)
+            reason = mechanism.unable(problem, budget)
+            if reason is not None:
+                # Outside its own range a mechanism shows nothing.
+                thresholds[log_epsilon] = math.inf
+                return math.inf
+            noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+            if noise is None:
+                raise CannotRun(mechanism.text, "its noise has no limiting law on A")
+            thresholds[log_epsilon] = noise.visible_above
+        return thresholds[log_epsilon]
+
+    def shows(value: float, log_epsilon: float) -> bool:
+        return threshold(log_epsilon) < value
+
+    ends = math.log(low), math.log(high)
+    found = []
+    for value in np.asarray(eigenvalues, dtype=float):
+        visible = _first(partial(shows, float(value)), *ends)
+        if visible is None:
+            found.append(math.inf)
+        else:
+            found.append(low if visible == ends[0] else min(math.exp(visible), high))
+    return np.array(found)
+
+
+def _first(holds: Callable[[float], bool], low: float, high: float) -> float | None:
+    """Return where a condition starts to hold for good, or None if it never does."""
+    if holds(low):
+        return low
+    if not holds(high):
+        return None
+    while high - low > _EPSILON_TOLERANCE:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def gaussian_appears_at(problem: Problem, delta: float, eigenvalue: float) -> float:
+    """Return the epsilon at which a component appears under the exact Gaussian mechanism.
+
+    Closed form up to the privacy profile: the threshold ``s sqrt(d)`` with
+    ``s = D_F g/sqrt(2)`` gives the noise that may be spent, and the profile its
+    epsilon. Limit for large d. Zero where even epsilon 0 leaves it visible.
+    """
+    _positive("eigenvalue", eigenvalue)
+    scale = eigenvalue * math.sqrt(2 / problem.d)
+    return epsilon_of(delta, frobenius(problem) / scale)
+
+
+def wishart_difference_appears_at(problem: Problem, eigenvalue: float) -> float:
+    """Return 2.0582 d c(1)/lambda, c(1) the scale at epsilon 1; limit for large d."""
+    _positive("eigenvalue", eigenvalue)
+    law = WishartDifferenceLaw(problem.d * nuclear(problem) / 2, problem.d)
+    return law.visible_above / eigenvalue
+
+
+# Subspaces -----------------------------------------------------------------
+
+
+def davis_kahan(k: int, noise_norm: float, gap: float) -> float | None:
+    """Return the bound on ||VV' - V^V^'||_F, or None where the theorem is silent.
+
+    ``2 sqrt(k) ||W||_2/gap`` if ``gap >= 2 ||W||_2``. Proved, constant included.
+
+    Parameters
+    ----------
+    k : int
+    noise_norm : float
+        Spectral norm of any symmetric noise.
+    gap : float
+        lambda_k - lambda_(k+1).
+
+    Source
+    ------
+    Jiang et al. 2016, Theorem 6; the conclusion is true for any symmetric noise.
+    """
+    if not gap > 0 or gap < 2 * noise_norm:
+        return None
+    return 2 * math.sqrt(k) * noise_norm / gap
+
+
+# Wishart noise -------------------------------------------------------------
+
+
+def wishart_tail(d: int, m: float, c: float, eta: float) -> float:
+    """Return what the top eigenvalue of W_d(m, c I) exceeds with probability at most eta.
+
+    ``(m + sqrt(2 m t (d + 2)) + 2 t d) c`` with ``t = ln(d/eta)``. Proved,
+    constant included, and loose: the eigenvalue is near 4 d c at m = d + 1.
+
+    Source
+    ------
+    Zhu 2012, as used in Jiang et al. 2016, with r = tr C/||C|| = d.
+    """
+    _open_unit("eta", eta)
+    t = math.log(d / eta)
+    return (m + math.sqrt(2 * m * t * (d + 2)) + 2 * t * d) * c
+
+
+def wishart_sample_size(
+    d: int, epsilon: float, rho: float, eta: float, gap: float, *, reading: str = "paper"
+) -> float:
+    """Return an n that makes |<v^_1, v_1>| >= rho with probability 1 - eta.
+
+    For the published Wishart mechanism, ball, replace. Proved, constant
+    included.
+
+    Parameters
+    ----------
+    d : int
+    epsilon, eta : float
+    rho : float
+        At least 1/sqrt(2) and below 1.
+    gap : float
+        lambda_1 - lambda_2 of A.
+    reading : {"paper", "ours"}
+        The paper's Theorem 7, or ours: its proof drops a square root. From
+        ``2 - 2 rho^2 <= (2 ||W||/gap)^2`` the noise may be as large as
+        ``gap sqrt((1 - rho^2)/2)`` where the paper allows ``gap (1 - rho^2)``,
+        which is never larger for rho >= 1/sqrt(2); so ours is the smaller n,
+        and both are enough.
+
+    Source
+    ------
+    Jiang et al. 2016, Theorem 7.
+    """
+    return _noise_sample_size(d, 3 / (2 * epsilon), rho, eta, gap, reading)
+
+
+def wishart_difference_sample_size(
+    d: int,
+    epsilon: float,
+    rho: float,
+    eta: float,
+    gap: float,
+    *,
+    relation: Relation = Relation.REPLACE,
+    reading: str = "ours",
+) -> float:
+    """Return the same for `wishart_difference`: its norm is the larger of two Wishart norms.
+
+    ``-W2 <= W1 - W2 <= W1``, so each of the two may fail with eta/2. Proved,
+    constant included. Parameters are those of `wishart_sample_size`.
+    """
+    _positive("epsilon", epsilon)
+    scale = (1.0 if relation is Relation.REPLACE else 0.5) / epsilon
+    return _noise_sample_size(d, scale, rho, eta / 2, gap, reading)
+
+
+def _noise_sample_size(
+    d: int, scale: float, rho: float, eta: float, gap: float, reading: str
+) -> float:
+    """Return the n at which W_d(d + 1, scale/n I) stays within what Theorem 6 allows."""
+    _open_unit("eta", eta)
+    _positive("scale", scale)
+    _positive("gap", gap)
+    if not math.sqrt(0.5) <= rho < 1:
+        raise InvalidSetting("rho", "from 0.7071 to below 1", rho)
+    if reading not in ("paper", "ours"):
+        raise InvalidSetting("reading", "paper or ours", reading)
+    short = 1 - rho**2
+    allowed = gap * (short if reading == "paper" else math.sqrt(short / 2))
+    return wishart_tail(d, d + 1, scale, eta) / allowed
+
+
+# Other sample sizes --------------------------------------------------------
+
+
+def ppca_sample_size(
+    d: int, epsilon: float, rho: float, eta: float, first: float, second: float
+) -> float:
+    """Return an n at which `ppca` with k = 1 has |<v^_1, v_1>| >= rho, probability 1 - eta.
+
+    Proved, constant included, for exact draws under replace.
+
+    Parameters
+    ----------
+    first, second : float
+        lambda_1 > lambda_2 of A.
+
+    Source
+    ------
+    Chaudhuri, Sarwate and Sinha 2013, Theorem 3; Jiang et al. 2016, Theorem 8.
+    """
+    for name, value in (("eta", eta), ("rho", rho)):
+        _open_unit(name, value)
+    _positive("epsilon", epsilon)
+    gap = first - second
+    _positive("gap", gap)
+    logs = math.log(1 / eta) / d + math.log(4 * first / ((1 - rho**2) * gap))
+    return d / (epsilon * (1 - rho) * gap) * logs
+
+
+def pure_lower_sample_size(d: int, epsilon: float, rho: float, gap: float) -> float | None:
+    """Return an n below which no pure epsilon-DP method reaches rho on every table, or None.
+
+    None where the theorem is silent: d <= 2, gap above 1/2, or
+    ``rho < 1 - (1 - phi)/16`` with ``1 - phi = exp(-2 (ln 8 + ln(1 + e^d))/(d - 2))``.
+    The constant is **our reading** of a line that is garbled in print; draw it
+    as such.
+
+    Source
+    ------
+    Chaudhuri, Sarwate and Sinha 2013, Theorem 4.
+    """
+    _positive("epsilon", epsilon)
+    _positive("gap", gap)
+    _open_unit("rho", rho)
+    if d <= 2 or gap > 0.5:
+        return None
+    slack = math.exp(-2 * (math.log(8) + float(np.logaddexp(0, d))) / (d - 2))
+    if rho < 1 - slack / 16:
+        return None
+    base = d / (epsilon * gap)
+    return max(base, math.sqrt(slack / 80) * base / math.sqrt(1 - rho))
+
+
+def mod_sulq_scaling(d: int, epsilon: float, delta: float) -> float:
+    """Return d^1.5 sqrt(ln(d/delta))/epsilon: **scaling only** of the n MOD-SULQ needs.
+
+    Source
+    ------
+    Chaudhuri, Sarwate and Sinha 2013, Theorem 5.
+    """
+    _positive("epsilon", epsilon)
+    _open_unit("delta", delta)
+    return d * math.sqrt(d * math.log(d / delta)) / epsilon
+
+
+def low_rank_error_scaling(d: int, n: int, epsilon: float, next_eigenvalue: float) -> float:
+    """Return lambda_(k+1) + d ln d/(n epsilon): **scaling only** of ||A - A^_k||_2.
+
+    Source
+    ------
+    Jiang et al. 2016, Theorem 9, for the published Wishart mechanism.
+    """
+    _positive("epsilon", epsilon)
+    return next_eigenvalue + d * math.log(d) / (n * epsilon)
+
+
+def pure_error_floor_scaling(d: int, n: int, epsilon: float) -> float:
+    """Return d/(n epsilon): **scaling only** of the least error of any pure epsilon-DP release.
+
+    Source
+    ------
+    Jiang et al. 2016, Theorem 10.
+    """
+    _positive("epsilon", epsilon)
+    return d / (n * epsilon)
+
+
+def wishart_over_laplace_scaling(d: int) -> float:
+    """Return sqrt(d): **scaling only** of how much less noise Wishart adds than Laplace.
+
+    Theorem 5 as printed asks for a sensitivity ratio of sqrt(d ln d); the
+    paper's own rates give sqrt(d)/ln d, and without the logarithm that
+    measurement does not show, sqrt(d).
+
+    Source
+    ------
+    Jiang et al. 2016, Theorem 5 and Table 1.
+    """
+    return math.sqrt(d)
+
+
+def noise_edge(s: float, d: int) -> float:
+    """Return 2 s sqrt(d): the large-d spectral norm of i.i.d. noise of off-diagonal std s."""
+    return SemiCircle(s, d).edges[1]

@@ -1,0 +1,387 @@
+"""What noise does to components, without a single draw.
+
+For noise with R-transform R, added to a matrix A with eigenvalues ``a_j``, the
+resolvent of the sum at z is that of A at w, where
+
+    z(w) = w + R(g(w)),    g(w) = (1/d) sum_j 1/(w - a_j)
+
+(free additive convolution; Biane 1997 for the semicircle). Nothing is solved on
+a grid of z, for z is explicit in w. With w = u + i v, ``1 - Im z/v`` equals
+``sum_p r_p/((u - p)^2 + v^2)`` for some r_p >= 0 and real p, because -R(g(w))
+maps the upper half plane into itself. Hence:
+
+* for each real u there is one v(u) >= 0 above which Im z > 0; the curve
+  u + i v(u) is the real axis of z, and x = Re z rises along it;
+* that sum is a Stieltjes function of v^2, so its reciprocal is concave and
+  Newton's method on it never overshoots: no damping is needed;
+* the mass of noisy eigenvalues above x is the imaginary part of an analytic
+  function of w, in closed form: no mass is lost, however small the noise;
+* what leans on direction j is a contour integral that may leave the curve
+  straight upwards, where the integrand is smooth.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.base.arrays import FloatArray
+from dpviz.errors import InvalidSetting
+from dpviz.metrics import farthest_distance
+from dpviz.noise.limits import FreeNoise
+
+# Noise below this share of the spectrum's size is raised to it: doubles place
+# no point of the curve more finely, and its effect is the square of that.
+_LEAST_NOISE = 1e-10
+_MASS_TOLERANCE = 1e-9  # of one eigenvalue, where the curve is searched
+_MASS_LOST = 1e-6  # of one eigenvalue: more than quadrature can lose
+_HEIGHT_STEPS, _SEARCH_STEPS = 100, 200  # far above need; passing them is a bug
+# Trapezoid in log tau: the integrand is analytic in a strip of half-width pi/2,
+# so the error is about exp(-pi^2/step).
+_CONTOUR_STEP = 0.4
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """The subordination curve of one matrix and one noise.
+
+    Attributes
+    ----------
+    values : ndarray of shape (p,)
+        Distinct eigenvalues, ascending.
+    weights : ndarray of shape (p,)
+        Their multiplicities, as floats; they sum to d.
+    noise : FreeNoise
+    """
+
+    values: FloatArray
+    weights: FloatArray
+    noise: FreeNoise
+
+    @cached_property
+    def d(self) -> float:
+        return float(self.weights.sum())
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        return np.stack([self.weights, self.weights * self.values], axis=1) / self.d
+
+    def at(self, u: FloatArray) -> _Points:
+        """Return the points of the curve above real u, shape (points,)."""
+        apart = u[:, None] - self.values
+        squares = apart * apart
+        # The sum is at most spread^2/v^2. Heights below the least are taken as 0:
+        # outside the support.
+        most = self.noise.spread**2
+        least = (1e-9 * self.noise.visible_above) ** 2
+        height2 = np.zeros(len(u))
+        pull, _ = self._pull(u, squares, np.full(len(u), least))
+        active = np.flatnonzero(pull > 1)
+        low, high, trial = (np.full(len(active), value) for value in (least, most, most / 4))
+        near, near_u = squares[active], u[active]
+        for _ in range(_HEIGHT_STEPS):
+            if len(active) == 0:
+                break
+            pull, slope = self._pull(near_u, near, trial)
+            low, high = np.where(pull > 1, trial, low), np.where(pull > 1, high, trial)
+            # Newton on 1/pull - 1, concave and increasing in the squared height. Where a
+            # direction's own pole cancels in the slope, halve the bracket in the logarithm.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                moved = trial - (pull - 1) * pull / slope
+            moved = np.where((moved > low) & (moved < high), moved, np.sqrt(low * high))
+            met = np.abs(pull - 1) <= 1e-13
+            moved = np.where(met, trial, moved)
+            settled = met | (high - low <= 1e-13 * high)
+            height2[active[settled]] = moved[settled]
+            going = ~settled
+            active, near, near_u = active[going], near[going], near_u[going]
+            low, high, trial = low[going], high[going], moved[going]
+        else:
+            raise ArithmeticError("the subordination curve did not settle")
+        # Exactly on an eigenvalue the curve may come down to the axis (a hard edge, or an
+        # atom), where nothing is finite: look from just above.
+        height2[(height2 == 0) & (squares.min(axis=1) < least)] = least
+        return self._points(u, apart, squares, np.sqrt(height2))
+
+    def _pull(
+        self, u: FloatArray, squares: FloatArray, height2: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return 1 - Im z/v and its derivative in v^2."""
+        inverse = 1 / (squares + height2[:, None])
+        s0, s1 = (inverse @ self._columns).T
+        t0, t1 = ((inverse * inverse) @ self._columns).T
+        real = u * s0 - s1  # Re g; Im g is -v s0
+        real_slope = u * t0 - t1
+        spread, spread_slope = self.noise.variance, np.zeros_like(u)
+        for rate, size in self.noise.jumps:
+            away = 1 - size * real
+            modulus = away * away + size * size * height2 * s0 * s0
+            modulus_slope = 2 * size * away * real_slope + size * size * s0 * (
+                s0 - 2 * height2 * t0
+            )
+            term = rate * size * size / modulus
+            spread = spread + term
+            spread_slope = spread_slope - term * modulus_slope / modulus
+        return s0 * spread, s0 * spread_slope - t0 * spread
+
+    def _points(
+        self, u: FloatArray, apart: FloatArray, squares: FloatArray, height: FloatArray
+    ) -> _Points:
+        d, height2 = self.d, height * height
+        inverse = 1 / (squares + height2[:, None])
+        s0, s1 = (inverse @ self._columns).T
+        t0, t1 = ((inverse * inverse) @ self._columns).T
+        g = (u * s0 - s1) - 1j * (height * s0)
+        g_slope = -((s0 - 2 * height2 * t0) - 2j * height * (u * t0 - t1))
+        x = u + self.noise.shift + self.noise.variance * g.real
+        r_slope = np.full(len(u), self.noise.variance, dtype=complex)
+        phase = np.arctan2(height[:, None], apart) @ self.weights
+        phase += 0.5 * d * self.noise.variance * (g * g).imag
+        for rate, size in self.noise.jumps:
+            away = 1 - size * g
+            x += (rate * size / away).real
+            r_slope += rate * size**2 / (away * away)
+            # Im away keeps the sign of its zero, so that the logarithm stays on its branch.
+            log_imag = np.arctan2(size * height * s0, away.real)
+            phase += d * rate * ((1 / away).imag + log_imag)
+        z_slope = 1 + r_slope * g_slope
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mass_slope = -d * height * s0 * (np.abs(z_slope) ** 2 / z_slope.real) / math.pi
+        return _Points(u, height, x, phase / math.pi, mass_slope)
+
+    def overlaps_above(self, w: complex) -> FloatArray:
+        """Return the mass above the point w that leans on one direction each, shape (p,).
+
+        It is Im F_j(w)/pi with ``F_j' = z'(w)/(w - a_j)`` and F_j - log w -> 0
+        at infinity: the logarithm in closed form, the rest up a vertical ray.
+        """
+        nearest = float(np.abs(w - self.values).min())
+        farthest = float(np.abs(w - self.values).max())
+        farthest += self.noise.visible_above
+        logs = np.arange(
+            math.log(nearest) - 28, math.log(farthest) + 16 + _CONTOUR_STEP, _CONTOUR_STEP
+        )
+        tau = np.exp(logs)
+        ray = 1 / (w + 1j * tau[:, None] - self.values)
+        weights = self.weights / self.d
+        g, g_slope = ray @ weights, -((ray * ray) @ weights)
+        r_slope = np.full(len(tau), self.noise.variance, dtype=complex)
+        for rate, size in self.noise.jumps:
+            r_slope += rate * size**2 / (1 - size * g) ** 2
+        rest = -1j * ((r_slope * g_slope * tau * _CONTOUR_STEP) @ ray)
+        phase: FloatArray = np.arctan2(w.imag, w.real - self.values) + rest.imag
+        return phase / math.pi
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Points on the curve, each of shape (points,)."""
+
+    u: FloatArray
+    height: FloatArray
+    x: FloatArray
+    above: FloatArray  # mass of noisy eigenvalues above x
+    slope: FloatArray  # of that mass in u, 0 outside the support
+
+
+def _locate(curve: _Curve, targets: FloatArray, near: FloatArray) -> _Points:
+    """Return the points of the curve with the given masses above them.
+
+    Parameters
+    ----------
+    curve : _Curve
+    targets : ndarray
+        Masses strictly between 0 and d.
+    near : ndarray
+        Real u where a target may lie if the noise is small; a first look.
+
+    Notes
+    -----
+    Every evaluated point narrows the bracket of every target.
+    """
+    reach = curve.noise.visible_above
+    low, high = curve.values[0], curve.values[-1]
+    while True:
+        ends = curve.at(np.array([low - reach, high + reach]))
+        if ends.above[0] > curve.d - 1e-12 * curve.d and ends.above[1] < 1e-12 * curve.d:
+            break
+        reach *= 2
+    steps = np.linspace(low - reach, high + reach, 18)
+    found = curve.at(np.unique(np.concatenate([steps, near])))
+    known_u, known_above = found.u, found.above
+
+    place = np.abs(found.above[:, None] - targets).argmin(axis=0)
+    u, height, x = found.u[place].copy(), found.height[place].copy(), found.x[place].copy()
+    above, slope = found.above[place].copy(), found.slope[place].copy()
+    for _ in range(_SEARCH_STEPS):
+        active = np.flatnonzero(np.abs(above - targets) > _MASS_TOLERANCE)
+        # Rounding can leave the mass a last digit out of order along u.
+        ordered = np.minimum.accumulate(known_above)
+        right = len(ordered) - np.searchsorted(ordered[::-1], targets[active], side="right")
+        right = np.clip(right, 1, len(ordered) - 1)
+        left_u, right_u = known_u[right - 1], known_u[right]
+        open_ = right_u - left_u > 4 * np.spacing(np.maximum(np.abs(left_u), np.abs(right_u)))
+        active, left_u, right_u = active[open_], left_u[open_], right_u[open_]
+        if len(active) == 0:
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            newton = u[active] - (above[active] - targets[active]) / slope[active]
+        inside = (newton > left_u) & (newton < right_u)
+        trial = np.where(inside, newton, (left_u + right_u) / 2)
+        point = curve.at(trial)
+        u[active], height[active], x[active] = point.u, point.height, point.x
+        above[active], slope[active] = point.above, point.slope
+        order = np.argsort(np.concatenate([known_u, trial]), kind="stable")
+        known_above = np.concatenate([known_above, point.above])[order]
+        known_u = np.concatenate([known_u, trial])[order]
+    else:
+        raise ArithmeticError("the noisy spectrum was not located")
+    return _Points(u, height, x, above, slope)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a noisy top-k space is expected to be.
+
+    Attributes
+    ----------
+    captured_share : float
+        Expected captured variance, as a share of what the best k capture.
+    captured_total : float
+        The same as a share of the total variance.
+    overlaps : ndarray of shape (d,)
+        Expected squared overlap of the released space with each true component,
+        in the order given; each in [0, 1], they sum to k.
+    noise : FreeNoise
+    mass : float
+        Sum of the overlaps before they are scaled to k: a check of the numerics.
+    """
+
+    captured_share: float
+    captured_total: float
+    overlaps: FloatArray
+    noise: FreeNoise
+    mass: float
+    _curve: _Curve
+
+    @cached_property
+    def spectrum(self) -> FloatArray:
+        """Expected noisy eigenvalues, shape (d,), descending: quantiles of the law."""
+        return _quantiles(self._curve, self.d)
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return len(self.overlaps)
+
+    def metric(self, key: str, k: int) -> float | None:
+        """Return a predicted metric by its key in `dpviz.metrics.METRICS`, or None.
+
+        The projection distance is the root of the expected square, a little
+        above the mean; so is the Frobenius norm. Measures that follow neither
+        from the overlaps nor from the noise's law are None.
+        """
+        law = self.noise.matched
+        match key:
+            case "captured_share":
+                return self.captured_share
+            case "captured_total":
+                return self.captured_total
+            case "projection_distance":
+                outside = max(k - float(self.overlaps[:k].sum()), 0.0)
+                return min(math.sqrt(2 * outside), farthest_distance(self.d, k))
+            case "noise_spectral":
+                return max(abs(edge) for edge in law.edges)
+            case "noise_frobenius":
+                return math.sqrt(self.d * (law.spread**2 + law.mean**2))
+            case "negative_eigenvalues":
+                return float((self.spectrum < 0).sum())
+        return None
+
+
+def _curve_of(values: FloatArray, noise: FreeNoise) -> tuple[_Curve, NDArray[np.intp]]:
+    """Return the curve of a spectrum and noise, and each eigenvalue's place in it."""
+    least = _LEAST_NOISE * float(np.abs(values).max())
+    raised = noise.visible_above < least
+    law = (noise.scaled(least / noise.visible_above) if raised else noise).matched
+    distinct, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return _Curve(distinct, counts.astype(float), law), which
+
+
+def _quantiles(curve: _Curve, d: int) -> FloatArray:
+    halves: FloatArray = np.arange(d, dtype=float) + 0.5
+    found: FloatArray = _locate(curve, halves, curve.values).x
+    return found
+
+
+def predicted_spectrum(eigenvalues: FloatArray, noise: FreeNoise) -> FloatArray:
+    """Return the expected noisy eigenvalues alone, shape (d,), descending.
+
+    The same as ``predict(...).spectrum`` without the work on components.
+    """
+    values = np.asarray(eigenvalues, dtype=float)
+    curve, _ = _curve_of(values, noise)
+    return _quantiles(curve, len(values))
+
+
+def predict(
+    eigenvalues: FloatArray, k: int, noise: FreeNoise, worth: FloatArray | None = None
+) -> Prediction:
+    """Predict the top k components of A plus noise.
+
+    Exact as d grows; the error at small d is listed in docs/prediction.md.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (d,)
+        Of the matrix the noise is added to, descending; repeats and zeros may
+        occur.
+    k : int
+        From 1 to d.
+    noise : FreeNoise
+    worth : ndarray of shape (d,), optional
+        Variance of the reference along each eigenvector, where it is not the
+        eigenvalue itself (rows were shortened to the bound). Off-diagonal terms
+        vanish in the mean, since the noise is as likely with any signs.
+
+    Raises
+    ------
+    InvalidSetting
+        If k is out of range, or no variance is there to be captured.
+    ArithmeticError
+        If the numerics lost mass; a bug.
+    """
+    values = np.asarray(eigenvalues, dtype=float)
+    d = len(values)
+    if not 1 <= k <= d:
+        raise InvalidSetting("k", f"a whole number from 1 to {d}", k, "--k")
+    worth = values if worth is None else np.asarray(worth, dtype=float)
+    if not worth.sum() > 0:
+        raise InvalidSetting("spectrum", "of sum above 0", "a sum that is not")
+    curve, which = _curve_of(values, noise)
+    overlaps = np.ones(d)
+    if k < d:
+        ordered = np.sort(values)[::-1]
+        edge, after = float(ordered[k - 1]), float(ordered[k])
+        near = np.array([edge, (edge + after) / 2, after])
+        point = _locate(curve, np.array([float(k)]), near)
+        w = complex(point.u[0], point.height[0])
+        overlaps = curve.overlaps_above(w)[which]
+    mass = float(overlaps.sum())
+    if not abs(mass - k) <= _MASS_LOST * d:
+        raise ArithmeticError(f"the prediction holds {mass} of {k} components")
+    overlaps = np.clip(overlaps * (k / mass), 0.0, 1.0)
+    captured = float(overlaps @ worth)
+    best = float(np.sort(worth)[::-1][:k].sum())
+    return Prediction(
+        captured_share=captured / best,
+        captured_total=captured / float(worth.sum()),
+        overlaps=overlaps,
+        noise=noise,
+        mass=mass,
+        _curve=curve,
+    )

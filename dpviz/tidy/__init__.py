@@ -1,0 +1,1 @@
+"""Tidy tables, made from results, for figures and downloads."""

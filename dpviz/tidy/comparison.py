@@ -1,0 +1,84 @@
+"""Tidy tables of one comparison: spectra, distances and angles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from dpviz.prepare.prepared import Measured
+from dpviz.run.cells import Result
+
+SPECTRUM_COLUMNS = (
+    "mechanism", "component", "true", "median", "low", "high", "released",
+)  # fmt: skip
+
+
+def spectrum_table(prepared: Measured, results: Sequence[Result]) -> pd.DataFrame:
+    """Return each mechanism's eigenspectrum over the draws, beside the true one.
+
+    Returns
+    -------
+    DataFrame
+        Columns `SPECTRUM_COLUMNS`, one row per component; low and high are the
+        extremes of the draws. Where only a subspace is released the rows are
+        the variance along each released direction, and ``released`` is False.
+    """
+    true = prepared.reference.eigenvalues
+    parts = []
+    for result in results:
+        released = result.eigenvalues is not None
+        values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
+        count = values.shape[1]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "mechanism": result.mechanism.text,
+                    "component": np.arange(1, count + 1),
+                    "true": true[:count],
+                    "median": np.median(values, axis=0),
+                    "low": values.min(axis=0),
+                    "high": values.max(axis=0),
+                    "released": released,
+                },
+                columns=list(SPECTRUM_COLUMNS),
+            )
+        )
+    return (
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else pd.DataFrame(columns=list(SPECTRUM_COLUMNS))
+    )
+
+
+ANGLE_COLUMNS = ("mechanism", "trial", "angle", "degrees", "projection_distance")
+
+
+def distance_table(results: Sequence[Result]) -> pd.DataFrame:
+    """Return the subspace distance and principal angles of every draw.
+
+    Returns
+    -------
+    DataFrame
+        Columns `ANGLE_COLUMNS`; ``angle`` counts from 1, the smallest; the
+        distance is repeated for each angle of its trial.
+    """
+    parts = []
+    for result in results:
+        trials, k = result.angles.shape
+        parts.append(
+            pd.DataFrame(
+                {
+                    "mechanism": result.mechanism.text,
+                    "trial": np.repeat(np.arange(trials), k),
+                    "angle": np.tile(np.arange(1, k + 1), trials),
+                    "degrees": np.degrees(result.angles).ravel(),
+                    "projection_distance": np.repeat(result.metrics["projection_distance"], k),
+                },
+                columns=list(ANGLE_COLUMNS),
+            )
+        )
+    return (
+        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(ANGLE_COLUMNS))
+    )

@@ -1,0 +1,356 @@
+"""Curves along one axis: default values, bands over draws, frontier, prediction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.mechanisms import Mechanism
+from dpviz.metrics import METRICS, chance_distance, optimum, summarise
+from dpviz.prepare.prepared import Measured, worth
+from dpviz.run.axes import rows_at, settings_at, where
+from dpviz.run.cells import Cell, Result
+from dpviz.settings import Settings
+from dpviz.theory.bounds import (
+    appears_at,
+    davis_kahan,
+    low_rank_error_scaling,
+    pure_error_floor_scaling,
+)
+from dpviz.theory.predict import predict
+from dpviz.theory.predict import predicted_spectrum as spectrum_of_noisy
+from dpviz.values.release import Verdict
+
+BAND_COLUMNS = ("mechanism", "x", "mean", "se", "low", "high", "draws", "verdict")
+PREDICTION_COLUMNS = ("mechanism", "x", "value")
+DRAW_COLUMNS = ("mechanism", "trial", "x", "value")
+LINE_COLUMNS = ("label", "x", "value")
+SINGLE_DRAWS = 20  # more lines than this are a band
+
+_SQUARED_BOUND = "squared row bound"
+
+
+def cell_at(
+    measured: Measured, settings: Settings, mechanism: Mechanism, trials: range
+) -> Cell | str:
+    """Return the cell of one variant in one setting, or why it cannot run."""
+    problem, budget = measured.problem(settings), measured.budget(settings)
+    reason = mechanism.unable(problem, budget, rows=measured.has_rows)
+    return reason or Cell(mechanism, problem, budget, settings.seed, trials)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One variant at one value of an axis.
+
+    Attributes
+    ----------
+    x : float
+        Where it is drawn: the value, or the row bound in units of the table.
+    result : Result
+    unit : float
+        Squared row bound here over that of the base setting.
+    distance_bound : float or None
+        Davis-Kahan bound on the projection distance, or None where it is silent.
+    """
+
+    x: float
+    result: Result
+    unit: float = 1.0
+    distance_bound: float | None = None
+
+    def scale(self, metric: str) -> float:
+        """Return what turns a value into the units of the base setting."""
+        return self.unit if METRICS[metric].unit == _SQUARED_BOUND else 1.0
+
+
+def point_at(
+    rows: Measured, measured: Measured, settings: Settings, axis: str, value: Any, result: Result
+) -> Point:
+    """Return a result as a point of a curve.
+
+    Parameters
+    ----------
+    rows : Measured
+        The base setting's.
+    measured : Measured
+        The table at this value.
+    settings : Settings
+        At this value.
+    axis : str
+    value : Any
+    result : Result
+    """
+    x, unit = where(rows, measured, axis, value)
+    return Point(x, result, unit, _distance_bound(measured, settings.k, result))
+
+
+def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
+    """Return the Davis-Kahan bound that 97.5 % of the draws are under, or None.
+
+    The noise is all that parts the release from the reference: the drawn noise,
+    at the norm that 97.5 % of draws stay below, and what bounding or sampling
+    the rows did.
+    """
+    norms = result.metrics.get("noise_spectral")
+    values = measured.reference.eigenvalues
+    if norms is None or k >= measured.d:
+        return None
+    moved = 0.0
+    if measured.reference is not measured.moment:
+        moved = float(np.abs(np.linalg.eigvalsh(measured.moment.A - measured.reference.A)).max())
+    noise = summarise(norms).high + moved
+    return davis_kahan(k, noise, float(values[k - 1] - values[k]))
+
+
+def band_table(points: Iterable[Point], metric: str) -> pd.DataFrame:
+    """Return mean, standard error and range of one metric at each point.
+
+    Returns
+    -------
+    DataFrame
+        Columns `BAND_COLUMNS`; low and high hold the central 95 % of the draws.
+    """
+    rows = []
+    for point in points:
+        values = point.result.metrics.get(metric)
+        if values is None:
+            continue
+        summary = summarise(values * point.scale(metric))
+        rows.append(
+            (
+                point.result.mechanism.text,
+                point.x,
+                summary.mean,
+                summary.se,
+                summary.low,
+                summary.high,
+                len(values),
+                str(point.result.status.verdict),
+            )
+        )
+    table = pd.DataFrame(rows, columns=list(BAND_COLUMNS))
+    return table.sort_values(["mechanism", "x"], ignore_index=True)
+
+
+def draw_table(points: Iterable[Point], metric: str, most: int = SINGLE_DRAWS) -> pd.DataFrame:
+    """Return one metric of the first draws, trial by trial.
+
+    A trial keeps its stream along the axis, so that each is a curve of its own.
+
+    Returns
+    -------
+    DataFrame
+        Columns `DRAW_COLUMNS`.
+    """
+    parts = []
+    for point in points:
+        values = point.result.metrics.get(metric)
+        if values is not None:
+            shown = values[:most] * point.scale(metric)
+            text = point.result.mechanism.text
+            parts += [(text, trial, point.x, float(value)) for trial, value in enumerate(shown)]
+    table = pd.DataFrame(parts, columns=list(DRAW_COLUMNS))
+    return table.sort_values(["mechanism", "trial", "x"], ignore_index=True)
+
+
+def bound_table(points: Iterable[Point], metric: str) -> pd.DataFrame:
+    """Return the Davis-Kahan bound on a distance, where the theorem speaks.
+
+    ``||VV' - UU'||_F`` bounds the sine of the largest angle as well: the
+    difference has the eigenvalues plus and minus each sine, so the sine is at
+    most the norm over sqrt(2).
+
+    Returns
+    -------
+    DataFrame
+        Columns `PREDICTION_COLUMNS`; empty for other metrics.
+    """
+    found = []
+    for point in points:
+        bound = point.distance_bound
+        if bound is None or metric not in ("projection_distance", "largest_angle"):
+            continue
+        value = bound
+        if metric == "largest_angle":
+            value = math.asin(min(1.0, bound / math.sqrt(2)))
+        if value >= METRICS[metric].upper(*point.result.components.shape[1:]):
+            continue  # true, and says nothing
+        found.append((point.result.mechanism.text, point.x, value))
+    table = pd.DataFrame(found, columns=list(PREDICTION_COLUMNS))
+    return table.sort_values(["mechanism", "x"], ignore_index=True)
+
+
+def scaling_table(
+    rows: Measured, settings: Settings, axis: str, values: Sequence[Any], metric: str
+) -> pd.DataFrame:
+    """Return orders of growth whose constant is unknown: to be read as slopes.
+
+    Returns
+    -------
+    DataFrame
+        Columns `LINE_COLUMNS`; empty for metrics without one.
+    """
+    found = []
+    for value in values if metric in ("low_rank_error", "noise_spectral") else ():
+        measured = rows_at(rows, axis, value, settings.seed)
+        here = settings_at(settings, axis, value)
+        x, unit = where(rows, measured, axis, value)
+        scale = unit * measured.domain.radius**2
+        n, d, epsilon = measured.n, measured.d, here.epsilon
+        floor = scale * pure_error_floor_scaling(d, n, epsilon)
+        found.append(("least of any pure release, d/(n epsilon)", x, floor))
+        if metric == "low_rank_error" and here.k < d:
+            noise = scale * low_rank_error_scaling(d, n, epsilon, 0.0)
+            rest = unit * float(measured.reference.eigenvalues[here.k])
+            found.append(("Wishart, next eigenvalue + d ln d/(n epsilon)", x, rest + noise))
+    table = pd.DataFrame(found, columns=list(LINE_COLUMNS))
+    return table.sort_values(["label", "x"], ignore_index=True)
+
+
+def frontier(bands: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the best variant at each x among those whose claim is not false.
+
+    Where the draws cannot tell the best from the second (their means are within
+    three standard errors of the difference) there is no row.
+
+    Returns
+    -------
+    DataFrame
+        Rows of ``bands``; empty for a metric without a direction.
+    """
+    measure = METRICS[metric]
+    counted = ~bands["verdict"].isin([str(Verdict.REFUTED), str(Verdict.BASELINE)])
+    kept = bands[counted]
+    if measure.better == "neither" or kept.empty:
+        return kept.iloc[:0]
+    ordered = kept.sort_values("mean", ascending=measure.better == "lower", kind="stable")
+    rows = []
+    for _, ranked in ordered.groupby("x"):
+        best = ranked.iloc[:1]
+        if len(ranked) > 1:
+            mean, se = ranked["mean"].to_numpy()[:2], ranked["se"].to_numpy()[:2]
+            if not abs(mean[0] - mean[1]) > 3 * math.hypot(se[0], se[1]):
+                continue
+        rows.append(best)
+    return pd.concat(rows, ignore_index=True) if rows else kept.iloc[:0]
+
+
+def prediction_table(
+    rows: Measured,
+    settings: Settings,
+    mechanisms: Sequence[Mechanism],
+    axis: str,
+    values: Sequence[Any],
+    metric: str,
+) -> pd.DataFrame:
+    """Return the prediction without draws, where there is one.
+
+    Returns
+    -------
+    DataFrame
+        Columns `PREDICTION_COLUMNS`.
+    """
+    found = []
+    for value in values:
+        measured, here = (
+            rows_at(rows, axis, value, settings.seed),
+            settings_at(settings, axis, value),
+        )
+        problem, budget = measured.problem(here), measured.budget(here)
+        x, unit = where(rows, measured, axis, value)
+        scale = unit if METRICS[metric].unit == _SQUARED_BOUND else 1.0
+        for mechanism in mechanisms:
+            if mechanism.unable(problem, budget, rows=measured.has_rows) is not None:
+                continue
+            noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+            if noise is None:
+                continue
+            predicted = predict(
+                measured.moment.eigenvalues, problem.k, noise, worth(measured)
+            ).metric(metric, problem.k)
+            if predicted is not None:
+                found.append((mechanism.text, x, predicted * scale))
+    return pd.DataFrame(found, columns=list(PREDICTION_COLUMNS))
+
+
+def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | None, float | None]:
+    """Return (floor of a random subspace, ceiling without privacy), where known exactly.
+
+    The projection distance of a random subspace is the root of its mean square.
+    """
+    best = optimum(rows.reference, settings.k)
+    total = rows.reference.total
+    chance = settings.k / rows.d * total
+    if metric == "captured_share":
+        return chance / best, 1.0
+    if metric == "captured_total":
+        return chance / total, best / total
+    if metric == "projection_distance":
+        return chance_distance(rows.d, settings.k), 0.0
+    if metric == "low_rank_error" and settings.k < rows.d:
+        return None, float(rows.reference.eigenvalues[settings.k])
+    return None, None
+
+
+def limit_table(
+    rows: Measured, settings: Settings, axis: str, values: Sequence[Any], metric: str
+) -> pd.DataFrame:
+    """Return `limits` along an axis; they move with k alone.
+
+    Returns
+    -------
+    DataFrame
+        Columns `LINE_COLUMNS`; empty where nothing is known.
+    """
+    found = []
+    for value in values:
+        x = where(rows, rows_at(rows, axis, value, settings.seed), axis, value)[0]
+        known = limits(rows, settings_at(settings, axis, value), metric)
+        for label, level in zip(("random subspace", "without privacy"), known, strict=True):
+            if level is not None:
+                found.append((label, x, level))
+    table = pd.DataFrame(found, columns=list(LINE_COLUMNS))
+    return table.sort_values(["label", "x"], ignore_index=True)
+
+
+def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:
+    """Return the epsilon at which each of the first k components appears.
+
+    Returns
+    -------
+    DataFrame
+        Columns mechanism, component, epsilon; only those on the axis, and only
+        of mechanisms whose noise has a limiting law.
+    """
+    problem, budget = rows.problem(settings), rows.budget(settings)
+    found = []
+    for mechanism in mechanisms:
+        if mechanism.unable(problem, budget) is not None:
+            continue
+        if mechanism.free_noise(mechanism.calibrate(problem, budget)) is None:
+            continue
+        values = rows.moment.eigenvalues[: min(settings.k, 5)]
+        for number, epsilon in enumerate(
+            appears_at(mechanism, problem, budget.delta, values), start=1
+        ):
+            if 0.01 <= epsilon <= 100:  # beyond the axis a mark would only stretch it
+                found.append((mechanism.text, number, float(epsilon)))
+    return pd.DataFrame(found, columns=["mechanism", "component", "epsilon"])
+
+
+def predicted_spectrum(
+    measured: Measured, settings: Settings, mechanism: Mechanism
+) -> list[float] | None:
+    """Return the noisy eigenvalues expected without a draw, descending, or None."""
+    problem, budget = measured.problem(settings), measured.budget(settings)
+    noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+    if noise is None:
+        return None
+    expected = spectrum_of_noisy(measured.moment.eigenvalues, noise)
+    return [float(value) for value in expected]

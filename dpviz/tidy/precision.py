@@ -1,0 +1,419 @@
+"""What an allocation of precision does: noise along directions, prices, gains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
+from dpviz.errors import InvalidSetting
+from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
+from dpviz.mechanisms._directional import (
+    TRUE_DIRECTIONS,
+    DirectionalMechanism,
+    Directions,
+    FollowsAllocation,
+)
+from dpviz.mechanisms._suppliers import own_problem, supplier_keys
+from dpviz.prepare.bounding import Prepared
+from dpviz.privacy.accounting import spent
+from dpviz.run.cells import Result
+from dpviz.run.compare import Comparison
+from dpviz.values.allocation import _SUM_TOLERANCE, SMALLEST_SHARE, UNIFORM, Allocation, _wrong
+from dpviz.values.problem import Budget, Problem
+
+
+def rebalance(theta: FloatArray, locked: NDArray[np.bool_]) -> FloatArray:
+    """Return theta with the unlocked entries rescaled so that all sum to 1.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (d,)
+        At least 0 each; unlocked entries keep their proportions, or become
+        equal where they are all 0.
+    locked : ndarray of bool, shape (d,)
+
+    Raises
+    ------
+    InvalidSetting
+        If the locked entries leave the others less than `SMALLEST_SHARE` each,
+        or everything is locked and the sum is not 1.
+    """
+    fixed = math.fsum(theta[locked])
+    free = int((~locked).sum())
+    left = 1.0 - fixed
+    if free == 0:
+        if abs(left) > _SUM_TOLERANCE:
+            raise _wrong("shares that sum to 1; all are locked", f"a sum of {fixed:.7g}")
+        return theta / fixed
+    if left < free * SMALLEST_SHARE:
+        raise _wrong(
+            f"locked shares that leave at least {SMALLEST_SHARE:g} for each of the other {free}",
+            f"locked shares that sum to {fixed:.7g}",
+        )
+    result = theta.astype(np.float64)
+    weights = np.maximum(theta[~locked], 0.0)
+    total = math.fsum(weights)
+    weights = weights / total if total > 0 else np.full(free, 1.0 / free)
+    # What lies above the least share is divided in proportion, so no entry falls below it.
+    result[~locked] = SMALLEST_SHARE + (left - free * SMALLEST_SHARE) * weights
+    return result
+
+
+NOISE_COLUMNS = ("mechanism", "direction", "std")
+PRICE_COLUMNS = ("mechanism", "share", "std")
+SPEND_COLUMNS = (
+    "mechanism", "supplier", "epsilon_directions", "epsilon_release", "epsilon",
+    "delta_directions", "delta_release", "delta", "directions_spent", "spent",
+)  # fmt: skip
+
+
+def precision_variants() -> tuple[str, ...]:
+    """Return the variants that stand side by side on the Precision page."""
+    return tuple(
+        parse_variant(f"{key}[{parameters}]" if parameters else key).text
+        for key, cls in all_mechanisms().items()
+        for parameters in cls.info.precision
+    )
+
+
+def direction_names(prepared: Prepared, allocation: Allocation) -> tuple[str, ...]:
+    """Return a name for each direction of an allocation."""
+    if allocation.directions == "features":
+        return prepared.columns
+    return tuple(f"direction {number}" for number in range(1, prepared.d + 1))
+
+
+def noise_table(
+    mechanisms: Sequence[Mechanism], prepared: Prepared, problem: Problem, budget: Budget, seed: int
+) -> pd.DataFrame:
+    """Return the noise along each direction of the problem's allocation.
+
+    Returns
+    -------
+    DataFrame
+        Columns `NOISE_COLUMNS`; directions count from 1; std in units of A.
+        A mechanism that cannot run here, or whose noise has no such standard
+        deviation, has no rows. Private directions are those of the first draw.
+    """
+    parts = []
+    for mechanism in mechanisms:
+        if mechanism.unable(problem, budget) is not None:
+            continue
+        calibration = mechanism.calibrate(problem, budget)
+        draws = Draws.trials(seed, mechanism.key, range(1))
+        stds = mechanism.noise_along(prepared.moment, calibration, draws)
+        if stds is not None:
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "mechanism": mechanism.text,
+                        "direction": np.arange(1, problem.d + 1),
+                        "std": stds,
+                    }
+                )
+            )
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*NOISE_COLUMNS])
+
+
+def account_table(
+    mechanisms: Sequence[Mechanism], prepared: Prepared, problem: Problem, budget: Budget, seed: int
+) -> pd.DataFrame:
+    """Return what each account asks for at one budget, all with the uniform allocation.
+
+    Returns
+    -------
+    DataFrame
+        Columns mechanism, std (of the variance along one direction) and spent
+        (the epsilon really spent at the budget's delta).
+    """
+    plain = replace(problem, allocation=UNIFORM)
+    noise = noise_table(mechanisms, prepared, plain, budget, seed)
+    rows = []
+    for mechanism in mechanisms:
+        stds = noise.loc[noise["mechanism"] == mechanism.text, "std"]
+        if not stds.empty:
+            cost = mechanism.spent(plain, budget)
+            rows.append(
+                {
+                    "mechanism": mechanism.text,
+                    "std": float(stds.iloc[0]),
+                    "spent": None if cost is None else cost.epsilon,
+                }
+            )
+    return pd.DataFrame(rows, columns=["mechanism", "std", "spent"])
+
+
+def price_table(
+    mechanisms: Sequence[Mechanism],
+    prepared: Prepared,
+    problem: Problem,
+    budget: Budget,
+    seed: int,
+    points: int = 9,
+) -> pd.DataFrame:
+    """Return the noise along one direction against its share of the precision.
+
+    The other directions divide the rest equally.
+
+    Returns
+    -------
+    DataFrame
+        Columns `PRICE_COLUMNS`.
+    """
+    rows = []
+    for mechanism in mechanisms:
+        along = _noise_of_first(mechanism, prepared, seed)
+        for share in np.geomspace(0.01, 0.99, points):
+            bought = replace(
+                problem.allocation, strategy="binary", chosen=(1,), tau=float(share), theta=()
+            )
+            std = along(replace(problem, allocation=bought), budget)
+            if std is not None:
+                rows.append({"mechanism": mechanism.text, "share": float(share), "std": std})
+    return pd.DataFrame(rows, columns=[*PRICE_COLUMNS])
+
+
+def _noise_of_first(
+    mechanism: Mechanism, prepared: Prepared, seed: int
+) -> Callable[[Problem, Budget], float | None]:
+    """Return how much noise lies along the first direction, as a function of the allocation.
+
+    Directions do not depend on the shares, so they are released once for all.
+    """
+    released: list[Directions] = []
+
+    def along(problem: Problem, budget: Budget) -> float | None:
+        if mechanism.unable(problem, budget) is not None:
+            return None
+        calibration = mechanism.calibrate(problem, budget)
+        draws = Draws.trials(seed, mechanism.key, range(1))
+        if not isinstance(mechanism, DirectionalMechanism):
+            stds = mechanism.noise_along(prepared.moment, calibration, draws)
+            return None if stds is None else float(stds[0])
+        if not released:
+            released.append(mechanism.released_directions(prepared.moment, calibration, draws))
+        return float(mechanism.direction_stds(calibration, released[0])[0, 0])
+
+    return along
+
+
+def spend_table(comparison: Comparison) -> pd.DataFrame:
+    """Return how each budget is split between private directions and the release.
+
+    Returns
+    -------
+    DataFrame
+        Columns `SPEND_COLUMNS`, one row for each variant that buys directions:
+        who supplies them, the parts for directions and for the release, their
+        sums, the epsilon that the supplier really spends at its own delta, and
+        the epsilon that both really spend together. Empty where none is bought.
+    """
+    problem, budget = comparison.problem, comparison.budget
+    rows = []
+    for result in comparison.results:
+        mechanism = result.mechanism
+        if not isinstance(mechanism, FollowsAllocation):
+            continue
+        bought = mechanism.purchase(problem, budget)
+        if bought.bought is None:
+            continue
+        whole = budget.delta if mechanism.info.guarantee == "approximate" else 0.0
+        rows.append(
+            {
+                "mechanism": mechanism.label,
+                "supplier": bought.supplier,
+                "epsilon_directions": bought.bought.epsilon,
+                "epsilon_release": bought.rest.epsilon,
+                "epsilon": budget.epsilon,
+                "delta_directions": bought.bought.delta,
+                "delta_release": bought.rest.delta,
+                "delta": whole,
+                "directions_spent": spent(bought.parts, bought.bought).epsilon,
+                "spent": None if result.spent is None else result.spent.epsilon,
+            }
+        )
+    return pd.DataFrame(rows, columns=[*SPEND_COLUMNS])
+
+
+def suppliers() -> dict[str, str]:
+    """Return the mechanisms that can supply private directions, with their labels.
+
+    The first, an empty text, is the default.
+    """
+    found = {"": "Gaussian or Wishart noise (default)"}
+    return found | {key: all_mechanisms()[key].info.label for key in supplier_keys()}
+
+
+def supplier_note(problem: Problem) -> str | None:
+    """Return which directions a named supplier releases, or None where nobody is named."""
+    if not problem.allocation.supplier:
+        return None
+    mechanism = parse_variant(problem.allocation.supplier)
+    released = own_problem(mechanism, problem).k
+    if mechanism.info.release == "matrix":
+        return (
+            f"{mechanism.label} releases a matrix: all {released} directions and their variances."
+        )
+    noun = "direction" if released == 1 else "directions"
+    note = (
+        f"{mechanism.label} releases a subspace: the first {released} {noun} (k, and at most d - 1)"
+        f" are its own, the other {problem.d - released} complete the basis in no particular order"
+    )
+    if mechanism.releases_variances:
+        return f"{note} and share the mean of the variances left."
+    return f"{note}. It releases no variances, so shares by variance cannot be had from it."
+
+
+def directions_warning(allocation: Allocation) -> str | None:
+    """Return what is not private about an allocation's directions, or None."""
+    return f"Not private. {TRUE_DIRECTIONS}" if allocation.directions == "true" else None
+
+
+def overlap_with_chosen(result: Result, allocation: Allocation) -> float | None:
+    """Return how much of the released space lies in the chosen features, averaged over draws.
+
+    1 if the smaller of the two spaces lies inside the other, 0 if they are
+    orthogonal. None unless features are the directions and some are chosen.
+    """
+    if allocation.strategy != "binary" or allocation.directions != "features":
+        return None
+    rows = result.components[:, np.array(allocation.chosen) - 1, :]
+    most = min(rows.shape[1], rows.shape[2])
+    return float(np.square(rows).sum(axis=(1, 2)).mean() / most)
+
+
+def pair_table(noise: pd.DataFrame, first: int, second: int, *, only_near: bool) -> pd.DataFrame:
+    """Return the noise along two directions.
+
+    Parameters
+    ----------
+    noise : DataFrame
+        `NOISE_COLUMNS`.
+    first, second : int
+        Directions, from 1.
+    only_near : bool
+        Whether to leave out accounts whose noise is over ten times the least
+        along both, beside which the others could not be seen.
+
+    Returns
+    -------
+    DataFrame
+        Columns mechanism, first, second.
+    """
+    wide = noise.pivot_table(index="mechanism", columns="direction", values="std", sort=False)
+    pair = pd.DataFrame({"first": wide[first], "second": wide[second]})
+    if only_near and not pair.empty:
+        largest = pair.max(axis=1)
+        pair = pair[largest <= 10 * largest.min()]
+    return pair.reset_index()
+
+
+def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
+    """Return what an allocation gained against equal shares.
+
+    Returns
+    -------
+    DataFrame
+        Columns mechanism, share, uniform (mean captured share of the optimum),
+        overlap (see `overlap_with_chosen`), spent and status.
+    """
+    before = {r.mechanism.text: r.metrics["captured_share"].mean() for r in uniform.results}
+    rows = [
+        {
+            "mechanism": result.mechanism.label,
+            "share": result.metrics["captured_share"].mean(),
+            "uniform": before.get(result.mechanism.text),
+            "overlap": overlap_with_chosen(result, comparison.problem.allocation),
+            "spent": None if result.spent is None else result.spent.epsilon,
+            "status": result.status.words,
+        }
+        for result in comparison.results
+    ]
+    columns = ["mechanism", "share", "uniform", "overlap", "spent", "status"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def shares_table(allocation: Allocation, names: Sequence[str]) -> pd.DataFrame:
+    """Return the shares to edit: columns direction, theta and locked.
+
+    Where the shares follow from a spectrum, the table starts from equal ones.
+    """
+    d = len(names)
+    shares = UNIFORM.shares(d) if allocation.needs_spectrum else allocation.shares(d)
+    return pd.DataFrame({"direction": list(names), "theta": shares, "locked": False})
+
+
+def rebalanced_text(table: pd.DataFrame) -> str:
+    """Return the text of an edited table of shares after `rebalance`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `shares_table` returns it, edited.
+
+    Raises
+    ------
+    InvalidSetting
+        If a share is missing, or the locked ones leave the others too little.
+    """
+    theta = table["theta"].to_numpy(dtype=np.float64)
+    _check_numbers(theta)
+    return custom_text(rebalance(theta, table["locked"].to_numpy(dtype=np.bool_)).tolist())
+
+
+def _check_numbers(shares: Sequence[float] | FloatArray) -> None:
+    if not np.isfinite(np.asarray(shares, dtype=np.float64)).all():
+        raise InvalidSetting("allocation", "shares that are numbers", "a blank", "--allocation")
+
+
+def custom_text(shares: Sequence[float]) -> str:
+    """Return the settings text of a custom allocation; raises unless it sums to 1."""
+    _check_numbers(shares)
+    return Allocation("custom", theta=tuple(float(share) for share in shares)).text[0]
+
+
+def shares_file(allocation: Allocation, names: Sequence[str], shares: Sequence[float]) -> str:
+    """Return shares as the text of a CSV file that can be read back.
+
+    Features go by name; principal directions have numbers only.
+    """
+    key = "feature" if allocation.directions == "features" else "direction"
+    keys = list(names) if key == "feature" else list(range(1, len(names) + 1))
+    return pd.DataFrame({key: keys, "theta": list(shares)}).to_csv(index=False)
+
+
+def bounds_of_rows(
+    rows: Iterable[tuple[str, float | None, float | None]],
+) -> dict[str, tuple[float, float]]:
+    """Return edited bounds by feature.
+
+    Parameters
+    ----------
+    rows : iterable of (str, float or None, float or None)
+        Feature, low and high; None where a cell was left blank.
+
+    Raises
+    ------
+    InvalidSetting
+        If a bound is missing or not finite, or a low is not below its high. The
+        numbers are not repeated: they may have been taken from the data.
+    """
+    found = {}
+    for name, low, high in rows:
+        if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+            given = "a blank"
+        elif not low < high:
+            given = "low at or above high"
+        else:
+            found[name] = (float(low), float(high))
+            continue
+        allowed = "finite numbers with low below high"
+        raise InvalidSetting(f"the bounds of {name[:60]!r}", allowed, given, "--bounds")
+    return found

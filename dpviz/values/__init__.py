@@ -1,0 +1,1 @@
+"""The values that pass between rooms: problem, budget, moments, allocation, release."""

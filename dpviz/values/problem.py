@@ -1,0 +1,125 @@
+"""What a mechanism may know before it sees data: shapes, relation, domain, budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from dpviz.errors import InvalidSetting
+from dpviz.values.allocation import UNIFORM, Allocation
+
+EPSILON_RANGE = (1e-4, 1e6)
+
+
+class Relation(StrEnum):
+    """When two tables are neighbours; n is public under both.
+
+    ``REPLACE``: one row changes to any other legal row.
+    ``ZERO_OUT``: one row becomes the zero row (add or remove, with n public).
+    """
+
+    REPLACE = "replace"
+    ZERO_OUT = "zero-out"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Privacy budget (epsilon, delta): epsilon > 0, 0 <= delta < 1."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        low, high = EPSILON_RANGE
+        if not (low <= self.epsilon <= high):
+            raise InvalidSetting(
+                "epsilon", f"a number from {low:g} to {high:g}", self.epsilon, "--epsilon"
+            )
+        if not (0 <= self.delta < 1):
+            raise InvalidSetting("delta", "at least 0 and below 1", self.delta, "--delta")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The set every prepared row lies in, after scaling.
+
+    A ball is the Euclidean ball of radius 1. A box is the product of
+    [-half_widths[j], half_widths[j]], with every half width 1 after the public
+    bounds have been mapped.
+
+    Attributes
+    ----------
+    kind : {"ball", "box"}
+    d : int
+        Number of features.
+    half_widths : tuple of float
+        For a box, one positive half width per feature; empty for a ball.
+    """
+
+    kind: str
+    d: int
+    half_widths: tuple[float, ...] = ()
+
+    @classmethod
+    def ball(cls, d: int) -> Domain:
+        """Return the unit ball in d dimensions."""
+        return cls("ball", d)
+
+    @classmethod
+    def box(cls, d: int) -> Domain:
+        """Return the cube [-1, 1]^d."""
+        return cls("box", d, (1.0,) * d)
+
+    @cached_property
+    def radius(self) -> float:
+        """Radius of the smallest centred ball that holds the domain.
+
+        1 for the ball; sqrt(d) for the cube.
+        """
+        if self.kind == "ball":
+            return 1.0
+        return math.sqrt(sum(c * c for c in self.half_widths))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All that calibration may see: public shapes and the claim to be made.
+
+    Attributes
+    ----------
+    n, d, k : int
+        Rows, features, components released; 1 <= k <= d, d >= 2, n >= 2.
+    relation : Relation
+    domain : Domain
+    allocation : Allocation
+        How mechanisms with shaped noise share their precision.
+    """
+
+    n: int
+    d: int
+    k: int
+    relation: Relation
+    domain: Domain
+    allocation: Allocation = UNIFORM
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise InvalidSetting("rows", "at least 2", self.n)
+        if self.d < 2:
+            raise InvalidSetting("features", "at least 2", self.d)
+        if not (1 <= self.k <= self.d):
+            raise InvalidSetting("k", f"a whole number from 1 to {self.d}", self.k, "--k")
+        if self.domain.d != self.d:
+            raise InvalidSetting("domain", f"of dimension {self.d}", self.domain.d)
+        self.allocation.check_dimension(self.d)
+
+
+def default_delta(n: int) -> float:
+    """Return 1/n^1.1 rounded down to one significant digit.
+
+    Smaller than 1/n, so that releasing a random person's row is not allowed.
+    """
+    digit, exponent = f"{n**-1.1:.17e}".split("e")
+    return float(f"{digit[0]}e{exponent}")

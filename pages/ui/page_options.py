@@ -1,0 +1,73 @@
+"""Options of single pages that are not the core's: how a thing is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.base.params import Declared, choice, integer
+from dpviz.mechanisms import featured
+from dpviz.reproduce import experiments
+from dpviz.settings import Settings
+from dpviz.tasks import Task
+
+
+@dataclass(frozen=True)
+class ExploreView(Declared):
+    """How the Explore page shows its results."""
+
+    spectrum: str = choice(
+        "log",
+        {"log": "symmetric log", "linear": "linear"},
+        label="Eigenvalue axis",
+        help="Symmetric log is linear near zero and logarithmic beyond, on both sides.",
+        examples=("linear",),
+    )
+    axes: str = choice(
+        "aligned",
+        {"aligned": "turned to match the true axes", "raw": "as released"},
+        label="Axes of the picture",
+        help="A subspace has no axes of its own; turning them makes pictures comparable and hides "
+        "rotation inside the space.",
+        examples=("raw",),
+    )
+    draw: int = integer(
+        1,
+        1,
+        1_000_000,
+        label="Draw shown",
+        help="Which of the draws the picture shows; the others are in the distances above.",
+        examples=(2,),
+    )
+
+
+@dataclass(frozen=True)
+class PapersView(Declared):
+    """Which experiment the Papers page shows, and how much work it does."""
+
+    experiment: str = choice(
+        next(iter(experiments())),
+        {
+            key: f"{item.info.paper}, {item.info.place}: {item.info.title}"
+            for key, item in experiments().items()
+        },
+        label="Experiment",
+        help="A table, a figure or theorems of one of the four papers.",
+        examples=(list(experiments())[-1],),
+    )
+    effort: str = choice(
+        "quick",
+        {"quick": "few runs", "full": "as many as the paper"},
+        label="Runs",
+        help="Few runs take seconds; the paper's own number takes minutes. A stopped run goes on "
+        "where it was.",
+        examples=("full",),
+    )
+
+
+VIEWS: dict[str, type[Declared]] = {"explore": ExploreView, "papers": PapersView, "tasks": Task}
+"""Options of pages by where the session holds them; all of them travel in links."""
+
+
+def page_defaults() -> Settings:
+    """Return what the dashboard starts with: few draws, the featured mechanisms."""
+    return Settings(mechanisms=featured(), trials=20)

@@ -1,0 +1,114 @@
+"""Sections that show a comparison; more than one page draws them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.figures.distance import distance_figure
+from dpviz.figures.projection import projection_figure
+from dpviz.figures.spectrum import spectrum_figure
+from dpviz.figures.theme import panels
+from dpviz.metrics import chance_distance, farthest_distance
+from dpviz.narrative import explore as explore_words
+from dpviz.run.compare import Comparison
+from dpviz.tidy.comparison import distance_table, spectrum_table
+from dpviz.tidy.projection import picture_table
+from pages.ui import cached, controls, parts, state
+
+PICTURE_POINTS = 300
+
+
+def spectrum(comparison: Comparison, data_key: tuple[str, ...]) -> None:
+    """Draw the noisy eigenspectrum of each mechanism against the true one."""
+    st.subheader("Eigenspectrum: what the noise does to the variances", anchor="spectrum")
+    table = spectrum_table(comparison.prepared, comparison.results)
+    option, height = spectrum_figure(
+        table,
+        panels(comparison.results),
+        comparison.prepared.reference.eigenvalues.tolist(),
+        {r.mechanism.text: r.edges for r in comparison.results if r.edges is not None},
+        predicted=cached.predicted_spectra(data_key, comparison),
+        scale=state.get("spectrum", "explore"),
+    )
+    caption = explore_words.spectrum_caption(comparison)
+    st.echarts_chart(option, height=height, key="spectrum", alt=f"Eigenspectra. {caption}")
+    st.caption(
+        f"{caption} Grey: true eigenvalues, in units of the squared row bound. Coloured: median "
+        "and range of the draws. Dotted: the median predicted without a draw."
+    )
+    controls.setting("spectrum", "explore")
+    parts.numbers("spectrum", table)
+
+
+def distance(comparison: Comparison) -> None:
+    """Draw how far each draw's subspace lies from the true one."""
+    st.subheader("Subspace distance: how far the released space turns", anchor="distance")
+    table = distance_table(comparison.results)
+    d, k = comparison.problem.d, comparison.problem.k
+    figure = distance_figure(
+        table,
+        panels(comparison.results),
+        farthest=farthest_distance(d, k),
+        chance=chance_distance(d, k),
+    )
+    caption = explore_words.distance_caption(comparison)
+    st.plotly_chart(figure, key="distance", alt=f"Subspace distances. {caption}")
+    st.caption(
+        f"{caption} Upper: each dot is one draw, the bar their median. Lower: each principal "
+        "angle's median, with the central 95 % of the draws."
+    )
+    for result in comparison.results:
+        sentence = explore_words.convergence(result)
+        if sentence is not None:
+            st.caption(sentence)
+    parts.numbers("distance", table)
+
+
+def projection(comparison: Comparison) -> None:
+    """Draw the rows in each released space."""
+    st.subheader("Projection: what an analyst would see", anchor="projection")
+    view = state.explore()
+    draw = min(view.draw, comparison.settings.trials)
+    table = picture_table(
+        comparison.prepared, comparison.results, draw - 1, view.axes, PICTURE_POINTS
+    )
+    name = comparison.prepared.table.label_name
+    option, height = projection_figure(
+        table, panels(comparison.results), k=comparison.problem.k, label_name=name
+    )
+    caption = explore_words.projection_caption(comparison)
+    st.echarts_chart(option, height=height, key="projection", alt=f"Projections. {caption}")
+    coloured = f" Colour: {name}." if name else ""
+    st.caption(
+        f"{caption}{coloured} Draw {draw} of {comparison.settings.trials}; all panels share their "
+        "limits. The subspace is private; this picture of the rows is not."
+    )
+    left, right = st.columns(2)
+    with left:
+        controls.setting("axes", "explore")
+    with right:
+        controls.setting("draw", "explore", upper=comparison.settings.trials)
+    parts.numbers("projection", table)
+
+
+def table(comparison: Comparison) -> None:
+    """Draw the sortable table of everything measured."""
+    st.subheader("Every mechanism, by the numbers", anchor="table")
+    st.dataframe(
+        parts.results_table(comparison),
+        hide_index=True,
+        column_config=parts.results_columns(),
+        placeholder="–",
+        key="results",
+        alt="Status, account and metrics of every mechanism",
+    )
+    st.caption(
+        f"Means over {comparison.settings.trials} draws; click a heading to sort. A dash means "
+        "the measure does not apply: only a subspace is released."
+    )
+
+
+def not_run(comparison: Comparison) -> None:
+    """Say which mechanisms cannot run here, and why."""
+    for item in comparison.skipped:
+        st.caption(f"Not run: {item.mechanism}, because {item.reason}.")
