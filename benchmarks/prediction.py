@@ -127,7 +127,7 @@ def report(found: list[Gap], times: list[tuple[str, float, float]], draws: int) 
         "# Prediction against simulation",
         "",
         "Share of the optimum, predicted without a draw (free additive convolution with the",
-        "finite matrix's own cumulants, `dpviz/predict.py`) minus the mean of "
+        "finite matrix's own cumulants, `dpviz/theory/predict.py`) minus the mean of "
         f"{draws:,} simulated draws,",
         f"at the worst epsilon of {', '.join(f'{e:g}' for e in EPSILONS)} for each k; replace, "
         "default delta. In brackets: the epsilon and",

@@ -12,7 +12,7 @@ import pandas as pd
 from dpviz.base.arrays import FloatArray
 from dpviz.claims.audit import Audit, default_budget
 from dpviz.claims.audit.bounds import lower_limit, upper_limit
-from dpviz.claims.table import _all
+from dpviz.claims.table import every_mechanism
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.privacy.accounting import Spent
@@ -133,7 +133,7 @@ def posterior(prior: float, alpha: float, beta: float) -> float:
     Bayes: prior (1 - beta)/(prior (1 - beta) + (1 - prior) alpha). A test that never sounds
     leaves the prior.
     """
-    _check_prior(prior)
+    check_prior(prior)
     hit, alarm = prior * (1 - beta), (1 - prior) * alpha
     return prior if hit + alarm == 0 else hit / (hit + alarm)
 
@@ -156,7 +156,7 @@ def posterior_bound(prior: float, epsilon: float) -> float:
     For (epsilon, delta) it is exceeded by no attacker except on a share of releases that delta
     limits; see `excess_probability`.
     """
-    _check_prior(prior)
+    check_prior(prior)
     if prior in (0.0, 1.0):
         return prior
     odds = math.log(prior) - math.log1p(-prior) + epsilon
@@ -257,7 +257,8 @@ def _at_levels(
     return found
 
 
-def _check_prior(prior: float) -> None:
+def check_prior(prior: float) -> None:
+    """Refuse what is no probability."""
     if not (0 <= prior <= 1):
         raise InvalidSetting("prior", "from 0 to 1", prior)
 
@@ -271,7 +272,8 @@ ATTACK_LEVELS: FloatArray = np.union1d(np.geomspace(1e-6, 1.0, 121), np.linspace
 # Which mechanism stands for what -----------------------------------------------
 
 
-def _first(found: Iterable[Mechanism], what: str) -> Mechanism:
+def first_variant(found: Iterable[Mechanism], what: str) -> Mechanism:
+    """Return the first of the found mechanisms, or complain that there is none."""
     for mechanism in found:
         return mechanism
     raise LookupError(f"no mechanism is {what}")
@@ -312,14 +314,14 @@ def exhibited(problem: Problem, budget: Budget) -> Mechanism:
     """
     claiming = [
         m
-        for m in _all()
+        for m in every_mechanism()
         if m.info.guarantee != "none"
         and m.info.featured
         and m.unable(problem, budget) is None
         and m.spent(problem, budget) is not None
     ]
     exact = [m for m in claiming if curve(m, problem, budget).exact]
-    return _first([*exact, *claiming, *_all()], "there")
+    return first_variant([*exact, *claiming, *every_mechanism()], "there")
 
 
 def claimed_curve(claim: Budget) -> Curve:

@@ -16,11 +16,11 @@ from scipy.special import ive
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
-from dpviz.claims.attack import ATTACK_LEVELS, _first
+from dpviz.claims.attack import ATTACK_LEVELS, first_variant
 from dpviz.claims.audit import DEFAULT_D
 from dpviz.claims.audit.bounds import lower_limit, upper_limit
 from dpviz.claims.audit.exact import one_sided
-from dpviz.claims.table import _all
+from dpviz.claims.table import every_mechanism
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
@@ -59,8 +59,8 @@ _NORMAL_99 = 2.5758293035489004
 
 def moving_cone() -> AdditiveMechanism:
     """Return the mechanism with one-sided noise that claims pure epsilon."""
-    found = _first(
-        (m for m in _all() if m.info.guarantee == "pure" and one_sided(m)),
+    found = first_variant(
+        (m for m in every_mechanism() if m.info.guarantee == "pure" and one_sided(m)),
         "one-sided under a pure claim",
     )
     assert isinstance(found, AdditiveMechanism)
@@ -70,10 +70,10 @@ def moving_cone() -> AdditiveMechanism:
 def repaired_cone() -> AdditiveMechanism:
     """Return the mechanism of the same family whose noise has no support that moves."""
     broken = moving_cone().info
-    found = _first(
+    found = first_variant(
         (
             m
-            for m in _all()
+            for m in every_mechanism()
             if (m.info.family, m.info.guarantee) == (broken.family, broken.guarantee)
             and isinstance(m, AdditiveMechanism)
             and not m.info.psd
@@ -87,10 +87,10 @@ def repaired_cone() -> AdditiveMechanism:
 def bare_directions() -> Mechanism:
     """Return the mechanism that noises rows only, with a pure claim that is false."""
     problem, budget = _problem(2, Relation.REPLACE), Budget(1.0)
-    return _first(
+    return first_variant(
         (
             m
-            for m in _all()
+            for m in every_mechanism()
             if (m.info.guarantee, m.info.release) == ("pure", "data")
             and m.status(problem, budget).verdict is Verdict.REFUTED
         ),
@@ -264,7 +264,7 @@ def delta_table(delta: float) -> pd.DataFrame:
         raise InvalidSetting("delta", "above 0 and below 1", delta, "--delta")
     found = []
     grid = _DELTA_EPSILONS.tolist()
-    for mechanism in _all():
+    for mechanism in every_mechanism():
         if mechanism.info.guarantee != "approximate":
             continue
         few = _true_deltas(mechanism, delta, (grid[0], grid[len(grid) // 2], grid[-1]))

@@ -213,7 +213,8 @@ STATUSES = (
 """Every status that the claims table can show."""
 
 
-def _all() -> list[Mechanism]:
+def every_mechanism() -> list[Mechanism]:
+    """Return each mechanism with its default parameters, in the order of slots."""
     return [cls() for cls in all_mechanisms().values()]
 
 
@@ -229,7 +230,7 @@ def claims_now(problem: Problem, budget: Budget) -> pd.DataFrame:
         `CLAIM_COLUMNS`. Missing numbers are None: no claim, or no epsilon that describes the
         release, or a mechanism that cannot run, whose reason is in the evidence.
     """
-    rows = [_claim_row(mechanism, problem, budget) for mechanism in _all()]
+    rows = [_claim_row(mechanism, problem, budget) for mechanism in every_mechanism()]
     return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
 
 
@@ -310,7 +311,7 @@ def spending_table(problem: Problem, budget: Budget) -> pd.DataFrame:
         describes the release, and those come before all others.
     """
     rows = []
-    for mechanism in _all():
+    for mechanism in every_mechanism():
         claim = mechanism.claim(problem, budget)
         if claim is None or mechanism.unable(problem, budget) is not None:
             continue

@@ -8,9 +8,32 @@ from pathlib import Path
 
 from dpviz.base.params import params_of
 from dpviz.claims.audit import AuditOptions
-from dpviz.claims.table import claims_table, listing_rows
-from dpviz.cli.terminal import _finite, _print_table, _progress, _progress_done
+from dpviz.claims.table import TABLE_TRIALS, claims_table, listing_rows
+from dpviz.cli.options import Commands, add_set, add_settings
+from dpviz.cli.terminal import end_progress, finite, print_table, show_progress
 from dpviz.errors import InvalidSetting
+
+
+def add(commands: Commands) -> None:
+    """Add the parser of each command."""
+    listing = commands.add_parser("mechanisms", help="list every mechanism and what holds of it")
+    listing.add_argument("--format", choices=("table", "json"), default="table")
+    listing.set_defaults(run=_mechanisms)
+
+    auditing = commands.add_parser("audit", help="bound what a mechanism really costs, by attack")
+    add_settings(auditing, AuditOptions)
+    add_set(auditing)
+    auditing.add_argument("--format", choices=("table", "json"), default="table")
+    auditing.set_defaults(run=_audit)
+
+    claiming = commands.add_parser("claims", help="audit every mechanism under every relation")
+    claiming.add_argument("--seed", default="0", help="same seed, same table (default 0)")
+    claiming.add_argument(
+        "--trials", default=str(TABLE_TRIALS), help=f"draws of each audit ({TABLE_TRIALS})"
+    )
+    claiming.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    claiming.add_argument("--out", metavar="FILE", default=None, help="write there and not here")
+    claiming.set_defaults(run=_claims)
 
 
 def _mechanisms(arguments: argparse.Namespace) -> int:
@@ -19,7 +42,7 @@ def _mechanisms(arguments: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=1))
     else:
         columns = ("key", "relation", "release", "guarantee", "status", "paper")
-        _print_table(columns, [[row[name] for name in columns] for row in rows])
+        print_table(columns, [[row[name] for name in columns] for row in rows])
     return 0
 
 
@@ -30,14 +53,14 @@ def _audit(arguments: argparse.Namespace) -> int:
     found = AuditOptions(**values).run(arguments.assignments)
     answer = found.to_json()
     if arguments.format == "json":
-        print(json.dumps(_finite(answer), indent=1))
+        print(json.dumps(finite(answer), indent=1))
         return 0
     claimed = answer.pop("claimed")
     promise = "nothing" if claimed is None else f"epsilon {claimed['epsilon']:g}"
     if claimed is not None and claimed["delta"]:
         promise += f", delta {claimed['delta']:g}"
     rows = [[name, f"{x:.4g}" if isinstance(x, float) else str(x)] for name, x in answer.items()]
-    _print_table(("claimed", promise), rows)
+    print_table(("claimed", promise), rows)
     return 0
 
 
@@ -46,11 +69,11 @@ def _claims(arguments: argparse.Namespace) -> int:
     seed, trials = (params[name].parse(getattr(arguments, name)) for name in ("seed", "trials"))
     if arguments.out is not None and not Path(arguments.out).resolve().parent.is_dir():
         raise InvalidSetting("out", "a file in a folder that exists", arguments.out, "--out")
-    table = claims_table(seed, trials, _progress)
-    _progress_done()
+    table = claims_table(seed, trials, show_progress)
+    end_progress()
     shown = arguments.format
     if shown == "json":
-        text = json.dumps(_finite(table.to_dict("records")), indent=1) + "\n"
+        text = json.dumps(finite(table.to_dict("records")), indent=1) + "\n"
     elif shown == "csv":
         text = table.to_csv(index=False)
     else:

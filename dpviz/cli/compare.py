@@ -7,9 +7,17 @@ import json
 import sys
 from typing import Any
 
-from dpviz.cli.data import _fetch_table
-from dpviz.cli.options import _CACHE_HELP, _store, _whole_number, settings_from
-from dpviz.cli.terminal import _finite, _print_table, _progress, _progress_done, _Watch
+from dpviz.cli.data import fetch_table
+from dpviz.cli.options import (
+    CACHE_HELP,
+    Commands,
+    add_set,
+    add_settings,
+    settings_from,
+    store_from,
+    whole_number,
+)
+from dpviz.cli.terminal import Watch, end_progress, finite, print_table, show_progress
 from dpviz.errors import InvalidSetting
 from dpviz.metrics import METRICS
 from dpviz.prepare.load import load_measured, resolve_allocation
@@ -21,50 +29,60 @@ from dpviz.run.jobs import WORKERS_RANGE, Pool
 from dpviz.run.sweep import sweep
 
 
-def _add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `sweep` asks beside the settings."""
-    parser.add_argument(
+def add(commands: Commands) -> None:
+    """Add the parser of each command."""
+    comparing = commands.add_parser("compare", help="run mechanisms side by side on one table")
+    add_settings(comparing)
+    add_set(comparing)
+    comparing.add_argument("--format", choices=("table", "json"), default="table")
+    comparing.set_defaults(run=_compare)
+
+    sweeping = commands.add_parser("sweep", help="run mechanisms over a grid of settings")
+    add_settings(sweeping)
+    add_set(sweeping)
+    sweeping.add_argument(
         "--over",
         action="append",
         required=True,
         metavar="|".join(AXES),
         help="What to vary; repeatable, each followed by its --values. Their product is swept.",
     )
-    parser.add_argument(
+    sweeping.add_argument(
         "--values",
         action="append",
         required=True,
         metavar="A,B,C",
         help="Values, or low:high:count for a range spaced on a logarithmic scale.",
     )
-    parser.add_argument("--out", required=True, metavar="FILE", help="FILE.csv or FILE.parquet")
-    parser.add_argument(
+    sweeping.add_argument("--out", required=True, metavar="FILE", help="FILE.csv or FILE.parquet")
+    sweeping.add_argument(
         "--workers", default="1", metavar="N", help="processes that run cells (default 1)"
     )
-    parser.add_argument(
+    sweeping.add_argument(
         "--backend",
         default=None,
         metavar="NAME",
         help="joblib backend: loky (default), threading, multiprocessing or dask",
     )
-    parser.add_argument(
+    sweeping.add_argument(
         "--scheduler",
         default=None,
         metavar="ADDRESS",
         help="a Dask scheduler, such as tcp://host:8786, for --backend dask",
     )
-    parser.add_argument("--cache", default=None, metavar="DIR|none", help=_CACHE_HELP)
+    sweeping.add_argument("--cache", default=None, metavar="DIR|none", help=CACHE_HELP)
+    sweeping.set_defaults(run=_sweep)
 
 
 def _compare(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments)
-    _fetch_table(settings.table)
+    fetch_table(settings.table)
     prepared = load_measured(settings)
     settings = resolve_allocation(settings, prepared)
-    comparison = compare(prepared, settings, _progress)
-    _progress_done()
+    comparison = compare(prepared, settings, show_progress)
+    end_progress()
     if arguments.format == "json":
-        print(json.dumps(_finite(comparison.to_json()), indent=1))
+        print(json.dumps(finite(comparison.to_json()), indent=1))
     else:
         _print_comparison(comparison)
     return 0
@@ -84,14 +102,14 @@ def _sweep(arguments: argparse.Namespace) -> int:
     out = check_out(arguments.out)
     dask = arguments.scheduler is not None and arguments.backend is None
     backend = "dask" if dask else arguments.backend or "loky"
-    workers = _whole_number("workers", arguments.workers, *WORKERS_RANGE)
+    workers = whole_number("workers", arguments.workers, *WORKERS_RANGE)
     pool = Pool(workers, backend, arguments.scheduler)
-    store = _store(arguments.cache)
+    store = store_from(arguments.cache)
     settings = settings_from(arguments)
-    _fetch_table(settings.table)
+    fetch_table(settings.table)
     prepared = load_measured(settings)
     settings = resolve_allocation(settings, prepared)
-    watch = _Watch()
+    watch = Watch()
     try:
         found = sweep(prepared, over, settings, pool=pool, store=store, progress=watch.show)
     except KeyboardInterrupt:
@@ -128,6 +146,6 @@ def _print_comparison(comparison: Comparison) -> None:
         spent = f"{result.spent.epsilon:.3g}" if result.spent else "-"
         cells = [f"{summaries[name].mean:.4g}" if name in summaries else "-" for name in names]
         rows.append([result.mechanism.text, str(result.status.verdict), spent, *cells])
-    _print_table(["mechanism", "status", "spent_epsilon", *names], rows)
+    print_table(["mechanism", "status", "spent_epsilon", *names], rows)
     for item in comparison.skipped:
         print(f"skipped {item.mechanism}: {item.reason}")

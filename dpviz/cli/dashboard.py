@@ -8,7 +8,16 @@ import subprocess
 import sys
 
 from dpviz.base.paths import app_path
+from dpviz.cli.options import Commands
 from dpviz.errors import InvalidSetting
+
+
+def add(commands: Commands) -> None:
+    """Add the parser of the command."""
+    app = commands.add_parser("app", help="start the dashboard")
+    app.add_argument("--port", type=int, default=None, help="port on localhost (default 8501)")
+    app.add_argument("--headless", action="store_true", help="do not open a browser")
+    app.set_defaults(run=_app)
 
 
 def _app(arguments: argparse.Namespace) -> int:

@@ -9,9 +9,22 @@ import time
 from typing import Any
 
 from dpviz import datasets
-from dpviz.cli.terminal import _print_table, _progress_done
+from dpviz.cli.options import Commands
+from dpviz.cli.terminal import end_progress, print_table
 from dpviz.datasets import remote
 from dpviz.errors import InvalidSetting, NotAvailable
+
+
+def add(commands: Commands) -> None:
+    """Add the parser of each command."""
+    listing = commands.add_parser("datasets", help="list the built-in and the remote tables")
+    listing.add_argument("--format", choices=("table", "json"), default="table")
+    listing.set_defaults(run=_datasets)
+
+    fetching = commands.add_parser("fetch", help="download remote data sets that are not at hand")
+    fetching.add_argument("keys", metavar="KEY", nargs="*", help="keys that --list shows, or all")
+    fetching.add_argument("--list", action="store_true", help="list them, and which are at hand")
+    fetching.set_defaults(run=_fetch)
 
 
 def _datasets(arguments: argparse.Namespace) -> int:
@@ -24,7 +37,7 @@ def _datasets(arguments: argparse.Namespace) -> int:
     else:
         columns = ("key", "origin", "at_hand", "n", "d", "labels", "label", "licence")
         shown = [{**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in rows]
-        _print_table(columns, [[str(row[name]) for name in columns] for row in shown])
+        print_table(columns, [[str(row[name]) for name in columns] for row in shown])
     return 0
 
 
@@ -34,7 +47,7 @@ def _fetch(arguments: argparse.Namespace) -> int:
         shown = [
             {**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in remote.dataset_rows()
         ]
-        _print_table(columns, [[str(row[name]) for name in columns] for row in shown])
+        print_table(columns, [[str(row[name]) for name in columns] for row in shown])
         return 0
     known = list(remote.sets())
     chosen = known if "all" in arguments.keys else arguments.keys
@@ -45,24 +58,24 @@ def _fetch(arguments: argparse.Namespace) -> int:
     status = 0
     for key in chosen:  # one that cannot be got does not keep the others away
         try:
-            folder = remote.fetch(key, _fetch_progress(key))
-            _progress_done()
+            folder = remote.fetch(key, download_progress(key))
+            end_progress()
             print(f"{key}: {folder}")
         except NotAvailable as error:
-            _progress_done()
+            end_progress()
             print(f"dpviz: {error}", file=sys.stderr)
             status = 2
     return status
 
 
-def _fetch_table(table: str) -> None:
+def fetch_table(table: str) -> None:
     """Get a remote set that is to be read, showing how far its download is."""
     if datasets.is_remote(table) and not remote.at_hand(table):
-        remote.fetch(table, _fetch_progress(table))
-        _progress_done()
+        remote.fetch(table, download_progress(table))
+        end_progress()
 
 
-def _fetch_progress(key: str) -> remote.Progress:
+def download_progress(key: str) -> remote.Progress:
     """Return what shows a download on stderr, where a person may be watching."""
     shown = 0.0
 

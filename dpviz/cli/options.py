@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from dpviz.base.params import Declared, Param, params_of
 from dpviz.errors import InvalidSetting
@@ -14,17 +14,22 @@ from dpviz.mechanisms import with_parameter
 from dpviz.run.store import Store, default_folder
 from dpviz.settings import Settings
 
-_CACHE_HELP = (
+CACHE_HELP = (
     "where finished cells are kept, so that the same command goes on where it was interrupted "
     f"(default {default_folder()}; none keeps nothing). The files hold measurements of the data "
     "that are not private."
 )
 
 
-class _Parser(argparse.ArgumentParser):
+Commands: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
+"""What a command's ``add`` adds its parser to."""
+
+
+class OneLineParser(argparse.ArgumentParser):
     """Errors in one line, exit status 2."""
 
     def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end."""
         self.exit(2, f"dpviz: {message}\n")
 
 
@@ -80,7 +85,7 @@ def settings_from(arguments: argparse.Namespace, cls: type[Settings] = Settings)
     return cls(**values)
 
 
-def _with_negative_numbers(words: Sequence[str]) -> list[str]:
+def with_negative_numbers(words: Sequence[str]) -> list[str]:
     """Return the words with every negative number tied to the option before it.
 
     argparse takes -1 for a number but -1e-3 and -inf for options, and would then
@@ -106,14 +111,15 @@ def _is_negative(word: str) -> bool:
     return True
 
 
-def _whole_number(name: str, text: str, low: int, high: int) -> int:
+def whole_number(name: str, text: str, low: int, high: int) -> int:
+    """Return the whole number that an option states; its flag is the name with two dashes."""
     flag = f"--{name}"
     param = Param(name, "integer", None, name, "", flag, low=low, high=high)
     value: int = param.parse(text)
     return value
 
 
-def _store(folder: str | None) -> Store | None:
+def store_from(folder: str | None) -> Store | None:
     """Return where to keep finished cells; a default folder that cannot be written is none."""
     if folder == "none":
         return None

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from dpviz.base.params import params_of
-from dpviz.cli.data import _fetch_progress
-from dpviz.cli.options import _store, _whole_number
-from dpviz.cli.terminal import _print_table, _progress_done, _Watch
+from dpviz.cli.data import download_progress
+from dpviz.cli.options import Commands, store_from, whole_number
+from dpviz.cli.terminal import Watch, end_progress, print_table
 from dpviz.datasets import remote
 from dpviz.errors import InvalidSetting
 from dpviz.reproduce import Effort, absent_data, experiment, experiments, reproduce, write
@@ -18,28 +18,32 @@ from dpviz.run.store import default_folder
 from dpviz.settings import Settings
 
 
-def _add_reproduce_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `reproduce` asks."""
-    parser.add_argument(
+def add(commands: Commands) -> None:
+    """Add the parser of the command."""
+    redoing = commands.add_parser(
+        "reproduce", help="redo the papers' tables and figures, reported beside measured"
+    )
+    redoing.add_argument(
         "experiment", metavar="EXPERIMENT", nargs="?", help="a key that --list shows, or all"
     )
-    parser.add_argument("--list", action="store_true", help="list the experiments and their data")
-    parser.add_argument("--quick", action="store_true", help="few runs, in seconds each")
-    parser.add_argument("--out", metavar="DIR", default=None, help="folder for the report's files")
-    parser.add_argument("--seed", default="0", help="same seed, same bytes (default 0)")
-    parser.add_argument("--workers", default="1", metavar="N", help="processes (default 1)")
-    parser.add_argument(
+    redoing.add_argument("--list", action="store_true", help="list the experiments and their data")
+    redoing.add_argument("--quick", action="store_true", help="few runs, in seconds each")
+    redoing.add_argument("--out", metavar="DIR", default=None, help="folder for the report's files")
+    redoing.add_argument("--seed", default="0", help="same seed, same bytes (default 0)")
+    redoing.add_argument("--workers", default="1", metavar="N", help="processes (default 1)")
+    redoing.add_argument(
         "--download",
         action="store_true",
         help="fetch the data sets that are not at hand; without it their parts are left out",
     )
-    parser.add_argument(
+    redoing.add_argument(
         "--cache",
         default=None,
         metavar="DIR|none",
         help="where finished parts are kept, so that the same command goes on where it was "
         f"interrupted (default {default_folder()}; none keeps nothing)",
     )
+    redoing.set_defaults(run=_reproduce)
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
@@ -51,7 +55,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
             rows.append(
                 [key, item.info.paper, item.info.place, item.info.title, ", ".join(needs) or "-"]
             )
-        _print_table(("key", "paper", "place", "title", "data"), rows)
+        print_table(("key", "paper", "place", "title", "data"), rows)
         return 0
     if arguments.experiment is None:
         raise InvalidSetting("experiment", "a key that --list shows, or all", "", "EXPERIMENT")
@@ -65,8 +69,8 @@ def _reproduce(arguments: argparse.Namespace) -> int:
             "out", "a folder, or one to be made in one that exists", given, "--out"
         )
     seed: int = params_of(Settings)["seed"].parse(arguments.seed)
-    pool = Pool(_whole_number("workers", arguments.workers, *WORKERS_RANGE))
-    store = _store(arguments.cache)
+    pool = Pool(whole_number("workers", arguments.workers, *WORKERS_RANGE))
+    store = store_from(arguments.cache)
     effort = Effort.QUICK if arguments.quick else Effort.FULL
     folder = Path(arguments.out)
     try:
@@ -75,9 +79,9 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         raise InvalidSetting("out", "a folder that can be written", folder, "--out") from None
     for item in chosen:
         for name in absent_data(item) if arguments.download else ():
-            remote.fetch(name, _fetch_progress(name))
-            _progress_done()
-        watch = _Watch("part")
+            remote.fetch(name, download_progress(name))
+            end_progress()
+        watch = Watch("part")
         try:
             found = reproduce(item, effort, seed=seed, store=store, pool=pool, progress=watch.show)
         except KeyboardInterrupt:

@@ -10,15 +10,30 @@ from dataclasses import replace
 import pandas as pd
 
 from dpviz.base.params import params_of
-from dpviz.cli.data import _fetch_table
-from dpviz.cli.options import _store, settings_from
-from dpviz.cli.terminal import _print_table, _Watch
+from dpviz.cli.data import fetch_table
+from dpviz.cli.options import CACHE_HELP, Commands, add_set, add_settings, settings_from, store_from
+from dpviz.cli.terminal import Watch, print_table
 from dpviz.mechanisms import parse_variants
 from dpviz.narrative import tasks as tasks_words
 from dpviz.prepare.load import resolve_allocation
 from dpviz.run.export import check_out, write_table
 from dpviz.tasks import Task, TaskPlan, band_table, finish, load_labelled, plan_task
 from dpviz.values.allocation_text import is_file
+
+
+def add(commands: Commands) -> None:
+    """Add the parser of the command."""
+    learning = commands.add_parser(
+        "task", help="learn after a private projection, or from a private data release"
+    )
+    add_settings(learning)
+    add_settings(learning, Task)
+    add_set(learning)
+    learning.add_argument(
+        "--out", metavar="FILE", default=None, help="FILE.csv or FILE.parquet, for every round"
+    )
+    learning.add_argument("--cache", default=None, metavar="DIR|none", help=CACHE_HELP)
+    learning.set_defaults(run=_task)
 
 
 def _task(arguments: argparse.Namespace) -> int:
@@ -29,15 +44,15 @@ def _task(arguments: argparse.Namespace) -> int:
     task = Task.from_texts({name: text for name, text in written.items() if text is not None})
     if arguments.epsilon is not None and arguments.epsilons is None:
         task = replace(task, epsilons=params["epsilons"].format(arguments.epsilon))
-    store = _store(arguments.cache)
-    _fetch_table(settings.table)
+    store = store_from(arguments.cache)
+    fetch_table(settings.table)
     table, bounds = load_labelled(settings)
     if is_file(settings.allocation):  # its shares are those of the columns that are released
         plain = plan_task(table, replace(settings, allocation="uniform"), task, bounds=bounds)
         settings = resolve_allocation(settings, plain.data(0).measured)
     mechanisms = parse_variants(settings.mechanisms)
     plan = plan_task(table, settings, task, None, mechanisms, bounds=bounds, strict=True)
-    watch = _Watch("round")
+    watch = Watch("round")
     try:
         found = finish(plan, watch.show, store)
     except KeyboardInterrupt:
@@ -72,6 +87,6 @@ def _print_task(plan: TaskPlan, found: pd.DataFrame) -> None:
          f"{high:.4g}", str(rounds), verdict or "-"]
         for name, _, epsilon, mean, low, high, rounds, verdict in bands.itertuples(index=False)
     ]  # fmt: skip
-    _print_table(("mechanism", "epsilon", score, "low", "high", "rounds", "status"), rows)
+    print_table(("mechanism", "epsilon", score, "low", "high", "rounds", "status"), rows)
     for reason, names in tasks_words.left_out(plan).items():
         print(f"skipped {', '.join(names)}: {reason}")

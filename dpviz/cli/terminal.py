@@ -11,7 +11,7 @@ from dpviz.narrative.phrases import duration
 from dpviz.run.jobs import Progress
 
 
-class _Watch:
+class Watch:
     """Shows a long run's progress on stderr: in place for a person, in a few lines for a log."""
 
     def __init__(self, noun: str = "cell") -> None:
@@ -32,32 +32,34 @@ class _Watch:
 
     def end(self) -> None:
         """Clear the line."""
-        _progress_done()
+        end_progress()
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return JSON data with NaN and infinities, which JSON lacks, as null."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
 
-def _progress(done: int, total: int, name: str) -> None:
+def show_progress(done: int, total: int, name: str) -> None:
     """Show progress on stderr, where a person may be watching."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{done}/{total} {name}", end="", file=sys.stderr, flush=True)
 
 
-def _progress_done() -> None:
+def end_progress() -> None:
+    """Clear the line of progress."""
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of cells under a header, in columns of equal width."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     for row in [header, *rows]:
         print(

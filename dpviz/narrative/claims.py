@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from dpviz.claims.attack import Curve, _check_prior, posterior_bound
+from dpviz.claims.attack import Curve, check_prior, posterior_bound
 from dpviz.claims.audit import Audit, AuditVerdict
 from dpviz.claims.table import CANNOT_RUN
 from dpviz.narrative.phrases import budget_words, join_words, percent
@@ -27,7 +27,7 @@ def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> s
     prior : float
         The attacker's belief, before, that the person is in the table.
     """
-    _check_prior(prior)
+    check_prior(prior)
     before = "100 %" if prior == 1 else _percent(prior)
     if spent is None or not math.isfinite(spent.epsilon):
         promise = "" if claim is None else " whatever its claim,"

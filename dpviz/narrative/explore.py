@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import chance_distance, farthest_distance
-from dpviz.narrative.phrases import _SEPARATED, budget_words, join_words, percent, separated
+from dpviz.narrative.phrases import SEPARATED, budget_words, join_words, percent, separated
 from dpviz.narrative.precision import loss_share
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison
@@ -185,7 +185,7 @@ def convergence(result: Result) -> str | None:
     )
     if "split_rhat" in found:
         words += f"; split R-hat {found['split_rhat']:.2f}"
-    close = abs(found["start_gap_last"]) < _SEPARATED
+    close = abs(found["start_gap_last"]) < SEPARATED
     return words + (
         ". The start no longer shows." if close else ". The start still shows: use more sweeps."
     )

@@ -11,7 +11,7 @@ from dpviz.values.problem import Budget
 
 # Two means count as different when they are this many standard errors apart;
 # a normal difference exceeds that by chance about once in 370 comparisons.
-_SEPARATED = 3.0
+SEPARATED = 3.0
 
 
 def percent(share: float) -> str:
@@ -35,7 +35,7 @@ def separated(first: Summary, second: Summary) -> bool:
     """Return whether the draws tell two means apart."""
     if math.isnan(first.se) or math.isnan(second.se):
         return False
-    return abs(first.mean - second.mean) > _SEPARATED * math.hypot(first.se, second.se)
+    return abs(first.mean - second.mean) > SEPARATED * math.hypot(first.se, second.se)
 
 
 def account_words(claimed: Budget | None, spent: Spent | None) -> str:

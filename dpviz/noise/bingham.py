@@ -60,7 +60,7 @@ class BinghamDraws:
         return len(self.vectors) / self.proposals
 
 
-def _descending(eigenvalues: ArrayLike) -> tuple[FloatArray, IntArray]:
+def descending(eigenvalues: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Return the checked eigenvalues in descending order and their positions."""
     values = np.asarray(eigenvalues, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
@@ -72,7 +72,7 @@ def _descending(eigenvalues: ArrayLike) -> tuple[FloatArray, IntArray]:
     return values[order], order
 
 
-def _best_shift(double_gaps: FloatArray) -> float:
+def best_shift(double_gaps: FloatArray) -> float:
     """Return the beta > -min with sum 1/(beta + 2 a_i) = 1.
 
     1/f is concave and increasing in beta, so Newton's method on it from a point
@@ -91,14 +91,14 @@ def _best_shift(double_gaps: FloatArray) -> float:
     return shift - lowest
 
 
-def _log_acceptance(t: FloatArray, q: int) -> FloatArray:
+def log_acceptance(t: FloatArray, q: int) -> FloatArray:
     """Return ln of the acceptance probability at t = x'Mx on a q-dimensional sphere."""
     ratio = t / q
     result: FloatArray = 0.5 * q * (np.log(ratio) - ratio + 1.0)
     return result
 
 
-def _subset(draws: Draws, index: IntArray) -> Draws:
+def streams_of(draws: Draws, index: IntArray) -> Draws:
     """Return the streams of some of the draws; a shared generator stays shared."""
     numbers = tuple(draws.numbers[i] for i in index)
     if draws.shared:
@@ -106,40 +106,41 @@ def _subset(draws: Draws, index: IntArray) -> Draws:
     return Draws(tuple(draws.generators[i] for i in index), numbers)
 
 
-def _groups(size: int, entries: int) -> list[IntArray]:
+def groups(size: int, entries: int) -> list[IntArray]:
     """Return draws in consecutive groups whose blocks stay within the memory limit."""
     step = max(1, _BLOCK_ENTRIES // entries)
     return [np.arange(low, min(low + step, size)) for low in range(0, size, step)]
 
 
-def _unit_rows(rows: FloatArray) -> FloatArray:
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Return rows divided by their lengths."""
     lengths: FloatArray = np.sqrt(np.square(rows).sum(axis=-1, keepdims=True))
     return rows / lengths
 
 
-def _exact_vectors(double_gaps: FloatArray, draws: Draws) -> BinghamDraws:
+def exact_vectors(double_gaps: FloatArray, draws: Draws) -> BinghamDraws:
     """Return exact draws with density exp(-x' diag(a) x), given 2a of shape (q,), q >= 1."""
     q = len(double_gaps)
-    precision = _best_shift(double_gaps) + double_gaps
+    precision = best_shift(double_gaps) + double_gaps
     scale = 1.0 / np.sqrt(precision)
     # Saddle point estimate of the proposals needed. The block depends on the law alone, never on
     # how many draws are asked for, so each draw uses its own stream in the same way.
     block = 1 + math.ceil(1.2 * math.sqrt(q * float(np.square(1.0 / precision).sum())))
     out = np.empty((draws.size, q))
     proposals = 0
-    for group in _groups(draws.size, block * q):
+    for group in groups(draws.size, block * q):
         todo = group
         while len(todo):
-            streams = _subset(draws, todo)
+            streams = streams_of(draws, todo)
             normal = streams.normal(block, q)
             threshold = streams.exponential(block)
             y = normal * scale
             t = np.square(normal).sum(axis=-1) / np.square(y).sum(axis=-1)
-            accepted = threshold >= -_log_acceptance(t, q)
+            accepted = threshold >= -log_acceptance(t, q)
             first = accepted.argmax(axis=1)
             found = accepted.any(axis=1)
             proposals += int(np.where(found, first + 1, block).sum())
-            out[todo[found]] = _unit_rows(y[found, first[found]])
+            out[todo[found]] = unit_rows(y[found, first[found]])
             todo = todo[~found]
     return BinghamDraws(out, proposals)
 
@@ -168,8 +169,8 @@ def sample_bingham(eigenvalues: ArrayLike, draws: Draws) -> BinghamDraws:
     Kent, Ganeiber and Mardia 2018, "A new unified approach for the simulation of
     a wide class of directional distributions", J. Comput. Graph. Statist. 27.
     """
-    values, order = _descending(eigenvalues)
-    drawn = _exact_vectors(2.0 * (values[0] - values), draws)
+    values, order = descending(eigenvalues)
+    drawn = exact_vectors(2.0 * (values[0] - values), draws)
     vectors = np.empty_like(drawn.vectors)
     vectors[:, order] = drawn.vectors
     return BinghamDraws(vectors, drawn.proposals)

@@ -15,7 +15,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
-from dpviz.noise.bingham import _groups, _log_acceptance, _subset, _unit_rows
+from dpviz.noise.bingham import groups, log_acceptance, streams_of, unit_rows
 
 
 def _best_shifts(double_gaps: FloatArray) -> FloatArray:
@@ -74,18 +74,18 @@ def bingham_each(eigenvalues: FloatArray, draws: Draws) -> FloatArray:
     # that each draw uses its own stream in the same way whatever the others need.
     block = 1 + math.ceil(1.4 * math.sqrt(math.e * q / 2.0))
     out = np.empty((draws.size, q))
-    for group in _groups(draws.size, block * q):
+    for group in groups(draws.size, block * q):
         todo = group
         while len(todo):
-            streams = _subset(draws, todo)
+            streams = streams_of(draws, todo)
             normal = streams.normal(block, q)
             threshold = streams.exponential(block)
             y = normal * scale[todo][:, None, :]
             t = np.square(normal).sum(axis=-1) / np.square(y).sum(axis=-1)
-            accepted = threshold >= -_log_acceptance(t, q)
+            accepted = threshold >= -log_acceptance(t, q)
             first = accepted.argmax(axis=1)
             found = accepted.any(axis=1)
-            out[todo[found]] = _unit_rows(y[found, first[found]])
+            out[todo[found]] = unit_rows(y[found, first[found]])
             todo = todo[~found]
     return out
 

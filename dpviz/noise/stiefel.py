@@ -15,13 +15,13 @@ from dpviz.errors import InvalidSetting
 from dpviz.noise.bingham import (
     BoolArray,
     IntArray,
-    _best_shift,
-    _descending,
-    _exact_vectors,
-    _groups,
-    _log_acceptance,
-    _subset,
-    _unit_rows,
+    best_shift,
+    descending,
+    exact_vectors,
+    groups,
+    log_acceptance,
+    streams_of,
+    unit_rows,
 )
 
 Start = Literal["mode", "uniform", "both"]
@@ -95,8 +95,8 @@ class _Law:
         return cls(
             double_gaps,
             q,
-            _best_shift(double_gaps[k - 1 :]),
-            _best_shift(double_gaps[:q]),
+            best_shift(double_gaps[k - 1 :]),
+            best_shift(double_gaps[:q]),
             # Acceptance of a concentrated law is about sqrt(2/(e q)); one block then mostly does.
             1 + math.ceil(1.4 * math.sqrt(math.e * q / 2.0)),
         )
@@ -280,7 +280,7 @@ def _envelope(law: _Law, fixed: FloatArray, shift: FloatArray) -> _Envelope:
 def _orthogonal_units(rows: FloatArray, fixed: FloatArray) -> FloatArray:
     """Return rows (c, d) made exactly orthogonal to the fixed columns, of length 1."""
     along: FloatArray = rows[:, None, :] @ fixed
-    return _unit_rows(rows - (along @ _flip(fixed))[:, 0, :])
+    return unit_rows(rows - (along @ _flip(fixed))[:, 0, :])
 
 
 def _fast_columns(
@@ -302,10 +302,10 @@ def _fast_columns(
     d = fixed.shape[1]
     out = np.zeros((len(fixed), d))
     proposals = 0
-    for group in _groups(len(fixed), law.block * d):
+    for group in groups(len(fixed), law.block * d):
         todo = group[drawn[group]]
         while len(todo):
-            streams = _subset(draws, todo)
+            streams = streams_of(draws, todo)
             normal = streams.normal(law.block, d)
             threshold = streams.exponential(law.block)
             normal *= envelope.free[todo, None, :]
@@ -313,7 +313,7 @@ def _fast_columns(
             squared = np.square(at_free).sum(axis=2) + np.square(at_pivots).sum(axis=2)
             # y'My is the squared length of the whitened draw.
             t = np.square(normal).sum(axis=2) / squared
-            accepted = threshold >= -_log_acceptance(t, law.q)
+            accepted = threshold >= -log_acceptance(t, law.q)
             first = accepted.argmax(axis=1)
             hit = accepted.any(axis=1)
             proposals += int(np.where(hit, first + 1, law.block).sum())
@@ -335,7 +335,7 @@ def _dense_columns(law: _Law, fixed: FloatArray, draws: Draws) -> tuple[FloatArr
         complement = np.linalg.qr(frame, mode="complete").Q[:, p:]
         restricted = complement.T @ (law.double_gaps[:, None] * complement)
         gaps, basis = np.linalg.eigh(restricted)
-        drawn = _exact_vectors(gaps - gaps[0], stream)
+        drawn = exact_vectors(gaps - gaps[0], stream)
         proposals += drawn.proposals
         out[chain] = complement @ (basis @ drawn.vectors[0])
     return _orthogonal_units(out, fixed), proposals
@@ -416,7 +416,7 @@ def stiefel_bingham(
     cannot be told from 0; the slowest case (wine, k = 2, epsilon 100) needs 12.
     The default of 20 leaves room.
     """
-    values, order = _descending(eigenvalues)
+    values, order = descending(eigenvalues)
     d = len(values)
     if not 1 <= k <= d:
         raise InvalidSetting("k", f"from 1 to d = {d}", k)
@@ -426,7 +426,7 @@ def stiefel_bingham(
     if k in (1, d):
         proposals = draws.size
         if k == 1:
-            vectors = _exact_vectors(gaps, draws)
+            vectors = exact_vectors(gaps, draws)
             frames, proposals = vectors.vectors[:, :, None], vectors.proposals
         else:
             frames = _uniform_frames(draws, d, k)
@@ -450,7 +450,7 @@ def stiefel_bingham(
             proposals += used
             if not drawn.all():
                 rest = np.flatnonzero(~drawn)
-                columns[rest], used = _dense_columns(law, fixed[rest], _subset(draws, rest))
+                columns[rest], used = _dense_columns(law, fixed[rest], streams_of(draws, rest))
                 proposals += used
                 dense_updates += len(rest)
             frames[:, :, j] = columns

@@ -11,7 +11,7 @@ from dpviz.datasets import read_thetas
 from dpviz.errors import InvalidSetting
 from dpviz.prepare.batches import is_large
 from dpviz.prepare.bounding import BoundedRows, Bounds, prepare, prepare_batches
-from dpviz.prepare.plan import _NEED_ROWS, PREFIX, Planned, plan_of
+from dpviz.prepare.plan import NEED_ROWS, PREFIX, Planned, plan_of
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
 from dpviz.values.allocation_text import is_file, numbered, of_mapping
@@ -45,7 +45,7 @@ def load_measured(settings: Settings) -> BoundedRows | Planned:
     if not settings.table.startswith(PREFIX):
         return load_prepared(settings)
     params = params_of(Settings)
-    for name in _NEED_ROWS:
+    for name in NEED_ROWS:
         value, param = getattr(settings, name), params[name]
         if value != param.default:
             allowed = "left out of a plan, which has no rows"

@@ -24,7 +24,7 @@ _FORM = (
     "plan:n=NUMBER,spectrum=FILE with one eigenvalue a line, or a spectrum such as "
     "power:d=50,exponent=1.5,total=0.5"
 )
-_NEED_ROWS = ("label", "center", "scale", "row_bound", "domain", "bounds")
+NEED_ROWS = ("label", "center", "scale", "row_bound", "domain", "bounds")
 
 
 def settings_of_plan(settings: Settings, n: int, spectrum: str) -> Settings:
@@ -38,7 +38,7 @@ def settings_of_plan(settings: Settings, n: int, spectrum: str) -> Settings:
         As it was typed; see `dpviz.prepare.spectrum.spectrum_of`.
     """
     params = params_of(Settings)
-    plain: dict[str, Any] = {name: params[name].default for name in _NEED_ROWS}
+    plain: dict[str, Any] = {name: params[name].default for name in NEED_ROWS}
     return replace(settings, table=f"{PREFIX}n={n},spectrum={spectrum.strip()}", **plain)
 
 

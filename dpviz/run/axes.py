@@ -62,11 +62,12 @@ def parse_values(axis: str, text: str) -> list[Any]:
     for item in text.split(","):
         parts = item.split(":")
         written = _spaced(axis, parts, item) if len(parts) == 3 else [item]
-        values += [_clean(param, axis, value) for value in written]
+        values += [clean_value(param, axis, value) for value in written]
     return values
 
 
-def _clean(param: Param, axis: str, value: Any) -> Any:
+def clean_value(param: Param, axis: str, value: Any) -> Any:
+    """Return one value of an axis, parsed and within its range."""
     try:
         return param.parse(value) if isinstance(value, str) else param.clean(value)
     except InvalidSetting as error:

@@ -35,7 +35,7 @@ from dpviz.prepare.bounding import BoundedRows, prepare
 from dpviz.prepare.load import load_measured
 from dpviz.prepare.plan import Planned
 from dpviz.prepare.prepared import Measured
-from dpviz.run.axes import N_RANGE, _clean, axis_param
+from dpviz.run.axes import N_RANGE, axis_param, clean_value
 from dpviz.run.cells import Cell
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.export import write_table
@@ -134,7 +134,7 @@ def sweep(
         if name not in METRICS:
             raise InvalidSetting("metrics", f"among {', '.join(METRICS)}", name)
     axes = {
-        axis: list(dict.fromkeys(_clean(axis_param(axis), axis, value) for value in values))
+        axis: list(dict.fromkeys(clean_value(axis_param(axis), axis, value) for value in values))
         for axis, values in over.items()
     }
     for axis, values in axes.items():

@@ -38,7 +38,7 @@ from dpviz.prepare.prepared import Measured, worth
 from dpviz.run.cells import Cell, evaluate
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
-from dpviz.targets.search import _STEP, crossing
+from dpviz.targets.search import SEARCH_STEP, crossing
 from dpviz.theory.predict import predict
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, default_delta
@@ -126,7 +126,7 @@ class Target:
 
 
 def _log_lattice(first: float, last: float) -> FloatArray:
-    count = round((math.log(last) - math.log(first)) / _STEP) + 1
+    count = round((math.log(last) - math.log(first)) / SEARCH_STEP) + 1
     points: FloatArray = np.geomspace(first, last, count)
     points[0], points[-1] = first, last
     return points

@@ -11,13 +11,13 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
 
-_STEP = 0.02  # of the lattice, in the logarithm
+SEARCH_STEP = 0.02  # of the lattice, in the logarithm
 _FIRST_DRAWS = 16
 # Shares of the largest bet that cannot bankrupt, and how the stake is spread over them.
 _BETS = 0.95 * np.logspace(0, -2.5, 10)
 _STAKES = 0.7 ** np.arange(10) / (0.7 ** np.arange(10)).sum()
 _MANY_TESTS = 20  # more than a search makes, as a rule
-_CHECKS = (round(math.log(4) / _STEP), round(math.log(64) / _STEP))
+_CHECKS = (round(math.log(4) / SEARCH_STEP), round(math.log(64) / SEARCH_STEP))
 
 Sampler = Callable[[float, range], FloatArray]
 

@@ -25,7 +25,13 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.privacy.accounting import spent
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison
-from dpviz.values.allocation import _SUM_TOLERANCE, SMALLEST_SHARE, UNIFORM, Allocation, _wrong
+from dpviz.values.allocation import (
+    SMALLEST_SHARE,
+    SUM_TOLERANCE,
+    UNIFORM,
+    Allocation,
+    refused,
+)
 from dpviz.values.problem import Budget, Problem
 
 
@@ -49,11 +55,11 @@ def rebalance(theta: FloatArray, locked: NDArray[np.bool_]) -> FloatArray:
     free = int((~locked).sum())
     left = 1.0 - fixed
     if free == 0:
-        if abs(left) > _SUM_TOLERANCE:
-            raise _wrong("shares that sum to 1; all are locked", f"a sum of {fixed:.7g}")
+        if abs(left) > SUM_TOLERANCE:
+            raise refused("shares that sum to 1; all are locked", f"a sum of {fixed:.7g}")
         return theta / fixed
     if left < free * SMALLEST_SHARE:
-        raise _wrong(
+        raise refused(
             f"locked shares that leave at least {SMALLEST_SHARE:g} for each of the other {free}",
             f"locked shares that sum to {fixed:.7g}",
         )

@@ -41,10 +41,11 @@ DIRECTIONS_ALLOWED = (
     f"{SHARE_RANGE[1]:g}, or true"
 )
 
-_SUM_TOLERANCE = 1e-6  # shares are written with few digits
+SUM_TOLERANCE = 1e-6  # shares are written with few digits
 
 
-def _wrong(allowed: str, given: object) -> InvalidSetting:
+def refused(allowed: str, given: object) -> InvalidSetting:
+    """Return the error of an allocation that is not allowed."""
     return InvalidSetting("allocation", allowed, given, "--allocation")
 
 
@@ -78,7 +79,7 @@ class Allocation:
 
     def __post_init__(self) -> None:
         if self.strategy not in ("uniform", "binary", "max-pnr", "custom"):
-            raise _wrong(ALLOCATION_ALLOWED, self.strategy)
+            raise refused(ALLOCATION_ALLOWED, self.strategy)
         if self.directions not in ("features", "private", "true"):
             raise InvalidSetting("directions", DIRECTIONS_ALLOWED, self.directions, "--directions")
         low, high = SHARE_RANGE
@@ -88,9 +89,9 @@ class Allocation:
             raise InvalidSetting("directions", DIRECTIONS_ALLOWED, self.directions, "--directions")
         if self.strategy == "binary":
             if not self.chosen or min(self.chosen) < 1:
-                raise _wrong("a choice of at least one direction, numbered from 1", self.text[0])
+                raise refused("a choice of at least one direction, numbered from 1", self.text[0])
             if not SMALLEST_SHARE <= self.tau <= 1 - SMALLEST_SHARE:
-                raise _wrong("binary with a TAU above 0 and below 1", self.text[0])
+                raise refused("binary with a TAU above 0 and below 1", self.text[0])
             object.__setattr__(self, "chosen", tuple(sorted(set(self.chosen))))
         if self.strategy == "custom":
             _check_shares(self.theta)
@@ -118,11 +119,11 @@ class Allocation:
         """Raise InvalidSetting if the allocation is not one of d directions."""
         if self.strategy == "binary":
             if self.chosen[-1] > d:
-                raise _wrong(f"a choice of directions from 1 to {d}", self.text[0])
+                raise refused(f"a choice of directions from 1 to {d}", self.text[0])
             if len(self.chosen) == d:
-                raise _wrong(f"a choice of fewer than all {d} directions", self.text[0])
+                raise refused(f"a choice of fewer than all {d} directions", self.text[0])
         elif self.strategy == "custom" and len(self.theta) != d:
-            raise _wrong(f"{d} shares, one per direction", f"{len(self.theta)} shares")
+            raise refused(f"{d} shares, one per direction", f"{len(self.theta)} shares")
 
     def shares(self, d: int) -> FloatArray:
         """Return theta of shape (d,), positive and summing to 1.
@@ -141,7 +142,7 @@ class Allocation:
             return theta
         if self.strategy == "custom":
             return np.array(self.theta) / math.fsum(self.theta)
-        raise _wrong("one whose shares are known without a spectrum here", self.strategy)
+        raise refused("one whose shares are known without a spectrum here", self.strategy)
 
 
 UNIFORM = Allocation()
@@ -149,12 +150,12 @@ UNIFORM = Allocation()
 
 def _check_shares(theta: Sequence[float]) -> None:
     if len(theta) < 2:
-        raise _wrong("at least 2 shares", f"{len(theta)} shares")
+        raise refused("at least 2 shares", f"{len(theta)} shares")
     if not all(share >= SMALLEST_SHARE for share in theta):  # also true for NaN
-        raise _wrong(f"shares of at least {SMALLEST_SHARE:g} each", format_number(min(theta)))
+        raise refused(f"shares of at least {SMALLEST_SHARE:g} each", format_number(min(theta)))
     total = math.fsum(theta)
-    if abs(total - 1) > _SUM_TOLERANCE:
-        raise _wrong("shares that sum to 1", f"{len(theta)} shares that sum to {total:.7g}")
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise refused("shares that sum to 1", f"{len(theta)} shares that sum to {total:.7g}")
 
 
 def _joined(items: Sequence[object]) -> str:

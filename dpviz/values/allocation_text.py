@@ -13,7 +13,7 @@ from dpviz.values.allocation import (
     DEFAULT_SHARE,
     DIRECTIONS_ALLOWED,
     Allocation,
-    _wrong,
+    refused,
 )
 
 LONGEST_IN_LINK = 20
@@ -48,7 +48,7 @@ def check_allocation(text: str) -> str:
             return Allocation("binary", chosen=chosen, tau=tau).text[0]
         Allocation("binary", chosen=(1,), tau=tau)  # checks the share alone
         return f"binary:{columns}:{format_number(tau)}"
-    raise _wrong(ALLOCATION_ALLOWED, text)
+    raise refused(ALLOCATION_ALLOWED, text)
 
 
 def check_directions(text: str) -> str:
@@ -72,7 +72,9 @@ def parse_allocation(allocation: str, directions: str = "features") -> Allocatio
     basis, share, supplier = _parse_directions(directions)
     of: dict[str, Any] = {"share": share, "supplier": supplier}
     if not is_numbered(allocation):
-        raise _wrong("written with numbers here, or resolved with the table's features", allocation)
+        raise refused(
+            "written with numbers here, or resolved with the table's features", allocation
+        )
     kind, _, rest = allocation.partition(":")
     if kind == "binary":
         columns, tau = _parse_binary(allocation)
@@ -124,7 +126,7 @@ def numbered(text: str, columns: Sequence[str], directions: str = "features") ->
         return text
     listed, tau = _parse_binary(text)
     if directions != "features":
-        raise _wrong("a choice of direction numbers when directions are not features", text)
+        raise refused("a choice of direction numbers when directions are not features", text)
     chosen = _numbers_of(listed, columns, text)
     return replace(Allocation("binary", chosen=chosen, tau=tau)).text[0]
 
@@ -152,10 +154,10 @@ def of_mapping(theta: Mapping[str, float], columns: Sequence[str], directions: s
     for name in theta:
         if name not in names:
             known = "a feature of the table" if names == list(columns) else f"1 to {len(columns)}"
-            raise _wrong(f"a file whose directions are each {known}", name)
+            raise refused(f"a file whose directions are each {known}", name)
     missing = [name for name in names if name not in theta]
     if missing:
-        raise _wrong(
+        raise refused(
             f"a file with a share for each of {len(names)} directions; {missing[0]!r} is missing",
             f"{len(theta)} shares",
         )
@@ -186,11 +188,11 @@ def _parse_binary(text: str) -> tuple[str, float]:
     try:
         share = float(tau)
     except ValueError:
-        raise _wrong(ALLOCATION_ALLOWED, text) from None
+        raise refused(ALLOCATION_ALLOWED, text) from None
     if not columns.strip():
         if not colon:
-            raise _wrong(ALLOCATION_ALLOWED, text)
-        raise _wrong("a choice of at least one direction, numbered from 1", text)
+            raise refused(ALLOCATION_ALLOWED, text)
+        raise refused("a choice of at least one direction, numbered from 1", text)
     return columns.strip(), share
 
 
@@ -198,7 +200,7 @@ def _parse_shares(text: str, whole: str) -> tuple[float, ...]:
     try:
         return tuple(float(token) for token in _tokens(text))
     except ValueError:
-        raise _wrong(ALLOCATION_ALLOWED, whole) from None
+        raise refused(ALLOCATION_ALLOWED, whole) from None
 
 
 def _tokens(text: str, separators: str = ",+") -> list[str]:
@@ -217,7 +219,7 @@ def _numbers_of(listed: str, columns: Sequence[str], text: str) -> tuple[int, ..
         if all(token in known for token in tokens):
             return tuple(known[token] for token in tokens)
     unknown = next(token for token in _tokens(listed) if token not in known)
-    raise _wrong(
+    raise refused(
         f"a choice of features by name or number from 1 to {len(columns)}; {unknown!r} is neither",
         text,
     )

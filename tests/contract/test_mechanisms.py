@@ -206,14 +206,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.mechanisms._base import AdditiveMechanism, Info
-from dpviz.moments import FloatArray
-from dpviz.params import number
-from dpviz.privacy.accounting import LaplacePart, Spent
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import number
+from dpviz.values.parts import LaplacePart
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import l1_upper
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration
-from dpviz.sampling.goe import symmetric_laplace
-from dpviz.seeding import Draws
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration
+from dpviz.noise.goe import symmetric_laplace
+from dpviz.base.seeding import Draws
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz import cli
 from dpviz.base.params import params_of
-from dpviz.cli import build_parser, data, main
+from dpviz.cli import build_parser, dashboard, data, main
 from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
 from dpviz.settings import Settings
@@ -228,7 +227,7 @@ def test_app_starts_streamlit_on_its_own_files(monkeypatch: pytest.MonkeyPatch) 
         assert env["OPENBLAS_NUM_THREADS"]  # small matrices: threads would only fight
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(cli.subprocess, "run", fake_run)
+    monkeypatch.setattr(dashboard.subprocess, "run", fake_run)
     assert main(["app", "--port", "8600", "--headless"]) == 0
     (command,) = started
     assert command[:4] == [sys.executable, "-m", "streamlit", "run"]

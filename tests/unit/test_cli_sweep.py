@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz import cli
-from dpviz.cli import main, terminal
+from dpviz.cli import main, options, terminal
 from dpviz.prepare import batches
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.jobs import Progress
@@ -21,7 +20,7 @@ BASE = ["--trials", "2", "--mechanism", "gaussian", "--mechanism", "laplace", "-
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep finished cells of these tests out of the user's folder."""
-    monkeypatch.setattr(cli, "default_folder", lambda: tmp_path / "cells")
+    monkeypatch.setattr(options, "default_folder", lambda: tmp_path / "cells")
     return tmp_path
 
 
@@ -124,16 +123,16 @@ def test_what_must_be_given(missing: str, capsys: pytest.CaptureFixture[str]) ->
 def test_an_interruption_says_what_is_kept(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    show = terminal._Watch.show
+    show = terminal.Watch.show
 
-    def interrupt(self: terminal._Watch, progress: Progress) -> None:
+    def interrupt(self: terminal.Watch, progress: Progress) -> None:
         show(self, progress)
         if progress.done == 2:
             raise KeyboardInterrupt
 
     words = ["--over", "epsilon", "--values", "1,2,3", "--out", str(home / "a.csv")]
     with monkeypatch.context() as patched:
-        patched.setattr(terminal._Watch, "show", interrupt)
+        patched.setattr(terminal.Watch, "show", interrupt)
         assert run(*words) == 130
         assert capsys.readouterr().err == (
             "dpviz: interrupted after 2 of 6 cells; the same command goes on from there\n"
@@ -167,7 +166,7 @@ def test_progress_with_time_left(
 ) -> None:
     shown = stream()
     monkeypatch.setattr("sys.stderr", shown)
-    watch = terminal._Watch()
+    watch = terminal.Watch()
     for done, seconds in ((1, 0.1), (2, 15.0), (3, 15.1), (4, 400.0)):
         watch.show(Progress(done, 99, 0, seconds, 40.0 * seconds))
     watch.end()

@@ -7,8 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpviz import cli
-from dpviz.cli import main, terminal
+from dpviz.cli import main, options, terminal
 from dpviz.run.jobs import Progress
 from dpviz.tasks import TASK_COLUMNS
 
@@ -18,7 +17,7 @@ BASE = ["--trials", "2", "--mechanism", "gaussian", "--tuning", "fixed", "--epsi
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep finished parts of these tests out of the user's folder."""
-    monkeypatch.setattr(cli, "default_folder", lambda: tmp_path / "cells")
+    monkeypatch.setattr(options, "default_folder", lambda: tmp_path / "cells")
     return tmp_path
 
 
@@ -121,18 +120,18 @@ def test_shares_from_a_file_follow_the_released_columns(
 def test_an_interruption_says_what_is_kept(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show = terminal._Watch.show
+    show = terminal.Watch.show
 
-    def interrupted(self: terminal._Watch, progress: Progress) -> None:
+    def interrupted(self: terminal.Watch, progress: Progress) -> None:
         show(self, progress)
         if progress.done > 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(terminal._Watch, "show", interrupted)
+    monkeypatch.setattr(terminal.Watch, "show", interrupted)
     assert run() == 130
     assert "the same command goes on from there" in capsys.readouterr().err
     assert run("--cache", "none") == 130
     assert "nothing is kept" in capsys.readouterr().err
-    monkeypatch.setattr(terminal._Watch, "show", show)
+    monkeypatch.setattr(terminal.Watch, "show", show)
     assert run("--out", str(home / "a.csv")) == 0
     assert "of them from the cache" in capsys.readouterr().out

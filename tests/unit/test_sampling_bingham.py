@@ -85,7 +85,7 @@ def test_batched_equals_looped(k: int) -> None:
 def test_memory_groups_do_not_change_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     values = spectrum(9, 1.5, 0)
     whole = bingham(values, trials(7)), stiefel_bingham(values, 3, trials(7), 3).frames
-    monkeypatch.setattr(bingham, "_BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(vector, "_BLOCK_ENTRIES", 100)
     parts = bingham(values, trials(7)), stiefel_bingham(values, 3, trials(7), 3).frames
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_array_equal(whole[1], parts[1])
@@ -134,7 +134,7 @@ def test_starts() -> None:
 
 def test_best_shift_solves_its_equation() -> None:
     for gaps in (np.zeros(7), np.array([0.0, 1e7]), np.array([3e5, 4e5, 9e9]), np.array([5.0])):
-        shift = vector._best_shift(gaps)
+        shift = vector.best_shift(gaps)
         assert np.sum(1 / (shift + gaps)) == pytest.approx(1.0, rel=1e-9)
         assert shift + gaps.min() >= 1.0 - 1e-9
 

@@ -523,7 +523,7 @@ import sys
 import dpviz
 from pathlib import Path
 from dpviz.settings import Settings
-from dpviz.store import Store
+from dpviz.run.store import Store
 
 def tell(progress):
     print(progress.done, flush=True)
