@@ -52,6 +52,11 @@ class Spent:
     delta_at_epsilon : float or None
         The delta really given at the claimed epsilon, exact or a bound as ``exact`` says;
         None where nobody computed it.
+    total_variation : float or None
+        The most by which the chance of any event differs between neighbours: the delta at
+        epsilon 0, exact or a bound as ``exact`` says. None where nobody computed it.
+    mu : float or None
+        Sensitivity over standard deviation where Gaussian noise is all there is.
     """
 
     epsilon: float
@@ -59,6 +64,8 @@ class Spent:
     exact: bool
     source: str
     delta_at_epsilon: float | None = None
+    total_variation: float | None = None
+    mu: float | None = None
 
 
 def spent(parts: Sequence[Part], budget: Budget) -> Spent:
@@ -108,6 +115,8 @@ def spent(parts: Sequence[Part], budget: Budget) -> Spent:
             exact=True,
             source=gaussian,
             delta_at_epsilon=delta_of(budget.epsilon, mu),
+            total_variation=math.erf(mu / math.sqrt(8)),
+            mu=mu,
         )
     return Spent(
         epsilon=_epsilon_of_mixture(budget.delta, total, mu),
@@ -115,6 +124,7 @@ def spent(parts: Sequence[Part], budget: Budget) -> Spent:
         exact=False,
         source=f"{gaussian}, composed with a pure epsilon of {total:.3g}",
         delta_at_epsilon=math.exp(_log_delta_of_mixture(budget.epsilon, total, mu)),
+        total_variation=math.exp(_log_delta_of_mixture(0.0, total, mu)),
     )
 
 
@@ -186,9 +196,10 @@ def _spent_with_failures(parts: Sequence[Part], total: float, mu: float, budget:
             names.append("exact Gaussian profile")
     if mu > 0:
         rest = math.exp(_log_delta_of_mixture(budget.epsilon, total, mu))
+        apart = math.exp(_log_delta_of_mixture(0.0, total, mu))
         epsilon = _epsilon_of_mixture(left, total, mu) if left > 0 else math.inf
     else:
-        rest = _delta_of_pure(budget.epsilon, total)
+        rest, apart = _delta_of_pure(budget.epsilon, total), math.tanh(total / 2)
         epsilon = _epsilon_of_pure(left, total) if left >= 0 else math.inf
     return Spent(
         epsilon=epsilon,
@@ -196,6 +207,7 @@ def _spent_with_failures(parts: Sequence[Part], total: float, mu: float, budget:
         exact=False,
         source=" + ".join(dict.fromkeys(names)),
         delta_at_epsilon=min(1.0, (failing + (1 - failing) * rest) * (1 + 4 * _ROUNDING)),
+        total_variation=min(1.0, (failing + (1 - failing) * apart) * (1 + 4 * _ROUNDING)),
     )
 
 
@@ -212,7 +224,7 @@ def _epsilon_of_pure(delta: float, total: float) -> float:
 def _spent_pure(parts: Sequence[LaplacePart | PurePart], total: float, claimed: float) -> Spent:
     active = [part for part in parts if part.epsilon > 0]
     if not active:
-        return Spent(0.0, 0.0, True, "does not depend on the data", 0.0)
+        return Spent(0.0, 0.0, True, "does not depend on the data", 0.0, 0.0)
     names = ["Laplace noise" if isinstance(p, LaplacePart) else p.reason for p in active]
     return Spent(
         epsilon=total,
@@ -220,6 +232,7 @@ def _spent_pure(parts: Sequence[LaplacePart | PurePart], total: float, claimed: 
         exact=len(active) == 1 and active[0].attained,
         source=" + ".join(dict.fromkeys(names)),
         delta_at_epsilon=_delta_of_pure(claimed, total),
+        total_variation=math.tanh(total / 2),
     )
 
 

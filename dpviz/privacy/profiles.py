@@ -92,6 +92,7 @@ class RowProfile(ABC):
             exact=exact,
             source=source if exact else f"{source}, as two zero-out steps",
             delta_at_epsilon=self.delta(relation, budget.epsilon),
+            total_variation=self.delta(relation, 0.0),
         )
 
 

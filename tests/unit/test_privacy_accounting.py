@@ -229,7 +229,7 @@ def test_pure_parts_add() -> None:
 
 def test_one_pure_part_is_reported_as_stated() -> None:
     bound = spent([PurePart(0.3, "exponential mechanism")], Budget(0.3))
-    assert bound == Spent(0.3, 0.0, False, "exponential mechanism", 0.0)
+    assert bound == Spent(0.3, 0.0, False, "exponential mechanism", 0.0, math.tanh(0.15))
     assert spent([PurePart(0.3, "matrix Laplace", attained=True)], Budget(0.3)).exact
 
 

@@ -1,0 +1,96 @@
+"""What a balanced guesser reaches, against trade-off curves computed elsewhere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from dpviz.claims.worlds import both_worlds
+from dpviz.mechanisms import all_mechanisms
+from dpviz.privacy.accounting import Spent, spent
+from dpviz.privacy.gaussian import mu_of, trade_off
+from dpviz.privacy.profiles import GaussianSketch, WishartNoise
+from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+
+
+def gaussian(mu: float) -> Spent:
+    return spent([GaussianPart(mu, 1.0)], Budget(1.0, 1e-6))
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.268, 1.0, 6.0])
+def test_gaussian_noise_is_where_the_trade_off_curve_meets_the_diagonal(mu: float) -> None:
+    fixed = optimize.brentq(lambda a: float(trade_off(a, mu)) - a, 1e-12, 0.5)
+    found = both_worlds(gaussian(mu))
+    assert found.out == pytest.approx(fixed, abs=1e-11)
+    assert found.out == pytest.approx(float(stats.norm.cdf(-mu / 2)), abs=1e-14)
+    assert found.within == 1 - found.out
+
+
+def test_the_stated_numbers() -> None:
+    """Theory 12.6: 27 of 100 against 73 at pure epsilon 1, 45 against 55 at (1, 1e-5)."""
+    pure = both_worlds(spent([LaplacePart(1.0, 1.0)], Budget(1.0)))
+    assert pure.out == pytest.approx(1 / (1 + math.e))
+    assert (round(100 * pure.out), round(100 * pure.within)) == (27, 73)
+    mu = mu_of(Budget(1.0, 1e-5))
+    assert mu == pytest.approx(0.268, abs=5e-4)
+    mild = both_worlds(gaussian(mu))
+    assert (round(100 * mild.out), round(100 * mild.within)) == (45, 55)
+
+
+def test_what_composes_is_told_apart_no_better_than_its_parts_allow() -> None:
+    budget = Budget(2.0, 1e-3)
+    parts = [GaussianPart(0.3, 1.0), PurePart(0.5, "because")]
+    both = both_worlds(spent(parts, budget))
+    alone = [both_worlds(spent([part], budget)) for part in parts]
+    assert both.out < min(one.out for one in alone)
+    # total variations add up at most
+    assert both.within - both.out <= sum(one.within - one.out for one in alone) + 1e-12
+    failing = both_worlds(spent([*parts, ApproximatePart(0.0, 0.01, "because")], Budget(2.0, 0.1)))
+    assert both.out - 0.01 <= failing.out < both.out
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_a_profile_is_read_at_epsilon_zero(relation: Relation) -> None:
+    for profile in (WishartNoise(40.0), GaussianSketch(50, 20.0)):
+        assert profile.delta(relation, 0.0) > 0
+    # zero-out, by the densities of the two chi-squares themselves
+    x = np.linspace(-1, 400, 2_000_001)
+    gap = np.abs(stats.chi2(40).pdf(x) - stats.chi2(40, loc=-1).pdf(x))
+    apart = 0.5 * float(gap.sum()) * (x[1] - x[0])
+    assert WishartNoise(40.0).delta(Relation.ZERO_OUT, 0.0) == pytest.approx(apart, rel=1e-4)
+
+
+def test_a_mere_epsilon_and_delta_bound_the_guess() -> None:
+    found = both_worlds(Spent(1.0, 0.1, False, "said so"))
+    assert found.out == pytest.approx(0.9 / (1 + math.e))
+    # it is the point of the curve of Kairouz, Oh & Viswanath on the diagonal
+    assert max(1 - 0.1 - math.e * found.out, (1 - 0.1 - found.out) / math.e) == pytest.approx(
+        found.out
+    )
+
+
+def test_nothing_spent_and_everything_spent() -> None:
+    assert both_worlds(spent([], Budget(1.0))).out == 0.5
+    for nothing_promised in (None, Spent(math.inf, 0.0, True, "no noise")):
+        assert both_worlds(nothing_promised) == both_worlds(None)
+        assert both_worlds(nothing_promised).within == 1.0
+    assert both_worlds(spent([GaussianPart(1.0, 0.0)], Budget(1.0, 1e-6))).out == 0.0
+    assert both_worlds(spent([PurePart(1e6, "much")], Budget(1.0))).within == 1.0
+
+
+def test_every_mechanism_has_a_guess_no_better_than_its_own_epsilon_allows() -> None:
+    problem, budget = Problem(500, 5, 2, Relation.REPLACE, Domain.ball(5)), Budget(0.9, 1e-6)
+    for cls in all_mechanisms().values():
+        mechanism = cls()
+        if mechanism.unable(problem, budget) is not None:
+            continue
+        account = mechanism.spent(problem, budget)
+        found = both_worlds(account)
+        assert 0 <= found.out <= 0.5 <= found.within <= 1
+        if account is not None and math.isfinite(account.epsilon):
+            least = (1 - account.delta) / (1 + math.exp(account.epsilon))
+            assert found.out >= least * (1 - 1e-12), mechanism.key
