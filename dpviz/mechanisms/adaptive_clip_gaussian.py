@@ -1,0 +1,130 @@
+"""Gaussian noise after clipping rows at a radius that is itself found privately."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.moments import FloatArray, SecondMoment
+from dpviz.params import number
+from dpviz.privacy.accounting import GaussianPart, PurePart, Spent, greatest_mu_beside
+from dpviz.problem import Budget, Problem, Relation
+from dpviz.release import Calibration, Release
+from dpviz.sampling.goe import goe
+from dpviz.seeding import Draws
+
+_STEPS = 61
+_PER_OCTAVE = 4
+
+
+@dataclass(frozen=True)
+class AdaptiveClipGaussian(Mechanism):
+    """A of the rows clipped to length tau, plus a GOE of scale proportional to tau^2.
+
+    Source
+    ------
+    After AdaptiveCov of Dong, Liang and Yi 2022, "Differentially private covariance revisited",
+    which compares noise and clipping error over radii 2^-j by a sparse-vector test. The choice of
+    tau by the exponential mechanism, its target and the account are ours.
+
+    Notes
+    -----
+    The target. Clipping at tau moves n A by at most the sum of (|x_i|^2 - tau^2)+ in nuclear norm,
+    and the noise on n A has the edge m tau^2, m = sqrt(2 d) D/mu, with D = sqrt(2) (replace) or 1
+    (zero-out). Their sum is convex in tau^2 and least where m rows are longer than tau. So the
+    best radius is a quantile of the rows' lengths whose rank m is public.
+
+    The choice. tau = R 2^(-j/4), j = 0 .. 60, with odds exp(e_1/2 times -|count_j - m'|), where
+    count_j rows are longer than tau. One row, replaced or zeroed, moves each count by at most 1,
+    so this exponential mechanism is e_1-private under both relations. m' adds 2/e_1 to m, because
+    a radius too small by some ranks costs less than one too large where lengths fall off, and is
+    at most n/2.
+
+    The release. Given tau, a Gaussian mechanism of sensitivity D tau^2/n: mu does not depend on
+    tau, so it stands beside the e_1 in one account, whatever tau came out.
+    """
+
+    share: float = number(
+        0.15,
+        0.01,
+        0.9,
+        label="Share for the radius",
+        help="Share of epsilon spent on choosing the clipping radius.",
+        examples=(0.4,),
+    )
+
+    info = Info(
+        label="Adaptive clipping",
+        summary="Finds a clipping radius privately, clips, and adds Gaussian noise to match.",
+        paper="dpviz, after Dong, Liang and Yi 2022, AdaptiveCov",
+        url="https://arxiv.org/abs/2205.14324",
+        family="gaussian",
+        release="matrix",
+        guarantee="approximate",
+        slot=26,
+        needs_rows=True,
+        redraws=True,
+        law=r"\hat A = \frac1n \sum_i x_i x_i' \min(1, \tau^2/\|x_i\|^2) + \tau^2 G,\quad"
+        r" P(\tau) \propto e^{-\varepsilon_1 |\#\{\|x_i\| > \tau\} - m| / 2}",
+        calibration=r"\varepsilon_1 = \text{share} \cdot \varepsilon,\quad"
+        r" t = D/(n \mu)\ \text{with}\ \mu\ \text{the most beside}\ \varepsilon_1",
+        complexity="n d^2",
+        advice="Where the row bound is far above most rows; with a good bound gaussian is better.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the noise scale at tau = R, and what chooses tau."""
+        first = budget.epsilon * self.share
+        choice = PurePart(first, "exponential mechanism on the clipping radius")
+        reach = math.sqrt(2) if problem.relation is Relation.REPLACE else 1.0
+        mu = greatest_mu_beside((choice,), budget) * (1 - 1e-15)
+        sensitivity = reach * problem.domain.radius**2 / problem.n
+        scale = sensitivity / mu
+        rank = math.sqrt(2 * problem.d) * reach / mu + 2 / first
+        values = {"radius_epsilon": first, "rank": min(rank, problem.n / 2), "mu": mu}
+        parts = (choice, GaussianPart(sensitivity, scale))
+        return Calibration(problem, budget, scale, parts, values)
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return the noisy moment of the clipped rows, each draw at a radius of its own."""
+        assert data.rows is not None
+        problem, values = calibration.problem, calibration.values
+        lengths = np.sqrt(np.square(data.rows).sum(axis=1))
+        radii = problem.domain.radius * 2.0 ** (-np.arange(_STEPS) / _PER_OCTAVE)
+        longer = len(lengths) - np.searchsorted(np.sort(lengths), radii, side="right")
+        score = -np.abs(longer - values["rank"])
+        # the largest of score + Gumbel noise follows the exponential mechanism's odds
+        gumbel = -np.log(draws.exponential(_STEPS))
+        chosen = np.argmax(0.5 * values["radius_epsilon"] * score + gumbel, axis=1)
+        matrices = goe(draws, problem.d)
+        for step in np.unique(chosen):
+            picked = chosen == step
+            relative = radii[step] / problem.domain.radius
+            matrices[picked] *= calibration.scale * relative**2
+            matrices[picked] += clipped_moment(data, lengths, radii[step])
+        return Release.of_matrices(matrices, problem.k)
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return what the calibration rests on."""
+        return (
+            f"The clipping radius costs epsilon {budget.epsilon * self.share:.3g} by the "
+            "exponential mechanism; the Gaussian noise, in proportion to the squared radius, "
+            "takes all that this leaves."
+        )
+
+
+def clipped_moment(data: SecondMoment, lengths: FloatArray, radius: float) -> FloatArray:
+    """Return the second moment of the rows, those longer than the radius shortened to it."""
+    assert data.rows is not None
+    if not (lengths > radius).any():
+        return data.A
+    # a rounding to the safe side: no clipped row is longer than the radius
+    room = 1 + 4 * np.finfo(np.float64).eps
+    shrink = np.where(lengths > radius, radius / np.maximum(lengths * room, radius), 1.0)
+    rows = data.rows * shrink[:, None]
+    moment = rows.T @ rows / data.n
+    symmetric: FloatArray = (moment + moment.T) / 2
+    return symmetric
