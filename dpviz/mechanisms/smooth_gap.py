@@ -20,6 +20,7 @@ from dpviz.sampling.goe import goe
 from dpviz.seeding import Draws
 
 _TEST_DELTA = 0.1  # share of delta for a gap that was overestimated
+_PASSING_EDGE = 0.25  # of the noise on the projection, whose own gap is 1
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class SmoothGap(Mechanism):
     exactly; outside it nothing is promised, which has probability at most delta_1. So
     delta = delta_1 + the Gaussian profile.
 
-    The test passes where the noise on P has an edge below 1, the gap of P itself. Where it fails
+    The test passes where the noise on P has an edge below a quarter of the gap of P. Where it fails
     the same budget adds noise to A (the exact Gaussian mechanism), a choice that c alone makes.
 
     What adapting to the gap can bring. To first order in 1/n noise on A turns the subspace by
@@ -132,14 +133,12 @@ class SmoothGap(Mechanism):
         lowered = gap + noise - values["gap_margin"]
         reach = projection_reach(problem, lowered)
         std = reach / values["mu_of_release"]
-        passed = std * math.sqrt(2 * problem.d) < 1
+        passed = std * math.sqrt(2 * problem.d) < _PASSING_EDGE
         top = data.eigenvectors[:, : problem.k]
         matrices = goe(draws, problem.d)
         matrices *= np.where(passed, std, calibration.scale)[:, None, None]
         matrices += np.where(passed[:, None, None], top @ top.T, data.A)
-        return Release(
-            raw=matrices, components=Release.of_matrices(matrices, problem.k).components
-        )
+        return Release(raw=matrices, components=Release.of_matrices(matrices, problem.k).components)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpviz.mechanisms._base import Info, Mechanism
-from dpviz.moments import FloatArray, SecondMoment
+from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
+from dpviz.moments import SecondMoment
 from dpviz.privacy.accounting import GaussianPart, Spent
 from dpviz.privacy.gaussian import noise_std
-from dpviz.problem import Budget, Problem, Relation
+from dpviz.privacy.sensitivity import frobenius
+from dpviz.problem import Budget, Problem
 from dpviz.release import Calibration, Release
 from dpviz.sampling.goe import goe
 from dpviz.seeding import Draws
@@ -23,21 +23,13 @@ class Spherical(Mechanism):
 
     Source
     ------
-    Spherical principal components: Locantore et al. 1999, "Robust principal component analysis for
-    functional data", Test 8. The private form and its calibration are ours.
+    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._sphere` for what
+    they estimate. The private form and its calibration are ours.
 
     Notes
     -----
-    A row enters as a unit vector u = x/|x| (a zero row as zero), so replacing one moves S by
-    (uu' - vv')/n: at most sqrt(2)/n in Frobenius norm, attained by orthogonal rows, and 1/n under
-    zero-out. Neither a row bound nor the domain enters; a row a thousand times too long counts as
-    one row. The noise is the exact Gaussian mechanism's on a matrix of trace 1, where A has only
-    the mean of |x|^2/R^2 for its trace.
-
-    What is estimated. For rows of an elliptical law about the centre the eigenvectors of S are
-    those of the covariance, in the same order; otherwise they are another summary of directions
-    and the captured variance has a limit below 1 that no budget lifts. Eigenvalues of S are no
-    variances, so the subspace alone is released.
+    Replacing a row moves S by (uu' - vv')/n with unit u and v: at most sqrt(2)/n in Frobenius norm,
+    attained by orthogonal rows, and 1/n under zero-out. The noise is the exact Gaussian mechanism's.
     """
 
     info = Info(
@@ -59,7 +51,7 @@ class Spherical(Mechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the least scale for unit rows, whatever the domain."""
-        sensitivity = unit_sensitivity(problem)
+        sensitivity = frobenius(on_the_sphere(problem))
         scale = math.nextafter(sensitivity * noise_std(budget), math.inf)
         return Calibration(problem, budget, scale, (GaussianPart(sensitivity, scale),))
 
@@ -80,21 +72,3 @@ class Spherical(Mechanism):
             "moves it by a known amount without any row bound, and the exact Gaussian profile "
             "sets the noise."
         )
-
-
-def unit_sensitivity(problem: Problem) -> float:
-    """Return the Frobenius sensitivity of the second moment of unit rows."""
-    return (math.sqrt(2) if problem.relation is Relation.REPLACE else 1.0) / problem.n
-
-
-def unit_moment(rows: FloatArray) -> FloatArray:
-    """Return the mean of uu' over u = x/|x|, zero rows staying zero, shape (d, d)."""
-    # scaled first: the square of an entry of 1e-200 would vanish
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    unit = rows / np.where(largest > 0, largest, 1.0)
-    length = np.sqrt(np.square(unit).sum(axis=1, keepdims=True))
-    # one rounding to the safe side: no unit row is longer than 1
-    unit /= np.where(length > 0, length, 1.0) * (1 + 4 * np.finfo(np.float64).eps)
-    moment = unit.T @ unit / len(rows)
-    symmetric: FloatArray = (moment + moment.T) / 2
-    return symmetric

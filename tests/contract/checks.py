@@ -286,13 +286,15 @@ def huge_budget_recovers_pca(mechanism: Mechanism) -> None:
     """With a gap and next to no noise, the released space captures all that k can.
 
     A published scale that stops falling with epsilon, or refuses a large one, gets many people.
+    Where an account is proved for one relation only, the other is refused and has nothing to show.
     """
     if mechanism.info.guarantee == "none":
         return
+    shown = 0
     for kind in ("ball", "box"):
         rows = two_directions(kind)
         for relation in Relation:
-            shares = [0.0]
+            shares = []
             for epsilon, n in ((1e6, len(rows)), (1e6, 10**10), (0.5, 10**10)):
                 budget = Budget(epsilon, 0.1)
                 problem = Problem(n, D, 2, relation, domain_of(kind, D))
@@ -303,7 +305,10 @@ def huge_budget_recovers_pca(mechanism: Mechanism) -> None:
                 _, release = released(mechanism, data, problem, budget)
                 measured = measure(Outcome(data, data, release), ["captured_share"])
                 shares.append(float(measured["captured_share"].min()))
-            assert max(shares) > 0.999, (kind, relation, shares)
+            if shares:
+                shown += 1
+                assert max(shares) > 0.999, (kind, relation, shares)
+    assert shown > 0
 
 
 def small_dimensions_work(mechanism: Mechanism) -> None:
