@@ -29,14 +29,14 @@ from typing import Any
 import numpy as np
 
 from dpviz import datasets
-from dpviz.blas import one_blas_thread
+from dpviz.base.blas import one_blas_thread
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms import parse_variant
-from dpviz.moments import SecondMoment
-from dpviz.prepare import prepare
+from dpviz.prepare.bounding import prepare
 from dpviz.privacy.gaussian import epsilon_of, mu_of
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.seeding import Draws
 from dpviz.settings import Settings
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 ROOT = Path(__file__).resolve().parents[1]
 REQUIREMENTS = {
@@ -228,9 +228,9 @@ def overspending(d: int, epsilon: float, steps: int = 400) -> float:
 
     Both accept an angular central Gaussian proposal with exp(-u'Mu)/(K (u'Wu)^(d/2)), where the
     right test multiplies by (u'Wu)^(d/2), so they draw from the density exp(-u'Mu) (u'Wu)^-d with
-    M = (epsilon/4)(top I - C), W = I + 2M/b and b from sum 1/(b + 2 M_i) = 1. Take C = diag(x, x + 1,
-    0, ..) and its neighbour diag(x + 1, x, 0, ..): the normalisers agree, and at e_1 the log ratio is
-    epsilon/4 + d ln(1 + epsilon/(2b)).
+    M = (epsilon/4)(top I - C), W = I + 2M/b and b from sum 1/(b + 2 M_i) = 1. Take
+    C = diag(x, x + 1, 0, ..) and its neighbour diag(x + 1, x, 0, ..): the normalisers agree, and at
+    e_1 the log ratio is epsilon/4 + d ln(1 + epsilon/(2b)).
     """
     worst = 0.0
     for x in np.geomspace(1e-2, 1e4, steps):
@@ -303,9 +303,9 @@ def page(kept: dict[str, Any], options: Any) -> str:
     lines = [
         "# Beside diffprivlib and OpenDP",
         "",
-        "The same prepared rows (centred with the mean, divided by the largest row norm), row bound "
-        "1, known origin, relation replace. Recovery is the captured share beyond chance: 0 is a "
-        "random subspace, 1 the best. A number is the mean over "
+        "The same prepared rows (centred with the mean, divided by the largest row norm), row "
+        "bound 1, known origin, relation replace. Recovery is the captured share beyond chance: "
+        "0 is a random subspace, 1 the best. A number is the mean over "
         f"{options.ours} fits of ours and up to {options.fits} of a peer, ± 1.96 standard errors. "
         f"A fit above {options.timeout:g} s of CPU is stopped, and the second one ends its cell.",
         "",

@@ -3,16 +3,16 @@
 Spherical principal components: Locantore et al. 1999, "Robust principal component analysis for
 functional data", Test 8; the private forms and their calibration are ours.
 
-A row enters as a unit vector u = x/|x| (a zero row as zero), so its second moment S = mean of uu'
+A row enters as a unit vector u = x/|x| (a zero row as zero), so the second moment S = mean of uu'
 moves as one of rows on the unit ball does: neither a row bound nor the domain enters, and a row a
-thousand times too long counts as one row. S has trace 1 where A has the mean of |x|^2/R^2, while the
-noise is the same.
+thousand times too long counts as one row. S has trace 1 where A has the mean of |x|^2/R^2, while
+the noise is the same.
 
-What is estimated. For rows of an elliptical law about the centre the eigenvectors of S are those of
-the covariance, in the same order; otherwise they are another summary of directions, and the captured
-variance has a limit below 1 that no budget lifts. Eigenvalues of S are no variances, so the subspace
-alone is released. The same happens to every other mechanism under a row bound below the length of
-the shortest row.
+What is estimated. For rows of an elliptical law about the centre the eigenvectors of S are those
+of the covariance, in the same order; otherwise they are another summary of directions, and the
+captured variance has a limit below 1 that no budget lifts. Eigenvalues of S are no variances, so
+the subspace alone is released. The same happens to every other mechanism under a row bound below
+the length of the shortest row.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpviz.moments import FloatArray
-from dpviz.problem import Domain, Problem
+from dpviz.base.arrays import FloatArray
+from dpviz.values.problem import Domain, Problem
 
 
 def on_the_sphere(problem: Problem) -> Problem:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import number
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.params import number
-from dpviz.privacy.accounting import GaussianPart, PurePart, Spent, greatest_mu_beside
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration, Release
-from dpviz.sampling.goe import goe
-from dpviz.seeding import Draws
+from dpviz.noise.goe import goe
+from dpviz.privacy.accounting import Spent, greatest_mu_beside
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import GaussianPart, PurePart
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration, Release
 
 _STEPS = 61
 _PER_OCTAVE = 4
@@ -39,9 +41,9 @@ class AdaptiveClipGaussian(Mechanism):
 
     The choice. tau = R 2^(-j/4), j = 0 .. 60, with odds exp(e_1/2 times -|count_j - m'|), where
     count_j rows are longer than tau. One row, replaced or zeroed, moves each count by at most 1,
-    so this exponential mechanism is e_1-private under both relations. m' adds 2/e_1 to m, because
-    a radius too small by some ranks costs less than one too large where lengths fall off, and is
-    at most n/2.
+    so this exponential mechanism is e_1-private under both relations. m' adds 2 ln(61)/e_1 to m:
+    then the radii above every row, of which a loose bound has many, together are as unlikely as
+    one that misses by that many ranks. It is at most n/2.
 
     The release. Given tau, a Gaussian mechanism of sensitivity D tau^2/n: mu does not depend on
     tau, so it stands beside the e_1 in one account, whatever tau came out.
@@ -83,7 +85,7 @@ class AdaptiveClipGaussian(Mechanism):
         mu = greatest_mu_beside((choice,), budget) * (1 - 1e-15)
         sensitivity = reach * problem.domain.radius**2 / problem.n
         scale = sensitivity / mu
-        rank = math.sqrt(2 * problem.d) * reach / mu + 2 / first
+        rank = math.sqrt(2 * problem.d) * reach / mu + 2 * math.log(_STEPS) / first
         values = {"radius_epsilon": first, "rank": min(rank, problem.n / 2), "mu": mu}
         parts = (choice, GaussianPart(sensitivity, scale))
         return Calibration(problem, budget, scale, parts, values)
@@ -91,14 +93,12 @@ class AdaptiveClipGaussian(Mechanism):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the noisy moment of the clipped rows, each draw at a radius of its own."""
         assert data.rows is not None
-        problem, values = calibration.problem, calibration.values
+        problem = calibration.problem
         lengths = np.sqrt(np.square(data.rows).sum(axis=1))
-        radii = problem.domain.radius * 2.0 ** (-np.arange(_STEPS) / _PER_OCTAVE)
-        longer = len(lengths) - np.searchsorted(np.sort(lengths), radii, side="right")
-        score = -np.abs(longer - values["rank"])
-        # the largest of score + Gumbel noise follows the exponential mechanism's odds
+        radii = radii_of(problem)
+        # the largest of log odds + Gumbel noise follows those odds
         gumbel = -np.log(draws.exponential(_STEPS))
-        chosen = np.argmax(0.5 * values["radius_epsilon"] * score + gumbel, axis=1)
+        chosen = np.argmax(log_odds(lengths, calibration) + gumbel, axis=1)
         matrices = goe(draws, problem.d)
         for step in np.unique(chosen):
             picked = chosen == step
@@ -114,6 +114,23 @@ class AdaptiveClipGaussian(Mechanism):
             "exponential mechanism; the Gaussian noise, in proportion to the squared radius, "
             "takes all that this leaves."
         )
+
+
+def radii_of(problem: Problem) -> FloatArray:
+    """Return the radii to choose from, descending from R, shape (61,)."""
+    radii: FloatArray = problem.domain.radius * 2.0 ** (-np.arange(_STEPS) / _PER_OCTAVE)
+    return radii
+
+
+def log_odds(lengths: FloatArray, calibration: Calibration) -> FloatArray:
+    """Return the log probability of each radius, given the lengths of the rows."""
+    radii = radii_of(calibration.problem)
+    longer = len(lengths) - np.searchsorted(np.sort(lengths), radii, side="right")
+    score = -np.abs(longer - calibration.values["rank"])
+    odds = 0.5 * calibration.values["radius_epsilon"] * score
+    top = odds.max()
+    normalised: FloatArray = odds - top - math.log(float(np.exp(odds - top).sum()))
+    return normalised
 
 
 def clipped_moment(data: SecondMoment, lengths: FloatArray, radius: float) -> FloatArray:

@@ -8,22 +8,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray, fix_signs
+from dpviz.base.params import choice, integer
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
-from dpviz.moments import FloatArray, SecondMoment, fix_signs
-from dpviz.params import choice, integer
 from dpviz.privacy import accounting
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
 from dpviz.privacy.sensitivity import projected_frobenius
 from dpviz.privacy.subsampled import epsilon_of_steps, least_epsilon, least_multiplier
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration, Release
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration, Release
 
 _MOST_STEPS = 200
 _LEAST_BATCH = 8
-_AIM = 0.05  # noise of a step, in squared row bounds, that the automatic steps allow
+_AIM = 0.015  # noise of a step, in squared row bounds, that the automatic steps allow
 _MOST_RATE = 100.0
+_DECAY = 3.0  # so that late steps average the noise of early ones
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ class Oja(Mechanism):
     zero-out this is T subsampled Gaussian steps (`dpviz.privacy.subsampled`); noise then grows
     with sqrt(T) where one pass pays T. Under replace the account is not ours to give.
 
-    All frames count as released, though only the last is. The rate eta is 1 over the noise's
-    length, sigma sqrt(d), and at most 100/R^2: it needs nothing of the data.
+    All frames count as released, though only the last is. The rate eta starts at 1 over the noise's
+    length, sigma sqrt(d), at most 100/R^2, and falls to a quarter: it needs nothing of the data.
     """
 
     sampling: str = choice(
@@ -101,7 +104,7 @@ class Oja(Mechanism):
         # in one pass noise grows with T, in private SGD with its root
         ratio = _AIM * problem.domain.radius**2 / each
         wanted = ratio if self.sampling == "pass" else min(ratio, 1e6) ** 2
-        return max(1, min(most, max(2, round(min(wanted, 1e6)))))
+        return max(1, min(most, max(3, round(min(wanted, 1e6)))))
 
     def _unit(self, problem: Problem, budget: Budget) -> float:
         """Return the std of one step over all rows."""
@@ -175,7 +178,7 @@ class Oja(Mechanism):
             taken = rows[batch]
             gradient = taken.T @ (taken @ frame) / size
             gradient += std * draws.normal(d, k)[0]
-            moved = frame + rate * gradient
+            moved = frame + rate / (1 + _DECAY * step / steps) * gradient
             frame = np.linalg.qr(moved).Q
         last: FloatArray = np.linalg.svd(moved, full_matrices=False).U
         return last

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import fix_signs
+from dpviz.base.params import number
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
-from dpviz.moments import SecondMoment, fix_signs
-from dpviz.params import number
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.noise.goe import goe
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import mu_of
 from dpviz.privacy.sensitivity import frobenius
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release
-from dpviz.sampling.goe import goe
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import number
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
-from dpviz.moments import FloatArray, SecondMoment
-from dpviz.params import number
-from dpviz.privacy.accounting import ApproximatePart, GaussianPart, Spent
+from dpviz.noise.goe import goe
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import delta_of, epsilon_of, mu_of
 from dpviz.privacy.sensitivity import frobenius, spectral
-from dpviz.problem import Budget, Problem, Relation
-from dpviz.release import Calibration, Release
-from dpviz.sampling.goe import goe
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import ApproximatePart, GaussianPart
+from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.release import Calibration, Release
 
 _TEST_DELTA = 0.1  # share of delta for a gap that was overestimated
 _PASSING_EDGE = 0.25  # of the noise on the projection, whose own gap is 1
@@ -167,7 +169,7 @@ def projection_reach(problem: Problem, gap: FloatArray) -> FloatArray:
     most = math.sqrt(min(problem.k, problem.d - problem.k))
     N = gap / spectral(problem) - 1.0
     safe = np.maximum(N, 1e-9)
-    first = np.where(N > b, a / np.maximum(N - b, 1e-9), most)
+    first = np.where(b < N, a / np.maximum(N - b, 1e-9), most)
     second = np.where(N > 0, (a + b / safe) / safe, most)
     reach: FloatArray = math.sqrt(2) * np.minimum(np.minimum(first, second), most)
     # a few roundings to the safe side

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
-from dpviz.moments import SecondMoment
-from dpviz.privacy.accounting import GaussianPart, Spent
+from dpviz.noise.goe import goe
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
 from dpviz.privacy.sensitivity import frobenius
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release
-from dpviz.sampling.goe import goe
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class Spherical(Mechanism):
 
     Notes
     -----
-    Replacing a row moves S by (uu' - vv')/n with unit u and v: at most sqrt(2)/n in Frobenius norm,
-    attained by orthogonal rows, and 1/n under zero-out. The noise is the exact Gaussian mechanism's.
+    Replacing a row moves S by (uu' - vv')/n with unit u and v: at most sqrt(2)/n in Frobenius
+    norm, attained by orthogonal rows, and 1/n under zero-out. The noise is the exact Gaussian's.
     """
 
     info = Info(

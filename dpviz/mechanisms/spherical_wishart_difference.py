@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
-from dpviz.moments import SecondMoment
-from dpviz.privacy.accounting import PurePart, Spent
+from dpviz.noise.wishart import wishart
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
-from dpviz.problem import Budget, Problem
-from dpviz.release import Calibration, Release
-from dpviz.sampling.wishart import wishart
-from dpviz.seeding import Draws
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import PurePart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

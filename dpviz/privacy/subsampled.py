@@ -23,13 +23,13 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
-from dpviz.problem import Budget
-from dpviz.seeding import FloatArray
+from dpviz.values.problem import Budget
 
 ORDERS = (
-    *range(2, 21), 22, 24, 27, 30, 34, 38, 43, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512, 768, 1024,
-    2048, 4096,
+    *range(2, 21), 22, 24, 27, 30, 34, 38, 43, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512, 768,
+    1024, 2048, 4096,
 )  # fmt: skip
 """The orders tried; the largest bounds how small an epsilon can be shown."""
 
@@ -113,10 +113,7 @@ def least_multiplier(budget: Budget, rate: float, steps: int) -> float:
 
 def least_epsilon(delta: float) -> float:
     """Return the epsilon that no noise, however large, brings the account below."""
-    return max(
-        0.0,
-        min(
-            _ROUNDING + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1)
-            for a in ORDERS
-        ),
-    )
+    bounds: list[float] = [
+        _ROUNDING + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1) for a in ORDERS
+    ]
+    return max(0.0, min(bounds))
