@@ -1,0 +1,163 @@
+"""The options of a real release, declared once for the command line and the page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpviz.errors import InvalidSetting
+from dpviz.params import Declared, choice, format_number, integer, number, text
+from dpviz.problem import EPSILON_RANGE
+from dpviz.releasing.grid import BITS_RANGE, DEFAULT_BITS
+
+BOUNDS_ALLOWED = "LOW:HIGH for all features, known, none, or a file with feature, low, high"
+NO_BOUNDS = "none"
+
+
+def _row_bound(value: str) -> str:
+    """Return a row bound in canonical text; only a number is public."""
+    try:
+        bound = float(value)
+    except ValueError:
+        bound = math.nan
+    if not 0 < bound < math.inf:
+        raise InvalidSetting(
+            "row bound",
+            "a number above 0 that was known before anybody looked at the table",
+            value or "nothing",
+            "--row-bound",
+        )
+    return format_number(bound)
+
+
+def _bounds(value: str) -> str:
+    """Return bounds as given; a pair of numbers in canonical text."""
+    if not value:
+        raise InvalidSetting("bounds", BOUNDS_ALLOWED, "nothing", "--bounds")
+    pair = pair_of(value)
+    if pair is None:
+        return value
+    low, high = pair
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidSetting("bounds", "finite numbers with low below high", value, "--bounds")
+    return f"{format_number(low)}:{format_number(high)}"
+
+
+def pair_of(value: str) -> tuple[float, float] | None:
+    """Return the two numbers of ``LOW:HIGH``, or None where it is not written so."""
+    first, colon, second = value.partition(":")
+    if not colon:
+        return None
+    try:
+        return float(first), float(second)
+    except ValueError:
+        return None
+
+
+def limit_of(written: str) -> tuple[float, float]:
+    """Return the epsilon and delta of ``EPSILON,DELTA``; the delta may be left out."""
+    first, _, second = written.partition(",")
+    try:
+        return float(first), float(second or 0)
+    except ValueError:
+        raise InvalidSetting("limit", "written EPSILON,DELTA", written, "--limit") from None
+
+
+@dataclass(frozen=True)
+class ReleaseOptions(Declared):
+    """What is released, and everything that is public about the table beforehand."""
+
+    table: str = text(
+        "digits",
+        label="Table",
+        help="Built-in table, or the path of a CSV or Parquet file without missing values.",
+        flag="TABLE",
+        examples=("iris",),
+    )
+    row_bound: str = text(
+        "",
+        label="Row bound",
+        help="R, the largest length of a centred row, in the table's units: a number that was "
+        "known before anybody looked at the table. Longer rows are scaled down.",
+        examples=("40",),
+    )
+    bounds: str = text(
+        "",
+        label="Feature bounds",
+        help="Public bounds of each feature: LOW:HIGH for all of them; a CSV or Parquet file with "
+        "the columns feature, low, high; known (the table's own public bounds); or none, if only "
+        "the row bound is to hold.",
+        examples=("0:16",),
+    )
+    center: str = choice(
+        "midpoint",
+        {"midpoint": "midpoint of the bounds", "none": "none"},
+        label="Centring",
+        help="What is subtracted from each feature; without bounds nothing is.",
+        examples=("none",),
+    )
+    epsilon: float = number(
+        1.0,
+        *EPSILON_RANGE,
+        label="Epsilon",
+        help="Privacy loss that the release is proved to stay within.",
+        log=True,
+        slider=(0.01, 100.0),
+        examples=(0.5,),
+    )
+    delta: float = number(
+        1e-6,
+        0.0,
+        math.nextafter(1.0, 0.0),
+        label="Delta",
+        help="Its delta; 0 needs a mechanism without delta.",
+        log=True,
+        slider=(1e-10, 0.01),
+        allowed_text="a number from 0 to below 1",
+        examples=(1e-8,),
+    )
+    k: int = integer(
+        2,
+        1,
+        100_000,
+        label="Components k",
+        help="Number of principal components in the file.",
+        examples=(1, 3),
+    )
+    relation: str = choice(
+        "replace",
+        {"replace": "replace one person", "zero-out": "zero out one person"},
+        label="Neighbours",
+        help="What one person may change: their row becomes any other row (replace), or is "
+        "withdrawn (zero-out); n is public.",
+        examples=("zero-out",),
+    )
+    mechanism: str | None = text(
+        None,
+        label="Mechanism",
+        help="One with a sampler that is safe on a computer; auto takes Gaussian noise where "
+        "delta is above 0 and Laplace noise where it is 0.",
+        optional=True,
+        examples=("some_key",),
+    )
+    grid: int | None = integer(
+        None,
+        *BITS_RANGE,
+        label="Grid",
+        help="Rows are cut to multiples of 2^-grid row bounds; auto takes "
+        f"{DEFAULT_BITS}, or the finest that this many rows allow.",
+        optional=True,
+        examples=(16,),
+    )
+    label: str | None = text(
+        None,
+        label="Label column",
+        help="Column that is left out of the analysis.",
+        optional=True,
+        url=None,
+    )
+
+    def require(self) -> None:
+        """Raise `InvalidSetting` where the row bound or the bounds are missing or wrong."""
+        _row_bound(self.row_bound)
+        _bounds(self.bounds)
