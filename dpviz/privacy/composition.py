@@ -29,9 +29,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtri_exp
 
 from dpviz.errors import InvalidSetting
-from dpviz.privacy.accounting import ApproximatePart, GaussianPart, LaplacePart, Part
+from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part
 from dpviz.privacy.gaussian import delta_of, epsilon_of
-from dpviz.seeding import FloatArray
+from dpviz.base.arrays import FloatArray
 
 # Points of the grid of losses. With Gaussian noise beside it each costs a profile of its own.
 _POINTS, _POINTS_BESIDE_GAUSSIAN = 2**17, 2**12

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.errors import DpvizError, InvalidSetting
-from dpviz.seeding import FloatArray
+from dpviz.base.arrays import FloatArray
 
 IntArray = NDArray[np.int64]
 

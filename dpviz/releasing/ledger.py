@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.privacy.composition import epsilon_of_rho, rho_of_pure
-from dpviz.problem import Budget
+from dpviz.values.problem import Budget
 
 _FORMAT = 1
 _WAIT_SECONDS = 60.0

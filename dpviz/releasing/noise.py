@@ -24,9 +24,9 @@ import numpy as np
 from dpviz.errors import CannotRun, DpvizError
 from dpviz.privacy.composition import epsilon_of_rho, rho_meeting, rho_of_pure
 from dpviz.privacy.gaussian import epsilon_of
-from dpviz.problem import Budget, Relation
+from dpviz.values.problem import Budget, Relation
 from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT, IntArray
-from dpviz.seeding import FloatArray
+from dpviz.base.arrays import FloatArray
 
 
 class NoOpenDP(DpvizError):

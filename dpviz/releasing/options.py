@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from dpviz.errors import InvalidSetting
-from dpviz.params import Declared, choice, format_number, integer, number, text
-from dpviz.problem import EPSILON_RANGE
+from dpviz.base.params import Declared, choice, format_number, integer, number, text
+from dpviz.values.problem import EPSILON_RANGE
 from dpviz.releasing.grid import BITS_RANGE, DEFAULT_BITS
 
 BOUNDS_ALLOWED = "LOW:HIGH for all features, known, none, or a file with feature, low, high"

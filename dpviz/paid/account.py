@@ -1,0 +1,275 @@
+"""What each step of a paid preparation may cost, decided without looking at a row.
+
+All steps read sums over people of a function of one person's row, cut to public bounds and mapped
+to u in [-1, 1]^d. A person who is withdrawn (zero-out) adds nothing to any sum; n is public unless
+it is paid for. With R and Z for replace and zero-out, one person moves
+
+* sum u by at most 2 sqrt d (R), sqrt d (Z) in l2 and 2 d, d in l1 norm: opposite corners;
+* sum u^2 (feature by feature) by at most sqrt d in l2 and d in l1 norm, under both: every entry
+  of u^2 lies in [0, 1];
+* the number of rows longer than any radius by at most 1, under both; and all such numbers move
+  the same way when a row grows;
+* the number of people by 0 (R: it is the same for all neighbours), 1 (Z).
+
+A step gets a share of the budget: of mu^2 where Gaussian noise is used, with pure steps at
+epsilon = mu; of epsilon where the whole is to be pure. What is left goes to the mechanism, by the
+account of all of them together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+
+from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.mechanisms import Mechanism
+from dpviz.privacy import accounting
+from dpviz.privacy.accounting import Spent
+from dpviz.privacy.gaussian import mu_of
+from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
+from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, Relation
+from dpviz.values.release import Verdict
+
+COUNT, MEAN, SCALE, BOUND = "count", "mean", "scale", "bound"
+STEPS = (COUNT, MEAN, SCALE, BOUND)
+"""In the order they run: each uses what those before it released."""
+
+DEFAULT_SHARES: Mapping[str, float] = MappingProxyType(
+    {COUNT: 0.02, MEAN: 0.1, SCALE: 0.1, BOUND: 0.1}
+)
+_MOST_SHARED = 0.95
+_ROOM = 1 + 1e-12  # the account composes rounded numbers: leave them room
+_REST_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which steps are paid for, and the share of each.
+
+    Attributes
+    ----------
+    steps : tuple of str
+        Among `STEPS`.
+    shares : tuple of (str, float)
+        Share of each step; what is not named has its default.
+    bound : {"quantile", "adaptive"}
+        How a row bound is found.
+    level : float
+        The quantile of the row lengths that is sought.
+    """
+
+    steps: tuple[str, ...]
+    shares: tuple[tuple[str, float], ...] = ()
+    bound: str = "quantile"
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        for name in self.steps:
+            if name not in STEPS:
+                raise InvalidSetting("step", f"one of {', '.join(STEPS)}", name)
+        for name, share in self.shares:
+            if name not in STEPS or not (0 < share < 1):
+                raise InvalidSetting(f"share of the {name}", "between 0 and 1", share)
+        if not (0 < self.level <= 1):
+            raise InvalidSetting("quantile", "above 0 and at most 1", self.level)
+        if self.bound not in ("quantile", "adaptive"):
+            raise InvalidSetting("row bound", "quantile or adaptive", self.bound)
+        if self.total > _MOST_SHARED:
+            raise InvalidSetting(
+                "shares of the preparation",
+                f"at most {_MOST_SHARED:g} together, so that the release has the rest",
+                f"{self.total:g}",
+            )
+
+    def share(self, step: str) -> float:
+        """Return the share of one step; 0 where it is not paid for."""
+        if step not in self.steps:
+            return 0.0
+        return dict(self.shares).get(step, DEFAULT_SHARES[step])
+
+    @property
+    def total(self) -> float:
+        """Share of all steps together."""
+        return math.fsum(self.share(step) for step in STEPS)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How a preparation runs: derived from shapes and budget, never from data.
+
+    Attributes
+    ----------
+    wanted : Wanted
+    n, d : int
+    relation : Relation
+    pure : bool
+        Whether every step is pure, with Laplace noise.
+    noises : mapping of str to float
+        By step: standard deviation or Laplace scale of the sum's noise; for the bound the epsilon
+        that it may spend.
+    parts : tuple of Part
+        In the order they run.
+    """
+
+    wanted: Wanted
+    n: int
+    d: int
+    relation: Relation
+    pure: bool
+    noises: Mapping[str, float] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash((self.wanted, self.n, self.d, self.relation, self.pure, self.parts))
+
+
+def preparation(
+    wanted: Wanted, n: int, d: int, relation: Relation, budget: Budget, *, pure: bool
+) -> Preparation:
+    """Return the noise of each step.
+
+    Parameters
+    ----------
+    wanted : Wanted
+    n, d : int
+    relation : Relation
+    budget : Budget
+        Of the preparation and the release together.
+    pure : bool
+        Whether no step may use delta.
+    """
+    replaced = relation is Relation.REPLACE
+    l2 = {
+        COUNT: 0.0 if replaced else 1.0,
+        MEAN: (2.0 if replaced else 1.0) * math.sqrt(d),
+        SCALE: math.sqrt(d),
+    }
+    l1 = {COUNT: l2[COUNT], MEAN: (2.0 if replaced else 1.0) * d, SCALE: float(d)}
+    whole = budget.epsilon if pure else mu_of(budget)
+    noises: dict[str, float] = {}
+    parts: list[Part] = []
+    for step in STEPS:
+        if step not in wanted.steps or (step == COUNT and replaced):
+            continue  # under replace n is the same for all neighbours
+        own = (wanted.share(step) if pure else math.sqrt(wanted.share(step))) * whole
+        if step == BOUND:
+            noises[step] = own / _ROOM
+            parts.append(PurePart(noises[step], f"{wanted.bound} of the row lengths"))
+        elif pure:
+            noises[step] = _ROOM * l1[step] / own
+            parts.append(LaplacePart(l1[step], noises[step], attained=False))
+        else:
+            noises[step] = _ROOM * l2[step] / own
+            parts.append(GaussianPart(l2[step], noises[step]))
+    return Preparation(wanted, n, d, relation, pure, noises, tuple(parts))
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A mechanism behind a paid preparation, and the account of both.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    budget : Budget
+        Of the whole.
+    preparation : Preparation
+    rest : Budget
+        What the mechanism is calibrated to.
+    """
+
+    mechanism: Mechanism
+    problem: Problem
+    budget: Budget
+    preparation: Preparation
+    rest: Budget
+
+    @property
+    def spent(self) -> Spent | None:
+        """What preparation and release cost together; None where the release has no account."""
+        return _together(self.mechanism, self.problem, self.budget, self.preparation, self.rest)
+
+
+def chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted) -> Chain:
+    """Return the mechanism with what the preparation leaves of the budget.
+
+    Raises
+    ------
+    CannotRun
+        If nothing usable is left, or a noisy count does not go with the mechanism.
+    """
+    return _chain(mechanism, problem, budget, wanted)
+
+
+@lru_cache(maxsize=4096)
+def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted) -> Chain:
+    if COUNT in wanted.steps and mechanism.info.release == "data":
+        raise CannotRun(mechanism.text, "it releases a row for each person, so n cannot be private")
+    claim = mechanism.claim(problem, budget)
+    pure = budget.delta == 0 or (claim is not None and claim.delta == 0)
+    made = preparation(wanted, problem.n, problem.d, problem.relation, budget, pure=pure)
+    if not made.parts:
+        return Chain(mechanism, problem, budget, made, budget)
+    delta = 0.0 if pure else budget.delta
+    if claim is None:
+        share = (1 - wanted.total) * budget.epsilon
+        return Chain(mechanism, problem, budget, made, Budget(max(share, EPSILON_RANGE[0]), delta))
+    whole = Budget(budget.epsilon, delta)
+
+    def fits(epsilon: float, own_delta: float) -> bool:
+        rest = Budget(epsilon, own_delta)
+        if mechanism.unable(problem, rest) is not None:
+            return False
+        cost = _together(mechanism, problem, whole, made, rest)
+        return cost is not None and cost.epsilon <= budget.epsilon
+
+    # Where the mechanism has no parts its delta and that of the preparation add.
+    by_parts = bool(_own_parts(mechanism, problem, budget))
+    own_delta = delta if by_parts or pure else delta / 2
+    low, high = EPSILON_RANGE[0], budget.epsilon
+    if not fits(low, own_delta):
+        raise CannotRun(
+            mechanism.text, "the preparation's shares leave nothing for it: lower them, or epsilon"
+        )
+    for _ in range(_REST_STEPS):
+        middle = math.sqrt(low * high)
+        if fits(middle, own_delta):
+            low = middle
+        else:
+            high = middle
+        if high - low <= 1e-7 * high:
+            break
+    return Chain(mechanism, problem, budget, made, Budget(low, own_delta))
+
+
+def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[Part, ...]:
+    """Return the parts that account for a mechanism whose claim is what it spends, or none."""
+    parts = mechanism.calibrate(problem, budget).parts
+    if not parts:
+        return ()
+    return parts if mechanism.status(problem, budget).verdict is Verdict.HOLDS else ()
+
+
+def _together(
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    made: Preparation,
+    rest: Budget,
+) -> Spent | None:
+    claim = mechanism.claim(problem, rest)
+    if claim is None:
+        return None
+    own = _own_parts(mechanism, problem, rest)
+    if not own:
+        reason = f"{mechanism.info.label}, as claimed"
+        own = (
+            (ApproximatePart(claim.epsilon, claim.delta, reason),)
+            if claim.delta > 0
+            else (PurePart(claim.epsilon, reason),)
+        )
+    return accounting.spent((*made.parts, *own), budget)

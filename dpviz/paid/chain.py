@@ -1,0 +1,224 @@
+"""The preparation itself: the one place where a paid step meets rows.
+
+Rows are cut to public bounds and mapped to u in [-1, 1]^d; every step reads a sum of u and adds
+its noise. Nothing else of the rows is used: centre, scale, radius and count are functions of what
+was released before. Numbers are doubles (idealised numerics, as for every mechanism here).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
+from dpviz.errors import InvalidSetting
+from dpviz.paid.account import BOUND, COUNT, MEAN, SCALE, Preparation
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Relation
+
+_RADII = 64
+_STEP = 2**-0.25  # of the radii that a private quantile may choose
+_HALVING = 2**-0.5  # of the radii that the adaptive clip tries in turn: squares halve
+_LEAST_SPREAD = 1e-3  # of a feature's half width: below it a spread is taken for noise
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """What is public about the rows, or is taken for public and listed.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (d,)
+        Bounds of each feature, finite, in units of the table.
+    center : ndarray of shape (d,)
+        What is subtracted where no private mean is bought.
+    scale : ndarray of shape (d,)
+        What features are divided by where no private scale is bought.
+    row_bound : float
+        In scaled units; used where no private bound is bought.
+    centered : bool
+        Whether ``center`` is the mean, taken for public.
+    edge : float
+        Expected largest eigenvalue of the noise on X'X, in squared row bounds: how many rows may
+        be cut before the clip costs more than the noise it saves.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    center: FloatArray
+    scale: FloatArray
+    row_bound: float
+    centered: bool
+    edge: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
+            raise InvalidSetting(
+                "feature bounds", "finite for a preparation that is paid for", "none", "--bounds"
+            )
+        if not (self.low < self.high).all():
+            raise InvalidSetting("feature bounds", "low below high", "high below low", "--bounds")
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One preparation for each draw; all of it is released beside the components.
+
+    Attributes
+    ----------
+    center, scale : ndarray of shape (size, d)
+        In units of the table.
+    row_bound : ndarray of shape (size,)
+        In scaled units.
+    count : ndarray of shape (size,)
+        The number of people that later steps use.
+    moments : ndarray of shape (size, d, d)
+        X'X/n of the bounded rows, in squared row bounds: what the mechanism sees, not released.
+    """
+
+    center: FloatArray
+    scale: FloatArray
+    row_bound: FloatArray
+    count: FloatArray
+    moments: FloatArray
+
+    def moment(self, index: int, n: int) -> SecondMoment:
+        """Return what the mechanism sees in one draw."""
+        return SecondMoment(self.moments[index], n)
+
+
+def run(
+    rows: FloatArray,
+    public: Public,
+    plan: Preparation,
+    draws: Draws,
+    present: NDArray[np.bool_] | None = None,
+) -> Prepared:
+    """Prepare the rows once for each draw.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        In units of the table.
+    public : Public
+    plan : Preparation
+    draws : Draws
+    present : ndarray of bool, shape (n,), optional
+        Who has not been withdrawn (zero-out); by default all.
+    """
+    n, d = rows.shape
+    here = np.ones(n) if present is None else present.astype(float)
+    middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
+    cut = np.clip(rows, public.low, public.high)
+    u = (cut - middle) / half
+    count = np.full(draws.size, float(n))
+    if COUNT in plan.noises:
+        counted = here.sum() + _noise(plan, COUNT, draws, 1)[:, 0]
+        count = np.maximum(np.rint(counted), 2.0)
+    center = np.repeat(public.center[None], draws.size, axis=0)
+    if MEAN in plan.noises:
+        totals = (u.T @ here)[None] + _noise(plan, MEAN, draws, d)
+        means = np.clip(totals / count[:, None], -1.0, 1.0)
+        center = middle + half * means
+    scale = np.repeat(public.scale[None], draws.size, axis=0)
+    if SCALE in plan.noises:
+        squares = (np.square(u).T @ here)[None] + _noise(plan, SCALE, draws, d)
+        # E (u - c)^2 = E u^2 - c^2 where c is the mean; else about the middle of the bounds
+        shift = (center - middle) / half
+        linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(d)
+        spread = squares / count[:, None] - linear
+        floor = np.maximum(_LEAST_SPREAD**2, plan.noises[SCALE] / count)[:, None]
+        scale = half * np.sqrt(np.clip(spread, floor, 4.0))
+    row_bound = np.full(draws.size, public.row_bound)
+    moments = np.empty((draws.size, d, d))
+    if BOUND in plan.noises:
+        chances = draws.uniform(1)[:, 0]
+        pairs = draws.exponential(2, _RADII + 1)
+        laplace = pairs[:, 0] - pairs[:, 1]
+    for index in range(draws.size):
+        z = (cut - center[index]) / scale[index]
+        lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
+        if BOUND in plan.noises:
+            farthest = np.maximum(public.high - center[index], center[index] - public.low)
+            most = float(np.linalg.norm(farthest / scale[index]))
+            if plan.wanted.bound == "quantile":
+                row_bound[index] = _quantile(
+                    lengths, here, most, plan, float(count[index]), float(chances[index])
+                )
+            else:
+                row_bound[index] = _adaptive(lengths, here, most, plan, public.edge, laplace[index])
+        z /= np.maximum(lengths, row_bound[index])[:, None]
+        z *= np.sqrt(here)[:, None]
+        moment = z.T @ z / n
+        moments[index] = (moment + moment.T) / 2
+    return Prepared(center, scale, row_bound, count, moments)
+
+
+def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray:
+    if plan.pure:
+        pair = draws.exponential(2, size)
+        return plan.noises[step] * (pair[:, 0] - pair[:, 1])
+    return plan.noises[step] * draws.normal(size)
+
+
+def _quantile(
+    lengths: FloatArray,
+    here: FloatArray,
+    most: float,
+    plan: Preparation,
+    count: float,
+    chance: float,
+) -> float:
+    """Return a radius by the exponential mechanism on how many rows are longer.
+
+    The score -|longer - (1 - level) count| moves by at most 1, so odds of exp(epsilon score/2)
+    spend epsilon (McSherry & Talwar 2007).
+    """
+    radii: FloatArray = most * np.power(_STEP, np.arange(_RADII, dtype=np.float64))
+    longer = _longer(lengths, here, radii)
+    score = -np.abs(longer - (1 - plan.wanted.level) * count)
+    log_odds = 0.5 * plan.noises[BOUND] * (score - score.max())
+    odds = np.cumsum(np.exp(log_odds))
+    return float(radii[min(int(np.searchsorted(odds, chance * odds[-1])), _RADII - 1)])
+
+
+def _adaptive(
+    lengths: FloatArray,
+    here: FloatArray,
+    most: float,
+    plan: Preparation,
+    edge: float,
+    laplace: FloatArray,
+) -> float:
+    """Return the radius at which halving its square stops to pay, by the sparse vector technique.
+
+    Noise on X'X is ``edge`` squared radii, so halving the squared radius saves edge/2 of them, and
+    each of the rows that are longer loses at least that half: it pays while fewer than ``edge``
+    rows are longer than the next radius. Counts move by at most 1; the threshold has Laplace noise
+    of scale 2/epsilon and each answer 4/epsilon, and only the first "no" ends it: epsilon in all
+    (Dwork & Roth 2014, Theorem 3.23). After the clip of AdaptiveCov (Dong, Liang & Yi 2022), whose
+    test weighs the trace as well.
+    """
+    epsilon = plan.noises[BOUND]
+    threshold = edge + 2 / epsilon * laplace[0]
+    radii: FloatArray = most * np.power(_HALVING, np.arange(_RADII, dtype=np.float64))
+    answers = _longer(lengths, here, radii[1:]) + 4 / epsilon * laplace[1:_RADII]
+    too_many = np.flatnonzero(answers >= threshold)
+    return float(radii[int(too_many[0]) if len(too_many) else _RADII - 1])
+
+
+def _longer(lengths: FloatArray, here: FloatArray, radii: FloatArray) -> FloatArray:
+    """Return how many people present have a row longer than each radius."""
+    found = np.sort(lengths[here > 0])
+    longer: FloatArray = (len(found) - np.searchsorted(found, radii, side="right")).astype(float)
+    return longer
+
+
+def noise_edge(dimension: int, relation: Relation, mu: float) -> float:
+    """Return the largest eigenvalue to expect of Gaussian noise on X'X, in squared row bounds."""
+    sensitivity = math.sqrt(2) if relation is Relation.REPLACE else 1.0
+    return math.sqrt(2 * dimension) * sensitivity / mu
