@@ -22,6 +22,7 @@ from dpviz.errors import CannotRun
 from dpviz.noise.limits import FreeNoise
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.profiles import RowProfile
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration, Release, Status, Verdict
@@ -73,6 +74,10 @@ class Info:
         ``support`` (a Wishart's support moves), ``row-space`` (the top-k space
         is published), ``bingham`` (a density ratio by quadrature), ``density``
         (of the difference of Wisharts, d = 2); empty for none.
+    discrete : str
+        Which discrete noise makes a release by this mechanism safe on a computer:
+        ``discrete Gaussian`` or ``discrete Laplace``; empty where no such sampler
+        is known.
     precision : tuple of str
         Parameters of the variants that stand on the Precision page, such as
         ``theorem=3``; an empty text is the default variant.
@@ -95,6 +100,7 @@ class Info:
     needs_rows: bool = False
     redraws: bool = False
     exact_route: str = ""
+    discrete: str = ""
     precision: tuple[str, ...] = ()
 
 
@@ -138,6 +144,10 @@ class Mechanism(Declared, ABC):
         """Return what a release really costs, or None where there is no epsilon."""
         calibration = self.calibrate(problem, budget)
         return accounting.spent(calibration.parts, budget)
+
+    def row_profile(self, problem: Problem, budget: Budget) -> RowProfile | None:
+        """Return the privacy profile of one row where parts do not say it, or None."""
+        return None
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return what is known of the claim; by default spent against claimed."""

@@ -38,6 +38,7 @@ class Gaussian(AdditiveMechanism):
         slot=4,
         featured=True,
         precision=("",),
+        discrete="discrete Gaussian",
         law=r"\hat A = A + G,\quad G_{ii} \sim N(0, t^2),\ G_{ij} \sim N(0, t^2/2)",
         calibration=r"t = D_F\, g(\varepsilon, \delta) / n",
         complexity="d^3",

@@ -13,7 +13,7 @@ from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.profiles import GaussianSketch, least_lift
+from dpviz.privacy.profiles import GaussianSketch, RowProfile, least_lift
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem, Relation
 from dpviz.values.release import Calibration, Release
@@ -144,9 +144,13 @@ class JlTransform(Mechanism):
         """Why its sketch cannot be learned from."""
         return "it releases a sketch whose rows mix all people at random, so that none has a label"
 
+    def row_profile(self, problem: Problem, budget: Budget) -> RowProfile:
+        """Return the profile of the sketch that the budget leads to."""
+        return GaussianSketch(self.sketch_rows(), self.unit_lift(problem, budget))
+
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return the account from the exact likelihood ratio."""
-        profile = GaussianSketch(self.sketch_rows(), self.unit_lift(problem, budget))
+        profile = self.row_profile(problem, budget)
         return profile.spent(problem.relation, budget, "exact profile of a Gaussian sketch")
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:

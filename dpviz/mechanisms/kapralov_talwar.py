@@ -85,10 +85,14 @@ class KapralovTalwar(Mechanism):
         parts: tuple[Part, ...] = ()
         for _ in range(problem.k - 1):
             parts += (
-                PurePart(first * sides * reach, "exponential mechanism, drawn exactly"),
+                PurePart(
+                    first * sides * reach, "exponential mechanism, drawn exactly", ranged=True
+                ),
                 LaplacePart(reach, noise),
             )
-        parts += (PurePart(last * sides * reach, "exponential mechanism, drawn exactly"),)
+        parts += (
+            PurePart(last * sides * reach, "exponential mechanism, drawn exactly", ranged=True),
+        )
         values = {"last_concentration": last, "values_scale": noise}
         return Calibration(problem, budget, first if problem.k > 1 else last, parts, values)
 

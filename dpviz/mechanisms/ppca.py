@@ -72,7 +72,9 @@ class Ppca(Mechanism):
         sides = 2 if problem.relation is Relation.REPLACE else 1
         concentration = math.nextafter(budget.epsilon / (sides * range_of_score), 0.0)
         part = PurePart(
-            concentration * sides * range_of_score, "exponential mechanism; the law, not the chain"
+            concentration * sides * range_of_score,
+            "exponential mechanism; the law, not the chain",
+            ranged=True,
         )
         return Calibration(problem, budget, concentration, (part,))
 

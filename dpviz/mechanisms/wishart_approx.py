@@ -10,7 +10,7 @@ from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
 from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
 from dpviz.noise.wishart import wishart_from_uniforms
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.profiles import WishartNoise
+from dpviz.privacy.profiles import RowProfile, WishartNoise
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration, Release
@@ -77,10 +77,14 @@ class WishartApprox(Mechanism):
         matrices += data.A
         return Release.of_matrices(matrices, problem.k)
 
+    def row_profile(self, problem: Problem, budget: Budget) -> RowProfile:
+        """Return the profile of the noise that the budget leads to."""
+        freedom = self.calibrate(problem, budget).values["degrees_of_freedom"]
+        return WishartNoise(max(2.0, freedom - problem.d + 1))
+
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return the account from the exact likelihood ratio."""
-        freedom = self.calibrate(problem, budget).values["degrees_of_freedom"]
-        profile = WishartNoise(max(2.0, freedom - problem.d + 1))
+        profile = self.row_profile(problem, budget)
         return profile.spent(problem.relation, budget, "exact chi-square profile")
 
     def free_noise(self, calibration: Calibration) -> FreeNoise:

@@ -10,7 +10,7 @@ from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
 from dpviz.noise.wishart import wishart_from_uniforms
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.profiles import WishartNoise, least_freedom, least_scale
+from dpviz.privacy.profiles import RowProfile, WishartNoise, least_freedom, least_scale
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem, Relation
 from dpviz.values.release import Calibration, Release
@@ -92,10 +92,14 @@ class WishartExact(Mechanism):
         matrices += data.A
         return Release.of_matrices(matrices, problem.k)
 
+    def row_profile(self, problem: Problem, budget: Budget) -> RowProfile:
+        """Return the profile of the noise that the budget leads to."""
+        values = self.calibrate(problem, budget).values
+        return WishartNoise(values["nu"], values["unit_scale"])
+
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return the account from the exact likelihood ratio."""
-        values = self.calibrate(problem, budget).values
-        profile = WishartNoise(values["nu"], values["unit_scale"])
+        profile = self.row_profile(problem, budget)
         return profile.spent(problem.relation, budget, "exact chi-square profile")
 
     def free_noise(self, calibration: Calibration) -> FreeNoise:

@@ -28,10 +28,10 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtri_exp
 
-from dpviz.errors import InvalidSetting
-from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part
-from dpviz.privacy.gaussian import delta_of, epsilon_of
 from dpviz.base.arrays import FloatArray
+from dpviz.errors import InvalidSetting
+from dpviz.privacy.gaussian import delta_of, epsilon_of
+from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
 
 # Points of the grid of losses. With Gaussian noise beside it each costs a profile of its own.
 _POINTS, _POINTS_BESIDE_GAUSSIAN = 2**17, 2**12
@@ -116,7 +116,7 @@ def rho_of(parts: Sequence[Part]) -> float | None:
 
 
 def renyi_of(parts: Sequence[Part], order: float) -> float | None:
-    """Return the Renyi divergence of the parts together at an order above 1, or None as `rho_of`."""
+    """Return the Renyi divergence of the parts at an order above 1, or None as `rho_of`."""
     if any(isinstance(part, ApproximatePart) for part in parts):
         return None
     return math.fsum(_renyi_of_part(part, order) for part in parts)
@@ -290,7 +290,7 @@ def composed(parts: Sequence[Part], releases: int = 1) -> PrivacyLoss:
         return PrivacyLoss(mu, 1.0, 0, np.zeros(1), 1.0)
     points = _POINTS if mu == 0 else _POINTS_BESIDE_GAUSSIAN
     cells = max(1, int(points * max(epsilons) / (2 * releases * math.fsum(epsilons))))
-    cells = min(cells, 4096)
+    cells = min(cells, 2**14)
     step = max(epsilons) / cells
     laws = [_on_grid(part, step) for part in other]
     radius = releases * sum((len(law) - 1) // 2 for law in laws)
@@ -354,6 +354,8 @@ def _rho_of_part(part: Part) -> float:
         return part.mu * part.mu / 2
     if isinstance(part, LaplacePart):
         return rho_of_laplace(part.epsilon)
+    if isinstance(part, PurePart) and part.ranged:
+        return rho_of_range(part.epsilon)
     return rho_of_pure(part.epsilon)
 
 
@@ -364,4 +366,7 @@ def _renyi_of_part(part: Part, order: float) -> float:
         return part.epsilon
     if isinstance(part, LaplacePart):
         return renyi_of_laplace(part.epsilon, order)
+    if isinstance(part, PurePart) and part.ranged:
+        # zCDP says order rho at every order
+        return min(order * rho_of_range(part.epsilon), renyi_of_pure(part.epsilon, order))
     return renyi_of_pure(part.epsilon, order)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.base.arrays import FloatArray
+from dpviz.errors import DpvizError, InvalidSetting
 
 IntArray = NDArray[np.int64]
 
@@ -116,21 +116,21 @@ def quantised(rows: FloatArray, declared: Declared, bits: int) -> IntArray:
         Truncated toward zero, in units of ``row_bound / 2^bits``. What lay outside the bounds is
         cut to them; nobody is told how many rows that were.
     """
-    unit = 2**bits
-    found = np.clip(rows, np.asarray(declared.low), np.asarray(declared.high))
+    unit, most = float(2**bits), 4**bits
+    found: FloatArray = np.clip(rows, np.asarray(declared.low), np.asarray(declared.high))
     found = (found - np.asarray(declared.center)) / declared.row_bound
     # entries first, so that no square overflows: a longer row is scaled down below anyway
     largest = np.maximum(np.abs(found).max(axis=1, keepdims=True), 1.0)
     lengths = largest * np.linalg.norm(found / largest, axis=1, keepdims=True)
-    whole = np.trunc(found / np.maximum(lengths, 1.0) * unit).astype(np.int64)
+    whole: IntArray = np.trunc(found / np.maximum(lengths, 1.0) * unit).astype(np.int64)
     # Certified in whole numbers: truncation shrinks, and a row that rounding left too long shrinks
     # by one step of the grid in each entry until it fits. |entry| <= 2^24 + 1, so squares are safe.
     for _ in range(4):
-        long = (whole * whole).sum(axis=1) > 4**bits
+        long = (whole * whole).sum(axis=1) > most
         if not long.any():
             break
         whole[long] -= np.sign(whole[long])
-    whole[(whole * whole).sum(axis=1) > 4**bits] = 0
+    whole[(whole * whole).sum(axis=1) > most] = 0
     return whole
 
 

@@ -15,7 +15,7 @@ import hashlib
 import json
 import math
 import os
-import tempfile
+import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -289,13 +289,14 @@ class Ledger:
         )
 
     def _write(self, lines: list[str]) -> None:
-        folder = self.path.parent
-        temporary = ""
+        folder, name = self.path.parent, self.path.name
+        temporary = folder / f".{name}.{os.getpid()}{_UNFINISHED}"
         try:
             # What a process left that was killed here; nobody else writes, the lock is ours.
-            for left in folder.glob(f".{glob.escape(self.path.name)}.*{_UNFINISHED}"):
+            for left in folder.glob(f".{glob.escape(name)}.*{_UNFINISHED}"):
                 left.unlink(missing_ok=True)
-            handle, temporary = tempfile.mkstemp(_UNFINISHED, f".{self.path.name}.", folder)
+            mode = stat.S_IMODE(self.path.stat().st_mode) if self.path.exists() else 0o666
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with os.fdopen(handle, "wb") as file:
                 file.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
                 file.flush()
@@ -303,10 +304,9 @@ class Ledger:
             os.replace(temporary, self.path)
             _flush_folder(folder)
         except OSError as error:
-            if temporary:
-                Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise LedgerError(
-                f"ledger {self.path.name} cannot be written: {error.strerror}; nothing was spent."
+                f"ledger {name} cannot be written: {error.strerror}; nothing was spent."
             ) from None
 
 
@@ -314,12 +314,17 @@ class _Lock:
     """The lock of one ledger, held while its file is read and written."""
 
     def __init__(self, path: Path) -> None:
-        self._name = path.name
+        self._name, self._folder = path.name, path.parent
         self._lock = FileLock(f"{path}.lock")
 
     def __enter__(self) -> None:
+        if not self._folder.is_dir():  # the lock would make it
+            raise LedgerError(
+                f"ledger {self._name} cannot be written: there is no such folder; nothing was "
+                "spent."
+            )
         try:
-            self._lock.acquire(timeout=_WAIT_SECONDS)
+            self._lock.acquire(timeout=_WAIT_SECONDS, poll_interval=0.005)
         except Timeout:
             raise LedgerError(
                 f"ledger {self._name} is held by another process for more than "

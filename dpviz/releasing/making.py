@@ -17,16 +17,15 @@ from typing import Any
 import numpy as np
 
 from dpviz import __version__, datasets
+from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.blas import one_blas_thread
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
-from dpviz.base.arrays import fix_signs
-from dpviz.values.problem import Budget, Relation
 from dpviz.releasing.grid import Declared, bits_for, quantised, second_moment
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.noise import Law, Noise, calibrated, opendp_version, released
 from dpviz.releasing.options import NO_BOUNDS, ReleaseOptions, pair_of
-from dpviz.base.arrays import FloatArray
+from dpviz.values.problem import Budget, Relation
 
 # Scales above this could leave 64 bits with their noise; the grid is then made coarser.
 _LARGEST_SCALE = 2.0**55

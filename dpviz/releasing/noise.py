@@ -17,16 +17,17 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import CannotRun, DpvizError
 from dpviz.privacy.composition import epsilon_of_rho, rho_meeting, rho_of_pure
 from dpviz.privacy.gaussian import epsilon_of
-from dpviz.values.problem import Budget, Relation
 from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT, IntArray
-from dpviz.base.arrays import FloatArray
+from dpviz.values.problem import Budget, Relation
 
 
 class NoOpenDP(DpvizError):
@@ -88,7 +89,7 @@ def opendp() -> Any:
 def opendp_version() -> str:
     """Return the version of OpenDP that draws."""
     opendp()
-    return str(import_module("opendp").__version__)
+    return version("opendp")
 
 
 def sensitivity_l2(relation: Relation, bits: int) -> int:

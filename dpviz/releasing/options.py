@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.errors import InvalidSetting
 from dpviz.base.params import Declared, choice, format_number, integer, number, text
-from dpviz.values.problem import EPSILON_RANGE
+from dpviz.errors import InvalidSetting
 from dpviz.releasing.grid import BITS_RANGE, DEFAULT_BITS
+from dpviz.values.problem import EPSILON_RANGE
 
 BOUNDS_ALLOWED = "LOW:HIGH for all features, known, none, or a file with feature, low, high"
 NO_BOUNDS = "none"
+LARGEST_EPSILON = 100.0
+"""Of a real release: beyond it nothing is protected, and OpenDP's privacy curves overflow."""
 
 
 def _row_bound(value: str) -> str:
@@ -98,11 +100,12 @@ class ReleaseOptions(Declared):
     )
     epsilon: float = number(
         1.0,
-        *EPSILON_RANGE,
+        EPSILON_RANGE[0],
+        LARGEST_EPSILON,
         label="Epsilon",
         help="Privacy loss that the release is proved to stay within.",
         log=True,
-        slider=(0.01, 100.0),
+        slider=(0.01, LARGEST_EPSILON),
         examples=(0.5,),
     )
     delta: float = number(

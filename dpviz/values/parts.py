@@ -75,11 +75,15 @@ class PurePart:
         What proves it, in a phrase: exponential mechanism, matrix Laplace.
     attained : bool
         Whether some neighbours and outputs come arbitrarily close to the bound.
+    ranged : bool
+        Whether the log density ratio of any two neighbours ranges over an interval of length
+        ``epsilon`` (an exponential mechanism) and not only of twice that.
     """
 
     epsilon: float
     reason: str
     attained: bool = False
+    ranged: bool = False
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:  # also true for NaN

@@ -1,0 +1,312 @@
+"""Everything a mechanism's account says in one setting, and what repeating it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.base.arrays import FloatArray
+from dpviz.errors import CannotRun
+from dpviz.mechanisms import Mechanism
+from dpviz.privacy.composition import (
+    composed,
+    epsilon_of_releases,
+    epsilon_of_rho,
+    gdp_of,
+    renyi_of,
+    rho_of,
+)
+from dpviz.privacy.gaussian import delta_of, epsilon_of, trade_off
+from dpviz.privacy.profiles import RowProfile
+from dpviz.values.parts import GaussianPart, Part
+from dpviz.values.problem import Budget, Problem
+
+ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
+RELEASES = (1, 2, 3, 5, 10, 20, 50, 100)
+_CURVE_POINTS = 41
+_LEVELS: FloatArray = np.linspace(0.0, 1.0, 41)
+_LEAST_DELTA = 1e-12  # the curve is drawn down to here
+_FINE = 400
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What a number of releases costs, at one delta for all of them together.
+
+    Attributes
+    ----------
+    releases : int
+    delta : float
+    basic : float
+        Epsilons added, each release at its share of delta.
+    zcdp : float or None
+        By adding rho.
+    exact : float or None
+        By composing the dominating losses; the least that is known.
+    """
+
+    releases: int
+    delta: float
+    basic: float
+    zcdp: float | None
+    exact: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class AccountView:
+    """One mechanism's account; see `account_view`.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    budget : Budget
+    spent : float
+        Epsilon at the budget's delta (0 for a pure account).
+    spent_delta : float
+    source : str
+    exact : bool
+        Whether the curve is attained by some neighbours; otherwise it is an upper bound.
+    epsilons, deltas : ndarray of shape (points,)
+        delta at each epsilon.
+    mu, rho : float or None
+        GDP and zCDP; None where there is none.
+    renyi : tuple of (order, divergence)
+        Empty where there is none.
+    alpha, beta : ndarray of shape (levels,)
+        The trade-off function: least miss rate at each false-alarm rate.
+    repeated : tuple of Repeated
+    """
+
+    mechanism: Mechanism
+    problem: Problem
+    budget: Budget
+    spent: float
+    spent_delta: float
+    source: str
+    exact: bool
+    epsilons: FloatArray
+    deltas: FloatArray
+    mu: float | None
+    rho: float | None
+    renyi: tuple[tuple[float, float], ...]
+    alpha: FloatArray
+    beta: FloatArray
+    repeated: tuple[Repeated, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the account as the command line prints it."""
+        problem = self.problem
+        return {
+            "mechanism": self.mechanism.text,
+            "problem": {
+                "n": problem.n,
+                "d": problem.d,
+                "k": problem.k,
+                "relation": str(problem.relation),
+                "domain": problem.domain.kind,
+            },
+            "claimed": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
+            "spent": {"epsilon": self.spent, "delta": self.spent_delta, "source": self.source},
+            "exact": self.exact,
+            "curve": [
+                {"epsilon": float(epsilon), "delta": float(delta)}
+                for epsilon, delta in zip(self.epsilons, self.deltas, strict=True)
+            ],
+            "mu": self.mu,
+            "rho": self.rho,
+            "rdp": [{"order": order, "epsilon": value} for order, value in self.renyi],
+            "trade_off": [
+                {"alpha": float(alpha), "beta": float(beta)}
+                for alpha, beta in zip(self.alpha, self.beta, strict=True)
+            ],
+            "repeated": [
+                {
+                    "releases": item.releases,
+                    "delta": item.delta,
+                    "basic": item.basic,
+                    "zcdp": item.zcdp,
+                    "exact": item.exact,
+                }
+                for item in self.repeated
+            ],
+        }
+
+    def curve_table(self) -> pd.DataFrame:
+        """Return the curve with the columns epsilon and delta."""
+        return pd.DataFrame({"epsilon": self.epsilons, "delta": self.deltas})
+
+    def repeated_table(self) -> pd.DataFrame:
+        """Return one row per number of releases and way to add up: releases, account, epsilon."""
+        rows = [
+            {"releases": item.releases, "account": name, "epsilon": value}
+            for item in self.repeated
+            for name, value in (
+                ("basic", item.basic),
+                ("zCDP", item.zcdp),
+                ("exact", item.exact),
+            )
+            if value is not None and math.isfinite(value)
+        ]
+        return pd.DataFrame(rows, columns=["releases", "account", "epsilon"])
+
+
+def account_view(
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    releases: tuple[int, ...] = RELEASES,
+) -> AccountView:
+    """Return the whole account of a mechanism in its setting.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    budget : Budget
+        Its delta is also the one at which repeated releases are quoted.
+    releases : tuple of int
+        Numbers of releases of the same table.
+
+    Raises
+    ------
+    CannotRun
+        If it cannot run here, or no epsilon describes what it releases.
+    """
+    mechanism.check(problem, budget)
+    spent = mechanism.spent(problem, budget)
+    if spent is None or not math.isfinite(spent.epsilon):
+        raise CannotRun(
+            mechanism.text, "no epsilon describes what it releases, so there is no account of it"
+        )
+    profile = mechanism.row_profile(problem, budget)
+    if profile is None:
+        parts = mechanism.calibrate(problem, budget).parts
+        account: _Parts | _Rows = _Parts(parts)
+    else:
+        account = _Rows(profile, problem)
+    most = max(account.epsilon(_LEAST_DELTA), 1e-3)
+    epsilons = np.linspace(0.0, most, _CURVE_POINTS)
+    deltas = np.array([account.delta(float(epsilon)) for epsilon in epsilons])
+    return AccountView(
+        mechanism=mechanism,
+        problem=problem,
+        budget=budget,
+        spent=spent.epsilon,
+        spent_delta=spent.delta,
+        source=spent.source,
+        exact=spent.exact,
+        epsilons=epsilons,
+        deltas=deltas,
+        mu=account.mu,
+        rho=account.rho,
+        renyi=tuple(
+            (order, value) for order in ORDERS if (value := account.renyi(order)) is not None
+        ),
+        alpha=_LEVELS,
+        beta=account.trade_off(most),
+        repeated=tuple(account.repeated(count, budget.delta) for count in releases),
+    )
+
+
+class _Account:
+    """What both kinds of account offer."""
+
+    mu: float | None
+    rho: float | None
+
+    def delta(self, epsilon: float) -> float:
+        """Return the delta given at epsilon."""
+        raise NotImplementedError
+
+    def epsilon(self, delta: float) -> float:
+        """Return the epsilon spent at delta."""
+        raise NotImplementedError
+
+    def renyi(self, order: float) -> float | None:
+        """Return the Renyi divergence of an order, if there is one."""
+        return None
+
+    def trade_off(self, most: float) -> FloatArray:
+        """Return the least miss rate at each level: the best of the bounds at many epsilons."""
+        beta = np.zeros_like(_LEVELS)
+        for epsilon in np.linspace(0.0, most, _FINE):
+            left = 1 - self.delta(float(epsilon))
+            grown = math.exp(epsilon) if epsilon < 700 else math.inf
+            steep = np.where(_LEVELS > 0, left - grown * np.maximum(_LEVELS, 1e-300), left)
+            beta = np.maximum(beta, np.maximum(steep, (left - _LEVELS) / grown))
+        clipped: FloatArray = np.clip(beta, 0.0, 1 - _LEVELS)
+        return clipped
+
+
+class _Parts(_Account):
+    """Of a mechanism that states its parts."""
+
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self.parts = parts
+        self.mu, self.rho = gdp_of(parts), rho_of(parts)
+        self._gaussian = all(isinstance(part, GaussianPart) for part in parts)
+        self._loss = composed(parts)
+
+    def delta(self, epsilon: float) -> float:
+        if self._gaussian:
+            return delta_of(epsilon, self._loss.mu)
+        return self._loss.delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        if self._gaussian:
+            return epsilon_of(delta, self._loss.mu)
+        # the composed loss counts its own rounding as failure: ask for a little more than that
+        return self._loss.epsilon(max(delta, 4 * self._loss.failing))
+
+    def renyi(self, order: float) -> float | None:
+        return renyi_of(self.parts, order)
+
+    def trade_off(self, most: float) -> FloatArray:
+        if self._gaussian:
+            return np.asarray(trade_off(_LEVELS, self._loss.mu), dtype=np.float64)
+        return super().trade_off(most)
+
+    def repeated(self, releases: int, delta: float) -> Repeated:
+        """Return what that many releases cost."""
+        pure = sum(0.0 if isinstance(part, GaussianPart) else part.epsilon for part in self.parts)
+        one = pure if self._loss.mu == 0 else self.epsilon(delta / releases) if delta else math.inf
+        zcdp = (
+            None if self.rho is None or delta == 0 else epsilon_of_rho(releases * self.rho, delta)
+        )
+        exact = (
+            epsilon_of_releases(self.parts, releases, delta)
+            if delta > 0 or self._loss.mu == 0
+            else None
+        )
+        basic = releases * one
+        if exact is not None:
+            # a bounded range is known to zCDP only, and losses are rounded up to a grid
+            exact = min(exact, basic, math.inf if zcdp is None else zcdp)
+        return Repeated(releases, delta, basic, zcdp, exact)
+
+
+class _Rows(_Account):
+    """Of a mechanism whose loss depends on one chi-square."""
+
+    mu = rho = None
+
+    def __init__(self, profile: RowProfile, problem: Problem) -> None:
+        self.profile, self.relation = profile, problem.relation
+
+    def delta(self, epsilon: float) -> float:
+        return self.profile.delta(self.relation, epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        found = self.profile.epsilon(self.relation, delta)
+        # where some releases give a row away no epsilon reaches so small a delta
+        return found if math.isfinite(found) else 2 * self.profile.epsilon(self.relation, 1e-6)
+
+    def repeated(self, releases: int, delta: float) -> Repeated:
+        """Return what that many releases cost: its loss has no composed account here."""
+        one = self.profile.epsilon(self.relation, delta / releases) if delta > 0 else math.inf
+        return Repeated(releases, delta, releases * one, None, one if releases == 1 else None)

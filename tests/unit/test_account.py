@@ -1,0 +1,105 @@
+"""Accounting views of every mechanism, beside dp-accounting where it has the event."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from dpviz.claims.account import account_view
+from dpviz.cli import main
+from dpviz.errors import CannotRun
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.values.parts import GaussianPart, LaplacePart
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+
+BUDGET = Budget(1.0, 1e-5)
+
+
+def _problem(relation: Relation = Relation.REPLACE, k: int = 2) -> Problem:
+    return Problem(1000, 6, k, relation, Domain.ball(6))
+
+
+@pytest.mark.parametrize("key", list(all_mechanisms()))
+@pytest.mark.parametrize("relation", list(Relation))
+def test_every_mechanism_has_a_view_or_a_reason(key: str, relation: Relation) -> None:
+    mechanism, problem = parse_variant(key), _problem(relation)
+    spent = None
+    if mechanism.unable(problem, BUDGET) is None:
+        spent = mechanism.spent(problem, BUDGET)
+    if spent is None or not math.isfinite(spent.epsilon):
+        with pytest.raises(CannotRun):
+            account_view(mechanism, problem, BUDGET, (1, 3))
+        return
+    view = account_view(mechanism, problem, BUDGET, (1, 3))
+    assert (np.diff(view.deltas) <= 1e-12).all()
+    assert view.deltas[-1] <= 2e-12 or view.deltas[-1] < view.deltas[0] or view.deltas[0] == 0
+    assert (np.diff(view.beta) <= 1e-12).all()
+    assert (view.beta <= 1 - view.alpha + 1e-12).all()
+    one, three = view.repeated
+    assert one.basic == pytest.approx(spent.epsilon, rel=1e-6, abs=1e-9)
+    for item in (one, three):
+        if item.exact is not None:
+            assert item.exact <= item.basic * (1 + 1e-6) + 1e-9
+        if item.exact is not None and item.zcdp is not None:
+            assert item.exact <= item.zcdp * (1 + 1e-9)
+    json.dumps(view.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_gaussian_and_laplace_accounts_are_those_of_dp_accounting(relation: Relation) -> None:
+    """Within 1e-3, as promised; every mechanism with one such part."""
+    checked = set()
+    for key in all_mechanisms():
+        mechanism, problem = parse_variant(key), _problem(relation)
+        if mechanism.unable(problem, BUDGET) is not None:
+            continue
+        parts = mechanism.calibrate(problem, BUDGET).parts
+        if len(parts) != 1 or not isinstance(parts[0], (GaussianPart, LaplacePart)):
+            continue
+        view = account_view(mechanism, problem, BUDGET, (1, 10))
+        if view.spent < 0.05:
+            continue  # dp-accounting's grid of losses is as coarse as such a loss
+        part = parts[0]
+        if isinstance(part, GaussianPart):
+            other = pld.from_gaussian_mechanism(part.std, sensitivity=part.sensitivity)
+        else:
+            other = pld.from_laplace_mechanism(part.scale, sensitivity=part.sensitivity)
+        for epsilon, delta in zip(view.epsilons, view.deltas, strict=True):
+            # its grid of losses is 1e-4 wide, and half a cell is kept on the safe side
+            assert delta == pytest.approx(
+                other.get_delta_for_epsilon(float(epsilon)), rel=1e-3, abs=5e-5
+            )
+        ten = view.repeated[1]
+        assert ten.exact == pytest.approx(
+            other.self_compose(10).get_epsilon_for_delta(BUDGET.delta), rel=1e-3
+        )
+        checked.add(type(part))
+    assert checked == {GaussianPart, LaplacePart}
+
+
+def test_an_exponential_mechanism_is_known_to_zcdp_only() -> None:
+    view = account_view(parse_variant("ppca"), _problem(k=1), BUDGET, (1, 50))
+    assert view.rho == pytest.approx(1 / 8)
+    fifty = view.repeated[1]
+    assert fifty.exact == fifty.zcdp < 0.6 * fifty.basic
+
+
+def test_the_command_prints_all_views(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["account", "gaussian", "--releases", "1,4", "--k", "1"]
+    assert main([*words, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["mu"] == pytest.approx(math.sqrt(2 * found["rho"]))
+    assert [item["releases"] for item in found["repeated"]] == [1, 4]
+    assert {"epsilon", "delta"} == set(found["curve"][0])
+    assert {"order", "epsilon"} == set(found["rdp"][0])
+    assert {"alpha", "beta"} == set(found["trade_off"][0])
+    assert main(words) == 0
+    assert "rho" in capsys.readouterr().out
+    assert main(["account", "wishart"]) == 2
+    assert "no epsilon describes" in capsys.readouterr().err
+    assert main(["account", "gaussian", "--releases", "0"]) == 2
+    assert "--releases must be whole numbers" in capsys.readouterr().err

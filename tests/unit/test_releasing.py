@@ -1,0 +1,310 @@
+"""A real release: whole numbers, certified rows, the ledger first, one sentence for each error."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.cli import main
+from dpviz.datasets import Table
+from dpviz.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.privacy.gaussian import delta_of
+from dpviz.releasing import noise as noise_module
+from dpviz.releasing.grid import (
+    DIAGONAL_WEIGHT,
+    OTHER_WEIGHT,
+    Declared,
+    NeedsCoarserGrid,
+    bits_for,
+    quantised,
+    second_moment,
+)
+from dpviz.releasing.ledger import Ledger, LedgerError
+from dpviz.releasing.making import digest, float_safe, make
+from dpviz.releasing.noise import (
+    Law,
+    NoOpenDP,
+    calibrated,
+    released,
+    sensitivity_l1,
+    sensitivity_l2,
+)
+from dpviz.releasing.options import ReleaseOptions
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+
+D = 4
+
+
+def _declared(d: int = D, bound: float = 1.0) -> Declared:
+    return Declared(
+        tuple(f"x{i}" for i in range(d)), (-math.inf,) * d, (math.inf,) * d, (0.0,) * d, bound
+    )
+
+
+def _rows(n: int = 40, d: int = D, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def _options(**changed: object) -> ReleaseOptions:
+    return ReleaseOptions(**{"row_bound": "2", "bounds": "-3:3", "k": 1, **changed})
+
+
+def _table(rows: np.ndarray | None = None) -> Table:
+    found = _rows() if rows is None else rows
+    return Table("made", found, tuple(f"x{i}" for i in range(found.shape[1])))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.floats(-1e300, 1e300, allow_nan=False), min_size=3, max_size=3),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sampled_from([6, 13, 20, 24]),
+    st.floats(1e-3, 1e3),
+)
+def test_every_row_is_certified_in_whole_numbers(
+    rows: list[list[float]], bits: int, bound: float
+) -> None:
+    whole = quantised(np.array(rows), _declared(3, bound), bits)
+    for row in whole.tolist():
+        assert sum(entry * entry for entry in row) <= 4**bits
+
+
+def test_rows_are_truncated_toward_zero() -> None:
+    whole = quantised(np.array([[0.5, -0.3], [0.0, 1.0], [3.0, 4.0]]), _declared(2), 8)
+    assert whole.tolist() == [[128, -76], [0, 256], [153, 204]]
+    assert quantised(np.array([[1e-9, -1e-9]]), _declared(2), 20).tolist() == [[0, 0]]
+
+
+def test_bounds_cut_before_the_centre_is_subtracted() -> None:
+    declared = Declared(("a", "b"), (0.0, 0.0), (4.0, 8.0), (2.0, 4.0), 10.0)
+    whole = quantised(np.array([[-7.0, 100.0], [2.0, 4.0]]), declared, 10)
+    assert whole.tolist() == [[-204, 409], [0, 0]]
+
+
+@pytest.mark.parametrize("bits", [6, 20, 24])
+def test_the_second_moment_is_exact(bits: int) -> None:
+    whole = quantised(_rows(3000, 5), _declared(5), bits)
+    exact = [
+        [
+            sum(int(a) * int(b) for a, b in zip(whole[:, i], whole[:, j], strict=True))
+            for j in range(5)
+        ]
+        for i in range(5)
+    ]
+    assert second_moment(whole, bits).tolist() == exact
+
+
+def test_the_overflow_bound_is_asserted() -> None:
+    assert bits_for(42_366, None) == 20
+    assert bits_for(42_367, None) == 19
+    assert OTHER_WEIGHT * 42_366 * 4**20 < 2**62 <= OTHER_WEIGHT * 42_367 * 4**20
+    with pytest.raises(NeedsCoarserGrid, match=r"at most 42,366 .* a grid of 17 bits takes them"):
+        bits_for(1_000_000, 20)
+    with pytest.raises(NeedsCoarserGrid, match="n must be at most"):
+        bits_for(10**16, None)
+    with pytest.raises(InvalidSetting, match="a whole number from 6 to 24"):
+        bits_for(10, 3)
+
+
+def test_one_weight_is_at_least_sqrt_2_times_the_other() -> None:
+    assert OTHER_WEIGHT**2 >= 2 * DIAGONAL_WEIGHT**2
+    assert Fraction(OTHER_WEIGHT, DIAGONAL_WEIGHT) ** 2 / 2 < Fraction(10_002, 10_000)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("d", [2, 3, 8])
+def test_no_pair_of_certified_rows_moves_more_than_the_sensitivity(
+    relation: Relation, d: int
+) -> None:
+    """Searched in whole numbers; the l2 bound is reached, so a smaller one would be caught."""
+    bits = 12
+    rng = np.random.default_rng(7)
+    raw = np.concatenate([np.eye(d), np.ones((1, d)), rng.standard_normal((60, d))]) * 10
+    rows = quantised(raw, _declared(d), bits)
+    upper = np.triu_indices(d)
+    weights = np.where(upper[0] == upper[1], DIAGONAL_WEIGHT, OTHER_WEIGHT)
+    others = rows if relation is Relation.REPLACE else np.zeros((1, d), dtype=np.int64)
+    worst_l1 = worst_l2 = 0.0
+    for v in rows:
+        for w in others:
+            moved = (np.outer(v, v) - np.outer(w, w))[upper]
+            worst_l1 = max(worst_l1, int(np.abs(moved).sum()))
+            worst_l2 = max(worst_l2, math.sqrt(int(((weights * moved) ** 2).sum())))
+    assert worst_l2 <= sensitivity_l2(relation, bits)
+    assert worst_l1 <= sensitivity_l1(relation, d, bits)
+    if relation is Relation.ZERO_OUT:
+        assert worst_l1 > 0.99 * sensitivity_l1(relation, d, bits)
+    assert worst_l2 > 0.98 * sensitivity_l2(relation, bits)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_rho_is_as_asked_by_other_code(relation: Relation) -> None:
+    """The discrete Gaussian of scale s and sensitivity D is D^2/(2 s^2)-zCDP, in fractions."""
+    found = calibrated(Law.NORMAL, Budget(1.0, 1e-6), relation, 6, 20)
+    rho = Fraction(found.sensitivity) ** 2 / (2 * Fraction(found.scale) ** 2)
+    assert rho <= Fraction(found.rho) <= rho * (1 + Fraction(1, 10**12))
+    assert found.proved.epsilon <= 1.0
+    assert found.proved.epsilon == pytest.approx(1.0, rel=1e-9)
+    # one coordinate of that noise by dp-accounting: what zCDP proves is more
+    one = pld.from_discrete_gaussian_mechanism(
+        sigma=found.scale / found.sensitivity * 50, sensitivity=50
+    )
+    assert one.get_epsilon_for_delta(1e-6) <= found.proved.epsilon
+    assert found.idealised.epsilon == pytest.approx(one.get_epsilon_for_delta(1e-6), rel=2e-3)
+
+
+def test_laplace_noise_spends_what_is_asked() -> None:
+    found = calibrated(Law.LAPLACE, Budget(0.7), Relation.REPLACE, 6, 16)
+    assert found.proved.epsilon <= 0.7
+    assert found.proved.epsilon == pytest.approx(0.7, rel=1e-12)
+    assert found.scale >= found.sensitivity / 0.7
+    with pytest.raises(CannotRun, match="needs a delta above 0"):
+        calibrated(Law.NORMAL, Budget(0.7), Relation.REPLACE, 6, 16)
+
+
+def test_a_huge_budget_releases_the_moment_itself() -> None:
+    whole = quantised(_rows(200, 3), _declared(3), 20)
+    moment = second_moment(whole, 20)
+    for law, delta in ((Law.NORMAL, 1e-6), (Law.LAPLACE, 0.0)):
+        found = calibrated(law, Budget(100.0, delta), Relation.REPLACE, 3, 20)
+        estimate = released(moment, found, 200, 20)
+        # a standard deviation of at most 0.14/200, 9 entries
+        assert np.abs(estimate - moment / (200 * 4.0**20)).max() < 6 * 0.14 / 200
+        assert (estimate == estimate.T).all()
+
+
+def test_a_release_writes_its_spend_first_and_says_what_it_proves(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    first = make(_options(), ledger=ledger, table=_table())
+    second = make(_options(), ledger=ledger, table=_table())
+    assert "spend number 1" in first.said
+    assert "spend number 2" in second.said
+    assert not np.allclose(first.matrix, second.matrix)  # no seed, no second look
+    spends = ledger.read().spends
+    answer = second.to_json()
+    assert spends[1].epsilon == answer["proved"]["epsilon"] <= 1.0
+    assert answer["idealised"]["epsilon"] < answer["proved"]["epsilon"]
+    assert answer["ledger"]["spends"] == 2
+    assert answer["ledger"]["epsilon"] == pytest.approx(2.0, rel=1e-9)
+    assert spends[1].settings == answer["settings_hash"] == digest(answer["settings"])
+    assert answer["relation"] == "replace"
+    assert answer["declared"]["row_bound"] == 2.0
+    assert np.array(answer["components"]).shape == (1, D)
+    assert np.allclose(np.linalg.norm(answer["components"][0]), 1)
+    assert {"dpviz", "opendp", "numpy", "python"} <= set(answer["versions"])
+    json.dumps(answer, allow_nan=False)
+
+
+def test_pure_epsilon_takes_laplace_noise(tmp_path: Path) -> None:
+    made = make(_options(delta=0.0), table=_table())
+    assert made.noise.law is Law.LAPLACE
+    assert made.to_json()["proved"]["delta"] == 0.0
+    assert made.said == ""
+
+
+def test_only_mechanisms_with_a_safe_sampler_are_taken() -> None:
+    safe = float_safe()
+    assert set(safe.values()) == set(Law)
+    for key, cls in all_mechanisms().items():
+        if key in safe:
+            continue
+        assert not cls.info.discrete
+        with pytest.raises(CannotRun, match="safe against attacks on floating point"):
+            make(_options(mechanism=key), table=_table())
+
+
+def test_the_noise_is_that_of_the_mechanism_up_to_the_weights() -> None:
+    """In units of A: the scale of the discrete noise against that of the exact mechanism."""
+    (key,) = [key for key, law in float_safe().items() if law is Law.NORMAL]
+    n, d = 500, 6
+    found = calibrated(Law.NORMAL, Budget(1.0, 1e-6), Relation.REPLACE, d, 20)
+    problem = Problem(n, d, 1, Relation.REPLACE, Domain.ball(d))
+    mechanism = parse_variant(key)
+    exact = mechanism.calibrate(problem, found.idealised).scale
+    assert found.scale / (DIAGONAL_WEIGHT * n * 4.0**20) == pytest.approx(exact, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"row_bound": ""}, "row bound must be a number above 0 .* got 'nothing'"),
+        ({"row_bound": "max"}, "before anybody looked at the table; got 'max'"),
+        ({"bounds": ""}, "bounds must be LOW:HIGH .* got 'nothing'"),
+        ({"bounds": "3:1"}, "finite numbers with low below high"),
+        ({"bounds": "known"}, "this table has no known ones"),
+        ({"k": 5}, "k must be a whole number from 1 to 4"),
+        ({"grid": 24, "row_bound": "2"}, None),
+    ],
+)
+def test_what_is_missing_is_one_sentence_and_nothing_is_spent(
+    tmp_path: Path, changed: dict[str, object], message: str | None
+) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    if message is None:
+        make(_options(**changed), ledger=ledger, table=_table())
+        assert len(ledger.read().spends) == 1
+        return
+    with pytest.raises(DpvizError, match=message) as found:
+        make(_options(**changed), ledger=ledger, table=_table())
+    assert str(found.value).count("\n") == 0
+    assert not ledger.path.exists()
+
+
+def test_gaps_a_full_ledger_and_no_opendp_spend_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = _rows()
+    rows[3, 1] = math.nan
+    ledger = Ledger(tmp_path / "ledger")
+    with pytest.raises(DpvizError, match=r"missing or infinite values.*nothing was spent"):
+        make(_options(), ledger=ledger, table=_table(rows))
+    assert not ledger.path.exists()
+    ledger.create(Budget(0.5, 1e-6))
+    with pytest.raises(LedgerError, match="refuses"):
+        make(_options(), ledger=ledger, table=_table())
+
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(noise_module, "import_module", missing)
+    with pytest.raises(NoOpenDP, match=r'pip install "dpviz\[release\]"'):
+        make(_options(), ledger=ledger, table=_table())
+    assert ledger.read().spends == ()
+
+
+def test_the_command_writes_one_file_and_refuses_to_replace_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, ledger = tmp_path / "out.json", tmp_path / "ledger"
+    words = ["release", "iris", "--row-bound", "6", "--bounds", "0:8", "--delta", "1e-7"]
+    words += ["--ledger", str(ledger), "--out", str(out)]
+    assert main(words) == 0
+    assert "spend number 1" in capsys.readouterr().out
+    found = json.loads(out.read_text())
+    assert found["claimed"] == {"epsilon": 1.0, "delta": 1e-7}
+    assert delta_of(found["idealised"]["epsilon"], math.sqrt(2 * found["proved"]["rho"])) <= 1e-7
+    assert main(words) == 2
+    assert "must name a new file" in capsys.readouterr().err
+    assert len(Ledger(ledger).read().spends) == 1
+
+
+def test_a_file_with_gaps_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n3,\n5,6\n")
+    words = ["release", str(path), "--row-bound", "6", "--bounds", "0:8"]
+    words += ["--ledger", str(tmp_path / "l"), "--out", str(tmp_path / "o")]
+    assert main(words) == 2
+    assert "missing values" in capsys.readouterr().err
+    assert not (tmp_path / "l").exists()
