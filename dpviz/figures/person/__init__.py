@@ -1,0 +1,55 @@
+"""One person dragged: the picture's script and style, and a page that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_FOLDER = Path(__file__).parent
+
+# Streamlit calls this again whenever it sends data; the same data keeps what the reader has moved.
+_MOUNT = """
+export default function (component) {
+  const root = component.parentElement.querySelector(".dp-root");
+  const sent = JSON.stringify(component.data);
+  if (root.dpvizSent === sent) return;
+  root.dpvizSent = sent;
+  if (root.dpvizPicture) root.dpvizPicture.stop();
+  root.dpvizPicture = dpvizPerson(root, component.data, null);
+}
+"""
+
+MARKUP = '<div class="dp-root"></div>'
+
+
+def style() -> str:
+    """Return the style sheet."""
+    return (_FOLDER / "person.css").read_text(encoding="utf-8")
+
+
+def script() -> str:
+    """Return the script, which defines ``dpvizPerson(root, payload, report)``."""
+    return (_FOLDER / "person.js").read_text(encoding="utf-8")
+
+
+def component_script() -> str:
+    """Return the script as a module that a Streamlit component mounts."""
+    return script() + _MOUNT
+
+
+def person_page(payload: Mapping[str, Any]) -> str:
+    """Return a page that shows one payload of `dpviz.guide.person` without any server."""
+    # "</" would end the script element, wherever a label might hold it
+    data = json.dumps(payload, separators=(",", ":")).replace("</", "<\\/")
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>Drag one person</title><style>{style()}"
+        "body { margin: 16px; } @media (prefers-color-scheme: dark) "
+        "{ body { background: #030508; --st-text-color: #dce2e9; "
+        "--st-background-color: #030508; } }"
+        f"</style>{MARKUP}<script>{script()}\n"
+        f'dpvizPerson(document.querySelector(".dp-root"), {data}, null);</script></html>'
+    )

@@ -1,0 +1,1 @@
+"""One lesson a file, found by being here."""
