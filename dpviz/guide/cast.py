@@ -6,9 +6,9 @@ from functools import cache
 
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.problem import Budget, Domain, Problem, Relation
-from dpviz.refutations import moving_cone, repaired_cone
-from dpviz.release import Verdict
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.claims.exhibits import moving_cone, repaired_cone
+from dpviz.values.release import Verdict
 
 _BUDGET = Budget(1.0, 1e-6)
 _N, _D = 1_000, 4

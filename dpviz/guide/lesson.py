@@ -34,7 +34,7 @@ class Question:
     answer : int or callable
         Which of them is right, from 0, or how it is computed.
     feedback : tuple of str
-        One sentence for each option.
+        What follows "Right:" or "Not so:", one sentence for each option or one for all.
     """
 
     ask: str
@@ -43,13 +43,18 @@ class Question:
     feedback: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if len(self.options) != len(self.feedback):
+        if len(self.feedback) not in (1, len(self.options)):
             raise ValueError(f"{self.ask!r} has {len(self.feedback)} answers to its options")
 
     @property
     def right(self) -> int:
         """Which option is right, from 0."""
         return self.answer if isinstance(self.answer, int) else self.answer()
+
+    def says(self, bet: int) -> str:
+        """Return the answer to a bet, its numbers still to be filled in."""
+        verdict = "Right" if bet == self.right else "Not so"
+        return f"{verdict}: {self.feedback[bet % len(self.feedback)]}"
 
 
 @dataclass(frozen=True)

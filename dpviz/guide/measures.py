@@ -9,12 +9,13 @@ import numpy as np
 
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.metrics import optimum
-from dpviz.moments import FloatArray
-from dpviz.predict import predict
-from dpviz.prepare import Prepared, load_prepared
-from dpviz.seeding import generator
+from dpviz.base.arrays import FloatArray
+from dpviz.theory.predict import predict
+from dpviz.prepare.bounding import Prepared
+from dpviz.prepare.load import load_prepared
+from dpviz.base.seeding import generator
 from dpviz.settings import Settings
-from dpviz.sweeps import Result, plan, run_cell
+from dpviz.run.cells import Result, plan, run_cell
 
 _PLANES = 200
 
@@ -50,7 +51,9 @@ def result(settings: Settings, mechanism: str) -> Result:
 
 def recovery(settings: Settings, mechanism: str) -> FloatArray:
     """Return the recovery of each draw: the captured share, from chance at 0 to the best at 1."""
-    values: FloatArray = result(settings, mechanism).metrics["recovery"]
+    table, share = _table(settings), result(settings, mechanism).metrics["captured_share"]
+    chance = settings.k / table.d / best_capture(settings)
+    values: FloatArray = (share - chance) / (1 - chance)
     return values
 
 

@@ -1,0 +1,78 @@
+"""Lesson 3: components drown one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from dpviz.base.params import format_number
+from dpviz.guide import measures
+from dpviz.guide.cast import plain
+from dpviz.guide.lesson import Lesson, Question, Step
+from dpviz.settings import Settings
+
+OPENS = Settings(table="digits", epsilon=10.0, delta=1e-6, k=2, trials=20, mechanisms=(plain().key,))
+ASKED, LEAST = 1.0, 0.1
+
+
+@cache
+def _found(epsilon: float) -> int:
+    return measures.components_found(replace(OPENS, epsilon=epsilon), plain())
+
+
+@cache
+def _naive() -> int:
+    return measures.above_lone_threshold(replace(OPENS, epsilon=ASKED), plain())
+
+
+@cache
+def bets() -> tuple[int, ...]:
+    """Return the counts that can be bet on, ascending: the least epsilon's, the true one, ..."""
+    return tuple(sorted({_found(LEAST), _found(ASKED), _naive(), measures.people(OPENS)[1]}))
+
+
+def right() -> int:
+    """Return the bet that is right."""
+    return bets().index(_found(ASKED))
+
+
+LESSON = Lesson(
+    number=3,
+    title="Drowning",
+    question="How many components survive?",
+    opens=OPENS,
+    numbers={
+        "opens": lambda: format_number(OPENS.epsilon),
+        "asked": lambda: format_number(ASKED),
+        "least": lambda: format_number(LEAST),
+        "d": lambda: str(measures.people(OPENS)[1]),
+        "many": lambda: str(_found(OPENS.epsilon)),
+        "found": lambda: str(_found(ASKED)),
+        "few": lambda: str(_found(LEAST)),
+        "naive": lambda: str(_naive()),
+        **{f"bet_{i}": lambda i=i: str(bets()[i]) for i in range(4)},
+    },
+    steps=(
+        Step(
+            title="Look",
+            say="Bars are the variances of the {d} components, the line marks where noise alone "
+            "would reach; at epsilon {opens} the largest {many} are found.",
+            view={"measures": ("spectrum", "recovery")},
+        ),
+        Step(
+            title="Bet, then move epsilon",
+            say="Lower epsilon means more noise, and the line rises.",
+            control="epsilon",
+            move={"epsilon": LEAST},
+            moved="Move epsilon from {opens} to {least}",
+            question=Question(
+                "How many of the {d} are still found at epsilon {asked}?",
+                ("{bet_0}", "{bet_1}", "{bet_2}", "{bet_3}"),
+                right,
+                ("{found} are predicted to turn by less than half a right angle.",),
+            ),
+            why="At epsilon {asked} {naive} variances would be large enough to be seen alone, but "
+            "neighbours of similar size mix: {found} directions are found, and {few} at {least}.",
+        ),
+    ),
+)

@@ -1,0 +1,101 @@
+"""Lesson 8: what the promise does not cover."""
+
+from __future__ import annotations
+
+from dpviz.base.params import format_number
+from dpviz.claims.leaks import bound_leak_table, mean_leak_table
+from dpviz.guide.lesson import Lesson, Question, Step
+from dpviz.settings import Settings
+
+OPENS = Settings(table="iris", epsilon=0.1, k=1)
+
+
+def recovered() -> str:
+    """Return the row that the published mean gives away."""
+    values = mean_leak_table()["recovered"]
+    return ", ".join(f"{value:.3g}" for value in values)
+
+
+def true() -> str:
+    """Return the row itself."""
+    values = mean_leak_table()["true"]
+    return ", ".join(f"{value:.3g}" for value in values)
+
+
+def bound(row: int) -> str:
+    """Return the row bound that either table publishes."""
+    return f"{float(bound_leak_table()['published_bound'].iloc[row]):.3g}"
+
+
+LESSON = Lesson(
+    number=8,
+    title="What the promise does not cover",
+    question="Which steps before the release leak?",
+    opens=OPENS,
+    numbers={
+        "epsilon": lambda: format_number(OPENS.epsilon),
+        "recovered": recovered,
+        "true": true,
+        "with": lambda: bound(0),
+        "without": lambda: bound(1),
+        "people": lambda: str(len(bound_leak_table())),
+    },
+    steps=(
+        Step(
+            title="Look",
+            say="A small table with one row far out; before any noise is added somebody subtracts "
+            "the mean and divides by the longest row.",
+            scene="leak",
+            view={"declared": False},
+        ),
+        Step(
+            title="Bet, then compute",
+            say="The attacker knows everybody but the last person, and the mean is printed.",
+            scene="leak",
+            control="mean",
+            move={"shown": "mean"},
+            moved="Subtract the others from the mean",
+            question=Question(
+                "Epsilon is {epsilon}. What does the printed mean give away?",
+                ("Nothing, epsilon protects it", "A rough idea", "The whole row"),
+                2,
+                (
+                    "epsilon covers the release and not the mean; the row is {recovered}.",
+                    "the whole of it, the row is {recovered}.",
+                    "the row is {recovered}.",
+                ),
+            ),
+            why="From the mean: {recovered}. The row: {true}. There was no noise on the mean.",
+        ),
+        Step(
+            title="Bet, then compare",
+            say="Next the longest row is printed as the row bound.",
+            scene="leak",
+            control="bound",
+            move={"shown": "bound"},
+            moved="Show the bound with and without her",
+            question=Question(
+                "Which steps before the release leak?",
+                (
+                    "Only the mean",
+                    "Only the bound",
+                    "Everything that is taken from the data: mean, bound, scales, k",
+                ),
+                2,
+                (
+                    "the bound does too, {with} with her and {without} without.",
+                    "the mean does too, it gave her row away.",
+                    "whatever is computed from the rows and printed is a release.",
+                ),
+            ),
+            why="The bound is {with} with her and {without} without: it tells whether she is in.",
+        ),
+        Step(
+            title="Declare instead",
+            say="Bounds and centre that are fixed beforehand say nothing about anybody.",
+            scene="leak",
+            control="declared",
+            view={"declared": True, "shown": "bound"},
+        ),
+    ),
+)

@@ -1,0 +1,81 @@
+"""Lesson 7: more people buy the same as a larger epsilon."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+from dpviz.base.params import format_number
+from dpviz.guide.cast import plain
+from dpviz.guide.lesson import Lesson, Question, Step
+from dpviz.guide.needed import GOAL, people_needed
+from dpviz.narrative.phrases import percent
+from dpviz.prepare.load import load_measured
+from dpviz.settings import Settings
+
+SPECTRUM = "power:d=50,exponent=1.5,total=0.5"
+OPENS = Settings(
+    table=f"plan:n=10000,spectrum={SPECTRUM}",
+    epsilon=1.0,
+    delta=1e-6,
+    k=2,
+    mechanisms=(plain().key,),
+)
+HALVED = OPENS.epsilon / 2
+FACTORS = (1.0, math.sqrt(2), 2.0, 4.0)
+
+
+@cache
+def needed(epsilon: float) -> float:
+    """Return how many people the goal needs."""
+    return people_needed(replace(OPENS, epsilon=epsilon), plain())
+
+
+@cache
+def right() -> int:
+    """Return the factor nearest to what halving epsilon asks for."""
+    ratio = needed(HALVED) / needed(OPENS.epsilon)
+    return min(range(len(FACTORS)), key=lambda i: abs(math.log(FACTORS[i] / ratio)))
+
+
+LESSON = Lesson(
+    number=7,
+    title="People",
+    question="What buys the same as a larger epsilon?",
+    opens=OPENS,
+    numbers={
+        "d": lambda: str(load_measured(OPENS).d),
+        "goal": lambda: percent(GOAL),
+        "opens": lambda: format_number(OPENS.epsilon),
+        "halved": lambda: format_number(HALVED),
+        "needed": lambda: f"{needed(OPENS.epsilon):,.0f}",
+        "then": lambda: f"{needed(HALVED):,.0f}",
+        "ratio": lambda: f"{needed(HALVED) / needed(OPENS.epsilon):.2f}",
+        **{f"times_{i}": lambda i=i: f"{FACTORS[i]:.2g}" for i in range(4)},
+    },
+    steps=(
+        Step(
+            title="Look",
+            say="A plan, no data: with {d} features, {goal} recovery at epsilon {opens} needs "
+            "{needed} people.",
+            scene="people",
+        ),
+        Step(
+            title="Bet, then halve epsilon",
+            say="The noise is divided by the number of people.",
+            scene="people",
+            control="epsilon",
+            move={"epsilon": HALVED},
+            moved="Halve epsilon",
+            question=Question(
+                "How many times as many people does half the epsilon ask for?",
+                ("{times_0}", "{times_1}", "{times_2}", "{times_3}"),
+                right,
+                ("it takes {ratio} times as many.",),
+            ),
+            why="From {needed} to {then} people: noise falls with the number of people as it does "
+            "with epsilon, so twice the people buy the same as twice the epsilon.",
+        ),
+    ),
+)
