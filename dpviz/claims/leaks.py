@@ -33,6 +33,11 @@ _PEOPLE = np.array(
 _FEATURES = ("age", "income", "visits")
 
 
+def people() -> tuple[tuple[str, ...], FloatArray]:
+    """Return the features and the rows of the invented people; the last row is the unknown one."""
+    return _FEATURES, _PEOPLE.copy()
+
+
 def _published(rows: FloatArray, center: str) -> tuple[FloatArray, float]:
     """Return the mean and the row bound that preparing a table makes public."""
     settings = replace(Settings(), center=center, row_bound="max", scale="none", domain="ball")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from dpviz.claims.exhibits import moving_cone, repaired_cone
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.claims.exhibits import moving_cone, repaired_cone
 from dpviz.values.release import Verdict
 
 _BUDGET = Budget(1.0, 1e-6)

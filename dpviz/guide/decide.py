@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import Declared, choice, integer, number, text
-from dpviz.base.seeding import Draws, generator
+from dpviz.base.seeding import generator
 from dpviz.claims.attack import excess_probability, posterior, posterior_bound
 from dpviz.claims.worlds import Worlds, both_worlds
 from dpviz.errors import DpvizError
@@ -37,6 +37,9 @@ from dpviz.values.release import Verdict
 
 LEVELS = ("50", "75", "90", "95")
 """Recoveries that can be asked for, in per cent."""
+
+STAGES = ("about", "survive", "delta", "hand_out", "card")
+"""The questions in order, and the card."""
 
 DRAWS = 64
 """Most draws at each epsilon tried: an answer comes within seconds, and says how wide it is."""
@@ -147,9 +150,6 @@ class Answers(Declared):
         """The recovery asked for, from 0 to 1."""
         return int(self.survive) / 100
 
-
-STAGES = ("about", "survive", "delta", "hand_out", "card")
-"""The questions in order, and the card."""
 
 _SPECTRA = {
     "strong": "exponential:d={d},rate=1,total=0.5",
@@ -306,8 +306,9 @@ def candidates() -> Iterator[Mechanism]:
         yield mechanism
 
 
-def why_left_out(mechanism: Mechanism, measured: Measured, settings: Settings, answers: Answers
-                 ) -> str | None:
+def why_left_out(
+    mechanism: Mechanism, measured: Measured, settings: Settings, answers: Answers
+) -> str | None:
     """Return why a mechanism cannot be on the card, or None if it is to be asked."""
     if answers.delta_allowed == "no" and mechanism.info.guarantee != "pure":
         return "it needs a delta"
@@ -390,9 +391,7 @@ def _fails(target: Target) -> str | None:
     return None
 
 
-def _people(
-    measured: Measured, settings: Settings, target: Target, goal: Goal
-) -> float | None:
+def _people(measured: Measured, settings: Settings, target: Target, goal: Goal) -> float | None:
     """Return how many people are predicted to reach the goal at half the predicted epsilon."""
     if target.predicted is None or math.isinf(target.predicted):
         return None
@@ -434,9 +433,7 @@ def risk(found: Card, offer: Offer) -> Risk:
     """Return the risk of an offer under the answers' prior and number of releases."""
     answers, measured = found.answers, found.measured
     budget = Budget(offer.epsilon, measured.budget(found.settings).delta)
-    spent = together(
-        offer.mechanism, measured.problem(found.settings), budget, answers.releases
-    )
+    spent = together(offer.mechanism, measured.problem(found.settings), budget, answers.releases)
     prior = answers.prior / 100
     worlds = both_worlds(spent)
     return Risk(

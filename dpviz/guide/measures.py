@@ -7,15 +7,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import generator
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.metrics import optimum
-from dpviz.base.arrays import FloatArray
-from dpviz.theory.predict import predict
 from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.load import load_prepared
-from dpviz.base.seeding import generator
-from dpviz.settings import Settings
 from dpviz.run.cells import Result, plan, run_cell
+from dpviz.settings import Settings
+from dpviz.theory.predict import predict
 
 _PLANES = 200
 
@@ -23,10 +23,14 @@ _PLANES = 200
 @lru_cache(maxsize=8)
 def prepared(settings: Settings) -> Prepared:
     """Return the table of a lesson; only what is about preparation counts."""
-    return load_prepared(settings)
+    table = load_prepared(settings)
+    if not isinstance(table, Prepared):
+        raise RuntimeError("a lesson's table is small and in memory")
+    return table
 
 
-def _table(settings: Settings) -> Prepared:
+def table_of(settings: Settings) -> Prepared:
+    """Return the table of settings; what is not about the table plays no part."""
     plain = Settings()
     return prepared(
         replace(
@@ -45,13 +49,13 @@ def _table(settings: Settings) -> Prepared:
 @lru_cache(maxsize=128)
 def result(settings: Settings, mechanism: str) -> Result:
     """Return what one variant does at one setting."""
-    chosen = plan(_table(settings), replace(settings, mechanisms=(mechanism,)))
-    return run_cell(chosen.cells[0], _table(settings))
+    chosen = plan(table_of(settings), replace(settings, mechanisms=(mechanism,)))
+    return run_cell(chosen.cells[0], table_of(settings))
 
 
 def recovery(settings: Settings, mechanism: str) -> FloatArray:
     """Return the recovery of each draw: the captured share, from chance at 0 to the best at 1."""
-    table, share = _table(settings), result(settings, mechanism).metrics["captured_share"]
+    table, share = table_of(settings), result(settings, mechanism).metrics["captured_share"]
     chance = settings.k / table.d / best_capture(settings)
     values: FloatArray = (share - chance) / (1 - chance)
     return values
@@ -59,7 +63,7 @@ def recovery(settings: Settings, mechanism: str) -> FloatArray:
 
 def people(settings: Settings) -> tuple[int, int]:
     """Return n and d of a lesson's table."""
-    table = _table(settings)
+    table = table_of(settings)
     return table.n, table.d
 
 
@@ -78,7 +82,7 @@ def _frames(settings: Settings, mechanism: str) -> FloatArray:
 
 def sorted_exactly(settings: Settings, label: object) -> float:
     """Return `sorted_apart` of the exact plane."""
-    table = _table(settings)
+    table = table_of(settings)
     return _sorted(settings, table.reference.eigenvectors[:, : settings.k], label)
 
 
@@ -86,13 +90,13 @@ def sorted_exactly(settings: Settings, label: object) -> float:
 def sorted_by_chance(settings: Settings, label: object) -> float:
     """Return `sorted_apart` of uniformly random planes, on average."""
     rng = generator(settings.seed, "guide", "random planes")
-    d = _table(settings).d
+    d = table_of(settings).d
     frames = np.linalg.qr(rng.normal(size=(_PLANES, d, settings.k)))[0]
     return float(np.mean([_sorted(settings, frame, label) for frame in frames]))
 
 
 def _sorted(settings: Settings, frame: FloatArray, label: object) -> float:
-    table = _table(settings)
+    table = table_of(settings)
     rows = table.moment_with_rows.rows
     labels = table.table.labels
     if rows is None or labels is None:
@@ -101,8 +105,9 @@ def _sorted(settings: Settings, frame: FloatArray, label: object) -> float:
     return separated(rows @ frame, inside)
 
 
-def separated(points: FloatArray, inside: FloatArray | np.ndarray[tuple[int], np.dtype[np.bool_]]
-              ) -> float:
+def separated(
+    points: FloatArray, inside: FloatArray | np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> float:
     """Return the best balanced accuracy of Fisher's line between some points and the rest.
 
     Parameters
@@ -126,7 +131,7 @@ def components_found(settings: Settings, mechanism: Mechanism) -> int:
     The predicted squared overlap of the j-th released direction with the j-th true one, which is
     the growth of that overlap from the best j - 1 directions to the best j, is at least a half.
     """
-    table = _table(settings)
+    table = table_of(settings)
     problem, budget = table.problem(settings), table.budget(settings)
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     if noise is None:
@@ -144,7 +149,7 @@ def components_found(settings: Settings, mechanism: Mechanism) -> int:
 
 def above_lone_threshold(settings: Settings, mechanism: Mechanism) -> int:
     """Return how many eigenvalues exceed what a lone one would need to be seen."""
-    table = _table(settings)
+    table = table_of(settings)
     noise = mechanism.free_noise(
         mechanism.calibrate(table.problem(settings), table.budget(settings))
     )
@@ -155,7 +160,7 @@ def above_lone_threshold(settings: Settings, mechanism: Mechanism) -> int:
 
 def best_capture(settings: Settings) -> float:
     """Return the share of all variance that the best k directions hold."""
-    table = _table(settings)
+    table = table_of(settings)
     return optimum(table.reference, settings.k) / table.reference.total
 
 

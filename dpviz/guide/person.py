@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws, generator
+from dpviz.claims.audit.exact import one_sided
 from dpviz.claims.worlds import both_worlds
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.base.arrays import FloatArray
-from dpviz.claims.audit.exact import one_sided
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.base.seeding import Draws, generator
 
 EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 """Where the clouds can be looked at; all of them travel to the page at once."""
@@ -119,9 +119,7 @@ def _shown(
     }
 
 
-def _quantiles(
-    mechanism: AdditiveMechanism, problem: Problem, seed: int
-) -> list[int] | None:
+def _quantiles(mechanism: AdditiveMechanism, problem: Problem, seed: int) -> list[int] | None:
     """Return quantiles of the size of v'Nv, in grains, where its law is the same for all unit v.
 
     Of so many draws that a rate read off them is right to .1 % (four standard errors).
@@ -131,7 +129,8 @@ def _quantiles(
     streams = Draws.batch(generator(seed, "guide", "person", mechanism.key, "law"), _LAW_DRAWS)
     sizes = np.abs(mechanism.standard_noise(problem, streams)[:, 0, 0])
     levels = np.append(np.linspace(0, 1, 250, endpoint=False), 1.0)
-    return np.rint(_GRAIN * np.quantile(sizes, levels)).astype(int).tolist()
+    grains: list[int] = np.rint(_GRAIN * np.quantile(sizes, levels)).astype(int).tolist()
+    return grains
 
 
 def _at(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.base.params import Declared, choice, integer
+from dpviz.guide.decide import Answers
 from dpviz.mechanisms import featured
 from dpviz.reproduce import experiments
 from dpviz.settings import Settings
@@ -64,7 +65,35 @@ class PapersView(Declared):
     )
 
 
-VIEWS: dict[str, type[Declared]] = {"explore": ExploreView, "papers": PapersView, "tasks": Task}
+@dataclass(frozen=True)
+class GuideView(Declared):
+    """Which step of which lesson the Guide shows."""
+
+    lesson: int = integer(
+        1,
+        1,
+        99,
+        label="Lesson",
+        help="Number of the lesson.",
+        examples=(4,),
+    )
+    step: int = integer(
+        1,
+        1,
+        99,
+        label="Step",
+        help="Step of the lesson.",
+        examples=(2,),
+    )
+
+
+VIEWS: dict[str, type[Declared]] = {
+    "explore": ExploreView,
+    "papers": PapersView,
+    "tasks": Task,
+    "guide": GuideView,
+    "decide": Answers,
+}
 """Options of pages by where the session holds them; all of them travel in links."""
 
 

@@ -16,8 +16,12 @@ export default function (component) {
   const sent = JSON.stringify(component.data);
   if (root.dpvizSent === sent) return;
   root.dpvizSent = sent;
-  if (root.dpvizPicture) root.dpvizPicture.stop();
-  root.dpvizPicture = dpvizPerson(root, component.data, null);
+  const data = { ...component.data };
+  if (root.dpvizPicture) {
+    root.dpvizPicture.stop();
+    data.row = root.dpvizPicture.row();
+  }
+  root.dpvizPicture = dpvizPerson(root, data, null);
 }
 """
 

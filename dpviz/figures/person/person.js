@@ -22,6 +22,7 @@ function dpvizPerson(root, data, report) {
 
   root.replaceChildren();
   const frame = node("div", "dp-person", root);
+  frame.dataset.highlight = data.highlight || "";
   const bar = node("div", "dp-bar", frame);
   const tabs = node("div", "dp-tabs", bar);
   tabs.setAttribute("role", "radiogroup");
@@ -38,6 +39,7 @@ function dpvizPerson(root, data, report) {
     return radio;
   });
   if (data.mechanisms.length < 2) tabs.hidden = true;
+  radios.forEach((radio) => { radio.disabled = Boolean(data.locked); });
   const dial = node("label", "dp-dial", bar);
   const dialWord = node("span", "", dial);
   const slider = node("input", "", dial);
@@ -46,6 +48,7 @@ function dpvizPerson(root, data, report) {
   slider.max = String(data.epsilons.length - 1);
   slider.step = "1";
   slider.setAttribute("aria-label", "Epsilon");
+  slider.disabled = Boolean(data.locked);
   slider.addEventListener("input", () => { state.at = Number(slider.value); draw(); tell(); });
   const status = node("span", "dp-status", bar);
 
@@ -382,5 +385,5 @@ function dpvizPerson(root, data, report) {
   const watcher = new ResizeObserver(() => draw());
   watcher.observe(frame);
   draw();
-  return { stop: () => watcher.disconnect() };
+  return { stop: () => watcher.disconnect(), row: () => state.row };
 }

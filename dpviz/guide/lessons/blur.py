@@ -73,7 +73,7 @@ LESSON = Lesson(
             moved="Move epsilon down to {least}",
             question=Question(
                 "At about which epsilon do the zeros merge with the rest?",
-                ("{first}", "{second}", "{third}"),
+                ("epsilon {first}", "epsilon {second}", "epsilon {third}"),
                 merging,
                 ("half of what sets the zeros apart is lost at {merging}.",),
             ),

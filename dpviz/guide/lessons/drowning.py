@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from dpviz.base.params import format_number
 from dpviz.guide import measures
@@ -11,7 +11,9 @@ from dpviz.guide.cast import plain
 from dpviz.guide.lesson import Lesson, Question, Step
 from dpviz.settings import Settings
 
-OPENS = Settings(table="digits", epsilon=10.0, delta=1e-6, k=2, trials=20, mechanisms=(plain().key,))
+OPENS = Settings(
+    table="digits", epsilon=10.0, delta=1e-6, k=2, trials=20, mechanisms=(plain().key,)
+)
 ASKED, LEAST = 1.0, 0.1
 
 
@@ -29,6 +31,10 @@ def _naive() -> int:
 def bets() -> tuple[int, ...]:
     """Return the counts that can be bet on, ascending: the least epsilon's, the true one, ..."""
     return tuple(sorted({_found(LEAST), _found(ASKED), _naive(), measures.people(OPENS)[1]}))
+
+
+def _bet(place: int) -> str:
+    return str(bets()[place])
 
 
 def right() -> int:
@@ -50,7 +56,7 @@ LESSON = Lesson(
         "found": lambda: str(_found(ASKED)),
         "few": lambda: str(_found(LEAST)),
         "naive": lambda: str(_naive()),
-        **{f"bet_{i}": lambda i=i: str(bets()[i]) for i in range(4)},
+        **{f"bet_{i}": partial(_bet, i) for i in range(4)},
     },
     steps=(
         Step(
@@ -67,7 +73,12 @@ LESSON = Lesson(
             moved="Move epsilon from {opens} to {least}",
             question=Question(
                 "How many of the {d} are still found at epsilon {asked}?",
-                ("{bet_0}", "{bet_1}", "{bet_2}", "{bet_3}"),
+                (
+                    "{bet_0} components",
+                    "{bet_1} components",
+                    "{bet_2} components",
+                    "{bet_3} components",
+                ),
                 right,
                 ("{found} are predicted to turn by less than half a right angle.",),
             ),

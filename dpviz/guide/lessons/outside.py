@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
+from dpviz.base.arrays import FloatArray
 from dpviz.base.params import format_number
-from dpviz.claims.leaks import bound_leak_table, mean_leak_table
+from dpviz.guide.leaking import leak
 from dpviz.guide.lesson import Lesson, Question, Step
 from dpviz.settings import Settings
 
 OPENS = Settings(table="iris", epsilon=0.1, k=1)
 
 
-def recovered() -> str:
-    """Return the row that the published mean gives away."""
-    values = mean_leak_table()["recovered"]
+def _listed(values: FloatArray) -> str:
     return ", ".join(f"{value:.3g}" for value in values)
-
-
-def true() -> str:
-    """Return the row itself."""
-    values = mean_leak_table()["true"]
-    return ", ".join(f"{value:.3g}" for value in values)
-
-
-def bound(row: int) -> str:
-    """Return the row bound that either table publishes."""
-    return f"{float(bound_leak_table()['published_bound'].iloc[row]):.3g}"
 
 
 LESSON = Lesson(
@@ -34,11 +22,11 @@ LESSON = Lesson(
     opens=OPENS,
     numbers={
         "epsilon": lambda: format_number(OPENS.epsilon),
-        "recovered": recovered,
-        "true": true,
-        "with": lambda: bound(0),
-        "without": lambda: bound(1),
-        "people": lambda: str(len(bound_leak_table())),
+        "recovered": lambda: _listed(leak().recovered),
+        "true": lambda: _listed(leak().rows[-1]),
+        "with": lambda: f"{leak().bound_with:.3g}",
+        "without": lambda: f"{leak().bound_without:.3g}",
+        "declared": lambda: f"{leak().declared_bound:.3g}",
     },
     steps=(
         Step(
@@ -92,7 +80,8 @@ LESSON = Lesson(
         ),
         Step(
             title="Declare instead",
-            say="Bounds and centre that are fixed beforehand say nothing about anybody.",
+            say="A bound that is declared beforehand, {declared} here, is the same with and without "
+            "her and says nothing about anybody.",
             scene="leak",
             control="declared",
             view={"declared": True, "shown": "bound"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from dpviz.base.params import format_number
 from dpviz.guide.cast import plain
@@ -32,6 +32,10 @@ def needed(epsilon: float) -> float:
     return people_needed(replace(OPENS, epsilon=epsilon), plain())
 
 
+def _factor(place: int) -> str:
+    return f"{FACTORS[place]:.2g}"
+
+
 @cache
 def right() -> int:
     """Return the factor nearest to what halving epsilon asks for."""
@@ -52,7 +56,7 @@ LESSON = Lesson(
         "needed": lambda: f"{needed(OPENS.epsilon):,.0f}",
         "then": lambda: f"{needed(HALVED):,.0f}",
         "ratio": lambda: f"{needed(HALVED) / needed(OPENS.epsilon):.2f}",
-        **{f"times_{i}": lambda i=i: f"{FACTORS[i]:.2g}" for i in range(4)},
+        **{f"times_{i}": partial(_factor, i) for i in range(4)},
     },
     steps=(
         Step(
@@ -70,7 +74,7 @@ LESSON = Lesson(
             moved="Halve epsilon",
             question=Question(
                 "How many times as many people does half the epsilon ask for?",
-                ("{times_0}", "{times_1}", "{times_2}", "{times_3}"),
+                ("{times_0} times", "{times_1} times", "{times_2} times", "{times_3} times"),
                 right,
                 ("it takes {ratio} times as many.",),
             ),

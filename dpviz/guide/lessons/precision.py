@@ -102,8 +102,7 @@ LESSON = Lesson(
                 1,
                 (
                     "time is not the trouble, the choice is published with the release.",
-                    "a choice made from the data is one more release and has to be paid "
-                    "for.",
+                    "a choice made from the data is one more release and has to be paid for.",
                 ),
             ),
             why="Choose from public knowledge, or buy the directions with a part of the budget.",

@@ -71,7 +71,7 @@ LESSON = Lesson(
             moved="Move epsilon to {most}, then to {least}",
             question=Question(
                 "At which epsilon can the clouds be told apart?",
-                ("{least}", "{opens}", "{most}"),
+                ("epsilon {least}", "epsilon {opens}", "epsilon {most}"),
                 2,
                 (
                     "at {least} the rates are {out_least} and {within_least}, nearly a coin.",

@@ -1,0 +1,122 @@
+"""Pictures of two lessons: people needed along epsilon, and what a mean and a bound give away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR
+from dpviz.guide.leaking import Leak
+
+_HEIGHT = 420
+
+
+def _layout(figure: go.Figure) -> go.Figure:
+    figure.update_layout(
+        height=_HEIGHT,
+        margin={"l": 10, "r": 10, "t": 20, "b": 10},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0},
+        hovermode="closest",
+        font={"size": 14},
+    )
+    return figure
+
+
+def needed_figure(table: pd.DataFrame, now: tuple[float, float]) -> go.Figure:
+    """Draw the people needed along epsilon.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.guide.needed.NEEDED_COLUMNS`.
+    now : (float, float)
+        The epsilon chosen and the people needed there.
+    """
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=table["epsilon"], y=table["people"], mode="lines", showlegend=False,
+            line={"color": LABEL_COLOURS[0], "width": 3},
+            hovertemplate="epsilon %{x:.3g}: %{y:,.0f} people<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.add_trace(
+        go.Scatter(
+            x=[now[0]], y=[now[1]], mode="markers+text", showlegend=False, cliponaxis=False,
+            marker={"color": LABEL_COLOURS[5], "size": 14},
+            text=[f"{now[1]:,.0f} people"], textposition="top right", textfont={"size": 16},
+            hoverinfo="skip",
+        )
+    )  # fmt: skip
+    figure.add_vline(x=now[0], line={"color": TRUE_COLOUR, "width": 1, "dash": "dot"})
+    figure.update_xaxes(title="epsilon", type="log")
+    figure.update_yaxes(title="people needed", type="log")
+    return _layout(figure)
+
+
+def leak_figure(leak: Leak, shown: str, declared: bool) -> go.Figure:
+    """Draw a small table, its mean, and the row bound with and without its last row.
+
+    Parameters
+    ----------
+    leak : Leak
+    shown : str
+        ``mean``, ``bound``, or empty for the rows alone.
+    declared : bool
+        Whether the bound is the declared one instead of those of the data.
+    """
+    rows = leak.rows[:, leak.axes]
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=rows[:-1, 0], y=rows[:-1, 1], mode="markers", name="known to the attacker",
+            marker={"color": TRUE_COLOUR, "size": 11},
+        )
+    )  # fmt: skip
+    figure.add_trace(
+        go.Scatter(
+            x=rows[-1:, 0], y=rows[-1:, 1], mode="markers", name="her row",
+            marker={"color": LABEL_COLOURS[0], "size": 14},
+        )
+    )  # fmt: skip
+    if shown == "mean":
+        mean, found = leak.mean[leak.axes], leak.recovered[leak.axes]
+        figure.add_trace(
+            go.Scatter(
+                x=[mean[0]], y=[mean[1]], mode="markers", name="printed mean",
+                marker={"color": LABEL_COLOURS[1], "size": 13, "symbol": "cross"},
+            )
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=[found[0]], y=[found[1]], mode="markers", name="computed from the mean",
+                marker={
+                    "color": "rgba(0, 0, 0, 0)", "size": 24, "symbol": "circle",
+                    "line": {"color": LABEL_COLOURS[5], "width": 3},
+                },
+            )
+        )  # fmt: skip
+    if shown == "bound":
+        bounds = (
+            (("declared: the same with and without her", leak.declared_bound, "solid"),)
+            if declared
+            else (
+                ("row bound with her", leak.bound_with, "solid"),
+                ("row bound without her", leak.bound_without, "dash"),
+            )
+        )
+        turn = np.linspace(0, np.pi / 2, 100)
+        for name, bound, dash in bounds:
+            figure.add_trace(
+                go.Scatter(
+                    x=bound * np.cos(turn), y=bound * np.sin(turn), mode="lines", name=name,
+                    line={"color": LABEL_COLOURS[5], "width": 3, "dash": dash},
+                    hoverinfo="name",
+                )
+            )  # fmt: skip
+    names = [leak.features[axis] for axis in leak.axes]
+    reach = 1.08 * (leak.declared_bound if declared else leak.bound_with)
+    figure.update_xaxes(title=names[0], range=[0, reach])
+    figure.update_yaxes(title=names[1], range=[0, reach if shown == "bound" else 0.45 * reach])
+    return _layout(figure)
