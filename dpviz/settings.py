@@ -257,6 +257,22 @@ class Settings(Declared):
             query.pop("bounds", None)
         return query
 
+    def full_query(self) -> dict[str, str]:
+        """Return every link parameter that may travel, defaults included.
+
+        A link made of it means the same whatever later versions take for defaults.
+        """
+        query = {
+            param.url: param.format(getattr(self, name))
+            for name, param in params_of(type(self)).items()
+            if param.url is not None
+        }
+        if not travels(self.allocation):
+            query.pop("allocation", None)
+        if self.bounds not in _BOUNDS_WORDS:
+            query.pop("bounds", None)
+        return query
+
     @classmethod
     def from_query(cls, query: Mapping[str, str], base: Self) -> tuple[Self, list[str]]:
         """Read link parameters and say what had to be replaced; no link names a file."""

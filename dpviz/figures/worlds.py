@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+from html import escape
+
 IN_COLOUR = "#2a7fd0"
 
 
-def hundred_svg(count: int, words: str, size: int = 120) -> str:
-    """Return ten by ten circles, so many of them filled, as an SVG element.
+def picture(svg: str, words: str, size: int) -> str:
+    """Return an SVG as an image element, which pages that strip SVG elements show too."""
+    coded = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<img src="data:image/svg+xml;base64,{coded}" width="{size}" height="{size}" '
+        f'alt="{escape(words)}">'
+    )
+
+
+def hundred(count: int, words: str, size: int = 120) -> str:
+    """Return ten by ten circles, so many of them filled, as an image element.
 
     Parameters
     ----------
@@ -23,7 +35,5 @@ def hundred_svg(count: int, words: str, size: int = 120) -> str:
         f'stroke="{IN_COLOUR if index < count else "#8a93a0"}"/>'
         for index in range(100)
     )
-    return (
-        f'<svg viewBox="0 0 100 100" width="{size}" height="{size}" role="img" '
-        f'aria-label="{words}" xmlns="http://www.w3.org/2000/svg">{cells}</svg>'
-    )
+    svg = f'<svg viewBox="0 0 100 100" xmlns="http://www.w3.org/2000/svg">{cells}</svg>'
+    return picture(svg, words, size)

@@ -359,6 +359,7 @@ def card_of(
         chosen = replace(
             settings,
             epsilon=rounded_up(offers[0].epsilon),
+            delta=measured.budget(settings).delta,  # said, so that later defaults change nothing
             mechanisms=tuple(offer.mechanism.text for offer in offers[:3]),
         )
     left_out = tuple(item for item in listed if isinstance(item, LeftOut))

@@ -70,7 +70,7 @@ class Step:
     changes : mapping
         Settings that change when the step opens; all others carry over from the step before.
     view : mapping
-        The same for what the scene itself shows: ``mechanisms``, ``measures``, ``cone``.
+        The same for what the scene itself shows: ``measures``, ``picture``, ``shown``.
     control : str
         The control that is highlighted; empty for none.
     move : mapping

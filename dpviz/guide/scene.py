@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.guide.cast import pure
 from dpviz.guide.lesson import Lesson, State
 from dpviz.guide.measures import table_of
 from dpviz.guide.person import person_payload
@@ -72,8 +71,7 @@ def board_scene(
 
 def person_scene(state: State) -> dict[str, Any]:
     """Return the payload of one person's clouds."""
-    keys = state.view.get("mechanisms", (pure().key,))
-    mechanisms = [parse_variant(key) for key in keys]
+    mechanisms = [parse_variant(key) for key in state.settings.mechanisms]
     return person_payload(
         [one for one in mechanisms if isinstance(one, AdditiveMechanism)],
         state.settings.delta or DELTA,

@@ -16,7 +16,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from pages.ui import bounds, cached, controls, state
+from pages.ui import bounds, cached, controls, printing, state
 from pages.ui.state import MAX_FEATURES, UPLOAD
 
 # Options with a widget of their own; every other declared one is drawn by kind.
@@ -53,6 +53,7 @@ def pages() -> list[StreamlitPage]:
         st.Page("pages/tradeoffs.py", title="Trade-offs", icon=":material/show_chart:"),
         st.Page("pages/precision.py", title="Precision", icon=":material/tune:"),
         st.Page("pages/claims.py", title="Claims", icon=":material/gavel:"),
+        st.Page("pages/decide.py", title="Decide", icon=":material/approval_delegation:"),
         st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
         st.Page("pages/papers.py", title="Papers", icon=":material/menu_book:"),
         st.Page("pages/tasks.py", title="Tasks", icon=":material/school:"),
@@ -76,6 +77,7 @@ def run() -> None:
         Current(state.settings(), current.prepared, current.data_key, current.problem)
     )
     try:
+        st.html(printing.STYLE)
         _notices(current)
         page.run()
     finally:

@@ -35,7 +35,8 @@ LESSON = Lesson(
     steps=(
         Step(
             title="Look",
-            say="One release at epsilon {epsilon} recovers {first} of the structure.",
+            say="The picture is one release at epsilon {epsilon}, which recovers {first}; the "
+            "number below it is the mean of {draws}.",
             view={"measures": ("picture", "recovery"), "draw": 1},
         ),
         Step(

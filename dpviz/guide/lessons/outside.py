@@ -80,8 +80,8 @@ LESSON = Lesson(
         ),
         Step(
             title="Declare instead",
-            say="A bound that is declared beforehand, {declared} here, is the same with and without "
-            "her and says nothing about anybody.",
+            say="A bound that is declared beforehand, {declared} here, is the same with and "
+            "without her and says nothing about anybody.",
             scene="leak",
             control="declared",
             view={"declared": True, "shown": "bound"},

@@ -1,0 +1,165 @@
+"""The sentences of a stakeholder's card."""
+
+from __future__ import annotations
+
+import math
+
+from dpviz.guide.decide import Answers, Card, Offer, Risk
+from dpviz.mechanisms import Mechanism
+from dpviz.narrative.phrases import percent
+from dpviz.values.problem import Budget
+
+
+def epsilon_words(offer: Offer) -> str:
+    """Return an offer's least epsilon with its interval."""
+    low = offer.target.low
+    if low is None:
+        return f"at most {offer.epsilon:.3g}"
+    return f"{offer.epsilon:.3g} (shown to lie above {low:.3g})"
+
+
+def headline(card: Card) -> str:
+    """Return the answer in one sentence."""
+    best, pure = card.best, card.best_pure
+    wanted = f"{card.answers.survive} % of the structure"
+    if best is None:
+        return f"No mechanism whose claim holds keeps {wanted} here."
+    words = f"{best.mechanism.label} keeps {wanted} from epsilon {best.epsilon:.3g} on"
+    if not best.pure:
+        words += f", with delta {_delta(card):.2g}"
+        if pure is not None:
+            words += f"; without a delta, {pure.mechanism.label} from {pure.epsilon:.3g} on"
+    return words + "."
+
+
+def _delta(card: Card) -> float:
+    return card.measured.budget(card.settings).delta
+
+
+def people_words(card: Card, offer: Offer) -> str:
+    """Return how many more people would halve an offer's epsilon."""
+    if offer.people is None:
+        return "not predicted"
+    more = math.ceil(offer.people) - card.measured.n
+    if more <= 0:
+        return "fewer than there are"
+    return f"{more:,} more ({offer.people / card.measured.n:.2g} times as many)"
+
+
+def rate(share: float) -> str:
+    """Return how many of a hundred, never rounded to none or all."""
+    if 0 < share < 0.005:
+        return "less than 1"
+    if 0.995 < share < 1:
+        return "more than 99"
+    return f"{100 * share:.0f}"
+
+
+def belief(share: float) -> str:
+    """Return a belief in per cent, never rounded to certainty."""
+    if share > 0.999:
+        return "more than 99.9 %"
+    if 0 < share < 0.001:
+        return "less than 0.1 %"
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.3g} %"
+
+
+def worlds_words(risk: Risk) -> tuple[str, str]:
+    """Return what a balanced guesser reaches in either world."""
+    return (
+        f"If she is not in the table, at most {rate(risk.worlds.out)} of 100 releases would make a "
+        "balanced guesser say that she is.",
+        f"If she is in the table, at most {rate(risk.worlds.within)} of 100 would.",
+    )
+
+
+def belief_words(answers: Answers, risk: Risk) -> str:
+    """Return what becomes of an attacker's prior."""
+    times = "one release" if answers.releases == 1 else f"{answers.releases} releases"
+    words = (
+        f"Somebody who believed with {belief(answers.prior / 100)} that she is in believes it with "
+        f"at most {belief(risk.most)} after {times}"
+    )
+    if risk.spent.delta > 0:
+        words += (
+            f"; odds more than twice as high come up with a probability of at most "
+            f"{risk.beyond:.1g}"
+        )
+    return words + "."
+
+
+def label(card: Card) -> list[tuple[str, str]]:
+    """Return the consequences label: heading and sentence."""
+    answers, best = card.answers, card.best
+    rows = [
+        (
+            "Who sees raw data",
+            "Only whoever computes the release; nobody else gets a row."
+            if answers.hand_out != "picture"
+            else "Whoever gets the picture sees people's rows through a private lens: the points "
+            "themselves are not protected.",
+        ),
+        (
+            "What is protected",
+            "One person's whole row, whatever it is and whatever others know, in what is handed "
+            "out: " + _handed(answers) + ".",
+        ),
+        (
+            "What is not protected",
+            "Taken as public: " + "; ".join(card.measured.assumed_public) + ".",
+        ),
+    ]
+    if best is not None and not best.pure:
+        rows.append(("With probability about delta", delta_words(card)))
+    else:
+        rows.append(("Delta", "None: the promise has no exceptions."))
+    return rows
+
+
+def _handed(answers: Answers) -> str:
+    return {
+        "directions": "the directions",
+        "variances": "the directions and their variances",
+        "picture": "the directions and their variances, and not the picture of the rows",
+    }[answers.hand_out]
+
+
+def delta_words(card: Card) -> str:
+    """Return what delta means, without calling it the probability that the limit fails."""
+    delta = _delta(card)
+    return (
+        f"Delta {delta:.1g} bounds what may go beyond epsilon: odds may grow by more than twice "
+        f"e to the epsilon in at most {2 * delta:.1g} of releases."
+    )
+
+
+def left_to_decide(card: Card) -> list[str]:
+    """Return what the answers do not settle."""
+    items = [
+        "Fix bounds, centre and scales from public knowledge, or spend budget on them.",
+        f"How often the same people are released; {card.answers.releases} here.",
+        "Who keeps the account of all releases, and what happens when it is spent.",
+        "This card compares with the exact result and is not itself private: made from private "
+        "data, it stays with whoever may see that.",
+    ]
+    if card.answers.source == "plan":
+        items.insert(0, "Check the guessed structure once data is there.")
+    return items
+
+
+def why_not(mechanism: Mechanism, reason: str) -> str:
+    """Return one mechanism that is not offered, with its reason."""
+    return f"{mechanism.label}: {reason}"
+
+
+def budget_of(card: Card, offer: Offer) -> Budget:
+    """Return what an offer claims."""
+    return Budget(offer.epsilon, 0.0 if offer.pure else _delta(card))
+
+
+def chance_words(answers: Answers) -> str:
+    """Return what the recovery means."""
+    return (
+        f"Recovery {percent(answers.recovery)}: from 0 for a random picture to 100 % for the exact "
+        "one."
+    )

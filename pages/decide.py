@@ -1,0 +1,185 @@
+"""Decide: a stakeholder's questions, one at a time, and one card."""
+
+import streamlit as st
+
+from pages.ui import shell
+
+current = shell.through_entry()
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dpviz.figures.card import card_html, card_page, pictures
+from dpviz.guide.decide import (
+    LEVELS,
+    STAGES,
+    Answers,
+    Card,
+    candidates,
+    card_of,
+    plan_text,
+    risk,
+)
+from dpviz.narrative import decide as words
+from dpviz.narrative.phrases import percent
+from dpviz.prepare.load import load_measured
+from dpviz.prepare.prepared import Measured
+from dpviz.settings import Settings
+from pages.ui import cached, controls, links, state
+from pages.ui.guard import guard
+
+VIEW = "decide"
+
+
+def go(stage: str) -> Callable[[], None]:
+    """Return a callback that shows a question."""
+    return state.on_change(lambda: state.put("shown", stage, VIEW))
+
+
+def about(answers: Answers) -> tuple[Measured | None, Settings, tuple[str, ...]]:
+    """Return what the answers are about, its settings, and what names it in a cache."""
+    if answers.source == "plan":
+        settings = Settings(
+            table=plan_text(answers),
+            k=min(current.settings.k, answers.features - 1),
+            relation=current.settings.relation,
+            seed=current.settings.seed,
+        )
+        measured: Measured | None = load_measured(settings)
+        key: tuple[str, ...] = ("plan", settings.table)
+    else:
+        settings, measured, key = current.settings, current.prepared, current.data_key
+        delta = None if settings.delta == 0 else settings.delta
+        settings = replace(settings, delta=delta, allocation="uniform", directions="features")
+    if answers.delta_allowed == "no":
+        settings = replace(settings, delta=0.0)
+    return measured, settings, key
+
+
+def steps(answers: Answers) -> None:
+    """Draw back and next."""
+    place = STAGES.index(answers.shown)
+    left, right, _ = st.columns([1, 1, 3])
+    left.button(
+        "Back",
+        key="decide.back",
+        disabled=place == 0,
+        width="stretch",
+        on_click=go(STAGES[max(place - 1, 0)]),
+    )
+    if place + 1 < len(STAGES):
+        last = place + 2 == len(STAGES)
+        right.button(
+            "Show the card" if last else "Next",
+            key="decide.next",
+            type="primary",
+            width="stretch",
+            on_click=go(STAGES[place + 1]),
+        )
+
+
+def ask_about(measured: Measured | None) -> None:
+    """Ask what it is about."""
+    controls.setting("source", VIEW)
+    if state.get("source", VIEW) == "plan":
+        left, middle, right = st.columns(3)
+        with left:
+            controls.setting("people", VIEW)
+        with middle:
+            controls.setting("features", VIEW)
+        with right:
+            controls.setting("shape", VIEW)
+    elif measured is not None:
+        st.markdown(
+            f"**{measured.name}**: {measured.n:,} people, {measured.d} features. Choose another "
+            "table or upload a file where tables are chosen."
+        )
+
+
+def ask_survive(measured: Measured, settings: Settings, key: tuple[str, ...]) -> None:
+    """Ask how much must survive, with the picture that each answer gives."""
+    controls.setting("survive", VIEW)
+    shown = {
+        f"{level} %": cached.recovered_picture(key, measured, settings, int(level) / 100)
+        for level in LEVELS
+    }
+    shown["exact"] = cached.recovered_picture(key, measured, settings, 1.0)
+    st.html(pictures(shown))
+    st.caption("Each picture is one release with about that recovery.")
+
+
+def offers(measured: Measured, settings: Settings, key: tuple[str, ...], answers: Answers) -> Card:
+    """Return the card, computed one mechanism at a time."""
+    asked = list(candidates())
+    found, bar = [], st.empty()
+    for done, mechanism in enumerate(asked):
+        bar.progress(done / len(asked), f"Asking {mechanism.label}")
+        found.append(cached.offer(key, measured, settings, answers, mechanism))
+    bar.empty()
+    return card_of(measured, settings, answers, found)
+
+
+def show(card: Card, answers: Answers) -> None:
+    """Draw the card, its two sliders and what can be taken along."""
+    best = card.best
+    left, right = st.columns(2)
+    with left:
+        controls.setting("prior", VIEW)
+    with right:
+        controls.setting("releases", VIEW)
+    seen = None if best is None else risk(card, best)
+    name = card.settings.table if card.settings.table != state.UPLOAD else "YOUR_FILE.csv"
+    command = card.settings.command(name)
+    link = "" if answers.source == "plan" else links.to_explore(card.settings)
+    st.html(card_html(card, seen, command, link))
+    with st.container(horizontal=True, key="decide.take"):
+        st.download_button(
+            "This card (HTML, to print or mail)",
+            lambda: card_page(card, seen, command, link),
+            file_name="dpviz-decision.html",
+            mime="text/html",
+            icon=":material/download:",
+            on_click="ignore",
+            key="decide.download",
+        )
+    if card.left_out:
+        with st.expander("Not offered, and why"):
+            st.markdown(
+                "\n".join(f"- {words.why_not(o.mechanism, o.reason)}" for o in card.left_out)
+            )
+
+
+answers = state.view(VIEW)
+assert isinstance(answers, Answers)
+with guard():
+    measured, settings, key = about(answers)
+    titles = {
+        "about": "What is it about?",
+        "survive": "How much of the structure must survive?",
+        "delta": "Is a delta acceptable?",
+        "hand_out": "Who may see what?",
+        "card": "Your answer",
+    }
+    place = STAGES.index(answers.shown)
+    st.header(titles[answers.shown], anchor=False)
+    if place + 1 < len(STAGES):
+        st.caption(f"Question {place + 1} of {len(STAGES) - 1}")
+    if answers.shown == "about" or measured is None:
+        ask_about(measured)
+    elif answers.shown == "survive":
+        ask_survive(measured, settings, key)
+    elif answers.shown == "delta":
+        controls.setting("delta_allowed", VIEW)
+        delta = measured.budget(replace(settings, delta=None)).delta
+        st.markdown(
+            f"With a delta of {delta:.1g} odds may, in at most {percent(2 * delta)} of releases, "
+            "grow by more than twice what epsilon says; in return a smaller epsilon is enough."
+        )
+    elif answers.shown == "hand_out":
+        controls.setting("hand_out", VIEW)
+        st.markdown(
+            "Raw rows stay with whoever computes the release, in every answer but the last."
+        )
+    else:
+        show(offers(measured, settings, key, answers), answers)
+    steps(answers)

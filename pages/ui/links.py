@@ -1,0 +1,29 @@
+"""Links that say everything, so that later defaults change nothing."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from dpviz.settings import Settings
+from pages.ui import state
+
+
+def _address() -> str:
+    """Return where the dashboard is, without page and query; empty outside a browser."""
+    address = st.context.url or ""
+    return address.partition("?")[0].rstrip("/")
+
+
+def to_explore(settings: Settings) -> str:
+    """Return the canonical link of settings on Explore: every setting that may travel."""
+    base, _, page = _address().rpartition("/")
+    known = {"guide", "decide", "tradeoffs", "precision", "claims", "mechanisms", "papers", "tasks"}
+    root = base if page in known else _address()
+    return f"{root}/?{urlencode(canonical(settings))}"
+
+
+def canonical(settings: Settings) -> dict[str, str]:
+    """Return the query that names every setting that may travel in a link, defaults included."""
+    return {"v": state.LINK_VERSION, **settings.full_query()}
