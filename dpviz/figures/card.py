@@ -61,7 +61,8 @@ def pictures(shown: Mapping[str, pd.DataFrame], side: int = 170) -> str:
             f'height="100" fill="none" stroke="#8a93a0" stroke-width=".6"/>{dots}</svg>'
         )
         parts.append(
-            f'<figure style="margin:0">{picture(svg, name, side)}<figcaption style="text-align:center;font-size:14px">{escape(name)}'
+            f'<figure style="margin:0">{picture(svg, name, side)}'
+            f'<figcaption style="text-align:center;font-size:14px">{escape(name)}'
             "</figcaption></figure>"
         )
     return f'<div style="display:flex;flex-wrap:wrap;gap:12px">{"".join(parts)}</div>'
@@ -144,6 +145,7 @@ def card_page(card: Card, risk: Risk | None, command: str, link: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>dpviz: decide</title>'
-        "<style>body { font-family: system-ui, sans-serif; max-width: 56em; margin: 24px auto; padding: 0 16px; color: #1c2530; }"
+        "<style>body { font-family: system-ui, sans-serif; max-width: 56em; margin: 24px auto; "
+        "padding: 0 16px; color: #1c2530; }"
         f"</style></head><body>{card_html(card, risk, command, link)}</body></html>"
     )
