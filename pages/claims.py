@@ -17,12 +17,14 @@ from dpviz.figures.claims import (
     support_figure,
     turning_figure,
 )
+from dpviz.guide import person
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.narrative import claims as claims_words
 from dpviz.narrative import phrases
 from dpviz.narrative.claims import sentence
 from dpviz.values.problem import Budget, Problem, Relation
 from pages.ui import cached, parts, shell, state
+from pages.ui import one_person as one_person_picture
 from pages.ui.guard import guard
 
 current = shell.through_entry()
@@ -349,6 +351,23 @@ def attacker(problem: Problem, budget: Budget) -> None:
     parts.numbers("claims.attack", table)
 
 
+def one_person(budget: Budget) -> None:
+    """Draw a row that can be dragged and what releases say of it."""
+    st.subheader("Drag one person", anchor="person")
+    st.markdown(
+        "Both clouds are releases of the same table, with her row and with it zeroed. The "
+        "attacker knows everybody else."
+    )
+    featured = [key for key in person.candidates() if all_mechanisms()[key].info.featured]
+    one_person_picture.draw(
+        "claims.person",
+        featured,
+        budget.delta or EXHIBIT_DELTA,
+        epsilon=budget.epsilon,
+        seed=current.settings.seed,
+    )
+
+
 def exploring() -> None:
     """Explain what a guarantee does not cover, with two leaks computed."""
     st.subheader("What exploring does not protect", anchor="exploring")
@@ -407,4 +426,5 @@ with guard():
     refuted(budget)
     spending(problem, budget)
     attacker(problem, budget)
+    one_person(budget)
 exploring()

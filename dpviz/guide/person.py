@@ -139,12 +139,12 @@ def _at(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, Any
     scale = mechanism.calibrate(problem, budget).scale * problem.n
     spent = mechanism.spent(problem, budget)
     status = mechanism.judged(problem, budget, spent)
-    worlds = None if spent is None else both_worlds(spent)
+    worlds = both_worlds(spent)
     return {
         "scale": scale,
         "status": status.marked,
         "verdict": str(status.verdict),
         # a unit row zeroed: 1/(v'W^-1 v) is c chi-square with two degrees of freedom
         "betrayed": -float(np.expm1(-1 / (2 * scale))) if one_sided(mechanism) else 0.0,
-        "limit": None if worlds is None else [worlds.out, worlds.within],
+        "limit": [worlds.out, worlds.within],
     }

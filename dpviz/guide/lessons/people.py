@@ -71,7 +71,7 @@ LESSON = Lesson(
             scene="people",
             control="epsilon",
             move={"epsilon": HALVED},
-            moved="Halve epsilon",
+            moved="Halve epsilon to {halved}",
             question=Question(
                 "How many times as many people does half the epsilon ask for?",
                 ("{times_0} times", "{times_1} times", "{times_2} times", "{times_3} times"),

@@ -1,0 +1,57 @@
+"""One person dragged, on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from dpviz.figures import person
+from dpviz.guide.person import person_payload
+from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms._base import AdditiveMechanism
+
+_MOUNT = st.components.v2.component(
+    "dpviz_person", html=person.MARKUP, css=person.style(), js=person.component_script()
+)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _payload(
+    keys: tuple[str, ...], delta: float, epsilon: float, view: str, seed: int
+) -> dict[str, Any]:
+    mechanisms = [parse_variant(key) for key in keys]
+    additive = [one for one in mechanisms if isinstance(one, AdditiveMechanism)]
+    return person_payload(additive, delta, epsilon=epsilon, view=view, seed=seed)
+
+
+def draw(
+    key: str,
+    mechanisms: Sequence[str],
+    delta: float,
+    *,
+    epsilon: float,
+    seed: int,
+    view: str = "her",
+    locked: bool = False,
+    highlight: str = "",
+) -> None:
+    """Draw both clouds of releases and a row that can be dragged.
+
+    Parameters
+    ----------
+    key : str
+    mechanisms : sequence of str
+        Variants with additive noise.
+    delta : float
+        Above 0, for those that need one.
+    epsilon, seed, view
+        As in `dpviz.guide.person.person_payload`.
+    locked : bool
+        Whether epsilon and the mechanism stay as they are.
+    highlight : str
+        The control that stands out: ``epsilon``, ``mechanism``, ``row`` or nothing.
+    """
+    payload = _payload(tuple(mechanisms), delta, epsilon, view, seed)
+    _MOUNT(key=key, data={**payload, "locked": locked, "highlight": highlight})

@@ -1,0 +1,168 @@
+"""Decide: every offer's claim holds at its own epsilon, and the risk is what is spent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from scipy.stats import norm
+
+from dpviz.claims.worlds import both_worlds
+from dpviz.figures.card import card_page
+from dpviz.guide import decide
+from dpviz.guide.decide import Answers, Card, Offer
+from dpviz.mechanisms import parse_variant
+from dpviz.narrative import decide as words
+from dpviz.prepare.load import load_measured
+from dpviz.settings import Settings
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Verdict
+
+SETTINGS = Settings(table="iris")
+MEASURED = load_measured(SETTINGS)
+PROBLEM = MEASURED.problem(SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def card() -> Card:
+    return decide.card(MEASURED, SETTINGS, Answers(survive="75"))
+
+
+def test_claims_hold_at_each_answer(card: Card) -> None:
+    assert len(card.offers) >= 4
+    assert [offer.epsilon for offer in card.offers] == sorted(o.epsilon for o in card.offers)
+    for offer in card.offers:
+        at = Budget(offer.epsilon, MEASURED.budget(SETTINGS).delta)
+        status = offer.mechanism.status(PROBLEM, at)
+        assert status.verdict in (Verdict.HOLDS, Verdict.LOOSE)
+    left = {item.mechanism.key: item.reason for item in card.left_out}
+    assert "wishart" in left
+    offered = {offer.mechanism.key for offer in card.offers}
+    assert "wishart" not in offered
+    assert {"gaussian", "wishart_difference"} <= offered
+
+
+def test_at_the_answer_the_goal_is_reached_and_far_below_it_is_not(card: Card) -> None:
+    best = card.best
+    assert best is not None
+    assert best.target.predicted is not None
+    assert best.target.low is not None
+    assert best.target.low <= best.target.predicted <= best.epsilon
+
+
+def test_without_a_delta_only_pure_claims_are_offered() -> None:
+    found = decide.card(MEASURED, SETTINGS, Answers(survive="50", delta_allowed="no"))
+    assert found.offers
+    assert all(offer.pure for offer in found.offers)
+    assert found.best is found.best_pure
+    assert "delta" not in words.headline(found)
+
+
+def test_variances_need_a_released_matrix() -> None:
+    answers = Answers(survive="50", delta_allowed="no", hand_out="variances")
+    for mechanism in decide.candidates():
+        reason = decide.why_left_out(mechanism, MEASURED, SETTINGS, answers)
+        if not mechanism.releases_variances:
+            assert reason is not None
+
+
+def offer_at(key: str, epsilon: float) -> Offer:
+    """Return an offer as if this epsilon were the answer."""
+    goal = decide.Goal("captured_share", 0.9)
+    target = decide.Target(parse_variant(key), "epsilon", goal, low=epsilon / 2, high=epsilon)
+    return Offer(target, None)
+
+
+def risk_at(key: str, epsilon: float, delta: float, **answers: float) -> decide.Risk:
+    settings = replace(SETTINGS, delta=delta)
+    found = Card(MEASURED, settings, Answers(**answers), (), ())  # type: ignore[arg-type]
+    return decide.risk(found, offer_at(key, epsilon))
+
+
+def test_both_worlds_against_exact_values() -> None:
+    pure = risk_at("wishart_difference", 1.0, 0.0)
+    assert (round(100 * pure.worlds.out), round(100 * pure.worlds.within)) == (27, 73)
+    gaussian = risk_at("gaussian", 1.0, 1e-5)
+    assert (round(100 * gaussian.worlds.out), round(100 * gaussian.worlds.within)) == (45, 55)
+    out, within = words.worlds_words(pure)
+    assert "at most 27 of 100" in out
+    assert "at most 73 of 100" in within
+
+
+def test_the_prior_follows_bayes() -> None:
+    found = risk_at("wishart_difference", 1.0, 0.0, prior=1.0)
+    odds = 0.01 / 0.99 * math.e
+    assert found.most == pytest.approx(odds / (1 + odds))
+    assert found.heard == pytest.approx(found.most)  # a balanced guesser reaches it at pure epsilon
+    assert found.beyond == 0
+
+
+def test_releases_of_the_same_people_add_up() -> None:
+    one, four = (
+        decide.together(parse_variant("gaussian"), PROBLEM, Budget(1.0, 1e-6), count)
+        for count in (1, 4)
+    )
+    # mu adds in squares: four releases are one with half the noise
+    mu = parse_variant("gaussian").calibrate(PROBLEM, Budget(1.0, 1e-6)).parts[0].mu  # type: ignore[union-attr]
+    assert both_worlds(one).out == pytest.approx(norm.cdf(-mu / 2), abs=1e-9)
+    assert both_worlds(four).out == pytest.approx(norm.cdf(-mu), abs=1e-9)
+    pure = decide.together(parse_variant("wishart_difference"), PROBLEM, Budget(0.5), 3)
+    assert pure.epsilon == pytest.approx(1.5)
+    assert pure.epsilon >= 1.5 * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("key", ["wishart_exact", "noisy_power_exact", "eigenvector_sampling"])
+def test_more_releases_never_cost_less(key: str) -> None:
+    problem = Problem(PROBLEM.n, 4, 1, PROBLEM.relation, PROBLEM.domain)
+    spent = [
+        decide.together(parse_variant(key), problem, Budget(0.5, 1e-6), count).epsilon
+        for count in (1, 2, 5)
+    ]
+    assert spent == sorted(spent)
+    assert spent[2] > spent[0]
+
+
+def test_an_epsilon_is_rounded_to_the_safe_side_of_the_goal() -> None:
+    for value in (0.04205, 0.8798, 1.0, 2.165, 51.06):
+        rounded = decide.rounded_up(value)
+        assert value * (1 - 1e-9) <= rounded <= value * 1.01
+
+
+def test_a_plan_needs_no_data() -> None:
+    answers = Answers(source="plan", people=5_000, features=6, survive="75")
+    settings = Settings(table=decide.plan_text(answers))
+    measured = load_measured(settings)
+    assert (measured.n, measured.d) == (5_000, 6)
+    assert not measured.has_rows
+    picture = decide.example_table(measured, settings, 0.75)
+    assert len(picture) == 300
+
+
+def test_the_page_holds_the_card_and_asks_nobody(card: Card) -> None:
+    assert card.best is not None
+    seen = decide.risk(card, card.best)
+    page = card_page(card, seen, "python -m dpviz compare <iris>", "")
+    assert "&lt;iris&gt;" in page
+    assert card.best.mechanism.label in page
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert "http" not in page
+    for heading in ("Consequences", "Left to decide", "Least epsilon"):
+        assert heading in page
+
+
+def test_a_rate_is_never_rounded_to_none_or_all() -> None:
+    assert words.rate(0.001) == "less than 1"
+    assert words.rate(0.999) == "more than 99"
+    assert words.rate(0.0) == "0"
+    assert words.belief(0.9999) == "more than 99.9 %"
+
+
+def test_the_label_says_who_sees_what(card: Card) -> None:
+    label = dict(words.label(card))
+    assert set(label) == {
+        "Who sees raw data", "What is protected", "What is not protected",
+        "With probability about delta",
+    }  # fmt: skip
+    for item in MEASURED.assumed_public:
+        assert item in label["What is not protected"]
