@@ -1,82 +1,139 @@
-"""Core cost of the Explore page against the least it could cost.
+"""Core cost of the Explore page: now, before the reduced decompositions, and the least it could be.
 
-The floor is the sampling of every mechanism's noise plus one bare batched
-LAPACK eigenvalue call for each decomposition that a result needs: the released
-matrix with vectors, the noise alone, and the rank-k residual, values only. Of
-mechanisms that do not add noise to A, the whole release counts as sampling.
+The floor is the sampling of every mechanism's noise plus the decompositions
+that results need, on matrices of the right shape: all eigenvalues of the
+release with its top k vectors, and two spectral norms. Of mechanisms that do
+not add noise to A, the whole release counts as sampling.
 
-Run ``python -m benchmarks.explore``; both sides are measured in turn in one
-process, and the ratio of their medians is what counts.
+Before: a full eigendecomposition of the release and all eigenvalues twice more,
+which is what the same code does when `dpviz.base.eigen` is told that batched
+LAPACK calls are always faster; results must agree to 1e-9.
+
+Run ``python -m benchmarks.explore --table digits``, or ``--table wide`` for a
+generated table of 784 features (``wide:D`` for another number). All sides are
+measured in turn in one process, as CPU time on one thread, and the ratios of
+their medians are what counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 from dpviz import datasets
+from dpviz.base import eigen
 from dpviz.base.blas import one_blas_thread
-from dpviz.base.seeding import Draws
+from dpviz.base.seeding import Draws, generator
+from dpviz.datasets.table import Table
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.run.cells import Plan, plan
-from dpviz.run.compare import compare
+from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
 
 
+def wide(d: int, n: int = 20_000) -> Table:
+    """Return a generated table: ten strong directions in a falling spectrum."""
+    rng = generator(0, "wide", d)
+    spread = np.concatenate([np.linspace(6, 3, 10), 1 / np.sqrt(np.arange(1, d - 9))])
+    basis = np.linalg.qr(rng.standard_normal((d, d))).Q
+    rows = (rng.standard_normal((n, d)) * spread) @ basis
+    return Table(f"wide:{d}", rows, tuple(f"x{i}" for i in range(d)))
+
+
+@contextmanager
+def before() -> Iterator[None]:
+    """Run with full decompositions, as the core did before."""
+    kept = eigen.BATCHED_BELOW, eigen.LANCZOS_FROM
+    eigen.BATCHED_BELOW = eigen.LANCZOS_FROM = 10**9
+    try:
+        yield
+    finally:
+        eigen.BATCHED_BELOW, eigen.LANCZOS_FROM = kept
+
+
 def floor(chosen: Plan, prepared: Prepared) -> None:
-    """Do the least work: sample, and call LAPACK on matrices of the right shape."""
+    """Do the least work: sample, and decompose matrices of the right shape."""
     for cell in chosen.cells:
         mechanism, problem = cell.mechanism, cell.problem
         draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
         if isinstance(mechanism, AdditiveMechanism):
             noise = mechanism.standard_noise(problem, draws)
-            np.linalg.eigh(noise)
-            np.linalg.eigvalsh(noise)
-            np.linalg.eigvalsh(noise)
+            values, vectors = eigen.top_eigen(noise, problem.k)
+            matrices = noise
         else:
             calibration = mechanism.calibrate(problem, cell.budget)
             data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
             release = mechanism.release_many(data, calibration, draws)
-            if release.matrix is not None and release.matrix.strides[0]:
-                np.linalg.eigvalsh(release.matrix)
-                np.linalg.eigvalsh(release.matrix)
+            if release.matrix is None or release.eigenvalues is None:
+                continue
+            matrices, values, vectors = release.matrix, release.eigenvalues, release.components
+        eigen.spectral_norms(matrices)
+        true = prepared.reference
+        eigen.residual_norms(true.eigenvalues, true.eigenvectors, vectors, values[:, : problem.k])
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return the wall time of one call, in seconds."""
-    start = time.perf_counter()
+    """Return the CPU time of one call, in seconds."""
+    start = time.process_time()
     work()
-    return time.perf_counter() - start
+    return time.process_time() - start
+
+
+def largest_difference(one: Comparison, two: Comparison) -> float:
+    """Return the largest difference of any metric, relative to its largest value."""
+    worst = 0.0
+    for left, right in zip(one.results, two.results, strict=True):
+        for name, values in left.metrics.items():
+            size = max(1e-300, float(np.abs(values).max()))
+            worst = max(worst, float(np.abs(values - right.metrics[name]).max()) / size)
+    return worst
 
 
 def main() -> None:
-    """Print the medians and their ratio."""
+    """Print the medians and their ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--table", default="digits")
+    parser.add_argument("--table", default="digits", help="a built-in name, or wide or wide:D")
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--mechanism", action="append", default=[], help="default: every one")
     arguments = parser.parse_args()
-    settings = Settings(table=arguments.table, trials=arguments.trials)
-    prepared = prepare(datasets.load(settings.table), settings)
+    name, _, features = arguments.table.partition(":")
+    table = wide(int(features or 784)) if name == "wide" else datasets.load(arguments.table)
+    settings = Settings(
+        table="wine" if name == "wide" else arguments.table,
+        trials=arguments.trials,
+        mechanisms=tuple(arguments.mechanism),
+    )
+    prepared = prepare(table, settings)
     chosen = plan(prepared, settings)
+    times: dict[str, list[float]] = {"now": [], "before": [], "floor": []}
     with one_blas_thread():
-        compare(prepared, settings)
-        floor(chosen, prepared)
-        core, least = [], []
+        now = compare(prepared, settings)
+        with before():
+            then = compare(prepared, settings)
         for _ in range(arguments.rounds):
-            core.append(timed(lambda: compare(prepared, settings)))
-            least.append(timed(lambda: floor(chosen, prepared)))
+            times["now"].append(timed(lambda: compare(prepared, settings)))
+            with before():
+                times["before"].append(timed(lambda: compare(prepared, settings)))
+            times["floor"].append(timed(lambda: floor(chosen, prepared)))
     print(
         f"{arguments.table}: n {prepared.n}, d {prepared.d}, {arguments.trials} draws, "
         f"{len(chosen.cells)} mechanisms"
     )
-    print(f"core   median {np.median(core):.3f} s  (min {min(core):.3f}, max {max(core):.3f})")
-    print(f"floor  median {np.median(least):.3f} s  (min {min(least):.3f}, max {max(least):.3f})")
-    print(f"ratio  {np.median(core) / np.median(least):.2f}")
+    for side, found in times.items():
+        print(
+            f"{side:<7} median {np.median(found):.3f} s  (min {min(found):.3f}, "
+            f"max {max(found):.3f})"
+        )
+    median = {side: float(np.median(found)) for side, found in times.items()}
+    print(f"now / before {median['now'] / median['before']:.2f}")
+    print(f"now / floor  {median['now'] / median['floor']:.2f}")
+    print(f"largest relative difference of a metric {largest_difference(now, then):.1e}")
 
 
 if __name__ == "__main__":

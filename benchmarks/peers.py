@@ -150,16 +150,18 @@ def measure_peer(
     peer: str, table: Table, file: str, python: Path, k: int, epsilon: float, options: Any
 ) -> dict[str, Any]:
     """Return one cell of a peer."""
-    recoveries, seconds, stopped, failed = [], [], 0, []
-    words = (peer, file, str(epsilon), str(k), str(options.fits), str(options.timeout))
-    for row in worker(python, *words):
-        if row["outcome"] == "fit":
-            recoveries.append(table.recovery(row["components"]))
-            seconds.append(row["seconds"])
-        elif row["outcome"] == "time-out":
-            stopped += 1
-        else:
-            failed.append(row["kind"])
+    recoveries, seconds, stopped, failed, done = [], [], 0, [], 0
+    while done < options.fits and stopped < 2:
+        words = (str(epsilon), str(k), str(done), str(options.fits), str(options.timeout))
+        for row in worker(python, peer, file, *words):
+            done += 1
+            if row["outcome"] == "fit":
+                recoveries.append(table.recovery(row["components"]))
+                seconds.append(row["seconds"])
+            elif row["outcome"] == "time-out":
+                stopped += 1  # and the worker is gone
+            else:
+                failed.append(row["kind"])
     return summary(recoveries, seconds) | {"stopped": stopped, "failed": failed}
 
 

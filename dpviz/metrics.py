@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.eigen import residual_norms, spectral_norms
 from dpviz.values.moments import SecondMoment
 from dpviz.values.release import Release
 
@@ -46,13 +47,6 @@ class Outcome:
         V = self.release.components
         captured: FloatArray = np.einsum("tij,tij->tj", V, self.reference.A @ V)
         return captured
-
-    @cached_property
-    def noise_eigenvalues(self) -> FloatArray | None:
-        """Eigenvalues of the released matrix minus the true one, shape (size, d)."""
-        if self.release.matrix is None:
-            return None
-        return np.asarray(np.linalg.eigvalsh(self.release.matrix - self.moment.A), dtype=float)
 
     @cached_property
     def angles(self) -> FloatArray:
@@ -127,8 +121,8 @@ def _largest_angle(outcome: Outcome) -> FloatArray:
 
 
 def _noise_spectral(outcome: Outcome) -> FloatArray | None:
-    values = outcome.noise_eigenvalues
-    return None if values is None else np.abs(values).max(axis=1)
+    matrix = outcome.release.matrix
+    return None if matrix is None else spectral_norms(matrix - outcome.moment.A)
 
 
 def _noise_frobenius(outcome: Outcome) -> FloatArray | None:
@@ -143,11 +137,10 @@ def _low_rank_error(outcome: Outcome) -> FloatArray | None:
     values = outcome.release.eigenvalues
     if values is None:
         return None
-    V = outcome.release.components
-    approximation = (V * values[:, None, : outcome.k]) @ V.transpose(0, 2, 1)
-    gaps = np.linalg.eigvalsh(outcome.reference.A - approximation)
-    errors: FloatArray = np.abs(gaps).max(axis=1)
-    return errors
+    true = outcome.reference
+    return residual_norms(
+        true.eigenvalues, true.eigenvectors, outcome.release.components, values[:, : outcome.k]
+    )
 
 
 def _negative_eigenvalues(outcome: Outcome) -> FloatArray | None:

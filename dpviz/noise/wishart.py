@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.linalg import lapack
 from scipy.special import gammaincinv
 
+from dpviz.base import eigen
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
@@ -37,8 +39,18 @@ def _factor(diagonal: FloatArray, draws: Draws) -> FloatArray:
 
 
 def _gram(factor: FloatArray) -> FloatArray:
-    gram: FloatArray = factor @ factor.transpose(0, 2, 1)
-    return gram
+    if factor.shape[-1] < eigen.BATCHED_BELOW:
+        gram: FloatArray = factor @ factor.transpose(0, 2, 1)
+        return gram
+    # LAPACK's product of an upper triangular matrix and its transpose takes a sixth of the work;
+    # reversing both axes turns a lower triangle into an upper one.
+    grams = np.empty_like(factor)
+    for index, lower in enumerate(factor):
+        upper, _ = lapack.dlauum(np.array(lower[::-1, ::-1], order="F"), lower=0, overwrite_c=1)
+        half = np.triu(upper)
+        half += np.triu(half, 1).T
+        grams[index] = half[::-1, ::-1]
+    return grams
 
 
 def wishart(draws: Draws, d: int, df: float) -> FloatArray:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
-import numpy as np
-
 from dpviz.base.arrays import FloatArray, fix_signs
+from dpviz.base.eigen import top_eigen
 from dpviz.values.parts import Part
 from dpviz.values.problem import Budget, Problem
 
@@ -140,12 +139,12 @@ class Release:
         raw : ndarray, optional
             What was published, where it is not the symmetric matrix itself.
         """
-        values, vectors = np.linalg.eigh(matrices)
+        values, vectors = top_eigen(matrices, k)
         return cls(
             raw=matrices if raw is None else raw,
-            components=fix_signs(vectors[..., ::-1][..., :k]),
+            components=fix_signs(vectors),
             matrix=matrices,
-            eigenvalues=values[..., ::-1],
+            eigenvalues=values,
         )
 
     @classmethod
