@@ -1,7 +1,8 @@
 """dpviz: see what differential privacy costs a principal component analysis.
 
-`sweep` runs mechanisms over a grid of settings; `audit` bounds what a mechanism
-really costs, by attack.
+`compare` runs mechanisms side by side, `sweep` along an axis; `least` finds the
+least epsilon for a goal and `predict` needs no draw; `audit` bounds what a
+mechanism really costs, by attack; `mechanisms` and `datasets` list what there is.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpviz.claims.audit import audit
-    from dpviz.run.sweep import sweep
+    from dpviz.api import audit, compare, datasets, least, mechanisms, predict, sweep
 
-__all__ = ["audit", "sweep"]
+__all__ = ["audit", "compare", "datasets", "least", "mechanisms", "predict", "sweep"]
 __version__ = "0.1.0"
-
-_HOMES = {"audit": "dpviz.claims.audit", "sweep": "dpviz.run.sweep"}
 
 
 def __getattr__(name: str) -> Any:
     # On demand: the command line and the pages need not wait for what they do not use.
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in ("datasets", "mechanisms"):  # packages too: they can be called
+        return import_module(f"dpviz.{name}")
+    if name in __all__:
+        return getattr(import_module("dpviz.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

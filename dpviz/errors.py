@@ -45,6 +45,10 @@ class InvalidSetting(DpvizError):
         return self._sentence(self.flag)
 
 
+class WrongArgument(DpvizError, TypeError):
+    """A Python function was called with an argument that it does not take."""
+
+
 class InvalidTable(DpvizError):
     """A table cannot be read or used; the message never shows a cell."""
 

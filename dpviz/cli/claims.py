@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
+from dpviz import api
+from dpviz.base.json_text import json_text
 from dpviz.base.params import params_of
 from dpviz.claims.audit import AuditOptions
-from dpviz.claims.table import TABLE_TRIALS, claims_table, listing_rows
+from dpviz.claims.table import TABLE_TRIALS, claims_table
 from dpviz.cli.options import Commands, add_set, add_settings
-from dpviz.cli.terminal import end_progress, finite, print_table, show_progress
+from dpviz.cli.terminal import end_progress, print_table, show_progress
 from dpviz.errors import InvalidSetting
 
 
@@ -37,12 +38,11 @@ def add(commands: Commands) -> None:
 
 
 def _mechanisms(arguments: argparse.Namespace) -> int:
-    rows = listing_rows()
+    listing = api.mechanisms()
     if arguments.format == "json":
-        print(json.dumps(rows, indent=1))
+        print(listing.to_json())
     else:
-        columns = ("key", "relation", "release", "guarantee", "status", "paper")
-        print_table(columns, [[row[name] for name in columns] for row in rows])
+        print_table(listing.columns, [[row[name] for name in listing.columns] for row in listing])
     return 0
 
 
@@ -50,11 +50,13 @@ def _audit(arguments: argparse.Namespace) -> int:
     params = params_of(AuditOptions)
     written = {name: getattr(arguments, name) for name in params}
     values = {name: params[name].parse(text) for name, text in written.items() if text is not None}
-    found = AuditOptions(**values).run(arguments.assignments)
-    answer = found.to_json()
+    options = AuditOptions(**values)
+    values["mechanism"] = options.variant(arguments.assignments).text
+    found = api.audit(**values)
     if arguments.format == "json":
-        print(json.dumps(finite(answer), indent=1))
+        print(found.to_json())
         return 0
+    answer = found.data()
     claimed = answer.pop("claimed")
     promise = "nothing" if claimed is None else f"epsilon {claimed['epsilon']:g}"
     if claimed is not None and claimed["delta"]:
@@ -73,7 +75,7 @@ def _claims(arguments: argparse.Namespace) -> int:
     end_progress()
     shown = arguments.format
     if shown == "json":
-        text = json.dumps(finite(table.to_dict("records")), indent=1) + "\n"
+        text = json_text(table.to_dict("records")) + "\n"
     elif shown == "csv":
         text = table.to_csv(index=False)
     else:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any
 
+from dpviz import api
+from dpviz.answers.asked import options_of
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import (
     CACHE_HELP,
@@ -17,16 +18,14 @@ from dpviz.cli.options import (
     store_from,
     whole_number,
 )
-from dpviz.cli.terminal import Watch, end_progress, finite, print_table, show_progress
+from dpviz.cli.terminal import Watch, end_progress, print_table, show_progress
 from dpviz.errors import InvalidSetting
 from dpviz.metrics import METRICS
-from dpviz.prepare.load import load_measured, resolve_allocation
 from dpviz.prepare.plan import Planned
 from dpviz.run.axes import AXES, parse_values
-from dpviz.run.compare import Comparison, compare
+from dpviz.run.compare import Comparison
 from dpviz.run.export import check_out
-from dpviz.run.jobs import WORKERS_RANGE, Pool
-from dpviz.run.sweep import sweep
+from dpviz.run.jobs import WORKERS_RANGE
 
 
 def add(commands: Commands) -> None:
@@ -77,14 +76,12 @@ def add(commands: Commands) -> None:
 def _compare(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments)
     fetch_table(settings.table)
-    prepared = load_measured(settings)
-    settings = resolve_allocation(settings, prepared)
-    comparison = compare(prepared, settings, show_progress)
+    found = api.compare(settings.table, progress=show_progress, **options_of(settings))
     end_progress()
     if arguments.format == "json":
-        print(json.dumps(finite(comparison.to_json()), indent=1))
+        print(found.to_json())
     else:
-        _print_comparison(comparison)
+        _print_comparison(found.comparison)
     return 0
 
 
@@ -100,18 +97,22 @@ def _sweep(arguments: argparse.Namespace) -> int:
     for axis, text in zip(arguments.over, arguments.values, strict=True):
         over.setdefault(axis, []).extend(parse_values(axis, text))
     out = check_out(arguments.out)
-    dask = arguments.scheduler is not None and arguments.backend is None
-    backend = "dask" if dask else arguments.backend or "loky"
     workers = whole_number("workers", arguments.workers, *WORKERS_RANGE)
-    pool = Pool(workers, backend, arguments.scheduler)
     store = store_from(arguments.cache)
     settings = settings_from(arguments)
     fetch_table(settings.table)
-    prepared = load_measured(settings)
-    settings = resolve_allocation(settings, prepared)
     watch = Watch()
     try:
-        found = sweep(prepared, over, settings, pool=pool, store=store, progress=watch.show)
+        found = api.sweep(
+            settings.table,
+            over=over,
+            workers=workers,
+            backend=arguments.backend,
+            scheduler=arguments.scheduler,
+            cache=store,
+            progress=watch.show,
+            **options_of(settings),
+        )
     except KeyboardInterrupt:
         watch.end()
         kept = "the same command goes on from there" if store else "nothing is kept without --cache"
@@ -119,12 +120,12 @@ def _sweep(arguments: argparse.Namespace) -> int:
         return 130
     watch.end()
     found.write(out)
-    if isinstance(prepared, Planned):
-        print(f"note: {prepared.notes[0]}")
+    if isinstance(found.prepared, Planned):
+        print(f"note: {found.prepared.notes[0]}")
     for (mechanism, reason), cells in found.skipped.groupby(["mechanism", "reason"], sort=False):
         count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
         print(f"skipped {mechanism} in {count}: {reason}")
-    print(f"{len(found.table)} rows in {arguments.out}: {watch.words}")
+    print(f"{len(found.table())} rows in {arguments.out}: {watch.words}")
     return 0
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from typing import Any
 
-from dpviz import datasets
+from dpviz import api
 from dpviz.cli.options import Commands
 from dpviz.cli.terminal import end_progress, print_table
-from dpviz.datasets import remote
+from dpviz.datasets import is_remote, remote
 from dpviz.errors import InvalidSetting, NotAvailable
 
 
@@ -28,15 +26,12 @@ def add(commands: Commands) -> None:
 
 
 def _datasets(arguments: argparse.Namespace) -> int:
-    rows: list[dict[str, Any]] = [
-        {**row, "origin": "built-in", "at_hand": True} for row in datasets.dataset_rows()
-    ]
-    rows += remote.dataset_rows()
+    listing = api.datasets()
     if arguments.format == "json":
-        print(json.dumps(rows, indent=1))
+        print(listing.to_json())
     else:
-        columns = ("key", "origin", "at_hand", "n", "d", "labels", "label", "licence")
-        shown = [{**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in rows]
+        shown = [{**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in listing]
+        columns = listing.columns
         print_table(columns, [[str(row[name]) for name in columns] for row in shown])
     return 0
 
@@ -70,7 +65,7 @@ def _fetch(arguments: argparse.Namespace) -> int:
 
 def fetch_table(table: str) -> None:
     """Get a remote set that is to be read, showing how far its download is."""
-    if datasets.is_remote(table) and not remote.at_hand(table):
+    if is_remote(table) and not remote.at_hand(table):
         remote.fetch(table, download_progress(table))
         end_progress()
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from dpviz.narrative.phrases import duration
 from dpviz.run.jobs import Progress
@@ -33,17 +31,6 @@ class Watch:
     def end(self) -> None:
         """Clear the line."""
         end_progress()
-
-
-def finite(value: Any) -> Any:
-    """Return JSON data with NaN and infinities, which JSON lacks, as null."""
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def show_progress(done: int, total: int, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from dpviz.base.callable_module import make_callable
 from dpviz.datasets import remote
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.files import read_raw
@@ -27,6 +28,7 @@ __all__ = [
     "read_bounds",
     "read_raw",
     "read_thetas",
+    "relabelled",
     "remote",
 ]
 
@@ -59,9 +61,9 @@ def load(
         When a remote set cannot be got.
     """
     if name_or_path in builtin_tables():
-        return _relabelled(load_builtin(name_or_path), label)
+        return relabelled(load_builtin(name_or_path), label)
     if is_remote(name_or_path):
-        return _relabelled(remote.load(name_or_path), label)
+        return relabelled(remote.load(name_or_path), label)
     path = Path(name_or_path)
     shown = path.name[:60]
     if not path.is_file():
@@ -80,7 +82,7 @@ def is_remote(name: str) -> bool:
     return name in remote.sets() and name not in builtin_tables() and not Path(name).is_file()
 
 
-def _relabelled(table: Table, label: str | None) -> Table:
+def relabelled(table: Table, label: str | None) -> Table:
     """Return a table that has its label with the one asked for."""
     if label is None or label == table.label_name:
         return table
@@ -98,3 +100,6 @@ def _relabelled(table: Table, label: str | None) -> Table:
         label_name=label,
         bounds=None if table.bounds is None else table.bounds[others],
     )
+
+
+make_callable(__name__)  # dpviz.datasets() lists them

@@ -55,6 +55,25 @@ def read_raw(
         raise InvalidTable(f"{name} is named Parquet but is not a Parquet file.")
     else:
         columns, notes, decimal = _read_text(given)
+    return parsed(name, columns, notes, decimal)
+
+
+def parsed(
+    name: str, columns: list[tuple[str, Any]], notes: list[str], decimal: str = "."
+) -> RawTable:
+    """Return the raw table of columns that were read, whatever they were read from.
+
+    Parameters
+    ----------
+    name : str
+        What messages and the table call it.
+    columns : list of (str, pyarrow.ChunkedArray)
+        Names and values; the list is emptied as they are classified.
+    notes : list of str
+        What reading changed or assumed.
+    decimal : str
+        The decimal mark, for numbers that were stored as text.
+    """
     count = len(columns[0][1]) if columns else 0
     if count < 2:
         found = "one row" if count else "none"

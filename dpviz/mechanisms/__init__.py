@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Sequence
 from functools import cache
 
+from dpviz.base.callable_module import make_callable
 from dpviz.base.params import split_outside_brackets
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms._base import Mechanism
@@ -136,3 +137,6 @@ def with_parameter(texts: Sequence[str], assignment: str) -> tuple[str, ...]:
             raise InvalidSetting("set", "of a mechanism that is compared", assignment, "--set")
         changed = [*(texts or (ALL,)), type(base).from_texts({name.strip(): value}).text]
     return tuple(changed)
+
+
+make_callable(__name__)  # dpviz.mechanisms() lists them

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from dpviz import datasets
 from dpviz.base.params import params_of
-from dpviz.datasets import read_thetas
+from dpviz.datasets import builtin_tables, load, read_bounds, read_thetas
 from dpviz.errors import InvalidSetting
 from dpviz.prepare.batches import is_large
 from dpviz.prepare.bounding import BoundedRows, Bounds, prepare, prepare_batches
@@ -33,8 +32,14 @@ def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
     return replace(settings, allocation=resolved)
 
 
-def load_measured(settings: Settings) -> BoundedRows | Planned:
+def load_measured(settings: Settings, bounds: Bounds | None = None) -> BoundedRows | Planned:
     """Return the prepared table, or the plan, that settings name.
+
+    Parameters
+    ----------
+    settings : Settings
+    bounds : mapping of str to (float, float), optional
+        Public low and high of each feature; by default what the settings name.
 
     Raises
     ------
@@ -43,7 +48,7 @@ def load_measured(settings: Settings) -> BoundedRows | Planned:
         are about rows.
     """
     if not settings.table.startswith(PREFIX):
-        return load_prepared(settings)
+        return load_prepared(settings, bounds)
     params = params_of(Settings)
     for name in NEED_ROWS:
         value, param = getattr(settings, name), params[name]
@@ -64,19 +69,20 @@ def load_bounds(settings: Settings) -> Bounds | None:
             settings.bounds,
             "--bounds",
         )
-    return datasets.read_bounds(settings.bounds)
+    return read_bounds(settings.bounds)
 
 
-def load_prepared(settings: Settings) -> BoundedRows:
-    """Return the prepared table that settings name.
+def load_prepared(settings: Settings, bounds: Bounds | None = None) -> BoundedRows:
+    """Return the prepared table that settings name, with these bounds or those it names.
 
     A file whose numbers would take more than `dpviz.prepare.batches.LARGE_BYTES`
     in memory is read in batches.
     """
-    bounds = load_bounds(settings)
-    if settings.table not in datasets.builtin_tables() and is_large(settings.table):
+    if bounds is None:
+        bounds = load_bounds(settings)
+    if settings.table not in builtin_tables() and is_large(settings.table):
         return prepare_batches(settings.table, settings, bounds)
-    table = datasets.load(
+    table = load(
         settings.table,
         label=settings.label,
         categorical=settings.categorical,

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dpviz import datasets
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.seeding import Draws
+from dpviz.datasets import builtin_tables, load
 from dpviz.datasets.table import Table
 from dpviz.errors import CannotRun, InvalidTable
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
@@ -337,12 +337,12 @@ def load_labelled(settings: Settings) -> tuple[Table, Bounds | None]:
         If there is no such table, or it is too large to be held in memory.
     """
     name = settings.table
-    if name not in datasets.builtin_tables() and is_large(name):
+    if name not in builtin_tables() and is_large(name):
         raise InvalidTable(
             f"A task needs the rows in memory, and {Path(name).name[:60]} is larger than "
             f"{LARGE_BYTES:,} bytes: take a sample of its rows."
         )
-    table = datasets.load(
+    table = load(
         name, label=settings.label, categorical=settings.categorical, missing=settings.missing
     )
     return table, load_bounds(settings)

@@ -82,3 +82,19 @@ def distance_table(results: Sequence[Result]) -> pd.DataFrame:
     return (
         pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(ANGLE_COLUMNS))
     )
+
+
+MEASURE_COLUMNS = ("mechanism", "mean", "low", "high")
+
+
+def measure_table(results: Sequence[Result], metric: str) -> pd.DataFrame:
+    """Return mean and range of one metric for each variant that has it.
+
+    Returns
+    -------
+    DataFrame
+        Columns `MEASURE_COLUMNS`; low and high hold the central 95 % of the draws.
+    """
+    found = [(r.mechanism.text, r.summaries[metric]) for r in results if metric in r.metrics]
+    rows = [(key, summary.mean, summary.low, summary.high) for key, summary in found]
+    return pd.DataFrame(rows, columns=list(MEASURE_COLUMNS))

@@ -1,0 +1,108 @@
+"""The answer of `dpviz.compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dpviz.answers import Answer
+from dpviz.errors import InvalidSetting
+from dpviz.metrics import METRICS
+from dpviz.narrative import explore
+from dpviz.prepare.bounding import Prepared
+from dpviz.run.compare import Comparison
+from dpviz.tidy.comparison import distance_table, measure_table, spectrum_table
+from dpviz.tidy.projection import picture_table
+
+_SHOWN = ("mechanism", "status", "spent_epsilon")
+_POINTS = 300
+
+
+class Compared(Answer):
+    """Mechanisms side by side in one setting.
+
+    Attributes
+    ----------
+    comparison : dpviz.run.compare.Comparison
+        Every draw: metrics, eigenvalues, components.
+    """
+
+    figures: ClassVar[tuple[str, ...]] = ("spectrum", "distance", "projection", *METRICS)
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+    def summary(self) -> str:
+        """Return the verdict, what was analysed, what was left out and what is assumed public."""
+        found = self.comparison
+        lines = [explore.verdict(found), explore.facts(found), *found.prepared.notes]
+        lines += [f"{item.mechanism} was left out: {item.reason}." for item in found.skipped]
+        lines.append("Assumed public: " + "; ".join(found.prepared.assumed_public) + ".")
+        return "\n".join(lines)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per variant: status, account, and each metric's mean and range.
+
+        Columns that end in ``_low`` and ``_high`` hold the central 95 % of the draws.
+        """
+        return self.comparison.summary_table()
+
+    def draws(self) -> pd.DataFrame:
+        """Return one row per variant, trial and metric: `dpviz.run.compare.TABLE_COLUMNS`."""
+        return self.comparison.table()
+
+    def data(self) -> dict[str, Any]:
+        """Return the object that ``dpviz compare --format json`` prints."""
+        return self.comparison.to_json()
+
+    def figure(self, name: str | None = None) -> Any:
+        """Draw the mechanisms side by side.
+
+        Parameters
+        ----------
+        name : str, optional
+            ``spectrum`` (the default): noisy eigenvalues against the true ones; ``distance``: of
+            each draw's subspace from the true one; ``projection``: the 2-D picture of the first
+            draw; or a metric of `dpviz.metrics.METRICS`: its mean and the central 95 % of draws.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+
+        Raises
+        ------
+        InvalidSetting
+            If there is no figure of that name, or the picture needs rows that are not in memory.
+        """
+        from dpviz.figures import side_by_side
+        from dpviz.figures.theme import panels
+
+        name, found = self._named(name), self.comparison
+        shown = panels(found.results)
+        prepared, problem = found.prepared, found.problem
+        if name == "spectrum":
+            edges: Mapping[str, tuple[float, float]] = {
+                r.mechanism.text: r.edges for r in found.results if r.edges is not None
+            }
+            return side_by_side.spectra(spectrum_table(prepared, found.results), shown, edges)
+        if name == "distance":
+            return side_by_side.distances(
+                distance_table(found.results), shown, problem.d, problem.k
+            )
+        if name == "projection":
+            if not isinstance(prepared, Prepared):
+                allowed = ", ".join(other for other in self.figures if other != name)
+                allowed = f"one of {allowed} where the rows are not in memory"
+                raise InvalidSetting("figure", allowed, name)
+            results = list(found.results)
+            return side_by_side.pictures(
+                picture_table(prepared, results, 0, "aligned", _POINTS), shown
+            )
+        return side_by_side.measures(measure_table(found.results, name), shown, METRICS[name])
+
+    def _shown(self) -> pd.DataFrame:
+        table = self.table()
+        means = [name for name in METRICS if name in table]
+        return table[[name for name in (*_SHOWN, *means) if name in table]]

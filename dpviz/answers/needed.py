@@ -1,0 +1,104 @@
+"""The answer of `dpviz.least`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dpviz.answers import Answer
+from dpviz.narrative.targets import sentence
+from dpviz.prepare.prepared import Measured
+from dpviz.settings import Settings
+from dpviz.targets.goal import Goal
+from dpviz.targets.least import Target
+
+NEEDED_COLUMNS = (
+    "mechanism", "least", "low", "high", "predicted", "status", "counts", "evidence", "reason",
+)  # fmt: skip
+
+
+class Needed(Answer):
+    """The least epsilon, or the fewest people, at which each mechanism reaches a goal.
+
+    Attributes
+    ----------
+    targets : tuple of dpviz.targets.least.Target
+        Those that count first, the least first.
+    goal : dpviz.targets.goal.Goal
+    prepared : Measured
+    settings : Settings
+    """
+
+    figures: ClassVar[tuple[str, ...]] = ("least",)
+
+    def __init__(
+        self, targets: Sequence[Target], goal: Goal, what: str, prepared: Measured,
+        settings: Settings,
+    ) -> None:  # fmt: skip
+        self.targets, self.goal, self.what = tuple(targets), goal, what
+        self.prepared, self.settings = prepared, settings
+
+    def summary(self) -> str:
+        """Return one sentence per mechanism, those whose claim holds at their answer first."""
+        return "\n".join(sentence(target, self.settings.k) for target in self.targets)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per mechanism.
+
+        ``least`` is the middle of the interval from ``low`` to ``high`` that holds the answer at
+        the confidence asked for; missing where there is none. ``status`` is judged at ``high``,
+        and ``counts`` says whether the claim is one to rely on there.
+        """
+        rows = [self._row(target) for target in self.targets]
+        return pd.DataFrame(rows, columns=list(NEEDED_COLUMNS))
+
+    def _row(self, target: Target) -> dict[str, Any]:
+        status = target.status
+        predicted = target.predicted
+        return {
+            "mechanism": target.mechanism.text,
+            "least": target.estimate if math.isfinite(target.estimate) else None,
+            "low": target.low,
+            "high": target.high,
+            "predicted": predicted if predicted is not None and math.isfinite(predicted) else None,
+            "status": None if status is None else str(status.verdict),
+            "counts": target.counts,
+            "evidence": sentence(target, self.settings.k),
+            "reason": target.reason,
+        }
+
+    def data(self) -> dict[str, Any]:
+        """Return the goal, the settings and the rows of `table`."""
+        goal = {"metric": self.goal.metric, "value": self.goal.value}
+        return {
+            "goal": goal | {"of_draws": self.goal.of_draws},
+            "what": self.what,
+            "settings": self.settings.to_json(),
+            "answers": [self._row(target) for target in self.targets],
+        }
+
+    def figure(self, name: str | None = None) -> Any:
+        """Draw the answer of each mechanism as a point in its interval, on a log axis.
+
+        Parameters
+        ----------
+        name : {"least"}, optional
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+        """
+        from dpviz.figures.needed import needed_figure
+        from dpviz.figures.theme import panels_of
+
+        self._named(name)
+        problem = self.prepared.problem(self.settings)
+        budget = self.prepared.budget(self.settings)
+        shown = panels_of([target.mechanism for target in self.targets], problem, budget)
+        return needed_figure(self.table(), shown, self.what)
+
+    def _shown(self) -> pd.DataFrame:
+        return self.table().drop(columns=["evidence"])

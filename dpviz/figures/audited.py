@@ -1,0 +1,48 @@
+"""The bounds of one audit beside the claim."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR
+
+_LOOKS = (
+    ("claimed", TRUE_COLOUR, "line-ew-open", 18),
+    ("measured", LABEL_COLOURS[5], "triangle-up", 11),
+    ("exact", LABEL_COLOURS[0], "circle-open", 11),
+)
+
+
+def audited_figure(table: pd.DataFrame, label: str) -> go.Figure:
+    """Draw delta at each epsilon: claimed, measured from below, and exact where it is known.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns bound, at_epsilon, claimed, measured and exact.
+    label : str
+        Of the mechanism.
+    """
+    rows = table[table["bound"] == "delta"]
+    figure = go.Figure()
+    for name, colour, symbol, size in _LOOKS:
+        known = rows[rows[name].notna()]
+        if known.empty:
+            continue
+        figure.add_trace(
+            go.Scatter(
+                x=known["at_epsilon"], y=known[name].astype(float), mode="markers", name=name,
+                marker={
+                    "color": colour, "symbol": symbol, "size": size,
+                    "line": {"width": 2, "color": colour},
+                },
+                hovertemplate="at epsilon %{x:.3g}: delta %{y:.3g}<extra>" + name + "</extra>",
+            )
+        )  # fmt: skip
+    figure.update_xaxes(title="epsilon", type="log")
+    figure.update_yaxes(title=f"{label}: delta that is left", rangemode="tozero")
+    return figure.update_layout(
+        height=360, margin={"l": 10, "r": 10, "t": 20, "b": 10},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+    )  # fmt: skip

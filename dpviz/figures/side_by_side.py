@@ -1,0 +1,228 @@
+"""Mechanisms side by side as Plotly figures, for notebooks and the documentation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR, Panel, SymmetricLog, wrapped
+from dpviz.metrics import Metric, chance_distance, farthest_distance
+
+_ACROSS = 3  # panels in a row
+_TALL = 230  # pixels of one row of panels
+_MOST_TRUE = 20.0  # largest true eigenvalues that an axis reaches: beyond, a line leaves its panel
+
+
+def _grid(titles: Sequence[str], *, square: bool = False) -> tuple[go.Figure, int]:
+    across = min(_ACROSS, max(len(titles), 1))
+    down = math.ceil(max(len(titles), 1) / across)
+    figure = make_subplots(
+        rows=down, cols=across, subplot_titles=[wrapped(title, 34) for title in titles],
+        shared_xaxes="all", shared_yaxes="all",
+        horizontal_spacing=0.04, vertical_spacing=0.16 / down if down > 1 else 0,
+    )  # fmt: skip
+    figure.update_layout(
+        height=(_TALL + 60 * square) * down + 90,
+        margin={"l": 50, "r": 10, "t": 50, "b": 40},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.12 / down - 0.04, "x": 0},
+    )
+    figure.update_annotations(font_size=12)
+    return figure, across
+
+
+def _place(number: int, across: int) -> dict[str, int]:
+    return {"row": number // across + 1, "col": number % across + 1}
+
+
+def _titles(panels: Sequence[Panel]) -> list[str]:
+    return [f"{panel.label} ({panel.status})" if panel.status else panel.label for panel in panels]
+
+
+def spectra(
+    table: pd.DataFrame, panels: Sequence[Panel], edges: Mapping[str, tuple[float, float]]
+) -> go.Figure:
+    """Draw noisy eigenvalues, median and range, against the true ones.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.tidy.comparison.SPECTRUM_COLUMNS`; eigenvalues in squared row bounds.
+    panels : sequence of Panel
+    edges : mapping of str to (float, float)
+        Lower and upper limit of the noise's own spectrum, by variant, where it is known.
+
+    Returns
+    -------
+    Figure
+        One panel per variant, on a symmetric logarithmic axis: linear up to the median of the
+        positive true eigenvalues.
+    """
+    figure, across = _grid(_titles(panels))
+    true = table["true"].to_numpy(dtype=float)
+    positive = true[true > 0]
+    axis = SymmetricLog(max(float(np.median(positive)), float(positive.max()) * 1e-4))
+    most = _MOST_TRUE * float(positive.max())
+    high = min(max(float(table["high"].max()), float(positive.max())), most)
+    low = max(min(float(table["low"].min()), 0.0), -most)
+
+    def at(values: pd.Series) -> list[float]:
+        return [axis.forward(float(value)) for value in values]
+
+    for number, panel in enumerate(panels):
+        part, place = table[table["mechanism"] == panel.key], _place(number, across)
+        first = number == 0
+        figure.add_trace(
+            go.Bar(
+                x=part["component"], y=at(part["true"]), marker_color="rgba(127,127,127,0.45)",
+                name="true", legendgroup="true", showlegend=first, customdata=part["true"],
+                hovertemplate="component %{x}: %{customdata:.3g}<extra>true</extra>",
+            ),
+            **place,
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=[*part["component"], *part["component"][::-1]],
+                y=[*at(part["high"]), *at(part["low"][::-1])], fill="toself",
+                fillcolor=_faded(panel.colour), line_width=0, hoverinfo="skip",
+                name="range of the draws", legendgroup="range", showlegend=first,
+            ),
+            **place,
+        )  # fmt: skip
+        released = bool(part["released"].all())
+        figure.add_trace(
+            go.Scatter(
+                x=part["component"], y=at(part["median"]), mode="lines",
+                line={"color": panel.colour, "width": 2, "dash": "solid" if released else "dot"},
+                name="released, median", legendgroup="released", showlegend=first,
+                customdata=part["median"],
+                hovertemplate="component %{x}: %{customdata:.3g}<extra>"
+                + ("released" if released else "captured, not released") + "</extra>",
+            ),
+            **place,
+        )  # fmt: skip
+        if panel.key in edges and edges[panel.key][1] <= most:
+            figure.add_hline(
+                y=axis.forward(edges[panel.key][1]), **place,
+                line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
+            )  # fmt: skip
+    ticks = axis.ticks(low, high)
+    figure.update_yaxes(
+        tickvals=[position for position, _ in ticks], ticktext=[text for _, text in ticks],
+        range=[axis.forward(low) - 0.1, axis.forward(high) + 0.2],
+    )  # fmt: skip
+    figure.update_yaxes(title="eigenvalue", col=1)
+    return figure
+
+
+def _faded(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, 0.25)"
+
+
+def distances(table: pd.DataFrame, panels: Sequence[Panel], d: int, k: int) -> go.Figure:
+    """Draw how far each draw's subspace lies from the true one.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.tidy.comparison.ANGLE_COLUMNS`.
+    panels : sequence of Panel
+    d, k : int
+        Features and components: they give the distance of mere chance and the farthest.
+    """
+    figure = go.Figure()
+    once = table[table["angle"] == 1]
+    for panel in panels:
+        part = once[once["mechanism"] == panel.key]
+        figure.add_trace(
+            go.Box(
+                x=part["projection_distance"], name=wrapped(panel.label), marker_color=panel.colour,
+                boxpoints="all", pointpos=0, jitter=0.6, showlegend=False, orientation="h",
+                marker={"size": 4, "opacity": 0.5},
+                hovertemplate="%{x:.3g}<extra>" + panel.label + "</extra>",
+            )
+        )  # fmt: skip
+    figure.add_vline(
+        x=chance_distance(d, k), line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
+        annotation={"text": "mere chance", "font": {"size": 11}},
+        annotation_position="top left",
+    )  # fmt: skip
+    figure.update_xaxes(
+        title="projection distance: 0 is the true subspace",
+        range=[0, 1.03 * farthest_distance(d, k)],
+    )
+    return _listed(figure, len(panels))
+
+
+def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go.Figure:
+    """Draw mean and range of one metric for each variant.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.tidy.comparison.MEASURE_COLUMNS`.
+    panels : sequence of Panel
+    metric : Metric
+    """
+    figure = go.Figure()
+    for panel in panels:
+        part = table[table["mechanism"] == panel.key]
+        figure.add_trace(
+            go.Scatter(
+                x=part["mean"], y=[wrapped(panel.label)] * len(part), mode="markers",
+                marker={"color": panel.colour, "symbol": panel.marker, "size": 11},
+                error_x={
+                    "type": "data", "symmetric": False, "array": part["high"] - part["mean"],
+                    "arrayminus": part["mean"] - part["low"],
+                },
+                name=panel.label, showlegend=False,
+                hovertemplate="mean %{x:.4g}<extra>" + f"{panel.label}: {panel.status}</extra>",
+            )
+        )  # fmt: skip
+    unit = f", {metric.unit}" if metric.unit else ""
+    figure.update_xaxes(
+        title=f"{metric.label}{unit}: mean and 95 % of the draws", rangemode="tozero"
+    )
+    return _listed(figure, len(panels))
+
+
+def _listed(figure: go.Figure, count: int) -> go.Figure:
+    """Give a figure with one line per variant its height, the first variant on top."""
+    figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": 11})
+    return figure.update_layout(
+        height=130 + 38 * max(count, 2), margin={"l": 10, "r": 10, "t": 40, "b": 10}
+    )
+
+
+def pictures(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
+    """Draw the 2-D picture of each variant after the exact one.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.tidy.projection.PICTURE_COLUMNS`, the exact picture under the name "".
+    panels : sequence of Panel
+    """
+    figure, across = _grid(["exact", *_titles(panels)], square=True)
+    kinds = list(dict.fromkeys(table["label"]))
+    for number, key in enumerate(["", *(panel.key for panel in panels)]):
+        part = table[table["mechanism"] == key]
+        for which, kind in enumerate(kinds):
+            points = part[part["label"] == kind]
+            colour = LABEL_COLOURS[which % len(LABEL_COLOURS)]
+            figure.add_trace(
+                go.Scatter(
+                    x=points["x"], y=points["y"], mode="markers", name=str(kind),
+                    legendgroup=str(kind), showlegend=number == 0 and len(kinds) > 1,
+                    marker={"color": colour, "size": 4, "opacity": 0.7}, hoverinfo="skip",
+                ),
+                **_place(number, across),
+            )  # fmt: skip
+    figure.update_xaxes(showticklabels=False, zeroline=False)
+    figure.update_yaxes(showticklabels=False, zeroline=False, scaleanchor="x")
+    return figure

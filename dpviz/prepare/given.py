@@ -1,0 +1,90 @@
+"""Whatever a caller has, prepared: a name, a path, a plan, a frame, an array or rows at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpviz.datasets import relabelled
+from dpviz.datasets.frames import is_frame, read_frame, table_of_array
+from dpviz.datasets.table import Table
+from dpviz.errors import InvalidSetting, WrongArgument
+from dpviz.prepare.bounding import BoundedRows, Bounds, prepare, prepare_batches
+from dpviz.prepare.load import load_bounds, load_measured
+from dpviz.prepare.plan import Planned
+from dpviz.settings import Settings
+
+TABLE_ALLOWED = (
+    "a built-in key, a path, a plan such as plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5, "
+    "a data frame (pandas, polars, Arrow, Dask) or a NumPy array of shape (n, d)"
+)
+
+
+def name_of(given: object) -> str:
+    """Return what `Settings.table` says of a table.
+
+    Raises
+    ------
+    WrongArgument
+        If it is nothing that `prepare_given` takes.
+    """
+    if isinstance(given, (str, Path)):
+        return str(given)
+    if isinstance(given, (Table, BoundedRows, Planned)):
+        return given.name
+    if isinstance(given, np.ndarray):
+        return "array"
+    if is_frame(given) or _is_dask(given):
+        return "frame"
+    article = "an" if type(given).__name__[0].lower() in "aeiou" else "a"
+    raise WrongArgument(
+        f"table must be {TABLE_ALLOWED}; got {article} {type(given).__name__[:40]}."
+    )
+
+
+def prepare_given(
+    given: Any, settings: Settings, bounds: Bounds | None = None
+) -> BoundedRows | Planned:
+    """Return a table prepared by its settings.
+
+    Parameters
+    ----------
+    given : str, Path, DataFrame, ndarray, Table, BoundedRows or Planned
+        Rows that are prepared already, and plans, are returned as they are.
+    settings : Settings
+        Its ``table`` is the name or path, where there is one.
+    bounds : mapping of str to (float, float), optional
+        Public low and high of each feature; by default what the settings name.
+
+    Raises
+    ------
+    DpvizError
+        If the table cannot be read or used with these settings.
+    """
+    name = name_of(given)
+    if isinstance(given, (BoundedRows, Planned)):
+        return given
+    if isinstance(given, (str, Path)):
+        return load_measured(settings, bounds)
+    if bounds is None:
+        bounds = load_bounds(settings)
+    if _is_dask(given):
+        if settings.label is not None:
+            raise InvalidSetting("label", "None for a Dask frame: drop the column", settings.label)
+        return prepare_batches(given, settings, bounds)
+    if isinstance(given, (Table, np.ndarray)):
+        table = given if isinstance(given, Table) else table_of_array(given)
+        table = relabelled(table, settings.label)
+    else:
+        table = read_frame(given, name).to_table(
+            label=settings.label, categorical=settings.categorical, missing=settings.missing
+        )
+    return prepare(table, settings, bounds)
+
+
+def _is_dask(given: object) -> bool:
+    return type(given).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(
+        given, "to_delayed"
+    )

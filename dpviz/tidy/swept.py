@@ -1,0 +1,60 @@
+"""A sweep's table along one of its axes, as bands that a figure draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from dpviz.mechanisms import parse_variant
+from dpviz.metrics import summarise
+from dpviz.prepare.prepared import Measured
+from dpviz.run.cells import account_of
+from dpviz.settings import Settings
+from dpviz.tidy.curves import BAND_COLUMNS
+from dpviz.values.problem import Budget
+
+
+def band_table_of_sweep(
+    table: pd.DataFrame, rows: Measured, settings: Settings, axis: str, metric: str
+) -> pd.DataFrame:
+    """Return mean, standard error and range of one metric along one axis.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.run.compare.TABLE_COLUMNS`, with one value on every other axis.
+    rows : Measured
+        What was swept.
+    settings : Settings
+    axis, metric : str
+
+    Returns
+    -------
+    DataFrame
+        Columns `dpviz.tidy.curves.BAND_COLUMNS`; low and high hold the central 95 % of the draws.
+    """
+    found = []
+    chosen = table[table["metric"] == metric]
+    for (text, x), part in chosen.groupby(["mechanism", axis], sort=False):
+        mechanism, first = parse_variant(str(text)), part.iloc[0]
+        # The row bound is the unit of A, so no problem depends on it.
+        problem = replace(rows.problem(settings), n=int(first["n"]), k=int(first["k"]))
+        budget = Budget(float(first["epsilon"]), float(first["delta"]))
+        verdict = account_of(mechanism, problem, budget).status.verdict
+        seen = summarise(part["value"].to_numpy(dtype=float))
+        found.append(
+            (str(text), x, seen.mean, seen.se, seen.low, seen.high, len(part), str(verdict))
+        )
+    bands = pd.DataFrame(found, columns=list(BAND_COLUMNS))
+    return bands.sort_values(["mechanism", "x"], ignore_index=True)
+
+
+def at_one_value(table: pd.DataFrame, fixed: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of a sweep's table at given values of some of its columns."""
+    kept = pd.Series(True, index=table.index)
+    for axis, value in fixed.items():
+        kept &= table[axis] == value
+    return table[kept]
