@@ -7,10 +7,11 @@ import json
 import math
 from dataclasses import dataclass
 
+from dpviz.base.json_text import finite
 from dpviz.base.params import Declared, choice, integer, number, params_of, text
 from dpviz.claims.account import RELEASES, account_view
 from dpviz.cli.options import Commands, add_set, add_settings
-from dpviz.cli.terminal import finite, print_table
+from dpviz.cli.terminal import print_table
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import featured, parse_variant, with_parameter
 from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation

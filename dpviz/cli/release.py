@@ -6,9 +6,10 @@ import argparse
 import json
 from pathlib import Path
 
+from dpviz.base.json_text import finite
 from dpviz.base.params import params_of
 from dpviz.cli.options import Commands, add_settings
-from dpviz.cli.terminal import finite, print_table
+from dpviz.cli.terminal import print_table
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import check_out, make, write

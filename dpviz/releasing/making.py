@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dpviz import __version__, datasets
+from dpviz import __version__
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.blas import one_blas_thread
+from dpviz.datasets import Table, builtin_tables, load, read_bounds, read_raw
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.releasing.grid import Declared, bits_for, quantised, second_moment
@@ -182,7 +183,7 @@ def chosen(options: ReleaseOptions) -> tuple[Mechanism, Law]:
     return mechanism, safe[mechanism.key]
 
 
-def declare(options: ReleaseOptions, table: datasets.Table) -> Declared:
+def declare(options: ReleaseOptions, table: Table) -> Declared:
     """Return what is public about each row; of the table only its column names are read."""
     options.require()
     columns = table.columns
@@ -203,7 +204,7 @@ def declare(options: ReleaseOptions, table: datasets.Table) -> Declared:
             )
         limits = table.bounds
     else:
-        given = datasets.read_bounds(written)
+        given = read_bounds(written)
         missing = [name for name in columns if name not in given]
         if missing:
             raise InvalidSetting(
@@ -226,7 +227,7 @@ def make(
     options: ReleaseOptions,
     *,
     ledger: Ledger | None = None,
-    table: datasets.Table | None = None,
+    table: Table | None = None,
 ) -> RealRelease:
     """Make one release: check everything that is public, spend, then look at the rows.
 
@@ -322,12 +323,12 @@ def digest(settings: Mapping[str, str]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _load(options: ReleaseOptions) -> datasets.Table:
+def _load(options: ReleaseOptions) -> Table:
     """Return the table; a file with gaps is refused rather than repaired."""
     path = Path(options.table)
-    if options.table in datasets.builtin_tables() or not path.is_file():
-        return datasets.load(options.table, label=options.label)
-    raw = datasets.read_raw(path, name=path.name)
+    if options.table in builtin_tables() or not path.is_file():
+        return load(options.table, label=options.label)
+    raw = read_raw(path, name=path.name)
     if raw.missing:
         raise DpvizError(
             f"{raw.name} has missing values: fill or remove them first, as leaving rows out would "
