@@ -17,7 +17,7 @@ from dpviz.mechanisms._base import AdditiveMechanism, Info
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import frobenius
+from dpviz.privacy.sensitivity import frobenius, frobenius_attained
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration
@@ -72,7 +72,8 @@ class Template(AdditiveMechanism):
         """Return the least scale that meets the budget, times the cushion."""
         sensitivity = frobenius(problem)
         scale = math.nextafter(self.cushion * sensitivity * noise_std(budget), math.inf)
-        return Calibration(problem, budget, scale, (GaussianPart(sensitivity, scale),))
+        part = GaussianPart(sensitivity, scale, frobenius_attained(problem))
+        return Calibration(problem, budget, scale, (part,))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return noise of unit scale; randomness comes from ``draws`` alone."""

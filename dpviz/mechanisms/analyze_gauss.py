@@ -11,7 +11,7 @@ from dpviz.noise.goe import symmetric
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import classical_std
-from dpviz.privacy.sensitivity import l2_upper
+from dpviz.privacy.sensitivity import l2_upper, l2_upper_attained
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration
@@ -47,7 +47,8 @@ class AnalyzeGauss(AdditiveMechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published scale: the classical Gaussian one at sensitivity 1."""
         scale = classical_std(budget) * problem.domain.radius**2 / problem.n
-        return Calibration(problem, budget, scale, (GaussianPart(l2_upper(problem), scale),))
+        part = GaussianPart(l2_upper(problem), scale, l2_upper_attained(problem))
+        return Calibration(problem, budget, scale, (part,))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a symmetric matrix of independent standard normals."""

@@ -24,7 +24,7 @@ from dpviz.mechanisms._directional import (
 from dpviz.noise.goe import goe
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent, greatest_mu_beside
-from dpviz.privacy.sensitivity import mahalanobis
+from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_attained
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem, Relation
 from dpviz.values.release import Calibration
@@ -43,8 +43,9 @@ class DirectionalGaussian(DirectionalMechanism):
     -----
     It is a Gaussian mechanism for the query S^-1/2 A S^-1/2, so (epsilon,
     delta) holds exactly when the profile does at mu = the Mahalanobis
-    sensitivity of S. On the box s_j = reach_j^2/(theta_j P). S is scaled, for
-    the directions in use, until mu is what the budget allows. By
+    sensitivity of S. On the box s_j is proportional to reach_j^2/theta_j. S is scaled, for
+    the directions in use, until mu is what the budget allows; along the features that is exact
+    on the box too (`dpviz.privacy.boxes`), along other directions mu is bounded there. By
     default private directions are eigenvectors of an exact Gaussian release; the
     two Gaussian parts compose exactly, and the release gets what is left.
     """
@@ -77,10 +78,13 @@ class DirectionalGaussian(DirectionalMechanism):
         mu = greatest_mu_beside(bought.parts, budget)
         values = {**bought.values, "mu": mu}
         calibration = Calibration(problem, budget, math.nextafter(1 / mu, math.inf), (), values)
-        part = GaussianPart(1.0, calibration.scale)
+        # private directions: any basis, where the box's sensitivity is only bounded
+        part = GaussianPart(1.0, calibration.scale, attained=problem.domain.kind == "ball")
         if known_shape(problem):
-            variances, _ = self.shape(calibration, np.eye(problem.d), None)
-            part = GaussianPart(mahalanobis(problem, np.eye(problem.d), variances), 1.0)
+            features = np.eye(problem.d)
+            variances, _ = self.shape(calibration, features, None)
+            exact = mahalanobis_attained(problem, features, variances)
+            part = GaussianPart(mahalanobis(problem, features, variances), 1.0, exact)
         parts = (*bought.parts, part)
         return Calibration(problem, budget, calibration.scale, parts, values)
 

@@ -24,7 +24,7 @@ from dpviz.mechanisms._directional import (
 from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import mahalanobis_nuclear
+from dpviz.privacy.sensitivity import mahalanobis_nuclear, mahalanobis_nuclear_attained
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Problem, Relation
 from dpviz.values.release import Calibration
@@ -69,14 +69,16 @@ class DirectionalWishartDifference(DirectionalMechanism):
         epsilon = bought.epsilon_left
         values = {**bought.values, "epsilon_release": epsilon}
         calibration = Calibration(problem, budget, 1 / (2 * epsilon), (), values)
-        spent = epsilon
+        spent, attained = epsilon, problem.domain.kind == "ball"
         if known_shape(problem):
-            scales, _ = self.shape(calibration, np.eye(problem.d), None)
-            spent = mahalanobis_nuclear(problem, np.eye(problem.d), scales) / 2
+            features = np.eye(problem.d)
+            scales, _ = self.shape(calibration, features, None)
+            spent = mahalanobis_nuclear(problem, features, scales) / 2
+            attained = mahalanobis_nuclear_attained(problem, features, scales)
         part = PurePart(
             spent,
             "log density ratio is at most half the nuclear norm",
-            attained=problem.domain.kind == "ball",
+            attained=attained,
         )
         parts = (*bought.parts, part)
         return Calibration(problem, budget, calibration.scale, parts, values)

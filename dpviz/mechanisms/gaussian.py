@@ -12,7 +12,7 @@ from dpviz.noise.goe import goe
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import frobenius
+from dpviz.privacy.sensitivity import frobenius, frobenius_attained
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration
@@ -49,7 +49,8 @@ class Gaussian(AdditiveMechanism):
         """Return the least scale that meets the budget exactly."""
         sensitivity = frobenius(problem)
         scale = math.nextafter(sensitivity * noise_std(budget), math.inf)
-        return Calibration(problem, budget, scale, (GaussianPart(sensitivity, scale),))
+        part = GaussianPart(sensitivity, scale, frobenius_attained(problem))
+        return Calibration(problem, budget, scale, (part,))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a GOE matrix: diagonal variance 1, off-diagonal 1/2."""

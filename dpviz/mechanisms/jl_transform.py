@@ -151,7 +151,7 @@ class JlTransform(Mechanism):
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return the account from the exact likelihood ratio."""
         profile = self.row_profile(problem, budget)
-        return profile.spent(problem.relation, budget, "exact profile of a Gaussian sketch")
+        return profile.spent(problem, budget, "exact profile of a Gaussian sketch")
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the sketch spends on bounded rows."""

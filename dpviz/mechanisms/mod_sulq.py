@@ -11,7 +11,7 @@ from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spen
 from dpviz.noise.goe import symmetric
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import l2_upper
+from dpviz.privacy.sensitivity import l2_upper, l2_upper_attained
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration
@@ -50,7 +50,8 @@ class ModSulq(AdditiveMechanism):
         log_term = math.log((d * d + d) / (2 * budget.delta * math.sqrt(2 * math.pi)))
         beta = (d + 1) / (n * epsilon) * math.sqrt(2 * log_term) + 1 / (math.sqrt(epsilon) * n)
         scale = beta * problem.domain.radius**2
-        return Calibration(problem, budget, scale, (GaussianPart(l2_upper(problem), scale),))
+        part = GaussianPart(l2_upper(problem), scale, l2_upper_attained(problem))
+        return Calibration(problem, budget, scale, (part,))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a symmetric matrix of independent standard normals."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -25,7 +24,7 @@ from dpviz.mechanisms._directional import (
 from dpviz.mechanisms._mvg import covariance_sensitivity, precision_of_theorem, tail_param
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import mahalanobis
+from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_attained
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration
@@ -98,13 +97,16 @@ class Mvg(DirectionalMechanism):
         if known_shape(problem):
             variances, _ = self.shape(calibration, np.eye(problem.d), None)
             sensitivity = mahalanobis(problem, np.eye(problem.d), variances)
+            attained = mahalanobis_attained(problem, np.eye(problem.d), variances)
         elif problem.allocation.needs_spectrum:
             # Any shares: the two largest 1/sigma_i have squares that sum to at most P.
             sensitivity = problem.domain.radius**2 * math.sqrt(precision) / problem.n
+            attained = False
         else:
             variances, _ = self.shape(calibration, np.eye(problem.d), None)
             sensitivity = any_basis_mahalanobis(problem, variances)
-        parts = (*bought.parts, GaussianPart(sensitivity, 1.0))
+            attained = problem.domain.kind == "ball"
+        parts = (*bought.parts, GaussianPart(sensitivity, 1.0, attained))
         return Calibration(problem, budget, scale, parts, values)
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
@@ -121,14 +123,6 @@ class Mvg(DirectionalMechanism):
         else:
             shares = problem.allocation.shares(problem.d)
         return 1 / np.sqrt(shares * precision), shares
-
-    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return the exact account, marked as a bound where the directions are not known yet."""
-        seen = super().spent(problem, budget)
-        unknown = not known_shape(problem) and (
-            problem.domain.kind == "box" or problem.allocation.needs_spectrum
-        )
-        return dataclasses.replace(seen, exact=False) if seen is not None and unknown else seen
 
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
         """Return a semicircle where all directions have the same noise."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -82,12 +81,14 @@ class MvgData(FollowsAllocation):
         if known_shape(problem):
             variances, _ = self.shape(calibration, None)
             sensitivity = rows_mahalanobis(problem, np.eye(problem.d), variances)
+            attained = True
         else:
             # In any basis: the row's length over the least std, and no share exceeds its most.
             shares = problem.allocation
             most = 1.0 if shares.needs_spectrum else float(shares.shares(problem.d).max())
             sensitivity = rows_l2(problem) * (most * values["precision"]) ** 0.25
-        parts = (*bought.parts, GaussianPart(sensitivity, 1.0))
+            attained = problem.domain.kind == "ball" and not shares.needs_spectrum
+        parts = (*bought.parts, GaussianPart(sensitivity, 1.0, attained))
         return Calibration(problem, budget, scale, parts, values)
 
     def shape(
@@ -122,14 +123,6 @@ class MvgData(FollowsAllocation):
         noise = draws.normal(*rows.shape)
         directions = self.directions(moment_of(rows), calibration, draws)
         return noisy_rows(rows, noise, directions, self._variances(calibration, directions))
-
-    def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return the exact account, marked as a bound where the directions are not known yet."""
-        seen = super().spent(problem, budget)
-        unknown = not known_shape(problem) and (
-            problem.domain.kind == "box" or problem.allocation.needs_spectrum
-        )
-        return dataclasses.replace(seen, exact=False) if seen is not None and unknown else seen
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
         """Return how far the published theorem lies from the exact account."""

@@ -9,7 +9,7 @@ from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import frobenius
+from dpviz.privacy.sensitivity import frobenius, frobenius_attained
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
@@ -53,7 +53,8 @@ class Sulq(Mechanism):
         log_term = math.log(problem.d) - math.log(budget.delta)
         scale = 2 * math.sqrt(2) * problem.d * log_term / (problem.n * budget.epsilon)
         scale *= problem.domain.radius**2
-        return Calibration(problem, budget, scale, (GaussianPart(frobenius(problem), scale),))
+        part = GaussianPart(frobenius(problem), scale, frobenius_attained(problem))
+        return Calibration(problem, budget, scale, (part,))
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return M as published, and the eigenvectors of its symmetric part."""

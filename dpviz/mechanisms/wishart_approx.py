@@ -85,7 +85,7 @@ class WishartApprox(Mechanism):
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return the account from the exact likelihood ratio."""
         profile = self.row_profile(problem, budget)
-        return profile.spent(problem.relation, budget, "exact chi-square profile")
+        return profile.spent(problem, budget, "exact chi-square profile")
 
     def free_noise(self, calibration: Calibration) -> FreeNoise:
         """Return the Marchenko-Pastur law of W."""

@@ -11,7 +11,7 @@ from dpviz.mechanisms._base import AdditiveMechanism, Info
 from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import nuclear
+from dpviz.privacy.sensitivity import nuclear, nuclear_attained
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration
@@ -57,7 +57,7 @@ class WishartDifference(AdditiveMechanism):
         part = PurePart(
             sensitivity / (2 * scale),
             "log density ratio is at most the nuclear norm/(2c)",
-            attained=problem.domain.kind == "ball",
+            attained=nuclear_attained(problem),
         )
         return Calibration(problem, budget, scale, (part,))
 

@@ -107,12 +107,13 @@ def spent(parts: Sequence[Part], budget: Budget) -> Spent:
     if mu == 0:
         return _spent_pure(pure, total, budget.epsilon)
     count = len(parts) - len(pure)
+    attained = all(part.attained for part in parts if isinstance(part, GaussianPart))
     gaussian = "exact Gaussian profile" + (f", {count} adaptive steps" if count > 1 else "")
     if total == 0:
         return Spent(
             epsilon=epsilon_of(budget.delta, mu),
             delta=budget.delta,
-            exact=True,
+            exact=attained,
             source=gaussian,
             delta_at_epsilon=delta_of(budget.epsilon, mu),
             total_variation=math.erf(mu / math.sqrt(8)),

@@ -1,18 +1,14 @@
-"""Exact privacy profiles of two mechanisms whose loss depends on one chi-square.
+"""Exact privacy profiles of two mechanisms whose loss depends on a chi-square or two.
 
-Both compare tables with and without one row. P is the release with the row, Q the one without, and
-the profile has two sides:
+Under zero-out tables with and without one row are compared. P is the release with the row, Q the
+one without, and the profile has two sides:
 
     with_row(epsilon)    = sup over events E of P(E) - e^epsilon Q(E)
     without_row(epsilon) = sup over events E of Q(E) - e^epsilon P(E)
 
-Under zero-out delta(epsilon) is the larger of the two, exactly. A replaced row is a row taken out
-and another put in, so under replace, for every split e1 + e2 = epsilon,
-
-    delta(epsilon) <= with_row(e1) + e^e1 without_row(e2),
-
-the triangle inequality of that supremum (P to Q to the other P). The least over the split is a
-bound, not the exact value.
+delta(epsilon) is the larger of the two, exactly. Under replace the worst pair of rows is one of
+these or two orthogonal rows of full length (proved in `dpviz.privacy.pairs`), so delta(epsilon) is
+the largest of three, exactly; the third counts from a few degrees of freedom on.
 """
 
 from __future__ import annotations
@@ -24,17 +20,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.accounting import Spent
-from dpviz.values.problem import EPSILON_RANGE, Budget, Relation
+from dpviz.privacy.pairs import sketch_pair, wishart_pair
+from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, Relation
 
 _ROUNDING = float(np.finfo(np.float64).eps)
-_SPLITS = 33
-_ZOOMS = 3
-_SEARCH_STEPS = 100
 
 # SciPy's incomplete gamma functions are good to 1e-14 up to this shape. Above it their series, cut
 # off after a fixed number of terms, falls short of tails beyond about 4.5 standard deviations: at
@@ -57,40 +52,32 @@ class RowProfile(ABC):
         """Return sup of Q(E) - e^epsilon P(E), rounded up; Q is the release without the row."""
 
     @abstractmethod
-    def useful_splits(self, epsilon: float) -> tuple[float, float]:
-        """Return the range of e1 in [0, epsilon] outside which a split can only be worse."""
+    def replaced(self, epsilon: float) -> float:
+        """Return the profile of one row against an orthogonal one, rounded up."""
 
     def delta(self, relation: Relation, epsilon: float) -> float:
-        """Return the delta given at epsilon >= 0: exact under zero-out, a bound under replace."""
-        if relation is Relation.ZERO_OUT:
-            one = np.asarray([epsilon], dtype=np.float64)
-            return float(max(self.with_row(one)[0], self.without_row(one)[0]))
-        low, high = self.useful_splits(epsilon)
-        best = 1.0
-        for _ in range(_ZOOMS):
-            first = np.linspace(low, high, _SPLITS)
-            second = np.maximum(epsilon - first, 0.0)
-            with np.errstate(over="ignore", invalid="ignore"):
-                rest = self.without_row(second)
-                total = self.with_row(first) + np.where(rest > 0, np.exp(first) * rest, 0.0)
-            at = int(total.argmin())
-            best = min(best, float(total[at]))
-            low, high = float(first[max(at - 1, 0)]), float(first[min(at + 1, _SPLITS - 1)])
-        # the exponential and the sum are rounded too
-        return min(1.0, best * (1 + 4 * _ROUNDING))
+        """Return the least delta given at epsilon >= 0, rounded up."""
+        one = np.asarray([epsilon], dtype=np.float64)
+        found = float(max(self.with_row(one)[0], self.without_row(one)[0]))
+        return found if relation is Relation.ZERO_OUT else max(found, self.replaced(epsilon))
 
     def epsilon(self, relation: Relation, delta: float) -> float:
         """Return the epsilon spent at delta, rounded up; infinite if no epsilon is enough."""
         return _epsilon(self, relation, delta)
 
-    def spent(self, relation: Relation, budget: Budget, source: str) -> Spent:
-        """Return what a release costs at the budget's delta, and its delta at the epsilon."""
-        exact = relation is Relation.ZERO_OUT
+    def spent(self, problem: Problem, budget: Budget, source: str) -> Spent:
+        """Return what a release costs at the budget's delta, and its delta at the epsilon.
+
+        It is exact where the domain has the worst pair: a row of full length, and under replace
+        two orthogonal ones, which on the cube are corners and need an even d.
+        """
+        relation, domain = problem.relation, problem.domain
+        alike = len(set(domain.half_widths)) == 1 and domain.d % 2 == 0
         return Spent(
             epsilon=self.epsilon(relation, budget.delta),
             delta=budget.delta,
-            exact=exact,
-            source=source if exact else f"{source}, as two zero-out steps",
+            exact=relation is Relation.ZERO_OUT or domain.kind == "ball" or alike,
+            source=source,
             delta_at_epsilon=self.delta(relation, budget.epsilon),
             total_variation=self.delta(relation, 0.0),
         )
@@ -153,9 +140,9 @@ class WishartNoise(RowProfile):
         half = self.freedom / 2
         return _difference(half, _lower_tail(half, (t + h) / 2), _lower_tail(half, t / 2), epsilon)
 
-    def useful_splits(self, epsilon: float) -> tuple[float, float]:
-        """Return [0, h/2]: with_row is 0 from there on."""
-        return 0.0, min(epsilon, 0.5 / self.scale)
+    def replaced(self, epsilon: float) -> float:
+        """Return the profile of the shift diag(1, -1) of a 2 x 2 Wishart."""
+        return wishart_pair(self.freedom, self.scale, epsilon)
 
     def _threshold(self, exponent: FloatArray) -> FloatArray:
         p = self.freedom / 2 - 1
@@ -210,10 +197,9 @@ class GaussianSketch(RowProfile):
         shrunk = t / (2 * self._ratio)
         return _difference(half, _lower_tail(half, t / 2), _lower_tail(half, shrunk), epsilon)
 
-    def useful_splits(self, epsilon: float) -> tuple[float, float]:
-        """Return all but e2 above (r/2) ln rho, the most that any sum can speak against the row."""
-        most = 0.5 * self.rows * math.log1p(1 / self.lift)
-        return max(0.0, epsilon - most), epsilon
+    def replaced(self, epsilon: float) -> float:
+        """Return the profile of one chi-square grown and another shrunk."""
+        return sketch_pair(self.rows, self.lift, epsilon)
 
     @property
     def _ratio(self) -> float:
@@ -289,66 +275,77 @@ def least_lift(relation: Relation, budget: Budget, rows: int) -> float:
 
 @lru_cache(maxsize=65536)
 def _epsilon(profile: RowProfile, relation: Relation, delta: float) -> float:
-    def meets(epsilon: float) -> bool:
-        return profile.delta(relation, epsilon) <= delta
+    def excess(epsilon: float) -> float:
+        return _log_ratio(profile.delta(relation, epsilon), delta)
 
-    if meets(0.0):
-        return 0.0
-    low, high = 0.0, EPSILON_RANGE[0]
-    while not meets(high):
+    # a replaced row costs no less than one taken out, whose account is in closed form
+    low = 0.0 if relation is Relation.ZERO_OUT else _epsilon(profile, Relation.ZERO_OUT, delta)
+    if low == math.inf or excess(low) <= 0:
+        return low
+    high = max(EPSILON_RANGE[0], 2 * low)
+    while excess(high) > 0:
         low, high = high, 4 * high
         if low > EPSILON_RANGE[1]:
             return math.inf
-    return _least(meets, low, high)
+    return _least(excess, low, high)
 
 
 @lru_cache(maxsize=65536)
 def _least_freedom(relation: Relation, epsilon: float, delta: float, scale: float) -> float:
-    def meets(freedom: float) -> bool:
-        return WishartNoise(freedom, scale).delta(relation, epsilon) <= delta
+    def excess(freedom: float) -> float:
+        return _log_ratio(WishartNoise(freedom, scale).delta(relation, epsilon), delta)
 
-    return _least_from(meets, 2.0)
+    zero_out = relation is Relation.ZERO_OUT
+    low = 2.0 if zero_out else _least_freedom(Relation.ZERO_OUT, epsilon, delta, scale)
+    return _least_from(excess, low)
 
 
 @lru_cache(maxsize=65536)
 def _least_scale(relation: Relation, epsilon: float, delta: float, freedom: float) -> float:
-    def meets(scale: float) -> bool:
-        return WishartNoise(freedom, scale).delta(relation, epsilon) <= delta
+    def excess(scale: float) -> float:
+        return _log_ratio(WishartNoise(freedom, scale).delta(relation, epsilon), delta)
 
     # below 2^-60 a row is more than 1e18 standard units, and no budget in range is met
-    return _least_from(meets, 2.0**-60)
+    zero_out = relation is Relation.ZERO_OUT
+    low = 2.0**-60 if zero_out else _least_scale(Relation.ZERO_OUT, epsilon, delta, freedom)
+    return _least_from(excess, low)
 
 
 @lru_cache(maxsize=65536)
 def _least_lift(relation: Relation, epsilon: float, delta: float, rows: int) -> float:
-    def meets(lift: float) -> bool:
-        return GaussianSketch(rows, lift).delta(relation, epsilon) <= delta
+    def excess(lift: float) -> float:
+        return _log_ratio(GaussianSketch(rows, lift).delta(relation, epsilon), delta)
 
     # 2^-60: a row then outweighs the lift so far that no budget in range is met any sooner
-    return _least_from(meets, 2.0**-60)
+    zero_out = relation is Relation.ZERO_OUT
+    low = 2.0**-60 if zero_out else _least_lift(Relation.ZERO_OUT, epsilon, delta, rows)
+    return _least_from(excess, low)
 
 
-def _least_from(meets: Callable[[float], bool], low: float) -> float:
+def _log_ratio(found: float, allowed: float) -> float:
+    """Return ln(found/allowed), above 0 if and only if found > allowed; finite."""
+    ratio = math.log(max(found, math.ulp(0.0))) - math.log(max(allowed, math.ulp(0.0)))
+    return max(ratio, math.ulp(0.0)) if found > allowed else min(ratio, 0.0)
+
+
+def _least_from(excess: Callable[[float], float], low: float) -> float:
     """Return the least value from ``low`` on that meets the budget; there always is one."""
-    if meets(low):
+    if excess(low) <= 0:
         return low
     high = 2 * low
-    while not meets(high):
+    while excess(high) > 0:
         low, high = high, 2 * high
-    return _least(meets, low, high)
+    return _least(excess, low, high)
 
 
-def _least(meets: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the end that meets of the last bracket of a bisection; ``high`` meets."""
-    for _ in range(_SEARCH_STEPS):
-        middle = 0.5 * (low + high)
-        if high - low <= 1e-13 * high:
-            break
-        if meets(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+def _least(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Return the root of a decreasing function between ``low`` and ``high``, where it meets."""
+    root = float(brentq(excess, low, high, xtol=1e-13 * high, rtol=4 * _ROUNDING))
+    step = 1e-13
+    while excess(root) > 0:
+        root *= 1 + step
+        step *= 2
+    return min(root, high)
 
 
 def _difference(

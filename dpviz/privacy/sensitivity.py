@@ -18,11 +18,13 @@ Everything about A carries the factor 1/n; everything about rows does not.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
+from dpviz.privacy import boxes
 from dpviz.privacy.gaussian import noise_std
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
@@ -34,9 +36,11 @@ def frobenius(problem: Problem) -> float:
 
     Proof: ``||D||_F^2 = |v|^4 + |w|^4 - 2 (v'w)^2``, at most 2 R^4, and R^4 with w = 0.
     Attained by orthogonal rows of length R: tight on the ball, under zero-out, and on the cube
-    with even d. On the cube with odd d two corners are never orthogonal, and the true value is
-    smaller by sqrt(1 - 1/d^2).
+    with even d. On the cube with odd d two corners are never orthogonal, and the value is smaller
+    by sqrt(1 - 1/d^2); on other boxes see `dpviz.privacy.boxes`.
     """
+    if _is_replaced_on_box(problem):
+        return _of_half_widths(problem, boxes.frobenius_reach, math.sqrt(2)) / problem.n
     return _pick(problem, math.sqrt(2), 1.0) * _radius_squared(problem) / problem.n
 
 
@@ -44,8 +48,10 @@ def nuclear(problem: Problem) -> float:
     """Return the nuclear-norm sensitivity of A: 2 R^2/n (replace), R^2/n (zero-out).
 
     Proof: the triangle inequality, ``||v v'||_nuc = |v|^2``. Tight in the same cases as
-    `frobenius`, and short by the same factor on the cube with odd d.
+    `frobenius`, and smaller by the same factor on the cube with odd d: 5.66 and not 6 at d = 3.
     """
+    if _is_replaced_on_box(problem):
+        return _of_half_widths(problem, boxes.nuclear_reach, 2.0) / problem.n
     return _pick(problem, 2.0, 1.0) * _radius_squared(problem) / problem.n
 
 
@@ -149,6 +155,28 @@ def l2_upper(problem: Problem) -> float:
     return radius2 / problem.n
 
 
+def l2_upper_attained(problem: Problem) -> bool:
+    """Return whether `l2_upper` is the true sensitivity: not known on boxes that are no cubes."""
+    alike = len(set(problem.domain.half_widths)) <= 1
+    return problem.relation is Relation.ZERO_OUT or alike
+
+
+def frobenius_attained(problem: Problem) -> bool:
+    """Return whether `frobenius` is the true sensitivity; on boxes that are no cubes a bound."""
+    widths = problem.domain.half_widths
+    if problem.relation is Relation.ZERO_OUT or len(set(widths)) <= 1:
+        return True
+    return boxes.frobenius_reach(np.square(widths)).attained
+
+
+def nuclear_attained(problem: Problem) -> bool:
+    """Return whether `nuclear` is the true value; on boxes that are no cubes a bound."""
+    widths = problem.domain.half_widths
+    if problem.relation is Relation.ZERO_OUT or len(set(widths)) <= 1:
+        return True
+    return boxes.nuclear_reach(np.square(widths)).attained
+
+
 def projected_frobenius(problem: Problem, columns: int) -> float:
     """Return the Frobenius sensitivity of A Q for any fixed orthonormal Q with so many columns.
 
@@ -235,8 +263,10 @@ def mahalanobis(
     R^4 (a^2 + b^2) with a, b <= q_1 and a + b <= q_1 + q_2 (Ky Fan); a convex function, largest
     at the vertex (q_1, q_2). Rows along the two directions attain it.
 
-    Replace, box: the smaller of sqrt(2) M/n (as in `frobenius`, for S^-1/2 v and S^-1/2 w) and
-    the bound R^2 sqrt(q_1^2 + q_2^2)/n of the enclosing ball.
+    Replace, box, W the standard basis or S a multiple of I: exact, from `dpviz.privacy.boxes`,
+    between M/n and sqrt(2) M/n. In other bases the smaller of sqrt(2) M/n (as in `frobenius`, for
+    S^-1/2 v and S^-1/2 w) and the bound R^2 sqrt(q_1^2 + q_2^2)/n of the enclosing ball.
+    `mahalanobis_attained` says which.
 
     Parameters
     ----------
@@ -257,8 +287,15 @@ def mahalanobis(
     shape = _shape_reach(problem, basis, variances, first, reach)
     if problem.relation is Relation.ZERO_OUT:
         return shape / problem.n
+    if problem.domain.kind == "box" and _by_feature(problem, basis, variances):
+        return boxes.frobenius_reach(_box_weights(problem, variances)).value / problem.n
     ball = math.hypot(first, second) * _radius_squared(problem)
     return min(ball, math.sqrt(2) * shape) / problem.n
+
+
+def mahalanobis_attained(problem: Problem, basis: FloatArray, variances: FloatArray) -> bool:
+    """Return whether `mahalanobis` is the true sensitivity and not only a bound."""
+    return _shaped_attained(problem, basis, variances, boxes.frobenius_reach)
 
 
 def mahalanobis_nuclear(
@@ -270,8 +307,8 @@ def mahalanobis_nuclear(
 
     With q_1, q_2 and M as in `mahalanobis` (for C). Zero-out: M/n. Replace, ball:
     (q_1 + q_2)/n, tight: by fact F1 and the triangle inequality the norm is at most
-    ``R^2 (p'C^-1p + q'C^-1q)``, and Ky Fan. Replace, box: the smaller of that bound for the
-    enclosing ball and 2 M/n.
+    ``R^2 (p'C^-1p + q'C^-1q)``, and Ky Fan. Replace, box: exact in the standard basis, as in
+    `mahalanobis`; otherwise the smaller of that bound for the enclosing ball and 2 M/n.
 
     Parameters and errors are those of `mahalanobis`.
     """
@@ -279,7 +316,14 @@ def mahalanobis_nuclear(
     shape = _shape_reach(problem, basis, scales, first, reach)
     if problem.relation is Relation.ZERO_OUT:
         return shape / problem.n
+    if problem.domain.kind == "box" and _by_feature(problem, basis, scales):
+        return boxes.nuclear_reach(_box_weights(problem, scales)).value / problem.n
     return min((first + second) * _radius_squared(problem), 2 * shape) / problem.n
+
+
+def mahalanobis_nuclear_attained(problem: Problem, basis: FloatArray, scales: FloatArray) -> bool:
+    """Return whether `mahalanobis_nuclear` is the true value and not only a bound."""
+    return _shaped_attained(problem, basis, scales, boxes.nuclear_reach)
 
 
 def rows_mahalanobis(problem: Problem, basis: FloatArray, variances: FloatArray) -> float:
@@ -363,6 +407,49 @@ def _radius_squared(problem: Problem) -> float:
     domain = problem.domain
     # not radius**2: the square of a rounded square root would miss d itself
     return 1.0 if domain.kind == "ball" else math.fsum(c * c for c in domain.half_widths)
+
+
+def _is_replaced_on_box(problem: Problem) -> bool:
+    return problem.relation is Relation.REPLACE and problem.domain.kind == "box"
+
+
+def _of_half_widths(
+    problem: Problem, reach: Callable[[FloatArray], boxes.BoxReach], orthogonal: float
+) -> float:
+    """Return a norm of D on a box; ``orthogonal`` is its value, over R^2, for orthogonal corners.
+
+    On the cube two corners agree in d/2 places or nearly so, which leaves |v'w| = 0 or 1.
+    """
+    widths = problem.domain.half_widths
+    if len(set(widths)) > 1:
+        return reach(np.square(widths)).value
+    short = math.sqrt(1 - 1 / problem.d**2) if problem.d % 2 == 1 else 1.0
+    return orthogonal * short * _radius_squared(problem)
+
+
+def _by_feature(problem: Problem, basis: FloatArray, variances: FloatArray) -> bool:
+    """Return whether the shape is diagonal in the features."""
+    return bool(np.ptp(variances) == 0) or np.array_equal(basis, np.eye(problem.d))
+
+
+def _box_weights(problem: Problem, variances: FloatArray) -> FloatArray:
+    weights: FloatArray = np.square(problem.domain.half_widths) / variances
+    return weights
+
+
+def _shaped_attained(
+    problem: Problem,
+    basis: FloatArray,
+    variances: FloatArray,
+    reach: Callable[[FloatArray], boxes.BoxReach],
+) -> bool:
+    if problem.domain.kind == "ball":
+        return True
+    if not _by_feature(problem, basis, variances):
+        return False
+    if problem.relation is Relation.ZERO_OUT:
+        return True
+    return reach(_box_weights(problem, variances)).attained
 
 
 def _two_largest_inverses(problem: Problem, variances: FloatArray) -> tuple[float, float]:

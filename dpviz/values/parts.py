@@ -19,10 +19,13 @@ class GaussianPart:
         l2 distance between the query's values on the worst neighbours, at least 0.
     std : float
         Standard deviation of each coordinate's noise, in the same units; 0 is no noise.
+    attained : bool
+        Whether some neighbours come arbitrarily close to the sensitivity; else it is a bound.
     """
 
     sensitivity: float
     std: float
+    attained: bool = True
 
     def __post_init__(self) -> None:
         _check_noise(self.sensitivity, "std", self.std)
