@@ -38,7 +38,7 @@ class JlTransform(Mechanism):
     The paper's neighbours are tables of any size of rows in which one row moves by a vector of
     length at most 1. Here rows are bounded as well, and that changes what is spent: with rows
     inside the ball a row's share of the lifted covariance is at most R^2/w^2, not R/w. The profile
-    is then exact under zero-out (`dpviz.privacy.profiles.GaussianSketch`), and the published w
+    is then exact (`dpviz.privacy.profiles.GaussianSketch`), and the published w
     turns out to be far too large; ``lift = exact`` solves for the least one.
     """
 

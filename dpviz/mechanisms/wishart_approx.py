@@ -28,8 +28,7 @@ class WishartApprox(Mechanism):
 
     Notes
     -----
-    What it spends is exact under zero-out (`dpviz.privacy.profiles.WishartNoise`), and at most
-    the sum of two such steps under replace. k R^2 I could be subtracted from the release; that
+    What it spends is exact under both relations (`dpviz.privacy.profiles`). k R^2 I could be subtracted from the release; that
     would move every eigenvalue alike and no eigenvector, so the release stays as it is, positive
     semi-definite.
     """

@@ -32,7 +32,9 @@ class WishartExact(Mechanism):
     Degrees of freedom are real: the Wishart density, Bartlett's factors and the chi-square that
     the profile rests on all exist for every real number above d - 1.
 
-    Under replace the budget is met by two zero-out steps at the best split. The mean of the noise
+    Under replace the worst pair of rows is orthogonal, or a row against zero where epsilon is
+    large and the scale is (`dpviz.privacy.pairs` has the proof); the triangle inequality over two
+    zero-out steps would ask for up to half as much scale again. The mean of the noise
     is not subtracted: it would move every eigenvalue alike and no eigenvector, and the release
     would no longer be positive semi-definite.
     """
@@ -110,12 +112,10 @@ class WishartExact(Mechanism):
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on, and the floor of delta where it binds."""
         assert spent is not None
-        first = (
-            "The likelihood ratio of neighbours depends on one chi-square, so delta is exact when "
-            "a row is zeroed"
-        )
+        first = "The likelihood ratio of neighbours depends on one chi-square when a row is zeroed"
         if problem.relation is Relation.REPLACE:
-            first += "; a replaced row counts as two such steps, which is safe and not quite tight"
+            first += ", and on a 2 x 2 Wishart for the worst pair of rows, which is orthogonal"
+        first += ", so delta is exact" if spent.exact else ", which bounds delta on this box"
         if spent.epsilon < budget.epsilon * (1 - 1e-6):
             first += (
                 f"; at this scale the chance that a release gives a row away sets the noise, so "

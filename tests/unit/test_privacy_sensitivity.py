@@ -173,7 +173,8 @@ def test_exact_values() -> None:
         assert rows_l2(replace) == 2
         assert rows_l1(replace) == pytest.approx(2 * math.sqrt(d), rel=1e-15)
         cube = problem_of("cube", d, Relation.REPLACE)
-        assert frobenius(cube) == pytest.approx(math.sqrt(2) * d / N, rel=1e-15)
+        short = math.sqrt(1 - 1 / d**2) if d % 2 else 1.0
+        assert frobenius(cube) == pytest.approx(math.sqrt(2) * d * short / N, rel=1e-15)
         assert l1_entries(cube) == pytest.approx(d * d / N, rel=1e-15)
         assert l1_upper(cube) == pytest.approx(d * (d + 1) / 2 / N, rel=1e-15)
         assert rows_l1(cube) == 2 * d
@@ -188,13 +189,15 @@ def test_upper_triangle_bounds_change_places_at_twelve(d: int) -> None:
 
 
 @pytest.mark.parametrize("d", [3, 5])
-def test_odd_cubes_fall_short_of_the_frobenius_bound_as_stated(d: int) -> None:
+def test_odd_cubes_fall_short_of_the_enclosing_ball_as_stated(d: int) -> None:
     problem = problem_of("cube", d, Relation.REPLACE)
     factor = math.sqrt(1 - 1 / d**2)
     for name in ("frobenius", "nuclear"):
         bound_of, objective = BOUNDS[name]
         found = search(problem, objective, steps=1500)
-        assert found == pytest.approx(factor * bound_of(problem), rel=1e-9)  # at a corner: exact
+        assert found == pytest.approx(bound_of(problem), rel=1e-9)  # at a corner: exact
+        even = {"frobenius": math.sqrt(2), "nuclear": 2.0}[name] * d / N
+        assert found == pytest.approx(factor * even, rel=1e-9)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
