@@ -83,8 +83,9 @@ class Settings(Declared):
         math.nextafter(1.0, 0.0),
         label="Delta",
         group="Privacy",
-        help="Probability with which the epsilon guarantee may fail; default 1/n^1.1, rounded "
-        "down to one digit.",
+        help="By how much the chance of an event may exceed what epsilon allows; releases beyond "
+        "epsilon can be many times as likely. Default min(1e-6, 1/n^2), rounded down to one "
+        "digit.",
         optional=True,
         slider=(1e-10, 0.01),
         log=True,

@@ -13,7 +13,11 @@ from dpviz.narrative.phrases import SEPARATED, budget_words, join_words, percent
 from dpviz.narrative.precision import loss_share
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison
+from dpviz.values.problem import exposure
 from dpviz.values.release import Verdict
+
+_MODEST = 0.01
+"""A delta above this share of 1/n is warned of."""
 
 
 def competing(results: Sequence[Result]) -> list[Result]:
@@ -67,6 +71,25 @@ def verdict(comparison: Comparison) -> str:
 
 def _owners(results: Sequence[Result]) -> str:
     return "its" if len(results) == 1 else "their"
+
+
+def delta_note(delta: float, n: int) -> tuple[str, bool]:
+    """Return what a delta means for so many people, and whether it is a warning.
+
+    It is one from 0.01/n on: publishing every row with probability delta, which keeps any promise
+    of that delta, would then show somebody's row in one case of a hundred or more.
+    """
+    if delta == 0:
+        return "Delta 0: only mechanisms with a pure guarantee run.", False
+    if delta <= _MODEST / n:
+        return f"Delta {delta:.2g}, below {_MODEST:g}/n = {_MODEST / n:.2g}.", False
+    share = exposure(delta, n)
+    return (
+        f"Delta {delta:.2g} is no protection by itself: publishing each of the {n:,} rows with "
+        f"that probability would keep it, and would expose somebody with probability "
+        f"{percent(share)}. Choose it below {_MODEST:g}/n = {_MODEST / n:.2g}.",
+        True,
+    )
 
 
 def epsilon_note(epsilon: float) -> str | None:

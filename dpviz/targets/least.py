@@ -271,7 +271,7 @@ def least(
         A prepared table, or `planned`.
     settings : Settings
         Reads k, relation, seed, delta and, for n, epsilon. A delta not given is
-        1/n^1.1 for each n in turn.
+        the default for each n in turn.
     mechanism : Mechanism
     goal : Goal
     what : {"epsilon", "n"}

@@ -117,9 +117,18 @@ class Problem:
 
 
 def default_delta(n: int) -> float:
-    """Return 1/n^1.1 rounded down to one significant digit.
+    """Return min(1e-6, 1/n^2) rounded down to one significant digit.
 
-    Smaller than 1/n, so that releasing a random person's row is not allowed.
+    A delta is no protection by itself: publishing every row with probability delta is (0, delta)-
+    private and exposes somebody with probability `exposure`. At 1/n^2 that is at most 1/n.
     """
-    digit, exponent = f"{n**-1.1:.17e}".split("e")
-    return float(f"{digit[0]}e{exponent}")
+    squared = n * n
+    if squared <= 10**6:
+        return 1e-6
+    exponent = len(str(squared - 1))  # the least with 10^exponent >= n^2
+    return float(f"{10**exponent // squared}e-{exponent}")
+
+
+def exposure(delta: float, n: int) -> float:
+    """Return the chance that publishing each of n rows with probability delta shows somebody's."""
+    return -math.expm1(n * math.log1p(-delta))

@@ -11,7 +11,7 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.base.params import params_of
 from dpviz.datasets import RawTable, Table, builtin_tables
 from dpviz.errors import DpvizError, InvalidSetting
-from dpviz.narrative.explore import epsilon_note
+from dpviz.narrative.explore import delta_note, epsilon_note
 from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings
 from dpviz.values.allocation_text import parse_allocation
@@ -255,17 +255,8 @@ def _sidebar(current: Current) -> None:
 def _delta_note(current: Current) -> None:
     if current.prepared is None:
         return
-    delta = current.prepared.budget(state.settings()).delta
-    n = current.prepared.n
-    if delta == 0:
-        st.caption("Delta 0: only mechanisms with a pure guarantee run.")
-    elif delta > 1 / n:
-        st.caption(
-            f"Delta {delta:.2g} is above 1/n = {1 / n:.2g}: publishing one random person's row "
-            "would already keep this promise."
-        )
-    else:
-        st.caption(f"Delta {delta:.2g}, below 1/n = {1 / n:.2g}.")
+    note, warns = delta_note(current.prepared.budget(state.settings()).delta, current.prepared.n)
+    (st.warning if warns else st.caption)(note)
 
 
 def _table_controls(current: Current) -> None:

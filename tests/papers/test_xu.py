@@ -155,7 +155,7 @@ def test_error_of_lip_is_that_of_projected_rows(measured: Measured, key: str) ->
     X, mechanism, ks = bounded(measured), parse_variant(key), [1, 3, 5]
     found = _xu_error.projected_errors(measured, mechanism, ks, 30.0, 0, range(4))
     for k, errors in zip(ks, found, strict=True):
-        budget = Budget(30.0, _xu_error.default_delta(measured.n))
+        budget = Budget(30.0, _xu_error.customary_delta(measured.n))
         cell = Cell(mechanism, _xu.problem_of(measured, max(ks)), budget, 0, range(4))
         frames = _xu_error.evaluate(cell, measured).release.components[:, :, :k]
         direct = [np.linalg.norm(X @ W @ W.T - X) for W in frames]

@@ -11,6 +11,7 @@ import pytest
 from dpviz.metrics import Summary
 from dpviz.narrative.explore import (
     competing,
+    delta_note,
     distance_caption,
     epsilon_note,
     projection_caption,
@@ -23,7 +24,7 @@ from dpviz.prepare.load import load_prepared
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
-from dpviz.values.problem import Budget
+from dpviz.values.problem import Budget, default_delta
 from dpviz.values.release import Status, Verdict
 
 
@@ -165,6 +166,16 @@ def test_epsilon_note(epsilon: float, start: str | None) -> None:
     note = epsilon_note(epsilon)
     assert (note is None) == (start is None)
     assert note is None or note.startswith(str(start))
+
+
+def test_delta_note_warns_from_a_hundredth_of_1_over_n_on() -> None:
+    assert delta_note(0.0, 100) == ("Delta 0: only mechanisms with a pure guarantee run.", False)
+    assert delta_note(3e-7, 1797) == ("Delta 3e-07, below 0.01/n = 5.6e-06.", False)
+    note, warns = delta_note(2e-4, 1797)
+    assert warns
+    assert "would expose somebody with probability 30 %" in note
+    # the default of a small table is modest
+    assert not delta_note(default_delta(178), 178)[1]
 
 
 def test_epsilon_note_states_the_odds() -> None:

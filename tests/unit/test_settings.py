@@ -7,6 +7,7 @@ import json
 import math
 import shlex
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from dpviz.cli.options import add_settings, settings_from
 from dpviz.errors import InvalidSetting
 from dpviz.narrative.phrases import join_words
 from dpviz.settings import Settings
-from dpviz.values.problem import default_delta
+from dpviz.values.problem import default_delta, exposure
 
 PARAMS = params_of(Settings)
 
@@ -219,7 +220,8 @@ def test_centring_defaults_by_domain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "delta"), [(2, 0.4), (10, 0.07), (150, 0.004), (1797, 0.0002), (10**6, 2e-7)]
+    ("n", "delta"),
+    [(2, 1e-6), (1000, 1e-6), (1001, 9e-7), (1797, 3e-7), (10**5, 1e-10), (10**6, 1e-12)],
 )
 def test_default_delta(n: int, delta: float) -> None:
     assert default_delta(n) == delta
@@ -229,9 +231,22 @@ def test_default_delta(n: int, delta: float) -> None:
 def test_default_delta_is_one_digit_rounded_down(n: int) -> None:
     delta = default_delta(n)
     assert delta == float(f"{delta:.0e}")
-    assert delta <= n**-1.1 < 1 / n
-    step = 10.0 ** math.floor(math.log10(delta) + 1e-9)
-    assert delta + step > n**-1.1
+    exact = Fraction(f"{delta:.0e}")
+    limit = min(Fraction(1, 10**6), Fraction(1, n * n))
+    step = Fraction(f"1e{math.floor(math.log10(delta) + 1e-9)}")
+    assert exact <= limit < exact + step
+
+
+@given(st.integers(2, 10**6), st.floats(1e-15, 0.5))
+def test_a_delta_exposes_somebody_as_often_as_rows_are_published(n: int, delta: float) -> None:
+    assert exposure(delta, 2) == pytest.approx(float(1 - (1 - Fraction(delta)) ** 2), rel=1e-12)
+    assert exposure(delta, n) <= n * delta * (1 + 1e-12)
+    assert exposure(default_delta(n), n) <= 1 / n
+
+
+def test_the_stated_exposure() -> None:
+    """Theory 12.2: with n 1797 and delta 2e-4, 30 %."""
+    assert exposure(2e-4, 1797) == pytest.approx(0.302, abs=5e-4)
 
 
 def test_join_words() -> None:

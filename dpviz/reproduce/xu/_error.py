@@ -32,6 +32,7 @@ from dpviz.reproduce.xu._shared import (
     Runs,
     XuData,
     below_line,
+    customary_delta,
     facts_draws,
     least_k,
     moves_line,
@@ -39,7 +40,7 @@ from dpviz.reproduce.xu._shared import (
     problem_of,
 )
 from dpviz.run.cells import Cell, evaluate
-from dpviz.values.problem import Budget, Domain, Problem, Relation, default_delta
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import VERDICT_WORDS, Verdict
 
 ETA = "eta = ||Z1 - X|| / ||Z2 - X||"
@@ -83,7 +84,7 @@ def projected_errors(
 
     One release with the largest k serves all, as components come in order.
     """
-    budget = Budget(epsilon, default_delta(measured.n))
+    budget = Budget(epsilon, customary_delta(measured.n))
     cell = Cell(mechanism, problem_of(measured, max(ks)), budget, seed, runs)
     captured = np.cumsum(evaluate(cell, measured).captured_each, axis=1)
     lost = measured.moment.total - captured[:, np.array(ks) - 1].T

@@ -35,6 +35,13 @@ ALPHA = 0.85  # least share of the variance that k components must have
 LIMIT = "1 / the paper's factor"
 _ROWS, _FEATURES, _K = "rows", "features", "k for 85 % of the variance"
 
+
+def customary_delta(n: int) -> float:
+    """Return 1/n^1.1 rounded down to one digit: the paper states no delta for its rivals."""
+    digit, exponent = f"{n**-1.1:.17e}".split("e")
+    return float(f"{digit[0]}e{exponent}")
+
+
 _FULL = 100  # runs, as in the paper
 _ENTRIES = 1 << 20  # noise entries drawn at a time, so that memory does not grow with n
 

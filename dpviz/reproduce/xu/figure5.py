@@ -16,10 +16,10 @@ from dpviz.reproduce.experiment import Chart, Effort, Experiment, Info, Part, se
 from dpviz.reproduce.lines import Agreement, Line, above, beside, claim
 from dpviz.reproduce.measurements import Measurements, Point
 from dpviz.reproduce.xu import _shared as _xu
-from dpviz.reproduce.xu._shared import EXACT, LIP, RANDOM
+from dpviz.reproduce.xu._shared import EXACT, LIP, RANDOM, customary_delta
 from dpviz.run.cells import Cell, evaluate
 from dpviz.tasks import Labelled, learner_of, score_projected, split
-from dpviz.values.problem import Budget, Domain, Problem, Relation, default_delta
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import VERDICT_WORDS, Verdict
 
 AG, PPM = parse_variant("analyze_gauss"), parse_variant("noisy_power")
@@ -236,7 +236,7 @@ def accuracies(
     problem = Problem(measured.n, measured.d, shared.k, Relation.REPLACE, measured.domain)
     frames = []
     for epsilon in epsilons:
-        budget = Budget(epsilon, default_delta(measured.n))
+        budget = Budget(epsilon, customary_delta(measured.n))
         cell = Cell(mechanism, problem, budget, seed, range(run, run + 1))
         frames.append(evaluate(cell, measured).release.components[0])
     return score_projected(
@@ -315,7 +315,7 @@ def _account_line(
     if known is None:
         return claim(label, item, reported, 0, 0, why="")
     problem = Problem(known.n, known.d, known.k, Relation.REPLACE, Domain.ball(known.d))
-    budget = Budget(epsilon, default_delta(known.n))
+    budget = Budget(epsilon, customary_delta(known.n))
     spent, status = mechanism.spent(problem, budget), mechanism.status(problem, budget)
     assert spent is not None
     measured = (
