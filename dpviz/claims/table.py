@@ -207,7 +207,6 @@ SPENDING_COLUMNS = ("mechanism", "claimed", "spent", "ratio", "exact", "status")
 CANNOT_RUN = "cannot run here"
 STATUSES = (
     *(Status(verdict, "").marked for verdict in Verdict),
-    Status(Verdict.REFUTED, "", settled=False).marked,
     CANNOT_RUN,
 )
 """Every status that the claims table can show."""

@@ -155,14 +155,20 @@ class Mechanism(Declared, ABC):
         if claim is None or spent is None:
             raise NotImplementedError(f"{self.key} must state its verdict: it has no account")
         if spent.epsilon > claim.epsilon * (1 + _ALL_OF_IT):
-            return Verdict.REFUTED
+            if not spent.exact:
+                return Verdict.UNPROVEN  # a bound above the claim refutes nothing
+            elsewhere = self.promised_elsewhere(problem, budget)
+            return Verdict.REFUTED if elsewhere is None else Verdict.OUT_OF_SCOPE
         if spent.epsilon < claim.epsilon * (1 - _ALL_OF_IT):
             return Verdict.LOOSE
         return Verdict.HOLDS
 
-    def settled(self, problem: Problem, budget: Budget, spent: Spent | None) -> bool:
-        """Return whether a refutation is one: by default it is, by proof or by attack."""
-        return True
+    def promised_elsewhere(self, problem: Problem, budget: Budget) -> str | None:
+        """Return for what the source promises its claim, where that does not cover this setting.
+
+        A phrase such as ``for zero-out neighbours``; None where the promise covers it.
+        """
+        return None
 
     @property
     def releases_variances(self) -> bool:
@@ -278,8 +284,7 @@ class Mechanism(Declared, ABC):
     def judged(self, problem: Problem, budget: Budget, spent: Spent | None) -> Status:
         """Return the status of what `spent` found here, where that is known already."""
         verdict = self.verdict(problem, budget, spent)
-        evidence = self.evidence(problem, budget, spent)
-        return Status(verdict, evidence, self.settled(problem, budget, spent))
+        return Status(verdict, self.evidence(problem, budget, spent))
 
     @property
     def text(self) -> str:

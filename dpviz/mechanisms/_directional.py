@@ -279,7 +279,7 @@ class FollowsAllocation(Mechanism):
             return Verdict.BASELINE
         found = super().verdict(problem, budget, spent)
         supply = self.purchase(problem, budget).supply
-        if supply is None or found is Verdict.REFUTED:
+        if supply is None or found.fails:
             return found
         approximate = supply.status.verdict is Verdict.APPROXIMATE
         return Verdict.APPROXIMATE if approximate else found

@@ -25,7 +25,7 @@ from dpviz.values.allocation_text import check_directions as canonical_direction
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.parts import ApproximatePart, GaussianPart, Part, PurePart
 from dpviz.values.problem import EPSILON_RANGE, Budget, Problem
-from dpviz.values.release import Calibration, Release, Status, Verdict
+from dpviz.values.release import Calibration, Release, Status
 
 # A few roundings to the safe side, where a scale is the product of several rounded factors.
 SAFE = 1 + 64 * float(np.finfo(np.float64).eps)
@@ -143,7 +143,7 @@ def _supply(text: str, problem: Problem, budget: Budget) -> Supply | None:
     mechanism = parse_variant(text)
     spent = mechanism.spent(problem, budget)
     status = mechanism.judged(problem, budget, spent)
-    if spent is None or status.verdict is Verdict.REFUTED:
+    if spent is None or status.verdict.fails:
         return None
     return Supply(mechanism, mechanism.calibrate(problem, budget), spent, status)
 

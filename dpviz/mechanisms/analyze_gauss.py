@@ -58,6 +58,12 @@ class AnalyzeGauss(AdditiveMechanism):
         """Return the semicircle of i.i.d. entries."""
         return SemiCircle(calibration.scale, calibration.problem.d)
 
+    def promised_elsewhere(self, problem: Problem, budget: Budget) -> str | None:
+        """Return the published neighbours and range, outside them."""
+        if l2_upper(problem) > problem.domain.radius**2 / problem.n:
+            return "for zero-out neighbours"
+        return "for epsilon below 1" if budget.epsilon >= 1 else None
+
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the delta it really gives, and the range of the classical proof."""
         assert spent is not None
@@ -69,8 +75,8 @@ class AnalyzeGauss(AdditiveMechanism):
         assumed = problem.domain.radius**2 / problem.n
         if l2_upper(problem) > assumed:
             first = (
-                "Its sensitivity 1 is that of zero-out; replacing a row moves A by sqrt(2): "
-                f"{truth}"
+                "Promised for zero-out neighbours, where the sensitivity is 1; replacing a row "
+                f"moves A by sqrt(2): {truth}"
             )
         else:
             first = f"Spends {claimed_against_spent(budget, spent)}; {truth}"

@@ -12,7 +12,7 @@ from dpviz.noise.wishart import wishart_from_uniforms
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.profiles import RowProfile, WishartNoise
 from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Problem
+from dpviz.values.problem import Budget, Problem, Relation
 from dpviz.values.release import Calibration, Release
 
 
@@ -66,6 +66,12 @@ class WishartApprox(Mechanism):
         if budget.delta >= 1 / math.e:
             return f"it is stated for delta below 1/e = 0.367; got {budget.delta:g}"
         return None
+
+    def promised_elsewhere(self, problem: Problem, budget: Budget) -> str | None:
+        """Return the published range and neighbours, outside them."""
+        if self.why_not(problem, budget) is not None:
+            return "for epsilon below 1 and delta below 1/e"
+        return "for zero-out neighbours" if problem.relation is Relation.REPLACE else None
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return A + W, smooth in epsilon on one stream."""

@@ -62,15 +62,25 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+_FAILING = {
+    Verdict.REFUTED: ("is false on its own terms", "are false on their own terms"),
+    Verdict.OUT_OF_SCOPE: ("fails outside its scope", "fail outside their scope"),
+    Verdict.UNPROVEN: ("is not proved for what is released", "are not proved for what is released"),
+}
+
+
 def claims_verdict(claims: pd.DataFrame) -> str:
-    """Return how many claims are false here, from `dpviz.claims.table.claims_now`."""
+    """Return how many claims fail here and in which sense, from `dpviz.claims.table.claims_now`."""
     made = claims[claims["claimed_epsilon"].notna() & (claims["status"] != CANNOT_RUN)]
-    words = VERDICT_WORDS[Verdict.REFUTED]
-    false = made[made["status"].str.endswith(words)]
-    start = f"Of {len(made)} privacy claims, {len(false)} are false at this setting"
-    if false.empty:
-        return f"Of {len(made)} privacy claims, none is known to be false at this setting."
-    return f"{start}: {join_words(false['mechanism'])}."
+    found = []
+    for verdict, (one, many) in _FAILING.items():
+        names = made["mechanism"][made["status"].str.endswith(VERDICT_WORDS[verdict])]
+        if len(names):
+            verb = one if len(names) == 1 else many
+            found.append(f"{len(names)} {verb} ({join_words(names)})")
+    if not found:
+        return f"Of {len(made)} privacy claims, none is known to fail at this setting."
+    return f"Of {len(made)} privacy claims at this setting, {join_words(found)}."
 
 
 def support_caption(table: pd.DataFrame, epsilon: float, d: int) -> str:

@@ -20,9 +20,16 @@ _MODEST = 0.01
 """A delta above this share of 1/n is warned of."""
 
 
+_FAILING = {
+    Verdict.REFUTED: "is false",
+    Verdict.OUT_OF_SCOPE: "fails here, outside its scope",
+    Verdict.UNPROVEN: "is not proved for what is released here",
+}
+
+
 def competing(results: Sequence[Result]) -> list[Result]:
-    """Return the results that make a claim which is not false, best first."""
-    kept = [r for r in results if r.status.verdict not in (Verdict.REFUTED, Verdict.BASELINE)]
+    """Return the results that make a claim which does not fail here, best first."""
+    kept = [r for r in results if r.status.verdict.counts]
     return sorted(kept, key=lambda r: -r.metrics["captured_share"].mean())
 
 
@@ -30,7 +37,6 @@ def verdict(comparison: Comparison) -> str:
     """Return the sentences on top of the page: what is lost, and by which mechanism."""
     k, budget = comparison.problem.k, comparison.budget
     ranked = competing(comparison.results)
-    refuted = [r for r in comparison.results if r.status.verdict is Verdict.REFUTED]
     if not comparison.results:
         start = "None of the chosen mechanisms can run at this setting; why is said below."
     elif not ranked:
@@ -57,14 +63,13 @@ def verdict(comparison: Comparison) -> str:
         if pure and best.mechanism.info.guarantee != "pure" and pure[0] not in others[:1]:
             kept = pure[0].summaries["captured_share"].mean
             start += f" With no delta at all, {pure[0].mechanism.label} keeps {percent(kept)}."
-    for settled, words in ((True, "false"), (False, "not proved")):
-        left_out = [r for r in refuted if r.status.settled is settled]
+    for sense, words in _FAILING.items():
+        left_out = [r for r in comparison.results if r.status.verdict is sense]
         if left_out:
             names = join_words(r.mechanism.label for r in left_out)
             verb = "is" if len(left_out) == 1 else "are"
             start += (
-                f" {names} {verb} not counted: what {_owners(left_out)} papers promise is {words} "
-                "here."
+                f" {names} {verb} not counted: what {_owners(left_out)} papers promise {words}."
             )
     return start
 

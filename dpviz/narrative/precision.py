@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from dpviz.metrics import optimum
 from dpviz.narrative.phrases import budget_words, percent, separated
+from dpviz.privacy.boxes import frobenius_reach
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison
+from dpviz.values.problem import Problem, Relation
 
 # Mechanisms whose noise follows the precision allocation.
 DIRECTIONAL_FAMILY = "directional"
@@ -60,18 +63,34 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
     )
 
 
+def _beyond_linear(problem: Problem) -> float:
+    """Return how much less Gaussian noise these shares need than a linear budget says.
+
+    Against equal shares; at most sqrt(2), and only under replace, along the features.
+    """
+    allocation = problem.allocation
+    if problem.relation is not Relation.REPLACE or allocation.directions != "features":
+        return 1.0
+    equal, own = (
+        frobenius_reach(shares).value
+        for shares in (np.full(problem.d, 1 / problem.d), allocation.shares(problem.d))
+    )
+    return equal / own
+
+
 def domain_caption(comparison: Comparison) -> str:
     """Return what the domain means for shaped noise."""
     if comparison.prepared.domain.kind == "box":
         allocation = comparison.problem.allocation
         d, chosen = comparison.problem.d, allocation.chosen
         words = (
-            "On the box precision is a linear budget: what one direction gets, the others lose, "
+            "On the box precision is a budget: what one direction gets, the others lose, "
             "and noise on q of d directions can fall by up to d/q"
         )
         if chosen:
-            times = d * allocation.tau / len(chosen)
-            rest = d * (1 - allocation.tau) / (d - len(chosen))
+            beyond = _beyond_linear(comparison.problem)
+            times = beyond * d * allocation.tau / len(chosen)
+            rest = beyond * d * (1 - allocation.tau) / (d - len(chosen))
             words += (
                 f". Here the {len(chosen)} favoured directions have their noise divided by "
                 f"{times:.3g}, and the other {d - len(chosen)} theirs multiplied by {1 / rest:.3g}"

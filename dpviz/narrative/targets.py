@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from dpviz.mechanisms import Mechanism
 from dpviz.targets.goal import Goal
-from dpviz.targets.least import PEOPLE_RANGE, Target
+from dpviz.targets.least import PEOPLE_RANGE, Predicted, Target
 from dpviz.values.problem import EPSILON_RANGE
-from dpviz.values.release import Status, Verdict
 
 # Words ---------------------------------------------------------------------
 
@@ -56,14 +54,14 @@ def sentence(target: Target, k: int) -> str:
         low, high = _amount(target.low, what), _amount(target.high, what)
         words = f"{label} needs between {low} and {high} {goal} ({sure})"
     words += "."
-    if target.status is not None and target.status.verdict is Verdict.REFUTED:
-        words += f" Not counted: its {target.status.words}."
+    if target.status is not None and target.status.verdict.fails:
+        words += f" Not counted there: {target.status.words}."
     return words
 
 
-def predicted_sentence(mechanism: Mechanism, value: float | None, what: str, status: Status) -> str:
-    """Return a crossing that `predicted_crossing` found, in words."""
-    label = mechanism.label
+def predicted_sentence(answer: Predicted, what: str) -> str:
+    """Return an answer of `predicted_targets` in words."""
+    label, value, status = answer.mechanism.label, answer.value, answer.status
     if value is None:
         words = f"{label}: no prediction without draws."
     elif math.isinf(value):
@@ -71,6 +69,6 @@ def predicted_sentence(mechanism: Mechanism, value: float | None, what: str, sta
         words = f"{label}: not even {_amount(float(last), what)}."
     else:
         words = f"{label}: {_amount(value, what)}."
-    if status.verdict is Verdict.REFUTED:
-        words += f" Not counted: its {status.words}."
+    if status is not None and status.verdict.fails:
+        words += f" Not counted there: {status.words}."
     return words

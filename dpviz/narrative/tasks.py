@@ -43,7 +43,7 @@ def verdict(plan: TaskPlan, bands: pd.DataFrame) -> str:
     if not plan.mechanisms:
         return "None of the chosen mechanisms can run here; why is said below."
     here = _records(bands[bands["epsilon"] == epsilon])
-    made = [row for row in here if row["verdict"] not in (Verdict.REFUTED, Verdict.BASELINE)]
+    made = [row for row in here if Verdict(row["verdict"]).counts]
     if not here:
         return f"Nothing has been measured at epsilon {epsilon:g} yet."
     if not made:
@@ -130,11 +130,20 @@ def _at_the_floor(plan: TaskPlan, ranked: list[Row], floors: dict[str, Row]) -> 
 
 
 def _not_counted(here: list[Row], known: dict[str, str]) -> str:
-    refuted = [known[row["mechanism"]] for row in here if row["verdict"] == Verdict.REFUTED]
-    if not refuted:
-        return ""
-    verb, whose = ("is", "its claim is") if len(refuted) == 1 else ("are", "their claims are")
-    return f" {join_words(refuted)} {verb} not counted: {whose} false here."
+    said = ""
+    for verdict, words in _FAILING.items():
+        failing = [known[row["mechanism"]] for row in here if row["verdict"] == verdict]
+        if failing:
+            verb, whose = ("is", "its") if len(failing) == 1 else ("are", "their")
+            said += f" {join_words(failing)} {verb} not counted: {whose} claim {words}."
+    return said
+
+
+_FAILING = {
+    Verdict.REFUTED: "is false",
+    Verdict.OUT_OF_SCOPE: "fails here, outside its scope",
+    Verdict.UNPROVEN: "is not proved for what is released",
+}
 
 
 def gains(plan: TaskPlan, bands: pd.DataFrame) -> str:
@@ -150,11 +159,16 @@ def gains(plan: TaskPlan, bands: pd.DataFrame) -> str:
         rows = _records(bands[bands["mechanism"] == mechanism.text])
         for row in sorted(rows, key=lambda row: row["epsilon"]):
             clear = row["low"] > floor["high"] if higher else row["high"] < floor["low"]
-            start = (row["epsilon"] if start is None else start) if clear else None
+            if clear and start is None:
+                start = row
+            elif not clear:
+                start = None
         if start is None:
             never.append(mechanism.label)
         else:
-            found.append(f"{mechanism.label} from {start:g} on")
+            words, status = f"{mechanism.label} from {start['epsilon']:g} on", start["verdict"]
+            aside = f" (there its claim {_FAILING[status]})" if status in _FAILING else ""
+            found.append(words + aside)
     if not found:
         return f"On this axis no band is clear of that of the {name}."
     nowhere = f"; nowhere on this axis: {join_words(never)}" if never else ""

@@ -42,7 +42,7 @@ from dpviz.targets.search import SEARCH_STEP, crossing
 from dpviz.theory.predict import predict
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, default_delta
-from dpviz.values.release import Status, Verdict
+from dpviz.values.release import Status
 
 
 def measured_need(
@@ -121,7 +121,7 @@ class Target:
     @property
     def counts(self) -> bool:
         """Whether the answer is one to rely on: a claim that is not false, and a crossing."""
-        refuted = self.status is not None and self.status.verdict is Verdict.REFUTED
+        refuted = self.status is not None and self.status.verdict.fails
         return math.isfinite(self.estimate) and not refuted
 
 
@@ -327,6 +327,49 @@ def least(
         tests=found.tests,
         draws=found.draws,
     )
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """An answer without a draw.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    value : float or None
+        The least value that is enough; infinite if none is, None without a prediction.
+    status : Status or None
+        Of the claim at that value; None where there is no value.
+    """
+
+    mechanism: Mechanism
+    value: float | None
+    status: Status | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether there is an answer at which the claim does not fail."""
+        return self.status is not None and not self.status.verdict.fails
+
+    def order(self) -> tuple[bool, float]:
+        """Return what sorts answers: the least first, those that do not count last."""
+        return not self.counts, math.inf if self.value is None else self.value
+
+
+def predicted_target(
+    measured: Measured, settings: Settings, mechanism: Mechanism, goal: Goal, what: str = "epsilon"
+) -> Predicted:
+    """Return the predicted answer of a mechanism, its claim judged at that answer.
+
+    A claim may hold at the epsilon in the settings and fail at the answer, and the reverse.
+    Parameters are those of `least`.
+    """
+    value = predicted_crossing(measured, settings, mechanism, goal, what)
+    status = None
+    if value is not None and math.isfinite(value):
+        question = _Question(mechanism, measured, settings, goal, what)
+        status = mechanism.status(question.problem(value), question.budget(value))
+    return Predicted(mechanism, value, status)
 
 
 def targets(

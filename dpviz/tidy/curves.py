@@ -214,7 +214,7 @@ def scaling_table(
 
 
 def frontier(bands: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return the best variant at each x among those whose claim is not false.
+    """Return the best variant at each x among those whose claim does not fail there.
 
     Where the draws cannot tell the best from the second (their means are within
     three standard errors of the difference) there is no row.
@@ -225,8 +225,7 @@ def frontier(bands: pd.DataFrame, metric: str) -> pd.DataFrame:
         Rows of ``bands``; empty for a metric without a direction.
     """
     measure = METRICS[metric]
-    counted = ~bands["verdict"].isin([str(Verdict.REFUTED), str(Verdict.BASELINE)])
-    kept = bands[counted]
+    kept = bands[[Verdict(verdict).counts for verdict in bands["verdict"]]]
     if measure.better == "neither" or kept.empty:
         return kept.iloc[:0]
     ordered = kept.sort_values("mean", ascending=measure.better == "lower", kind="stable")

@@ -14,62 +14,70 @@ from dpviz.values.problem import Budget, Problem
 
 
 class Verdict(StrEnum):
-    """What is known of a claim in one setting."""
+    """What is known of a claim in one setting.
+
+    ``REFUTED``: false on its own terms, by an exact account or an attack. ``OUT_OF_SCOPE``: fails
+    here by an exact account, where its source does not promise it: other neighbours, or an epsilon
+    outside its proof. ``UNPROVEN``: no proof covers what is released here, and nothing known
+    breaks it; an upper bound above the claim says no more than that.
+    """
 
     HOLDS = "holds"
     LOOSE = "loose"
-    REFUTED = "refuted"
     APPROXIMATE = "approximate"
+    REFUTED = "refuted"
+    OUT_OF_SCOPE = "out_of_scope"
+    UNPROVEN = "unproven"
     BASELINE = "baseline"
+
+    @property
+    def fails(self) -> bool:
+        """Whether a claim is made that is not to be counted on here."""
+        return self in (Verdict.REFUTED, Verdict.OUT_OF_SCOPE, Verdict.UNPROVEN)
+
+    @property
+    def counts(self) -> bool:
+        """Whether a claim is made that stands here."""
+        return not self.fails and self is not Verdict.BASELINE
 
 
 VERDICT_WORDS = {
     Verdict.HOLDS: "claim holds",
     Verdict.LOOSE: "holds, spends less",
-    Verdict.REFUTED: "claim is false",
     Verdict.APPROXIMATE: "right law, approximate draws",
+    Verdict.REFUTED: "claim is false",
+    Verdict.OUT_OF_SCOPE: "fails outside its scope",
+    Verdict.UNPROVEN: "not proved for this release",
     Verdict.BASELINE: "baseline",
 }
 
 VERDICT_MARKS = {
     Verdict.HOLDS: "✓",
     Verdict.LOOSE: "✓",
-    Verdict.REFUTED: "✗",
     Verdict.APPROXIMATE: "≈",
+    Verdict.REFUTED: "✗",
+    Verdict.OUT_OF_SCOPE: "⊘",
+    Verdict.UNPROVEN: "?",
     Verdict.BASELINE: "",
 }
 
 
-NOT_PROVED = "claim is not proved"
-"""Said of a claim whose proof does not carry over here, while no attack on it is known."""
-
-
 @dataclass(frozen=True)
 class Status:
-    """A verdict on a claim and one sentence of evidence.
-
-    Attributes
-    ----------
-    verdict : Verdict
-    evidence : str
-    settled : bool
-        False where a claim counts as refuted because its proof does not carry
-        over to this setting, although nothing is known that breaks it.
-    """
+    """A verdict on a claim and one sentence of evidence."""
 
     verdict: Verdict
     evidence: str
-    settled: bool = True
 
     @property
     def words(self) -> str:
         """The verdict in words."""
-        return VERDICT_WORDS[self.verdict] if self.settled else NOT_PROVED
+        return VERDICT_WORDS[self.verdict]
 
     @property
     def mark(self) -> str:
         """A mark that goes with the words."""
-        return VERDICT_MARKS[self.verdict] if self.settled else "?"
+        return VERDICT_MARKS[self.verdict]
 
     @property
     def marked(self) -> str:

@@ -36,7 +36,7 @@ from dpviz.run.compare import Comparison
 from dpviz.run.store import Store, default_folder
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
-from dpviz.targets.least import Target, least, measured_need, predicted_crossing
+from dpviz.targets.least import Predicted, Target, least, measured_need, predicted_target
 from dpviz.tasks import Task, TaskPlan, plan_task
 from dpviz.theory.growth import growth_table
 from dpviz.tidy import curves
@@ -350,21 +350,25 @@ def audited(
 @st.cache_data(scope="session", max_entries=500, show_spinner=False)
 def _predicted_target(
     key: tuple[str, ...], _rows: Measured, _settings: Settings, _goal: Goal
-) -> float | None:
-    return predicted_crossing(_rows, _settings, parse_variant(key[-2]), _goal, key[-1])
+) -> Predicted:
+    return predicted_target(_rows, _settings, parse_variant(key[-2]), _goal, key[-1])
 
 
-def predicted_target(
+def predicted_targets(
     data_key: tuple[str, ...],
     rows: Measured,
     settings: Settings,
     goal: Goal,
-    mechanism: Mechanism,
+    mechanisms: Sequence[Mechanism],
     what: str,
-) -> float | None:
-    """Return the least epsilon or n that is predicted for one variant."""
-    key = (*data_key, repr(settings), repr(goal), mechanism.text, what)
-    return _predicted_target(key, rows, settings, goal)
+) -> list[Predicted]:
+    """Return the least epsilon or n that is predicted for each variant, the least first."""
+    shared = (*data_key, repr(settings), repr(goal))
+    found = [
+        _predicted_target((*shared, mechanism.text, what), rows, settings, goal)
+        for mechanism in mechanisms
+    ]
+    return sorted(found, key=Predicted.order)
 
 
 @st.cache_data(scope="session", max_entries=50, show_spinner=False)

@@ -12,7 +12,6 @@ from dpviz.prepare.bounding import BoundedRows
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
-from dpviz.values.release import Verdict
 from pages.ui import cached
 
 GOALS = {"epsilon": "epsilon", "n": "number of people"}
@@ -61,8 +60,10 @@ def section(
         found = cached.targets(data_key, rows, settings, goal, what)
         st.markdown("\n".join(f"- {sentence(item, settings.k)}" for item in found))
         st.caption(
-            "Each interval is found by sequential tests at 95 % confidence, seeded by the "
-            "prediction; mechanisms whose claim is false come last and do not count."
+            "Each interval is found by sequential tests at 95 % confidence for its mechanism "
+            "alone, seeded by the prediction; the order of all of them carries no confidence of "
+            "its own. Each claim is judged at its own answer; those that fail there come last and "
+            "do not count."
         )
 
 
@@ -75,15 +76,8 @@ def say_predicted(
     what: str,
 ) -> None:
     """Say the least epsilon or n that the prediction finds, the least first."""
-    problem, budget = rows.problem(settings), rows.budget(settings)
-    found = []
-    for mechanism in mechanisms:
-        value = cached.predicted_target(data_key, rows, settings, goal, mechanism, what)
-        status = mechanism.status(problem, budget)
-        last = status.verdict is Verdict.REFUTED
-        words = predicted_sentence(mechanism, value, what, status)
-        found.append((last, float("inf") if value is None else value, words))
+    found = cached.predicted_targets(data_key, rows, settings, goal, mechanisms, what)
     st.markdown(
         f"Predicted without a draw, least {GOALS[what]} {goal_words(goal, settings.k)}:\n\n"
-        + "\n".join(f"- {words}" for _, _, words in sorted(found))
+        + "\n".join(f"- {predicted_sentence(answer, what)}" for answer in found)
     )

@@ -27,7 +27,7 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
         assert name is not None
         assert len(name) > 40
         assert chart.locator("svg.main-svg").count() > 0
-    assert "are false at this setting" in text(page)
+    assert "false on their own terms" in text(page)
     with rerun(page):
         page.get_by_role("button", name="Run the audit").click()
     expect(page.get_by_text("Refuted: the claim is false")).to_be_visible()

@@ -58,7 +58,7 @@ def test_the_verdict_follows_the_relation_in_the_sidebar() -> None:
     at = start("claims", table="digits", trials="5")
     assert "Analyze Gauss" in at.markdown[0].value
     change(at, "view.relation", "zero out one person")
-    assert "are false at this setting" in at.markdown[0].value
+    assert "false on their own terms" in at.markdown[0].value
     assert "Analyze Gauss" not in at.markdown[0].value
     assert set(claims(at)["relation"]) == {"zero-out"}
 

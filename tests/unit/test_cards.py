@@ -37,10 +37,10 @@ def test_there_is_one_card_for_each_mechanism(found: list[Card]) -> None:
 def test_a_card_says_what_holds_under_each_relation(found: list[Card]) -> None:
     by_key = {card.mechanism.key: card for card in found}
     gauss = by_key["analyze_gauss"]
-    assert gauss.status.verdict is Verdict.REFUTED
+    assert gauss.status.verdict is Verdict.OUT_OF_SCOPE
     assert [line.relation for line in gauss.statuses] == ["replace", "zero-out"]
-    assert gauss.statuses[0].words == "claim is false"
-    assert gauss.statuses[1].words != "claim is false"
+    assert gauss.statuses[0].words == "fails outside its scope"
+    assert gauss.statuses[1].words != "fails outside its scope"
     exact = by_key["gaussian"]
     assert len(exact.statuses) in (1, 2)
     assert exact.spent is not None
@@ -69,10 +69,10 @@ def test_a_promise_that_is_not_proved_is_not_called_false() -> None:
     problem = Problem(1_000, 3, 1, Relation.REPLACE, Domain.ball(3))
     (card,) = [c for c in cards(problem, Budget(3.0, 1e-9)) if c.mechanism.key == "noisy_power"]
     assert card.status is not None
-    assert card.status.verdict is Verdict.REFUTED
+    assert card.status.verdict is Verdict.UNPROVEN
     line = card.statuses[0]
-    assert (line.mark, line.words) == ("?", "claim is not proved")
-    assert "no attack is known" in line.evidence
+    assert (line.mark, line.words) == ("?", "not proved for this release")
+    assert "proves nothing of the last frame" in line.evidence
 
 
 def test_what_cannot_run_says_so_and_spends_nothing() -> None:

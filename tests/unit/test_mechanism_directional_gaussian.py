@@ -13,10 +13,12 @@ from dpviz.mechanisms._directional import belief_weights
 from dpviz.mechanisms.directional_gaussian import DirectionalGaussian
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.prepare.load import load_prepared
-from dpviz.privacy.sensitivity import precision_budget, variances_of_shares
+from dpviz.privacy.gaussian import epsilon_of
+from dpviz.privacy.sensitivity import mahalanobis, precision_budget, variances_of_shares
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.values.allocation import Allocation
+from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Verdict
@@ -37,13 +39,50 @@ def test_uniform_allocation_is_the_isotropic_gaussian(relation: Relation, domain
     np.testing.assert_allclose(stds, isotropic, rtol=1e-12)
 
 
-def test_on_the_box_the_noise_follows_the_linear_budget() -> None:
-    problem = Problem(300, 5, 2, Relation.REPLACE, Domain.box(5), CHOSEN)
+@pytest.mark.parametrize("relation", list(Relation))
+def test_on_the_box_the_noise_is_at_most_that_of_the_linear_budget(relation: Relation) -> None:
+    problem = Problem(300, 5, 2, relation, Domain.box(5), CHOSEN)
     mechanism = DirectionalGaussian()
     stds = mechanism.direction_stds(mechanism.calibrate(problem, BUDGET))[0]
     linear = variances_of_shares(problem, BUDGET, np.eye(5), CHOSEN.shares(5))
-    np.testing.assert_allclose(stds, linear, rtol=1e-9)
-    assert math.fsum(1 / stds) <= precision_budget(problem, BUDGET)
+    if relation is Relation.ZERO_OUT:
+        np.testing.assert_allclose(stds, linear, rtol=1e-9)
+        assert math.fsum(1 / stds) <= precision_budget(problem, BUDGET)
+    else:
+        # .4, .4 and three times .0667: the most even split leaves .0667 of 1 over
+        exact = math.sqrt(1 - (0.2 / 3) ** 2)
+        np.testing.assert_allclose(stds, exact * linear, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("allocation", "d", "linear_spends"),
+    [("binary:1:0.95", 5, 0.685), ("binary:1:0.8", 20, 0.78), ("binary:1:0.7", 5, 0.90),
+     ("uniform", 4, 1.0)],
+)  # fmt: skip
+def test_what_the_linear_budget_really_spent(allocation: str, d: int, linear_spends: float) -> None:
+    """Theory 12.3: claimed epsilon 1 at delta 1e-5; the exact account spends all of it."""
+    budget = Budget(1.0, 1e-5)
+    problem = Problem(
+        300, d, 2, Relation.REPLACE, Domain.box(d), parse_allocation(allocation, "features")
+    )
+    shares = problem.allocation.shares(d)
+    linear = variances_of_shares(problem, budget, np.eye(d), shares)
+    mu = mahalanobis(problem, np.eye(d), linear)
+    assert epsilon_of(1e-5, mu) == pytest.approx(linear_spends, abs=0.006)
+    account = DirectionalGaussian().spent(problem, budget)
+    assert account is not None
+    assert account.exact
+    assert account.epsilon == pytest.approx(1.0, rel=1e-6)
+
+
+def test_rotated_directions_on_the_box_are_only_bounded() -> None:
+    problem = Problem(
+        3000, 5, 2, Relation.REPLACE, Domain.box(5), parse_allocation("uniform", "private:0.2")
+    )
+    account = DirectionalGaussian().spent(problem, BUDGET)
+    assert account is not None
+    assert not account.exact
+    assert "at most" in DirectionalGaussian().status(problem, BUDGET).evidence
 
 
 def test_on_the_box_q_chosen_directions_gain_up_to_d_over_q() -> None:

@@ -56,7 +56,7 @@ def test_the_account_is_the_exact_profile_of_its_own_numbers(relation: Relation)
 def test_outside_its_range_the_status_says_so_and_what_the_formula_would_spend() -> None:
     refused = MECHANISM.status(problem(), Budget(1.0, 1e-6))
     assert refused.evidence.startswith("Not run here")
-    assert MECHANISM.status(problem(), Budget(8.0, 1e-5)).verdict is Verdict.REFUTED
+    assert MECHANISM.status(problem(), Budget(8.0, 1e-5)).verdict is Verdict.OUT_OF_SCOPE
 
 
 def test_the_release_is_positive_definite_and_above_a() -> None:

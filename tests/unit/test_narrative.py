@@ -122,12 +122,12 @@ def test_verdict_with_one_draw_tells_nothing_apart(comparison: Comparison) -> No
 
 def test_verdict_calls_nothing_false_that_is_only_not_proved(comparison: Comparison) -> None:
     (one,) = [r for r in comparison.results if r.mechanism.key == "gaussian"]
-    unsure = replace(one, status=Status(Verdict.REFUTED, "Because.", settled=False))
+    unsure = replace(one, status=Status(Verdict.UNPROVEN, "Because."))
     text = verdict(replace(comparison, results=(*comparison.results, unsure)))
     label = one.mechanism.label
-    assert f"{label} is not counted: what its papers promise is not proved here." in text
+    assert f"{label} is not counted: what its papers promise is not proved for what is " in text
     (false,) = [r for r in comparison.results if r.mechanism.key == "wishart"]
-    assert f"{false.mechanism.label} is not counted: what its papers promise is false here" in text
+    assert f"{false.mechanism.label} is not counted: what its papers promise is false." in text
 
 
 def test_verdict_does_not_count_false_claims(comparison: Comparison) -> None:

@@ -41,13 +41,14 @@ def test_frames_keep_their_span_and_get_the_sign_rule() -> None:
     np.testing.assert_array_equal(release.raw, frames)
 
 
-def test_words_say_whether_a_refutation_is_settled() -> None:
+def test_words_and_marks_tell_the_failing_verdicts_apart() -> None:
     for verdict in Verdict:
         assert Status(verdict, "").words == VERDICT_WORDS[verdict]
         assert Status(verdict, "").marked.endswith(VERDICT_WORDS[verdict])
-    open_one = Status(Verdict.REFUTED, "", settled=False)
-    assert open_one.words not in VERDICT_WORDS.values()
-    assert open_one.marked == f"? {open_one.words}"
+    failing = {v for v in Verdict if v.fails}
+    assert failing == {Verdict.REFUTED, Verdict.OUT_OF_SCOPE, Verdict.UNPROVEN}
+    assert {v for v in Verdict if v.counts} == set(Verdict) - failing - {Verdict.BASELINE}
+    assert len({Status(v, "").mark for v in failing}) == 3
 
 
 def test_every_verdict_has_words() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import generator
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
-from dpviz.narrative.targets import goal_words, sentence
+from dpviz.narrative.targets import goal_words, predicted_sentence, sentence
 from dpviz.prepare.load import load_prepared
 from dpviz.prepare.plan import planned
 from dpviz.prepare.spectrum import spectrum_of
@@ -22,7 +23,15 @@ from dpviz.privacy.gaussian import noise_std
 from dpviz.run.cells import Cell, run_cell
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
-from dpviz.targets.least import PEOPLE_RANGE, Target, least, predicted_crossing, targets
+from dpviz.targets.least import (
+    PEOPLE_RANGE,
+    Predicted,
+    Target,
+    least,
+    predicted_crossing,
+    predicted_target,
+    targets,
+)
 from dpviz.targets.search import Bets, Found, crossing
 from dpviz.values.problem import EPSILON_RANGE, Budget
 from dpviz.values.release import Verdict
@@ -313,7 +322,7 @@ def test_what_no_epsilon_reaches_and_what_cannot_answer() -> None:
     words = [sentence(answer, 2) for answer in answers]
     assert all(line.endswith(".") for line in words)
     assert any("no epsilon up to 1,000,000 is enough to keep 95 %" in line for line in words)
-    assert any("its claim is false" in line for line in words)
+    assert any("Not counted there: claim is false." in line for line in words)
     matrix_goal = Goal("noise_frobenius", 0.1, of_draws=0.5)
     assert least(measured, settings, parse_variant("ppca"), matrix_goal).reason is not None
 
@@ -324,6 +333,44 @@ def test_a_mechanism_is_asked_only_where_it_runs() -> None:
     answer = least(measured, Settings(k=1), parse_variant("wishart_approx"), Goal(), most_draws=32)
     assert answer.first == EPSILON_RANGE[0]
     assert 0.9 < answer.last < 1
+
+
+@pytest.mark.parametrize(
+    ("sidebar", "value", "holds_at_sidebar"), [(0.5, 0.999, True), (20.0, 0.5, False)]
+)
+def test_a_claim_is_judged_at_its_own_answer(
+    sidebar: float, value: float, holds_at_sidebar: bool
+) -> None:
+    """Under zero-out Analyze Gauss holds at small epsilon and fails from about 9 on."""
+    measured = planned(spectrum_of("rank:d=30,rank=1,signal=0.3,noise=0.001"), 60)
+    settings = Settings(k=1, epsilon=sidebar, delta=1e-5, relation="zero-out")
+    mechanism, goal = parse_variant("analyze_gauss"), Goal(value=value)
+    problem = measured.problem(settings)
+    at_sidebar = mechanism.status(problem, replace(measured.budget(settings), epsilon=sidebar))
+    assert at_sidebar.verdict.fails is not holds_at_sidebar
+    found = predicted_target(measured, settings, mechanism, goal)
+    assert found.value is not None
+    assert math.isfinite(found.value)
+    assert found.status is not None
+    assert found.status.verdict.fails is holds_at_sidebar  # the reverse of the sidebar's
+    assert found.counts is not holds_at_sidebar
+    assert ("Not counted there" in predicted_sentence(found, "epsilon")) is holds_at_sidebar
+    # the search judges there too
+    drawn = least(measured, settings, mechanism, goal, most_draws=64)
+    assert drawn.status is not None
+    assert drawn.status.verdict.fails is holds_at_sidebar
+
+
+def test_predicted_answers_that_do_not_count_come_last() -> None:
+    measured = planned(spectrum_of("rank:d=30,rank=1,signal=0.3,noise=0.001"), 60)
+    settings = Settings(k=1, delta=1e-5)
+    answers = [
+        predicted_target(measured, settings, parse_variant(key), Goal(value=0.9))
+        for key in ("analyze_gauss", "ppca", "wishart_difference", "gaussian")
+    ]
+    ranked = sorted(answers, key=Predicted.order)
+    assert ranked[0].mechanism.key == "gaussian"
+    assert {answer.mechanism.key for answer in ranked[-2:]} == {"analyze_gauss", "ppca"}
 
 
 def test_predicted_crossings() -> None:

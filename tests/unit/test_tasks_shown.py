@@ -111,7 +111,7 @@ def test_false_claims_and_too_few_rounds_do_not_count() -> None:
     )
     said = words.verdict(plan, bands)
     assert "after Gaussian, exact" in said
-    assert said.endswith("Wishart is not counted: its claim is false here.")
+    assert said.endswith("Wishart is not counted: its claim is false.")
     early = bands_of(GAUSSIAN, floors=FLOORS, rounds=2)
     assert words.verdict(plan, early).endswith("Too few rounds so far to tell mechanisms apart.")
     only = bands_of(("wishart", 1.0, 0.9, 0.95, 0.99), verdict="refuted")

@@ -25,7 +25,7 @@ from dpviz.reproduce.lines import Agreement, Line, above, beside, claim
 from dpviz.reproduce.measurements import Measurements, Point
 from dpviz.theory.growth import JIANG_TABLE_1, noise_norms
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import VERDICT_WORDS, Verdict
+from dpviz.values.release import VERDICT_WORDS
 
 SULQ, ANALYZE_GAUSS = parse_variant("sulq"), parse_variant("analyze_gauss")
 STATED = (LAPLACE, SULQ, WISHART, ANALYZE_GAUSS)  # in the order of the table
@@ -215,6 +215,6 @@ def _privacy(mechanism: Mechanism) -> Line:
         f"{mechanism.label}, privacy",
         "(epsilon, 0)" if pure else "(epsilon, delta)",
         VERDICT_WORDS[status.verdict],
-        Agreement.DIFFERS if status.verdict is Verdict.REFUTED else Agreement.AGREES,
+        Agreement.DIFFERS if status.verdict.fails else Agreement.AGREES,
         status.evidence,
     )

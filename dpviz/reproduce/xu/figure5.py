@@ -20,7 +20,7 @@ from dpviz.reproduce.xu._shared import EXACT, LIP, RANDOM, customary_delta
 from dpviz.run.cells import Cell, evaluate
 from dpviz.tasks import Labelled, learner_of, score_projected, split
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import VERDICT_WORDS, Verdict
+from dpviz.values.release import VERDICT_WORDS
 
 AG, PPM = parse_variant("analyze_gauss"), parse_variant("noisy_power")
 LONG = parse_variant("noisy_power[steps=20]")
@@ -324,7 +324,7 @@ def _account_line(
     )
     if not reported:
         agreement = Agreement.ADDED
-    elif status.verdict is Verdict.REFUTED:
+    elif status.verdict.fails:
         agreement = Agreement.DIFFERS
     else:
         agreement = Agreement.AGREES
