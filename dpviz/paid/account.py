@@ -190,8 +190,17 @@ class Chain:
 
     @property
     def spent(self) -> Spent | None:
-        """What preparation and release cost together; None where the release has no account."""
-        return _together(self.mechanism, self.problem, self.budget, self.preparation, self.rest)
+        """What preparation and release really cost together, whatever was claimed.
+
+        None where no epsilon describes the release.
+        """
+        own = self.mechanism.spent(self.problem, self.rest)
+        if own is None or not self.preparation.parts:
+            return own
+        parts = self.mechanism.calibrate(self.problem, self.rest).parts
+        if not parts:
+            parts = (ApproximatePart(own.epsilon, own.delta, own.source),)
+        return accounting.spent((*self.preparation.parts, *parts), self.budget)
 
 
 def chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted) -> Chain:

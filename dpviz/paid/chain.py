@@ -55,13 +55,23 @@ class Public:
     centered: bool
     edge: float
 
-    def __post_init__(self) -> None:
+    def require_bounds(self) -> None:
+        """Raise `InvalidSetting` unless every feature has bounds, in order."""
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
             raise InvalidSetting(
                 "feature bounds", "finite for a preparation that is paid for", "none", "--bounds"
             )
         if not (self.low < self.high).all():
             raise InvalidSetting("feature bounds", "low below high", "high below low", "--bounds")
+
+    def bounded(
+        self, rows: FloatArray, center: FloatArray, scale: FloatArray, row_bound: float
+    ) -> FloatArray:
+        """Return rows in the unit ball: cut, centred, scaled, and shortened to the bound."""
+        z: FloatArray = (np.clip(rows, self.low, self.high) - center) / scale
+        lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
+        z /= np.maximum(lengths, row_bound)[:, None]
+        return z
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +100,13 @@ class Prepared:
         """Return what the mechanism sees in one draw."""
         return SecondMoment(self.moments[index], n)
 
+    def moment_with_rows(self, rows: FloatArray, public: Public, index: int) -> SecondMoment:
+        """Return the same with the bounded rows, for mechanisms that need them."""
+        bounded = public.bounded(
+            rows, self.center[index], self.scale[index], float(self.row_bound[index])
+        )
+        return SecondMoment(self.moments[index], len(rows), bounded)
+
 
 def run(
     rows: FloatArray,
@@ -112,9 +129,11 @@ def run(
     """
     n, d = rows.shape
     here = np.ones(n) if present is None else present.astype(float)
-    middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
     cut = np.clip(rows, public.low, public.high)
-    u = (cut - middle) / half
+    if plan.parts:
+        public.require_bounds()
+        middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
+        u = (cut - middle) / half
     count = np.full(draws.size, float(n))
     if COUNT in plan.noises:
         counted = here.sum() + _noise(plan, COUNT, draws, 1)[:, 0]

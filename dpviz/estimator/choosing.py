@@ -1,0 +1,95 @@
+"""Which mechanism to take, decided from public numbers alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray
+from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.mechanisms import Mechanism, all_mechanisms
+from dpviz.paid.account import Chain, Wanted, chain
+from dpviz.prepare.spectrum import spectrum_of
+from dpviz.theory.predict import predict
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Verdict
+
+# Without a better guess: variances that fall as 1/j, of rows about half as long as the bound.
+_EXPONENT, _TOTAL = 1.0, 0.25
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The mechanism that is predicted to keep most, and one sentence that says so."""
+
+    chain: Chain
+    captured_share: float
+    sentence: str
+
+
+def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
+    """Return the public guess of A's eigenvalues, shape (d,), in squared row bounds.
+
+    Parameters
+    ----------
+    spectrum : str, array-like or None
+        A text of `dpviz.prepare.spectrum.spectrum_of`, numbers, or None for 1/j.
+    d : int
+    """
+    if spectrum is None:
+        values = 1.0 / np.arange(1, d + 1) ** _EXPONENT
+        return np.asarray(values * (_TOTAL / values.sum()), dtype=np.float64)
+    if isinstance(spectrum, str):
+        found = spectrum_of(spectrum)
+    else:
+        found = np.sort(np.asarray(spectrum, dtype=np.float64).ravel())[::-1]
+    if len(found) != d or not np.isfinite(found).all() or found.min() < 0 or found.sum() == 0:
+        raise InvalidSetting(
+            "spectrum", f"{d} finite numbers of at least 0, not all 0", f"{len(found)} numbers"
+        )
+    return found
+
+
+def choose(problem: Problem, budget: Budget, wanted: Wanted, spectrum: FloatArray) -> Choice:
+    """Return the mechanism that is predicted to capture most of a guessed spectrum.
+
+    Candidates hold their claim in this setting and add noise whose effect can be predicted; the
+    data is not asked.
+
+    Raises
+    ------
+    CannotRun
+        If none can run.
+    """
+    left = Budget((1 - wanted.total) * budget.epsilon, budget.delta)
+    ranked = []
+    for cls in all_mechanisms().values():
+        share = _predicted(cls(), problem, left, spectrum)
+        if share is not None:
+            ranked.append((share, cls()))
+    # the sort is stable: of equals the first in the order of slots
+    for _, mechanism in sorted(ranked, key=lambda pair: -round(pair[0], 9)):
+        try:
+            whole = chain(mechanism, problem, budget, wanted)
+        except CannotRun:
+            continue
+        share = _predicted(mechanism, problem, whole.rest, spectrum) or 0.0
+        sentence = (
+            f"{mechanism.text} was picked: it is predicted to capture {share:.0%} of what the best "
+            f"{problem.k} components of the guessed spectrum would; the data was not asked."
+        )
+        return Choice(whole, share, sentence)
+    raise CannotRun("auto", "no mechanism whose claim holds can run here; name one")
+
+
+def _predicted(
+    mechanism: Mechanism, problem: Problem, budget: Budget, spectrum: FloatArray
+) -> float | None:
+    """Return the predicted captured share, or None where there is no claim or no prediction."""
+    if mechanism.info.needs_rows or mechanism.unable(problem, budget, rows=False) is not None:
+        return None
+    if mechanism.status(problem, budget).verdict not in (Verdict.HOLDS, Verdict.LOOSE):
+        return None
+    noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+    return None if noise is None else predict(spectrum, problem.k, noise).captured_share

@@ -1,0 +1,455 @@
+"""`PrivatePCA`: one private release of principal components behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.blas import one_blas_thread
+from dpviz.base.seeding import Draws
+from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
+from dpviz.estimator.choosing import choose, guessed
+from dpviz.mechanisms import parse_variant
+from dpviz.paid.account import BOUND, MEAN, SCALE, Chain, Wanted, chain
+from dpviz.paid.chain import Public, noise_edge, run
+from dpviz.privacy.composition import rho_of
+from dpviz.privacy.gaussian import mu_of
+from dpviz.releasing.ledger import Ledger
+from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
+from dpviz.values.release import Status, Verdict
+
+FROM_DATA = "from data (not private)"
+PRIVATE, ADAPTIVE, AUTO, NONE, MIDPOINT = "private", "adaptive", "auto", "none", "midpoint"
+_CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
+_SCALES = (NONE, PRIVATE, FROM_DATA)
+_BOUND_ALLOWED = (
+    f"a number above 0 that was known before anybody looked at the data, {PRIVATE!r}, "
+    f"{ADAPTIVE!r} or {FROM_DATA!r}"
+)
+
+
+class PrivacyWarning(UserWarning):
+    """Something that the guarantee of a release does not cover."""
+
+
+class _Once:
+    """Whether a fitted estimator has said its sentence; lives in it, so that calls share it."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+
+class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Principal components with differential privacy.
+
+    ``fit`` makes one release and spends its budget, every time. Nothing that it learns comes from
+    the data without noise, unless a parameter says ``"from data (not private)"``; what is taken
+    for public is listed in ``assumed_public_``.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        k, from 1 to the number of features (below it where a mechanism releases a subspace).
+    mechanism : str, default="auto"
+        Key or variant such as ``"mvg[theorem=3]"``. ``"auto"`` takes the one that is predicted to
+        capture most, from n, d, k and ``spectrum``, never from the data.
+    epsilon : float, default=1.0
+    delta : float, default=None
+        None is the default of the command line for this n; 0 needs a pure mechanism.
+    row_bound : float or str, default=None
+        Largest length R of a centred and scaled row; longer rows are scaled down. A number must
+        have been known before anybody looked at the data. ``"private"`` and ``"adaptive"`` find
+        one with a share of the budget, ``"from data (not private)"`` takes the longest row and
+        warns. None is an error of ``fit``.
+    relation : {"replace", "zero-out"}, default="replace"
+        What one person may change: their row, or whether they are in.
+    center : {"none", "midpoint", "private", "from data (not private)"}, default=None
+        None is ``"midpoint"`` where bounds are given and ``"none"`` elsewhere.
+    scale : {"none", "private", "from data (not private)"}, default="none"
+    bounds : pair of float or array-like of shape (n_features,), default=None
+        Public lowest and highest value of each feature; rows are cut to them. What is private
+        about the preparation needs them.
+    random_state : int, RandomState instance or None, default=None
+        None takes the system's entropy. A fixed one warns: who knows it can subtract the noise.
+    ledger : str or path, default=None
+        File in which every fit writes its spend before it looks at the data; see
+        `dpviz.releasing.ledger`. A file that is not there is made, without a limit.
+    spectrum : str or array-like, default=None
+        Public guess of the eigenvalues, for ``mechanism="auto"``.
+    shares : mapping of str to float, default=None
+        Share of the budget of each private step: ``mean``, ``scale``, ``bound``.
+    allow_refuted : bool, default=False
+        Whether a mechanism whose claim is false here, or that claims nothing, may run.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+    mean_, scale_ : ndarray of shape (n_features,)
+        What is subtracted, and then divided by.
+    row_bound_ : float
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
+        Noisy, in scaled units; only where a matrix or variances are released.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only where ``X`` names its features.
+    mechanism_ : str
+        The variant that ran.
+    picked_ : str
+        Why, in one sentence; empty where it was named.
+    claim_ : Budget or None
+        What was promised.
+    spent_ : Spent or None
+        What preparation and release cost together.
+    status_ : Status
+        What is known of the claim here.
+    assumed_public_ : tuple of str
+    fits_ : int
+        How often this object was fitted: each was a release of its own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dpviz import PrivatePCA
+    >>> pca = PrivatePCA(2, epsilon=1.0, delta=1e-6, row_bound=60, bounds=(0, 16))
+    >>> pca.fit(load_digits().data).components_.shape
+    (2, 64)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        mechanism: str = AUTO,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        row_bound: float | str | None = None,
+        relation: str = "replace",
+        center: str | None = None,
+        scale: str = NONE,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        random_state: Any = None,
+        ledger: str | Path | None = None,
+        spectrum: Any = None,
+        shares: Mapping[str, float] | None = None,
+        allow_refuted: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.mechanism = mechanism
+        self.epsilon = epsilon
+        self.delta = delta
+        self.row_bound = row_bound
+        self.relation = relation
+        self.center = center
+        self.scale = scale
+        self.bounds = bounds
+        self.random_state = random_state
+        self.ledger = ledger
+        self.spectrum = spectrum
+        self.shares = shares
+        self.allow_refuted = allow_refuted
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Make one private release of the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Raises
+        ------
+        DpvizError
+            If a parameter is missing or wrong, the claim is false, or the ledger refuses. Nothing
+            is then spent.
+        """
+        center, bound = self._check_parameters()
+        ledger = None if self.ledger is None else Ledger(Path(self.ledger))
+        if ledger is not None:
+            # before a single value is looked at
+            ledger.check(Budget(self.epsilon, self.delta or 0.0))
+        again = getattr(self, "fits_", 0)
+        rows: FloatArray = validate_data(
+            self,
+            X,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_min_samples=2,
+            ensure_min_features=2,
+        )
+        if not np.isfinite(rows).all():
+            raise InvalidTable(
+                "X must hold finite numbers; it has NaN or infinity (inf) in it: nothing was spent."
+            )
+        n, d = rows.shape
+        problem = Problem(n, d, self.n_components, Relation(self.relation), Domain.ball(d))
+        budget = Budget(self.epsilon, default_delta(n) if self.delta is None else self.delta)
+        wanted = self._wanted(center, bound)
+        picked = ""
+        if self.mechanism == AUTO:
+            choice = choose(problem, budget, wanted, guessed(self.spectrum, d))
+            whole, picked = choice.chain, choice.sentence
+        else:
+            mechanism = parse_variant(self.mechanism)
+            mechanism.check(problem, budget)
+            whole = chain(mechanism, problem, budget, wanted)
+        status = whole.mechanism.status(problem, whole.rest)
+        self._check_claim(whole, status)
+        low, high = self._limits(d)
+        public, assumed = self._public(rows, low, high, center, bound, whole)
+        seed = self._seed()
+        if again:
+            warnings.warn(
+                f"This estimator has been fitted {again} time(s) before: every fit is a release of "
+                "its own and spends its budget again.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
+        if ledger is not None:
+            self._spend(ledger, whole)
+        with one_blas_thread():
+            self._release(rows, public, whole, seed)
+        self.mechanism_, self.picked_ = whole.mechanism.text, picked
+        self.claim_, self.spent_, self.status_ = _claim(whole), whole.spent, status
+        self.assumed_public_ = assumed
+        self.fits_ = again + 1
+        self._transformed = _Once()
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return rows along the private components, shape (n_samples, n_components).
+
+        The components are private; what comes out is about the rows that go in, and is not.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        if not self._transformed.said:
+            self._transformed.said = True
+            warnings.warn(
+                "Rows seen through private components are still rows: what transform returns is "
+                "not protected.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
+        projected = ((rows - self.mean_) / self.scale_) @ self.components_.T
+        return np.asarray(projected, dtype=np.float64)
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Return rows of the original space that have these coordinates along the components."""
+        check_is_fitted(self)
+        back = (np.asarray(X, dtype=np.float64) @ self.components_) * self.scale_ + self.mean_
+        return np.asarray(back, dtype=np.float64)
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns that `transform` returns."""
+        return len(self.components_)
+
+    # --- what fit is made of ------------------------------------------------------------------
+
+    def _check_parameters(self) -> tuple[str, float | str]:
+        """Return the centring and the row bound in force; the data is not needed for it."""
+        k = self.n_components
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise InvalidSetting("n_components", "a whole number of at least 1", k)
+        if self.relation not in tuple(Relation):
+            raise InvalidSetting("relation", f"one of {', '.join(Relation)}", self.relation)
+        center = self.center
+        if center is None:
+            center = NONE if self.bounds is None else MIDPOINT
+        if center not in _CENTERS:
+            raise InvalidSetting("center", f"one of {', '.join(_CENTERS)}", center)
+        if self.scale not in _SCALES:
+            raise InvalidSetting("scale", f"one of {', '.join(_SCALES)}", self.scale)
+        bound = self.row_bound
+        if isinstance(bound, str):
+            if bound not in (PRIVATE, ADAPTIVE, FROM_DATA):
+                raise InvalidSetting("row_bound", _BOUND_ALLOWED, bound)
+        elif bound is None or not 0 < bound < np.inf:
+            raise InvalidSetting("row_bound", _BOUND_ALLOWED, bound)
+        if self.bounds is None:
+            for name, value in (("center", center), ("scale", self.scale), ("row_bound", bound)):
+                if value in (MIDPOINT, PRIVATE, ADAPTIVE):
+                    raise InvalidSetting("bounds", f"given where {name} is {value!r}", None)
+        Budget(self.epsilon, self.delta or 0.0)
+        if self.mechanism != AUTO:
+            parse_variant(self.mechanism)
+        return center, bound
+
+    def _wanted(self, center: str, bound: float | str) -> Wanted:
+        steps = [
+            step
+            for step, value in ((MEAN, center), (SCALE, self.scale), (BOUND, bound))
+            if value in (PRIVATE, ADAPTIVE)
+        ]
+        how = ADAPTIVE if bound == ADAPTIVE else "quantile"
+        return Wanted(tuple(steps), tuple(sorted((self.shares or {}).items())), how)
+
+    def _check_claim(self, whole: Chain, status: Status) -> None:
+        if self.allow_refuted or status.verdict in (
+            Verdict.HOLDS,
+            Verdict.LOOSE,
+            Verdict.APPROXIMATE,
+        ):
+            return
+        raise CannotRun(
+            whole.mechanism.text,
+            f"{status.words} here; allow_refuted=True runs it all the same. {status.evidence}",
+        )
+
+    def _limits(self, d: int) -> tuple[FloatArray, FloatArray]:
+        if self.bounds is None:
+            return np.full(d, -np.inf), np.full(d, np.inf)
+        try:
+            low, high = self.bounds
+            limits = [
+                np.broadcast_to(np.asarray(side, dtype=np.float64), (d,)) for side in (low, high)
+            ]
+        except (TypeError, ValueError):
+            raise InvalidSetting(
+                "bounds", f"a pair of numbers or of arrays of {d} numbers", self.bounds
+            ) from None
+        if not (np.isfinite(limits).all() and (limits[0] < limits[1]).all()):
+            raise InvalidSetting("bounds", "finite numbers with low below high", "others")
+        return limits[0], limits[1]
+
+    def _public(
+        self,
+        rows: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        center: str,
+        bound: float | str,
+        whole: Chain,
+    ) -> tuple[Public, tuple[str, ...]]:
+        """Return what the preparation takes for public, and the list of it."""
+        d = rows.shape[1]
+        assumed = ["the number of rows n and the features' names"]
+        if self.bounds is not None:
+            assumed.append("the feature bounds, as given")
+        cut = np.clip(rows, low, high)
+        middle = np.zeros(d)
+        if center == MIDPOINT:
+            middle = (low + high) / 2
+        elif center == FROM_DATA:
+            middle = cut.mean(axis=0)
+            assumed.append("the feature means")
+            _warn("center")
+        spread = np.ones(d)
+        if self.scale == FROM_DATA:
+            spread = cut.std(axis=0)
+            spread[spread == 0] = 1.0
+            assumed.append("the feature scales (standard deviations)")
+            _warn("scale")
+        radius = 1.0
+        if bound == FROM_DATA:
+            lengths = np.linalg.norm((cut - middle) / spread, axis=1)
+            radius = float(lengths.max()) or 1.0
+            assumed.append("the row bound R (largest row norm)")
+            _warn("row_bound")
+        elif not isinstance(bound, str):
+            radius = float(bound)
+            assumed.append("the row bound R, as given")
+        calibration = whole.mechanism.calibrate(whole.problem, whole.rest)
+        edges = whole.mechanism.spectrum_edges(calibration)
+        if edges is not None:
+            edge = max(abs(edges[0]), abs(edges[1])) * whole.problem.n
+        else:
+            mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
+            edge = noise_edge(d, whole.problem.relation, mu)
+        return (
+            Public(low, high, middle, spread, radius, center == FROM_DATA, edge),
+            tuple(assumed),
+        )
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return secrets.randbits(63)
+        warnings.warn(
+            "A fixed random_state repeats the noise: whoever knows it can subtract it. Leave it "
+            "None for a release.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+        if isinstance(self.random_state, (int, np.integer)):
+            if self.random_state < 0:
+                raise InvalidSetting("random_state", "at least 0", self.random_state)
+            return int(self.random_state)
+        if isinstance(self.random_state, np.random.Generator):
+            return int(self.random_state.integers(2**63 - 1))
+        if isinstance(self.random_state, np.random.RandomState):
+            return int(self.random_state.randint(2**31 - 1))
+        raise InvalidSetting(
+            "random_state", "None, a whole number or a NumPy generator", self.random_state
+        )
+
+    def _spend(self, ledger: Ledger, whole: Chain) -> None:
+        spent = whole.spent
+        if spent is None or not np.isfinite(spent.epsilon):
+            raise CannotRun(
+                whole.mechanism.text, "no epsilon describes it, so no ledger can take it down"
+            )
+        least, most = EPSILON_RANGE
+        parts = whole.mechanism.calibrate(whole.problem, whole.rest).parts
+        known = bool(parts) and whole.mechanism.row_profile(whole.problem, whole.rest) is None
+        settings = {name: str(value) for name, value in self.get_params(deep=False).items()}
+        text = "\n".join(f"{name}={settings[name]}" for name in sorted(settings))
+        ledger.spend(
+            whole.mechanism.text,
+            Budget(min(max(spent.epsilon, least), most), spent.delta),
+            rho=rho_of((*whole.preparation.parts, *parts)) if known else None,
+            purpose="fit",
+            settings=hashlib.blake2b(text.encode(), digest_size=16).hexdigest(),
+        )
+
+    def _release(self, rows: FloatArray, public: Public, whole: Chain, seed: int) -> None:
+        """Prepare and release, and keep what came out."""
+        mechanism, n = whole.mechanism, len(rows)
+        prepared = run(rows, public, whole.preparation, Draws.trials(seed, "prepare", [0]))
+        calibration = mechanism.calibrate(whole.problem, whole.rest)
+        moment = prepared.moment(0, n)
+        if mechanism.info.needs_rows:
+            moment = prepared.moment_with_rows(rows, public, 0)
+        release = mechanism.release_many(
+            moment, calibration, Draws.trials(seed, mechanism.key, [0])
+        )
+        self.components_ = np.ascontiguousarray(release.components[0].T)
+        self.mean_, self.scale_ = prepared.center[0], prepared.scale[0]
+        self.row_bound_ = float(prepared.row_bound[0])
+        values = release.eigenvalues if release.eigenvalues is not None else release.variances
+        for name in ("explained_variance_", "explained_variance_ratio_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if values is not None:
+            unit = self.row_bound_**2
+            self.explained_variance_ = values[0, : self.n_components] * unit
+            total = float(values[0].sum()) * unit
+            if total > 0:
+                self.explained_variance_ratio_ = self.explained_variance_ / total
+
+
+def _claim(whole: Chain) -> Budget | None:
+    """Return what is promised of preparation and release together."""
+    own = whole.mechanism.claim(whole.problem, whole.rest)
+    if own is None:
+        return None
+    pure = own.delta == 0 and whole.preparation.pure
+    return Budget(whole.budget.epsilon, 0.0 if pure else whole.budget.delta)
+
+
+def _warn(name: str) -> None:
+    warnings.warn(
+        f"{name} is taken from the data and is not private: the guarantee is for people who "
+        "could not change it.",
+        PrivacyWarning,
+        stacklevel=4,
+    )

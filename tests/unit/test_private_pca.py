@@ -1,0 +1,237 @@
+"""`PrivatePCA`: scikit-learn's own checks, the ledger under clone, and one sentence an error."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpviz import PrivatePCA
+from dpviz.datasets import Table
+from dpviz.errors import CannotRun, DpvizError
+from dpviz.estimator.private_pca import FROM_DATA, PrivacyWarning
+from dpviz.prepare.bounding import prepare
+from dpviz.releasing.ledger import Ledger, LedgerError
+from dpviz.run.compare import compare
+from dpviz.settings import Settings
+from dpviz.values.problem import Budget
+from dpviz.values.release import Verdict
+
+quiet = pytest.mark.filterwarnings("ignore::dpviz.estimator.private_pca.PrivacyWarning")
+
+
+@pytest.fixture
+def rows() -> np.ndarray:
+    rng = np.random.default_rng(3)
+    return np.clip(rng.standard_normal((300, 5)) * [2, 1, 0.5, 0.5, 0.2], -4, 4)
+
+
+def _pca(**changed: Any) -> PrivatePCA:
+    return PrivatePCA(**{"epsilon": 1.0, "delta": 1e-6, "row_bound": 5.0, **changed})
+
+
+# Of scikit-learn's checks only the one for other array libraries is skipped, by itself: it runs
+# where SCIPY_ARRAY_API is set, and this estimator takes NumPy arrays.
+@quiet
+@parametrize_with_checks(
+    [
+        PrivatePCA(1, mechanism="gaussian", delta=1e-6, row_bound=10.0),
+        PrivatePCA(1, delta=0.0, mechanism="wishart_difference", row_bound=10.0),
+        PrivatePCA(
+            1, mechanism="gaussian", delta=1e-6, row_bound="private", center="private",
+            bounds=(-100.0, 100.0),
+        ),
+    ]
+)  # fmt: skip
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@quiet
+def test_three_fold_cross_validation_spends_three_times(tmp_path: Path, rows: np.ndarray) -> None:
+    path = tmp_path / "ledger"
+    labels = (rows[:, 0] > 0).astype(int)
+    pipeline = make_pipeline(_pca(mechanism="gaussian", ledger=str(path)), LogisticRegression())
+    scores = cross_val_score(clone(pipeline), rows, labels, cv=3, n_jobs=2)
+    assert len(scores) == 3
+    spends = Ledger(path).read().spends
+    assert len(spends) == 3
+    assert {spend.purpose for spend in spends} == {"fit"}
+    assert Ledger(path).read().total == pytest.approx((3.0, 3e-6))
+    assert all(spend.rho is not None for spend in spends)
+
+
+@quiet
+def test_over_the_limit_nothing_is_looked_at(tmp_path: Path, rows: np.ndarray) -> None:
+    path = tmp_path / "ledger"
+    Ledger(path).create(Budget(2.5, 1e-5))
+    estimator = _pca(ledger=path)
+    for _ in range(2):
+        clone(estimator).fit(rows)
+
+    class Untouched:
+        """Data that tells when it is asked for anything."""
+
+        def __getattr__(self, name: str) -> object:
+            raise AssertionError(f"the data was asked for {name}")
+
+    with pytest.raises(LedgerError, match="refuses"):
+        clone(estimator).fit(Untouched())
+    assert len(Ledger(path).read().spends) == 2
+
+
+@quiet
+@pytest.mark.parametrize("key", ["gaussian", "wishart_difference", "ppca", "data_laplace"])
+def test_a_fit_equals_compare_for_the_same_stream(key: str, rows: np.ndarray) -> None:
+    settings = Settings(
+        delta=1e-6, k=2, center="none", row_bound="3", mechanisms=(key,), trials=1, seed=7
+    )
+    table = Table("made", rows, tuple("abcde"))
+    (result,) = compare(prepare(table, settings), settings).results
+    fitted = _pca(row_bound=3.0, mechanism=key, random_state=7).fit(rows)
+    assert np.allclose(fitted.components_, result.components[0].T, atol=1e-9)
+    assert fitted.spent_ == result.spent
+    assert fitted.status_ == result.status
+    if result.eigenvalues is not None:
+        assert np.allclose(fitted.explained_variance_, 9 * result.eigenvalues[0, :2])
+
+
+def test_parameters_stay_as_they_were_and_copies_agree(rows: np.ndarray) -> None:
+    estimator = _pca(bounds=(-4.0, 4.0))
+    before = estimator.get_params()
+    fitted = estimator.fit(rows)
+    assert fitted is estimator
+    assert estimator.get_params() == before
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(copy.components_, fitted.components_)
+
+
+def test_entropy_comes_from_the_system(rows: np.ndarray) -> None:
+    first, second = _pca().fit(rows), _pca().fit(rows)
+    assert not np.allclose(first.components_, second.components_)
+
+
+def test_what_is_not_covered_is_said(rows: np.ndarray) -> None:
+    with pytest.warns(PrivacyWarning, match="repeats the noise"):
+        fitted = _pca(random_state=1).fit(rows)
+    with pytest.warns(PrivacyWarning, match="are still rows"):
+        fitted.transform(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.transform(rows)  # once
+    with pytest.warns(PrivacyWarning, match="fitted 1 time"):
+        _fit_quietly_seeded(fitted, rows)
+    assert fitted.fits_ == 2
+    with pytest.warns(PrivacyWarning, match="row_bound is taken from the data"):
+        taken = _pca(row_bound=FROM_DATA).fit(rows)
+    assert "the row bound R (largest row norm)" in taken.assumed_public_
+    with pytest.warns(PrivacyWarning, match="center is taken from the data"):
+        taken = _pca(center=FROM_DATA).fit(rows)
+    assert "the feature means" in taken.assumed_public_
+
+
+def _fit_quietly_seeded(estimator: PrivatePCA, rows: np.ndarray) -> None:
+    estimator.set_params(random_state=None).fit(rows)
+
+
+@quiet
+def test_what_is_paid_for_is_not_assumed_public(rows: np.ndarray) -> None:
+    bounds = (-4.0, 4.0)
+    paid = {"center": "private", "scale": "private", "row_bound": "private"}
+    fitted = _pca(mechanism="gaussian", bounds=bounds, **paid).fit(rows)
+    assert fitted.assumed_public_ == (
+        "the number of rows n and the features' names",
+        "the feature bounds, as given",
+    )
+    assert 0.9 < fitted.spent_.epsilon <= 1.0
+    assert fitted.claim_ == Budget(1.0, 1e-6)
+    assert not np.allclose(fitted.mean_, rows.mean(axis=0))
+    assert np.abs(fitted.mean_ - rows.mean(axis=0)).max() < 2.0
+
+
+@quiet
+def test_names_and_both_ways(rows: np.ndarray) -> None:
+    frame = pd.DataFrame(rows, columns=list("abcde"))
+    fitted = _pca(epsilon=1e4, n_components=5, mechanism="gaussian").fit(frame)
+    assert list(fitted.feature_names_in_) == list("abcde")
+    assert list(fitted.get_feature_names_out()) == [f"privatepca{i}" for i in range(5)]
+    there = fitted.transform(frame)
+    assert np.allclose(fitted.inverse_transform(there), rows)
+    assert fitted.explained_variance_ratio_.sum() == pytest.approx(1.0)
+    subspace = _pca(mechanism="ppca", n_components=1).fit(rows)
+    assert not hasattr(subspace, "explained_variance_")
+
+
+def test_a_huge_budget_is_the_exact_pca(rows: np.ndarray) -> None:
+    fitted = _pca(epsilon=1e6, row_bound=10.0, mechanism="gaussian").fit(rows)
+    exact = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :2].T
+    assert np.allclose(np.abs((fitted.components_ * exact).sum(axis=1)), 1, atol=1e-3)
+
+
+def test_auto_picks_without_the_data(rows: np.ndarray) -> None:
+    first = _pca().fit(rows)
+    second = _pca().fit(rows[::-1] * 0.01)
+    assert first.mechanism_ == second.mechanism_
+    assert first.picked_ == second.picked_ != ""
+    pure = _pca(delta=0.0).fit(rows)
+    assert pure.claim_ == Budget(1.0, 0.0)
+    assert pure.status_.verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"row_bound": None}, "row_bound must be a number above 0 that was known"),
+        ({"row_bound": -1.0}, "row_bound must be a number above 0"),
+        ({"row_bound": "max"}, "row_bound must be a number above 0"),
+        ({"row_bound": "private"}, "bounds must be given where row_bound is 'private'"),
+        ({"center": "private"}, "bounds must be given where center"),
+        ({"center": "mean"}, "center must be one of"),
+        ({"bounds": (4.0, -4.0)}, "bounds must be finite numbers with low below high"),
+        ({"bounds": 3}, "bounds must be a pair"),
+        ({"epsilon": 0.0}, "epsilon must be a number from"),
+        ({"n_components": 9}, "k must be a whole number from 1 to 5"),
+        ({"n_components": 1.5}, "n_components must be a whole number"),
+        ({"relation": "swap"}, "relation must be one of"),
+        ({"mechanism": "nothing"}, "mechanism must be one of"),
+        ({"mechanism": "wishart"}, "allow_refuted=True runs it all the same"),
+        ({"mechanism": "non_private"}, "allow_refuted=True runs it all the same"),
+        ({"spectrum": [1.0, 2.0]}, "spectrum must be 5 finite numbers"),
+    ],
+)
+def test_errors_are_one_sentence_and_nothing_is_spent(
+    tmp_path: Path, rows: np.ndarray, changed: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "ledger"
+    with pytest.raises(DpvizError, match=message):
+        _pca(ledger=path, **changed).fit(rows)
+    assert not path.exists()
+
+
+def test_gaps_and_a_damaged_ledger_spend_nothing(tmp_path: Path, rows: np.ndarray) -> None:
+    path = tmp_path / "ledger"
+    rows[0, 0] = np.nan
+    with pytest.raises(DpvizError, match="NaN or infinity"):
+        _pca(ledger=path).fit(rows)
+    assert not path.exists()
+    path.write_text("?\n")
+    with pytest.raises(LedgerError, match="damaged"):
+        _pca(ledger=path).fit(np.nan_to_num(rows))
+
+
+@quiet
+def test_a_false_claim_runs_where_it_is_allowed(tmp_path: Path, rows: np.ndarray) -> None:
+    fitted = _pca(mechanism="wishart", allow_refuted=True).fit(rows)
+    assert fitted.spent_ is None
+    with pytest.raises(CannotRun, match="no ledger can take it down"):
+        _pca(mechanism="non_private", allow_refuted=True, ledger=tmp_path / "l").fit(rows)
