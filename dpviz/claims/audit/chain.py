@@ -92,9 +92,11 @@ def raw_pairs(low: FloatArray, high: FloatArray, n: int, relation: Relation) -> 
             found.append(
                 RawPair(f"a row moves to the opposite corner, {name}", first, second, True)
             )
-            along = others.copy()
+            # opposite corners have the same square; edges along two features do not
+            along, across = others.copy(), others.copy()
             along[0] = np.where(np.arange(d) == 0, high, middle)
-            found.append(RawPair(f"a corner against an edge, {name}", first, along, True))
+            across[0] = np.where(np.arange(d) == 1, high, middle)
+            found.append(RawPair(f"an edge against another, {name}", along, across, True))
         else:
             found.append(RawPair(f"a corner withdrawn, {name}", first, first.copy(), False))
     return found
