@@ -12,6 +12,7 @@ from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import METRICS
 from dpviz.narrative import tradeoffs as tradeoffs_words
+from dpviz.narrative.phrases import bias_note
 from dpviz.prepare.bounding import BoundedRows
 from dpviz.run import axes
 from dpviz.run.axes import AXES
@@ -123,7 +124,7 @@ def draw(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
             **shared,
         )
         final = stage == "tradeoffs"
-        caption = "Drawing releases: dotted lines are predicted without a draw."
+        caption = f"Drawing releases: dotted lines are predicted without a draw{bias_note(rows.d)}."
         if points:
             caption = tradeoffs_words.curve_caption(bands, best, axis, metric, mechanisms)
         with place:
@@ -183,9 +184,16 @@ def second_table(chosen: Choices) -> pd.DataFrame | None:
 
 def legend(chosen: Choices, bound: pd.DataFrame) -> str:
     """Return how to read the chart, with only what is in it."""
-    said = ["Bands: central 95 % of the draws.", "Rings: the best whose claim holds."]
+    said = [
+        "Bands: central 95 % of the draws.",
+        "Rings: the best whose claim holds.",
+        "Dashed, open marks: the claim fails there.",
+    ]
     if chosen.theory and chosen.axis == "epsilon":
-        said.append("Triangles: where a component rises out of the noise.")
+        said.append(
+            "Triangles: from there on a component is predicted to be turned by less than 45 "
+            f"degrees{bias_note(current.prepared.d if current.prepared else 10)}."
+        )
     if chosen.theory and chosen.metric in ("projection_distance", "largest_angle"):
         where = "which is nowhere so here" if bound.empty else "and is drawn only there"
         said.append(f"The Davis-Kahan bound asks for an eigengap of twice the noise, {where}.")

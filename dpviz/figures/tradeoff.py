@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.theme import TRUE_COLOUR, Panel
+from dpviz.values.release import Verdict
 
 HIGHLIGHTED = 8  # more lines than this cannot be told apart; the rest are grey
 _GREY_DASHES = ("dash", "longdashdot")
@@ -58,7 +59,7 @@ def tradeoff_figure(
     best : DataFrame, optional
         The frontier, rows of bands: ringed points.
     marks : DataFrame, optional
-        Columns mechanism, component, epsilon: where components appear.
+        Columns mechanism, component, epsilon: from where on components are found.
     draws : DataFrame, optional
         `dpviz.tidy.curves.DRAW_COLUMNS`: thin lines.
     bound : DataFrame, optional
@@ -69,7 +70,8 @@ def tradeoff_figure(
         Bands of a second table: dashed, with open markers and no range.
     other_name : str
     beyond : float
-        From here on means are dashed: people who are not in the table.
+        From here on means are dashed: people who are not in the table. They are dashed as well
+        where a claim fails, by the verdict of each point.
     """
     figure = go.Figure()
     kinds: dict[str, dict[str, object]] = {}  # line styles to explain in the legend
@@ -145,7 +147,11 @@ def tradeoff_figure(
 def _add_band(
     figure: go.Figure, part: pd.DataFrame, panel: Panel, colour: str, beyond: float
 ) -> None:
-    """Add range and mean of one variant; the mean is dashed from ``beyond`` on."""
+    """Add range and mean of one variant.
+
+    The mean is dashed from ``beyond`` on, and wherever the claim fails at either end of a line;
+    a point where it fails is an open marker.
+    """
     figure.add_trace(
         go.Scatter(
             x=[*part["x"], *part["x"][::-1]], y=[*part["high"], *part["low"][::-1]],
@@ -153,17 +159,18 @@ def _add_band(
             hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
         )
     )  # fmt: skip
-    inside, outside = part[part["x"] <= beyond], part[part["x"] >= beyond]
-    for line, dash in ((inside, "solid"), (outside, "dash")):
-        if line.empty or (dash == "dash" and len(line) < 2):
-            continue
+    for number, (line, dash) in enumerate(_stretches(part, beyond)):
+        symbols = [
+            f"{panel.marker}-open" if Verdict(verdict).fails else panel.marker
+            for verdict in line["verdict"]
+        ]
         figure.add_trace(
             go.Scatter(
                 x=line["x"], y=line["mean"], name=f"{panel.label} · {panel.status}",
                 legendgroup=panel.key, mode="lines+markers",
-                showlegend=dash == "solid" or inside.empty,
+                showlegend=number == 0,
                 line={"color": colour, "width": 2, "dash": dash},
-                marker={"symbol": panel.marker, "size": 7},
+                marker={"symbol": symbols, "size": 7},
                 selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
                 customdata=line[["mechanism", "low", "high", "draws"]].to_numpy(),
                 hovertemplate="%{x:.4g}: %{y:.3g} (%{customdata[1]:.3g} to "
@@ -171,6 +178,23 @@ def _add_band(
                 + panel.label + "</extra>",
             )
         )  # fmt: skip
+
+
+def _stretches(part: pd.DataFrame, beyond: float) -> list[tuple[pd.DataFrame, str]]:
+    """Return the rows of each stretch of one dash, neighbours sharing the point between them."""
+    fails = [Verdict(verdict).fails for verdict in part["verdict"]]
+    if len(part) < 2:
+        return [(part, "dash" if any(fails) else "solid")]
+    lines = [
+        "dash" if fails[i] or fails[i + 1] or part["x"].iloc[i] >= beyond else "solid"
+        for i in range(len(part) - 1)
+    ]
+    found, start = [], 0
+    for i in range(1, len(lines) + 1):
+        if i == len(lines) or lines[i] != lines[start]:
+            found.append((part.iloc[start : i + 1], lines[start]))
+            start = i
+    return found
 
 
 def _add_draws(figure: go.Figure, lines: pd.DataFrame, panel: Panel, colour: str) -> None:
@@ -189,7 +213,7 @@ def _add_draws(figure: go.Figure, lines: pd.DataFrame, panel: Panel, colour: str
 
 
 def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) -> None:
-    """Add a row of triangles on the axis: where each component appears."""
+    """Add a row of triangles on the axis: from where on each component is found."""
     for number, panel in enumerate(panels):
         shown = marks[marks["mechanism"] == panel.key]
         if shown.empty:
@@ -202,7 +226,7 @@ def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) 
                 legendgroup=panel.key, name=f"{panel.label}, components", showlegend=False,
                 customdata=shown[["component"]].to_numpy(), cliponaxis=False,
                 marker={"symbol": "triangle-up", "size": 10, "color": colour},
-                hovertemplate="component %{customdata[0]} appears at epsilon %{x:.3g}<extra>"
+                hovertemplate="component %{customdata[0]} found from epsilon %{x:.3g} on<extra>"
                 + panel.label + "</extra>",
             )
         )  # fmt: skip

@@ -7,9 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpviz.mechanisms import Mechanism
 from dpviz.metrics import chance_distance, farthest_distance
-from dpviz.narrative.phrases import SEPARATED, budget_words, join_words, percent, separated
+from dpviz.narrative.phrases import (
+    SEPARATED,
+    bias_note,
+    budget_words,
+    join_words,
+    percent,
+    separated,
+)
 from dpviz.narrative.precision import loss_share
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison
@@ -115,30 +121,21 @@ def epsilon_note(epsilon: float) -> str | None:
 
 
 def spectrum_caption(comparison: Comparison) -> str:
-    """Return what the eigenspectrum shows: how many true components clear the noise."""
-    eigenvalues = comparison.prepared.reference.eigenvalues
+    """Return what the eigenspectrum shows: how many true components are found."""
     parts = []
     for result in comparison.results:
-        threshold = _visible_above(result.mechanism, comparison)
-        if threshold is not None:
-            visible = int((eigenvalues > threshold).sum())
-            parts.append(f"{result.mechanism.label} {visible}")
+        found = comparison.components_found(result)
+        if found is not None:
+            parts.append(f"{result.mechanism.label} {found}")
     if not parts:
         return (
             "None of the chosen mechanisms releases a noisy matrix; bars show the variance along "
             "each released direction, which is not itself released."
         )
     return (
-        f"True components large enough to show through the noise, out of {len(eigenvalues)}: "
-        f"{', '.join(parts)}. The noise hides the direction of a smaller one."
+        f"True components found, turned by less than 45 degrees, out of {comparison.problem.d}: "
+        f"{', '.join(parts)}. Predicted without a draw{bias_note(comparison.problem.d)}."
     )
-
-
-def _visible_above(mechanism: Mechanism, comparison: Comparison) -> float | None:
-    """Return the eigenvalue below which a component drowns, or None where no law is known."""
-    calibration = mechanism.calibrate(comparison.problem, comparison.budget)
-    noise = mechanism.free_noise(calibration)
-    return None if noise is None else noise.visible_above
 
 
 def distance_caption(comparison: Comparison) -> str:

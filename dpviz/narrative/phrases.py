@@ -24,6 +24,11 @@ def percent(share: float) -> str:
     return f"{value:.0f} %"
 
 
+def bias_note(d: int) -> str:
+    """Return what a reader must know of a prediction at small d, to follow it; else nothing."""
+    return "; below d = 10 predictions are low, by up to .045" if d < 10 else ""
+
+
 def budget_words(budget: Budget) -> str:
     """Return a budget in words, with delta only where it is above 0."""
     if budget.delta == 0:

@@ -13,6 +13,7 @@ from dpviz.metrics import optimum
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Result, Skipped, plan, run_cell
 from dpviz.settings import Settings
+from dpviz.theory.predict import components_found
 from dpviz.values.problem import Budget, Problem
 
 TABLE_COLUMNS = (
@@ -52,11 +53,28 @@ class Comparison:
                 "captured": best,
                 "captured_total": best / prepared.reference.total,
             },
-            "results": [_result_json(result) for result in self.results],
+            "results": [
+                _result_json(result) | {"components_found": self.components_found(result)}
+                for result in self.results
+            ],
             "skipped": [
                 {"mechanism": item.mechanism, "reason": item.reason} for item in self.skipped
             ],
         }
+
+    def components_found(self, result: Result) -> int | None:
+        """Return how many components a noisy matrix shows turned by less than 45 degrees.
+
+        As predicted without a draw (`dpviz.theory.predict.components_found`); None for releases
+        that are no matrix and for noise without a limiting law.
+        """
+        mechanism = result.mechanism
+        if mechanism.info.release != "matrix":
+            return None
+        noise = mechanism.free_noise(mechanism.calibrate(self.problem, self.budget))
+        if noise is None:
+            return None
+        return components_found(self.prepared.moment.eigenvalues, noise)
 
     def table(self) -> pd.DataFrame:
         """Return one row per variant, trial and metric, with `TABLE_COLUMNS`."""

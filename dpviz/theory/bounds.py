@@ -19,6 +19,7 @@ from dpviz.mechanisms._base import Mechanism
 from dpviz.noise.limits import SemiCircle, WishartDifferenceLaw
 from dpviz.privacy.gaussian import epsilon_of
 from dpviz.privacy.sensitivity import frobenius, nuclear
+from dpviz.theory.predict import FOUND, direction_overlaps
 from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, Relation
 
 _EPSILON_TOLERANCE = 1e-9  # relative, where an epsilon is found by bisection
@@ -99,6 +100,55 @@ def appears_at(
         else:
             found.append(low if visible == ends[0] else min(math.exp(visible), high))
     return np.array(found)
+
+
+def found_at(
+    mechanism: Mechanism, problem: Problem, delta: float, eigenvalues: FloatArray, most: int
+) -> FloatArray:
+    """Return the epsilon from which on each of the first components is found, as predicted.
+
+    Found: released turned by less than 45 degrees (`dpviz.theory.predict.direction_overlaps`),
+    whatever else the spectrum holds. Where only a lone component stands on a zero background
+    `appears_at` has the closed form of the weaker "rises out of the noise at all".
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    delta : float
+    eigenvalues : ndarray of shape (d,)
+        Of A, in squared row bounds, descending.
+    most : int
+        How many components.
+
+    Returns
+    -------
+    ndarray of shape (most,)
+        Interpolated between the points of a grid from 0.01 to 100, 12 to a decade; the grid's low
+        end where it is found from there on, infinite where it is not found at its high end.
+    """
+    grid = np.geomspace(0.01, 100, 49)
+    overlaps = np.zeros((len(grid), most))
+    for place, epsilon in enumerate(grid):
+        budget = Budget(float(epsilon), delta)
+        if mechanism.unable(problem, budget) is not None:
+            continue  # outside its own range a mechanism shows nothing
+        noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+        if noise is None:
+            raise CannotRun(mechanism.text, "its noise has no limiting law on A")
+        overlaps[place] = direction_overlaps(eigenvalues, noise, most)
+    found = np.full(most, math.inf)
+    for component, along in enumerate(overlaps.T):
+        hidden = np.flatnonzero(along < FOUND)
+        last = int(hidden[-1]) if len(hidden) else -1
+        if last == len(grid) - 1:
+            continue
+        if last < 0:
+            found[component] = grid[0]
+            continue
+        share = (FOUND - along[last]) / (along[last + 1] - along[last])
+        found[component] = grid[last] * (grid[last + 1] / grid[last]) ** share
+    return found
 
 
 def _first(holds: Callable[[float], bool], low: float, high: float) -> float | None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ _LEAST_NOISE = 1e-10
 _MASS_TOLERANCE = 1e-9  # of one eigenvalue, where the curve is searched
 _MASS_LOST = 1e-6  # of one eigenvalue: more than quadrature can lose
 _HEIGHT_STEPS, _SEARCH_STEPS = 100, 200  # far above need; passing them is a bug
+FOUND = 0.5
+"""Squared overlap from which a component counts as found: turned by at most 45 degrees."""
 # Trapezoid in log tau: the integrand is analytic in a strip of half-width pi/2,
 # so the error is about exp(-pi^2/step).
 _CONTOUR_STEP = 0.4
@@ -385,3 +387,57 @@ def predict(
         mass=mass,
         _curve=curve,
     )
+
+
+def direction_overlaps(
+    eigenvalues: FloatArray, noise: FreeNoise, most: int | None = None
+) -> FloatArray:
+    """Return the expected squared overlap of the j-th released direction with the j-th true one.
+
+    The overlap of component j with the released top-j space less that with the top-(j - 1) space.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (d,)
+        Of the matrix the noise is added to, descending.
+    noise : FreeNoise
+    most : int, optional
+        How many directions, the first; all of them if not given.
+
+    Returns
+    -------
+    ndarray of shape (most,)
+        Each in [0, 1].
+    """
+    values = np.sort(np.asarray(eigenvalues, dtype=float))[::-1]
+    count = len(values) if most is None else min(most, len(values))
+    return np.array(_direction_overlaps(tuple(values.tolist()), noise, count))
+
+
+def components_found(eigenvalues: FloatArray, noise: FreeNoise) -> int:
+    """Return how many components are released turned by less than 45 degrees, as predicted.
+
+    Those whose released direction has a squared overlap of at least one half with them.
+    Parameters are those of `direction_overlaps`.
+    """
+    return int((direction_overlaps(eigenvalues, noise) >= FOUND).sum())
+
+
+@lru_cache(maxsize=1024)
+def _direction_overlaps(
+    values: tuple[float, ...], noise: FreeNoise, most: int
+) -> tuple[float, ...]:
+    ordered = np.array(values)
+    d = len(ordered)
+    if not ordered.any():
+        return (1 / d,) * most  # nothing to find: every direction is by chance
+    curve, which = _curve_of(ordered, noise)
+    near = np.concatenate([ordered, (ordered[1:] + ordered[:-1]) / 2])
+    points = _locate(curve, np.arange(1, min(most, d - 1) + 1, dtype=float), near)
+    inside = np.zeros((most + 1, d))
+    if most == d:
+        inside[d] = 1.0
+    for k, (u, height) in enumerate(zip(points.u, points.height, strict=True), start=1):
+        inside[k] = curve.overlaps_above(complex(u, height))[which]
+    each = np.diff(inside, axis=0).diagonal()
+    return tuple(np.clip(each, 0.0, 1.0).tolist())

@@ -17,8 +17,8 @@ from dpviz.run.axes import rows_at, settings_at, where
 from dpviz.run.cells import Cell, Result
 from dpviz.settings import Settings
 from dpviz.theory.bounds import (
-    appears_at,
     davis_kahan,
+    found_at,
     low_rank_error_scaling,
     pure_error_floor_scaling,
 )
@@ -319,7 +319,7 @@ def limit_table(
 
 
 def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:
-    """Return the epsilon at which each of the first k components appears.
+    """Return the epsilon from which on each of the first k components is found.
 
     Returns
     -------
@@ -334,11 +334,11 @@ def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -
             continue
         if mechanism.free_noise(mechanism.calibrate(problem, budget)) is None:
             continue
-        values = rows.moment.eigenvalues[: min(settings.k, 5)]
+        values, most = rows.moment.eigenvalues, min(settings.k, 5)
         for number, epsilon in enumerate(
-            appears_at(mechanism, problem, budget.delta, values), start=1
+            found_at(mechanism, problem, budget.delta, values, most), start=1
         ):
-            if 0.01 <= epsilon <= 100:  # beyond the axis a mark would only stretch it
+            if 0.01 < epsilon <= 100:  # beyond the axis a mark would only stretch it
                 found.append((mechanism.text, number, float(epsilon)))
     return pd.DataFrame(found, columns=["mechanism", "component", "epsilon"])
 

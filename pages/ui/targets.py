@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpviz.mechanisms import Mechanism
+from dpviz.narrative.phrases import bias_note
 from dpviz.narrative.targets import goal_words, predicted_sentence, sentence
 from dpviz.prepare.bounding import BoundedRows
 from dpviz.prepare.prepared import Measured
@@ -78,6 +79,7 @@ def say_predicted(
     """Say the least epsilon or n that the prediction finds, the least first."""
     found = cached.predicted_targets(data_key, rows, settings, goal, mechanisms, what)
     st.markdown(
-        f"Predicted without a draw, least {GOALS[what]} {goal_words(goal, settings.k)}:\n\n"
+        f"Predicted without a draw{bias_note(rows.d)}, least {GOALS[what]} "
+        f"{goal_words(goal, settings.k)}:\n\n"
         + "\n".join(f"- {predicted_sentence(answer, what)}" for answer in found)
     )

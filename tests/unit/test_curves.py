@@ -13,7 +13,7 @@ import pytest
 from dpviz import datasets
 from dpviz.cli import main
 from dpviz.errors import InvalidSetting
-from dpviz.mechanisms import parse_variants
+from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.metrics import METRICS
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.prepare.load import load_measured
@@ -27,6 +27,7 @@ from dpviz.settings import Settings
 from dpviz.targets.least import measured_need
 from dpviz.theory.growth import growth_table
 from dpviz.theory.needs import PROVED, SCALING, needs
+from dpviz.theory.predict import direction_overlaps
 from dpviz.tidy import curves
 
 SETTINGS = Settings(table="wine", mechanisms=("gaussian", "wishart_difference", "ppca"), trials=12)
@@ -151,12 +152,20 @@ def test_frontier_leaves_out_false_claims_and_ties() -> None:
     assert curves.frontier(bands, "negative_eigenvalues").empty
 
 
-def test_marks_are_where_the_noise_lets_a_component_through(wine: Prepared) -> None:
+def test_marks_are_where_components_are_predicted_to_be_found(wine: Prepared) -> None:
     marks = curves.marks(wine, SETTINGS, MECHANISMS)
     row = marks[(marks["mechanism"] == "wishart_difference") & (marks["component"] == 1)]
-    # Section 9 of the theory: 2.0582 d/(n lambda) under replace.
-    expected = 2.0582 * wine.d / (wine.n * wine.moment.eigenvalues[0])
-    assert float(row["epsilon"].iloc[0]) == pytest.approx(expected, rel=1e-4)
+    epsilon = float(row["epsilon"].iloc[0])
+    mechanism = parse_variant("wishart_difference")
+    found = []
+    for factor in (0.9, 1.1):
+        budget = replace(wine.budget(SETTINGS), epsilon=factor * epsilon)
+        noise = mechanism.free_noise(mechanism.calibrate(wine.problem(SETTINGS), budget))
+        assert noise is not None
+        found.append(float(direction_overlaps(wine.moment.eigenvalues, noise, 1)[0]))
+    assert found[0] < 0.5 < found[1]
+    # later than a lone component would rise out of the noise: 2.0582 d/(n lambda)
+    assert epsilon > 2.0582 * wine.d / (wine.n * wine.moment.eigenvalues[0])
 
 
 # What the papers state -----------------------------------------------------

@@ -68,6 +68,23 @@ def test_the_current_setting_is_marked_on_either_axis(log_x: bool, at: float) ->
     assert said.x == pytest.approx(at)
 
 
+def test_a_curve_is_dashed_where_its_claim_fails() -> None:
+    bands = BANDS.copy()
+    bands.loc[bands["x"] == 100.0, "verdict"] = ["out_of_scope", "refuted"]
+    first = traces(draw(bands), "First · holds")
+    assert [(trace.line.dash, list(trace.x)) for trace in first] == [
+        ("solid", [1.0, 10.0]),
+        ("dash", [10.0, 100.0]),
+    ]
+    assert [trace.showlegend for trace in first] == [True, False]
+    assert list(first[1].marker.symbol) == ["circle", "circle-open"]
+    (second,) = traces(draw(bands), "Second · refuted")
+    assert (second.line.dash, list(second.x)) == ("dash", [1.0, 10.0, 100.0])
+    # a lone point has no line; its marker says it
+    (alone,) = traces(draw(bands[bands["x"] == 100.0]), "First · holds")
+    assert list(alone.marker.symbol) == ["circle-open"]
+
+
 def test_people_who_are_not_in_the_table_are_dashed() -> None:
     first = traces(draw(beyond=10.0), "First · holds")
     assert [(trace.line.dash, list(trace.x)) for trace in first] == [

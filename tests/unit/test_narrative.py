@@ -18,7 +18,7 @@ from dpviz.narrative.explore import (
     spectrum_caption,
     verdict,
 )
-from dpviz.narrative.phrases import budget_words, percent, separated
+from dpviz.narrative.phrases import bias_note, budget_words, percent, separated
 from dpviz.narrative.precision import loss_share
 from dpviz.prepare.load import load_prepared
 from dpviz.run.cells import Result
@@ -200,11 +200,23 @@ def test_captions(comparison: Comparison) -> None:
     assert "None of the chosen mechanisms" in spectrum_caption(replace(comparison, results=()))
 
 
-def test_spectrum_caption_counts_components_above_half_the_edge(comparison: Comparison) -> None:
+def test_spectrum_caption_counts_components_that_are_found(comparison: Comparison) -> None:
     (gaussian,) = [r for r in comparison.results if r.mechanism.key == "gaussian"]
+    found = comparison.components_found(gaussian)
+    assert found is not None
+    caption = spectrum_caption(comparison)
+    assert f"{gaussian.mechanism.label} {found}" in caption
+    assert "turned by less than 45 degrees" in caption
+    assert "below d = 10" not in caption
+    # the old rule, a threshold for a lone component, sees more than there is to be seen
     assert gaussian.edges is not None
-    visible = (comparison.prepared.reference.eigenvalues > gaussian.edges[1] / 2).sum()
-    assert f"{gaussian.mechanism.label} {visible}" in spectrum_caption(comparison)
+    values = comparison.prepared.reference.eigenvalues
+    assert found <= (values > gaussian.edges[1] / 2).sum()
+
+
+def test_predictions_at_small_d_say_that_they_are_low() -> None:
+    assert bias_note(10) == ""
+    assert "below d = 10 predictions are low, by up to .045" in bias_note(9)
 
 
 def test_captions_for_k_equal_to_d_and_k_1(comparison: Comparison) -> None:

@@ -10,15 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_distance, measure, optimum
+from dpviz.noise.goe import symmetric
 from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
 from dpviz.prepare.load import load_prepared
 from dpviz.prepare.prepared import worth
 from dpviz.run.cells import Cell, evaluate, run_cell
 from dpviz.settings import Settings
-from dpviz.theory.predict import Prediction, predict, predicted_spectrum
+from dpviz.theory.predict import (
+    Prediction,
+    components_found,
+    direction_overlaps,
+    predict,
+    predicted_spectrum,
+)
 from dpviz.values.problem import Budget
 
 
@@ -70,6 +78,46 @@ def test_a_lone_spike_comes_near_its_closed_form_as_d_grows(noise: FreeNoise) ->
     values[0] = 3 * noise.visible_above
     overlap = predict(values, 1, noise).overlaps[0]
     assert overlap == pytest.approx(float(noise.lone_overlap(values[0])), abs=2e-3)
+
+
+# Components found -------------------------------------------------------------
+
+
+def test_overlaps_of_single_directions_by_draws() -> None:
+    """waveform40-like: two signals over a bulk. 300 draws, standard error at most .5/sqrt(300)."""
+    d = 40
+    values = np.concatenate([[0.141, 0.048], np.linspace(0.007, 0.005, d - 2)])
+    noise = SemiCircle(7.5e-4, d)
+    predicted = direction_overlaps(values, noise)
+    matrices = symmetric(Draws.trials(0, "found", range(300)), d) * 7.5e-4 + np.diag(values)
+    vectors = np.linalg.eigh(matrices).eigenvectors[..., ::-1]
+    seen = np.square(vectors.diagonal(axis1=1, axis2=2)).mean(axis=0)
+    # six standard errors, and the third decimal of a limit in d
+    assert np.abs(predicted[:6] - seen[:6]).max() < 6 * 0.5 / math.sqrt(300) + 0.01
+    assert components_found(values, noise) == 2 == (seen >= 0.5).sum()
+    # the lone-spike threshold counts the whole bulk: the rule that this one replaces
+    assert (values > noise.visible_above).sum() == d
+    assert direction_overlaps(values, noise, 5) == pytest.approx(predicted[:5], abs=1e-9)
+
+
+def test_a_lone_component_is_found_where_its_closed_form_says_half() -> None:
+    d = 400
+    noise = SemiCircle(0.001, d)
+    for factor, found in ((1.3, 0), (1.5, 1)):  # 1 - 1/factor^2 passes 1/2 at sqrt 2
+        values = np.zeros(d)
+        values[0] = factor * noise.visible_above
+        overlap = direction_overlaps(values, noise, 1)[0]
+        assert overlap == pytest.approx(1 - 1 / factor**2, abs=0.02)
+        assert components_found(values, noise) == found
+    assert components_found(np.zeros(5), SemiCircle(0.1, 5)) == 0
+
+
+def test_little_noise_finds_everything_and_overlaps_sum_to_at_most_d() -> None:
+    values = np.linspace(1, 0.1, 12)
+    assert components_found(values, SemiCircle(1e-6, 12)) == 12
+    each = direction_overlaps(values, SemiCircle(0.03, 12))
+    assert (each >= 0).all()
+    assert each.sum() < 12
 
 
 # A second numerical method ----------------------------------------------------
