@@ -22,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run dev test check lint format wheel clean
+.PHONY: help run dev test check lint format lock audit wheel clean
 
 help:
 	@echo "make run      start the dashboard (creates $(VENV) the first time)"
@@ -30,6 +30,8 @@ help:
 	@echo "make check    lint, types, unit and contract tests: under two minutes"
 	@echo "make test     everything: check, golden, statistical, page and browser tests"
 	@echo "make format   reformat the code"
+	@echo "make lock     renew the lock files from the ranges"
+	@echo "make audit    compare the locked versions with known advisories (asks the package index)"
 	@echo "make wheel    build the wheel into dist/"
 	@echo "make clean    remove $(VENV), caches and builds"
 
@@ -55,6 +57,14 @@ lint: $(DEV_STAMP)
 format: $(DEV_STAMP)
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+
+lock: $(DEV_STAMP)
+	$(PY) -m pip install --quiet "uv>=0.5"
+	$(PY) -m tools.lock
+
+audit: $(DEV_STAMP)
+	$(PY) -m pip install --quiet "pip-audit>=2.9"
+	$(PY) -m pip_audit --require-hashes --disable-pip -r requirements.lock -r requirements-dev.lock
 
 wheel: $(DEV_STAMP)
 	$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .

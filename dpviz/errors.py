@@ -7,9 +7,44 @@ numbers, names and shapes are fine.
 
 from __future__ import annotations
 
+import re
+
+QUOTED = 60
+"""Most characters of a file, a link or a setting that a message quotes at a time."""
+
+
+# what Markdown and HTML make live; a blank behind it keeps it text
+_LIVE = re.compile(r"\](?=[(\[:])|:(?=//)|<(?=[A-Za-z/!])|\bwww(?=\.)", re.IGNORECASE)
+
+
+def printable(text: object, most: int | None = QUOTED) -> str:
+    """Return a text as one line of characters that can be seen, cut to a length.
+
+    Line ends, control characters and marks that turn the direction of writing
+    become blanks: what is quoted can neither forge a line nor hide one. Where a
+    browser would make a link, a picture or a tag of it, a blank parts the marks.
+
+    Parameters
+    ----------
+    text : object
+        Shown as `str` shows it.
+    most : int or None
+        Characters that stay; a longer text ends in three dots. None cuts nothing.
+    """
+    whole = str(text)
+    if most is not None:
+        whole = whole[: 16 * most]  # a pasted file need not be walked through
+    seen = " ".join("".join(c if c.isprintable() else " " for c in whole).split())
+    if most is not None:
+        seen = _LIVE.sub(lambda found: found[0] + " ", seen)
+    return seen if most is None or len(seen) <= most else seen[: most - 3] + "..."
+
 
 class DpvizError(ValueError):
     """Base of every error that is the input's fault, shown without a traceback."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(printable(sentence, None))
 
 
 class InvalidSetting(DpvizError):
@@ -35,14 +70,11 @@ class InvalidSetting(DpvizError):
         super().__init__(self._sentence(name))
 
     def _sentence(self, subject: str) -> str:
-        shown = str(self.given)
-        if len(shown) > 60:  # a pasted file must not become the message
-            shown = shown[:57] + "..."
-        return f"{subject} must be {self.allowed}; got {shown!r}."
+        return f"{subject} must be {self.allowed}; got {printable(self.given)!r}."
 
     def as_option(self) -> str:
         """Return the sentence with the command-line spelling of the setting."""
-        return self._sentence(self.flag)
+        return printable(self._sentence(self.flag), None)
 
 
 class WrongArgument(DpvizError, TypeError):

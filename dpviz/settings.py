@@ -6,9 +6,11 @@ and the command a page offers for copying all come from the fields below.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -26,7 +28,7 @@ from dpviz.errors import InvalidSetting
 from dpviz.mechanisms._suppliers import check_directions
 from dpviz.values.allocation import ALLOCATION_ALLOWED, DIRECTIONS_ALLOWED
 from dpviz.values.allocation_text import check_allocation, travels
-from dpviz.values.problem import EPSILON_RANGE
+from dpviz.values.problem import DELTA_ALLOWED, EPSILON_RANGE, check_delta
 
 _BOUNDS_WORDS = ("max", "known")  # all else is a file, which no link names
 
@@ -48,6 +50,31 @@ def _check_row_bound(value: str) -> str:
     if not colon and 0 < level < math.inf:
         return format_number(level)
     raise error
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the column names that a text lists as one line of CSV."""
+    if not text.strip():
+        return ()
+    try:
+        cells = next(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise InvalidSetting(
+            "leave out", "column names separated by commas", text, "--leave-out"
+        ) from None
+    return tuple(dict.fromkeys(cell.strip() for cell in cells if cell.strip()))
+
+
+def names_listed(names: Iterable[str]) -> str:
+    """Return column names as the text that `names_in` reads."""
+    sink = io.StringIO(newline="")
+    csv.writer(sink, lineterminator="").writerow(names)
+    return sink.getvalue()
+
+
+def _check_leave_out(value: str) -> str:
+    """Return the listed names in canonical text."""
+    return names_listed(names_in(value))
 
 
 @dataclass(frozen=True)
@@ -89,7 +116,8 @@ class Settings(Declared):
         optional=True,
         slider=(1e-10, 0.01),
         log=True,
-        allowed_text="a number from 0 to below 1",
+        check=check_delta,
+        allowed_text=DELTA_ALLOWED,
         examples=(1e-6, 0.01),
     )
     k: int = integer(
@@ -223,6 +251,26 @@ class Settings(Declared):
         group="Table",
         help="What happens to text columns of a file.",
         examples=("onehot",),
+    )
+    decimal: str = choice(
+        "auto",
+        {"auto": "find it", "point": "point (1.5)", "comma": "comma (1,5)"},
+        label="Decimal mark",
+        group="Table",
+        help="Decimal mark of numbers that a file holds as text; found from the whole file, and "
+        "asked for where it could be either.",
+        examples=("comma",),
+    )
+    leave_out: str = text(
+        "",
+        label="Columns left out",
+        group="Table",
+        help="Columns of a file that are no features, by name, separated by commas; a name with a "
+        "comma stands in double quotes.",
+        url=None,
+        check=_check_leave_out,
+        allowed_text="column names separated by commas",
+        examples=("patient", 'patient,"weight, kg"'),
     )
     missing: str = choice(
         "drop",

@@ -9,6 +9,7 @@ from dpviz.run.compare import Comparison
 from pages.ui import cached, parts, shell
 from pages.ui import sections as views
 from pages.ui.guard import guard
+from pages.ui.texts import plain
 
 current = shell.through_entry()
 
@@ -51,7 +52,7 @@ with guard():
     if current.prepared is not None:
         found = cached.comparison(current.data_key, current.prepared, current.settings)
         st.markdown(f"**{explore_words.verdict(found)}**")
-        st.caption(explore_words.facts(found))
+        st.caption(plain(explore_words.facts(found)))
         parts.table_notes(current.prepared)
         parts.fresh_draw()
         if found.results:

@@ -8,6 +8,7 @@ from dpviz.mechanisms import all_mechanisms
 from dpviz.narrative import phrases as narrative
 from dpviz.narrative.cards import FILTERS, SORTS, Card, cards, chosen_cards
 from pages.ui import shell, state
+from pages.ui.guard import say_error
 
 current = shell.through_entry()
 
@@ -57,7 +58,7 @@ def parameters(card: Card) -> None:
     try:
         variant = type(card.mechanism).from_texts(written)
     except InvalidSetting as error:
-        st.error(str(error), icon=":material/error:")
+        say_error(error)
         return
 
     def add() -> None:

@@ -33,7 +33,8 @@ from dpviz.tidy.precision import (
 from dpviz.values.allocation_text import of_mapping
 from pages.ui import bounds, cached, parts, shell, state
 from pages.ui import sections as views
-from pages.ui.guard import guard
+from pages.ui.guard import guard, say_error
+from pages.ui.texts import plain
 
 current = shell.through_entry()
 
@@ -255,7 +256,7 @@ def editor(comparison: Comparison, prepared: Prepared) -> None:
     st.caption(f"The shares in the table sum to {total:.6g}.")
     said_for, sentence = st.session_state.get("shares.refused") or (None, "")
     if said_for == allocation.text:
-        st.error(sentence, icon=":material/error:")
+        say_error(sentence)
     st.file_uploader(
         "Shares from a file (columns feature or direction, and theta)",
         key="shares.upload",
@@ -272,7 +273,7 @@ with guard():
             current.data_key, current.prepared, replace(settings, allocation="uniform")
         )
         st.markdown(f"**{precision_words.precision_verdict(found, equal)}**")
-        st.caption(explore_words.facts(found))
+        st.caption(plain(explore_words.facts(found)))
         st.caption(precision_words.domain_caption(found))
         what_directions_cost(found)
         bounds.editor(current.prepared)

@@ -32,6 +32,7 @@ from dpviz.tasks import (
 from dpviz.tasks.task import PROJECTION
 from pages.ui import cached, controls, parts, shell, state
 from pages.ui.guard import guard
+from pages.ui.texts import plain
 
 current = shell.through_entry()
 
@@ -276,7 +277,7 @@ def protection(plan: TaskPlan, ready: Prepared) -> None:
         st.markdown("**Not protected**")
         st.markdown("\n".join(f"- {item}" for item in tasks_words.unprotected(plan)))
     for note in plan.notes:
-        st.caption(f":material/edit_note: {note}")
+        st.caption(f":material/edit_note: {plain(note)}")
     parts.assumed_public(ready, plan.assumed_public)
 
 
@@ -297,12 +298,12 @@ def page(ready: Prepared) -> None:
     try:
         offered = learners_for(ready.table.labels)
     except InvalidTable as needed:  # nothing is wrong: another table, or another label, will do
-        st.info(str(needed), icon=":material/label:")
+        st.info(plain(needed), icon=":material/label:")
         return
     task = choices(ready, offered)
     mechanisms = chosen_mechanisms(task)
     plan = cached.task_plan(current.data_key, ready, current.settings, task, mechanisms)
-    st.caption(tasks_words.facts(plan))
+    st.caption(plain(tasks_words.facts(plan)))
     found, below = st.container(), st.container()
     with below:  # said while the run goes on, and the link is right while it does
         protection(plan, ready)

@@ -54,6 +54,8 @@ class Options(TypedDict, total=False):
     directions: str
     label: str | None
     categorical: str
+    decimal: str
+    leave_out: str
     missing: str
 
 

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from dpviz.base.callable_module import make_callable
 from dpviz.datasets import remote
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
+from dpviz.datasets.check import (
+    USES,
+    ColumnCheck,
+    check_columns,
+    identifier_notes,
+    rows_lost,
+    suggested_drops,
+)
 from dpviz.datasets.files import read_raw
 from dpviz.datasets.named import read_bounds, read_thetas
-from dpviz.datasets.raw import Kind, RawColumn, RawTable
+from dpviz.datasets.raw import Kind, RawColumn, RawTable, listed
+from dpviz.datasets.source import UPLOADED, Limits
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidTable
+from dpviz.errors import InvalidTable, printable
 
 __all__ = [
+    "UPLOADED",
+    "USES",
     "BuiltIn",
+    "ColumnCheck",
     "Kind",
+    "Limits",
     "RawColumn",
     "RawTable",
     "Table",
     "builtin_tables",
+    "check_columns",
     "dataset_rows",
     "is_remote",
     "load",
@@ -30,6 +45,9 @@ __all__ = [
     "read_thetas",
     "relabelled",
     "remote",
+    "rows_lost",
+    "suggested_drops",
+    "without",
 ]
 
 
@@ -39,6 +57,8 @@ def load(
     label: str | None = None,
     categorical: str = "drop",
     missing: str = "drop",
+    decimal: str = "auto",
+    leave_out: Collection[str] = (),
 ) -> Table:
     """Return a built-in table by its key, the table in a file, or a remote set by its key.
 
@@ -48,10 +68,12 @@ def load(
         Built-in key, path of a CSV, gzipped CSV or Parquet file, or key of a
         remote set: what comes first of these counts. A remote set that is not at
         hand is downloaded.
-    label, categorical, missing
+    label, categorical, missing, leave_out
         As in `RawTable.to_table`. A built-in table and a remote set have no
         categories or gaps; their label may be their own or one of their
         features, which then is none.
+    decimal : {"auto", "point", "comma"}
+        As in `read_raw`.
 
     Raises
     ------
@@ -61,11 +83,11 @@ def load(
         When a remote set cannot be got.
     """
     if name_or_path in builtin_tables():
-        return relabelled(load_builtin(name_or_path), label)
+        return without(relabelled(load_builtin(name_or_path), label), leave_out)
     if is_remote(name_or_path):
-        return relabelled(remote.load(name_or_path), label)
+        return without(relabelled(remote.load(name_or_path), label), leave_out)
     path = Path(name_or_path)
-    shown = path.name[:60]
+    shown = printable(path.name)
     if not path.is_file():
         what = "a folder" if path.is_dir() else "neither"
         raise InvalidTable(
@@ -73,13 +95,26 @@ def load(
             f"({', '.join(remote.sets())}) or the path of a CSV or Parquet file; {shown!r} is "
             f"{what}."
         )
-    raw = read_raw(path, name=path.name)
-    return raw.to_table(label=label, categorical=categorical, missing=missing)
+    raw = read_raw(path, name=path.name, decimal=decimal)
+    return raw.to_table(
+        label=label, categorical=categorical, missing=missing, leave_out=leave_out
+    ).noting(identifier_notes(raw, {*leave_out, label}))
 
 
 def is_remote(name: str) -> bool:
     """Return whether `load` takes a name for a remote set: no built-in table or file has it."""
     return name in remote.sets() and name not in builtin_tables() and not Path(name).is_file()
+
+
+def without(table: Table, names: Collection[str]) -> Table:
+    """Return a table without some of its features."""
+    for name in names:
+        if name not in table.columns:
+            raise InvalidTable(
+                f"a column left out must be a column of {table.name}, one of "
+                f"{listed(table.columns)}; got {printable(name)!r}."
+            )
+    return table.select([name for name in table.columns if name not in names]) if names else table
 
 
 def relabelled(table: Table, label: str | None) -> Table:
@@ -88,8 +123,10 @@ def relabelled(table: Table, label: str | None) -> Table:
         return table
     if label not in table.columns:
         own = [] if table.label_name is None else [table.label_name]
-        names = ", ".join([*own, *table.columns[:8]]) + (", ..." if len(table.columns) > 8 else "")
-        raise InvalidTable(f"label must be a column of {table.name}: {names}; got {label[:60]!r}.")
+        names = listed([*own, *table.columns])
+        raise InvalidTable(
+            f"label must be a column of {table.name}: {names}; got {printable(label)!r}."
+        )
     at = table.columns.index(label)
     others = [j for j in range(len(table.columns)) if j != at]
     return replace(

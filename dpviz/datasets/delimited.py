@@ -1,7 +1,8 @@
-"""CSV and its relatives: finds delimiter, header and decimal mark, then parses.
+"""CSV and its relatives: finds delimiter, names and what surrounds the table, then parses.
 
-The layout is judged on a sample of the start; the parser is Arrow's, which
-infers each column's type from the whole file.
+The layout is judged on the start of the text and on its last line; the parser is
+Arrow's. A column whose numbers could be read in two ways is parsed as text, so
+that `dpviz.datasets.numerals` can decide over all of it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from dpviz.datasets.source import Source, refuse_foreign
+from dpviz.datasets.numerals import COMMA, POINT, Numerals, judge, numbers_among
+from dpviz.datasets.source import Extent, Source, refuse_foreign
 from dpviz.errors import InvalidTable
 
 MISSING_MARKERS = (
@@ -29,12 +32,20 @@ MISSING_MARKERS = (
 
 DELIMITER_WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "space"}
 
+# first cells of a last line that sums up the lines above it
+_TOTALS = {
+    "total", "totals", "grand total", "sum", "average", "mean",
+    "gesamt", "insgesamt", "summe", "durchschnitt", "mittelwert",
+}  # fmt: skip
+
 _SAMPLE_BYTES = 1 << 19
 _SAMPLE_ROWS = 200
+_JUDGED_ROWS = 2_000
+_MOST_TITLES = 10
 # Arrow parses a block at a time, and a line must fit in one
 _BLOCK_BYTES = 8 << 20
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z|[+-]?inf(inity)?\Z", re.IGNORECASE)
-_COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?\Z")
+_SEP_LINE = re.compile(r"sep=(.)\s*\Z", re.IGNORECASE)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _REFUSED_COLUMN = re.compile(r"In CSV column #(\d+):")
 _BLANKS = re.compile(rb"[ \t]+")
 _LINE_ENDS = re.compile(rb"(?m)^ | (?=\r?$)")
@@ -51,119 +62,306 @@ class Layout:
     ----------
     delimiter : str
         One of ``, ; tab | space``; a run of spaces counts as one.
-    header : bool
-        Whether the first line names the columns.
+    names : tuple of str or None
+        What the line of column names says; None where there is no such line.
+    width : int
+        Number of columns.
     decimal : str
-        ``.`` or ``,``.
-    numbered : bool
-        Whether the header is the plain count 0, 1, 2, ...
+        The mark that Arrow reads numbers with, ``.`` or ``,``.
+    as_text : frozenset of int
+        Columns that are parsed as text, for their numbers to be judged.
+    unproven : frozenset of int
+        Columns whose numbers show no mark in the sample.
+    proved : frozenset of str
+        Decimal marks that some column of the sample proves.
+    start : int
+        Byte of the text at which the rows start.
+    stop : int or None
+        Byte at which they end, where something follows them.
+    skipped : int
+        Lines before the rows.
+    notes : tuple of str
+        What was seen, as sentences.
     """
 
     delimiter: str
-    header: bool
+    names: tuple[str, ...] | None
+    width: int
     decimal: str
-    numbered: bool = False
+    as_text: frozenset[int]
+    unproven: frozenset[int]
+    proved: frozenset[str]
+    start: int
+    stop: int | None
+    skipped: int
+    notes: tuple[str, ...]
+
+    @property
+    def header(self) -> bool:
+        """Whether a line names the columns."""
+        return self.names is not None
 
 
-def is_number(cell: str, decimal: str = ".") -> bool:
-    """Return whether the text is one number written with this decimal mark."""
-    cell = cell.strip()
-    if decimal == "," and _COMMA_NUMBER.match(cell):
-        return True
-    return _NUMBER.match(cell) is not None
+@dataclass(frozen=True)
+class _Record:
+    """One record of the sample and the number of lines up to its end."""
+
+    cells: list[str]
+    lines: int
 
 
 def _is_missing(cell: str) -> bool:
     return cell.strip() in MISSING_MARKERS
 
 
-def _sample(source: Source) -> str:
-    """Return the first lines as text, ending at a line's end."""
-    head: bytes = source.open_text().read(_SAMPLE_BYTES)
+def _are_numbers(cells: Sequence[str]) -> list[bool]:
+    """Return which cells are a number under some decimal mark."""
+    trimmed = pa.array([cell.strip() for cell in cells], pa.large_string())
+    return [bool(flag) for flag in numbers_among(trimmed)]
+
+
+def _sample(source: Source) -> tuple[str, int]:
+    """Return the first lines as text, ending at a line's end, and the bytes of the mark before."""
+    stream = source.open_text()
+    head: bytes = stream.read(_SAMPLE_BYTES)
     refuse_foreign(head, source.name)
     whole = len(head) < _SAMPLE_BYTES
+    if not whole and b"\n" not in head and b"\r" not in head:
+        head += stream.read(_BLOCK_BYTES)  # the names alone are that long
+        whole = len(head) < _SAMPLE_BYTES + _BLOCK_BYTES
     try:
         # a sample may end inside a character, the file may not
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=whole)
+        text = codecs.getincrementaldecoder("utf-8")().decode(head, final=whole)
     except UnicodeDecodeError:
         raise InvalidTable(f"{source.name} is not UTF-8 text; save it as UTF-8.") from None
+    mark = 3 if text.startswith("\ufeff") else 0
+    text = text.removeprefix("\ufeff")
     if not text.strip():
         raise InvalidTable(f"{source.name} is empty: it holds only blanks.")
     end = max(text.rfind("\n"), text.rfind("\r"))
-    return text if whole or end < 0 else text[: end + 1]
+    return (text if whole or end < 0 else text[: end + 1]), mark
 
 
-def _split(text: str, delimiter: str) -> list[list[str]]:
-    """Return the sample's first rows of cells, blank lines left out."""
+def _split(lines: Sequence[str], delimiter: str, most: int) -> list[_Record]:
+    """Return the sample's first records, blank lines left out."""
     if delimiter == " ":
-        text = "\n".join(re.sub(r"[ \t]+", " ", line).strip() for line in text.splitlines())
-    rows = []
+        lines = [re.sub(r"[ \t]+", " ", line).strip() for line in lines]
+    records = []
+    reader = csv.reader(iter(lines), delimiter=delimiter)
     try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-            if row:
-                rows.append(row)
-            if len(rows) > _SAMPLE_ROWS:
+        for cells in reader:
+            if cells:
+                records.append(_Record(cells, reader.line_num))
+            if len(records) > most:
                 break
     except csv.Error:  # a cell too long for any table, most likely an open quote: parsing will tell
         pass
-    return rows
+    return records
 
 
-def detect(source: Source) -> Layout:
-    """Return the layout judged on the start of the text, or raise InvalidTable."""
-    text = _sample(source)
-    best: tuple[float, str, str, list[list[str]]] | None = None
+def detect(source: Source, extent: Extent, decimal: str | None = None) -> Layout:
+    """Return the layout judged on the start and the end of the text, or raise InvalidTable.
+
+    Parameters
+    ----------
+    source : Source
+    extent : Extent
+        Of the source.
+    decimal : str, optional
+        The decimal mark, where the user said it.
+    """
+    text, before = _sample(source)
+    lines = _LINE.findall(text)
+    notes = []
+    told = _SEP_LINE.match(lines[0])
+    skipped = 0
+    delimiters: tuple[str, ...] = ("\t", ";", "|", ",", " ")
+    if told and told[1] in delimiters:
+        delimiters, skipped = (told[1],), 1
+        notes.append("The first line says what separates the cells and was not read as data.")
+    delimiter = _delimiter(lines[skipped:], delimiters)
+    if delimiter is None:
+        raise InvalidTable(
+            f"{source.name} shows one column only: at least 2 are needed, separated by "
+            "a comma, semicolon, tab, vertical bar or space."
+        )
+    records = _split(lines[skipped:], delimiter, _JUDGED_ROWS)
+    titles = _titles(records)
+    if titles:
+        were = "line above the table was" if titles == 1 else "lines above the table were"
+        notes.append(f"{titles} {were} left out as a title.")
+    past = titles
+    records_left = records[titles:]
+    rows = [record.cells for record in records_left]
+    names = _names(rows)
+    if names is not None:
+        past += 1
+        rows = rows[1:]
+        if _counts_up([name for name in names if name.strip()]):
+            notes.append("The first line counts 0, 1, 2, ... and was read as column names.")
+        if _are_units(rows):
+            notes.append(
+                "The line under the column names was left out as units: it holds text "
+                "where the columns hold numbers."
+            )
+            past += 1
+            rows = rows[1:]
+    else:
+        notes.append("The file has no line of column names: the columns are numbered from 1.")
+    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else len(names or ())
+    gone = skipped + (records[past - 1].lines if past else 0)
+    start = before + len("".join(lines[:gone]).encode())
+    stop = None
+    last = _total_line(extent, delimiter, width, rows)
+    if last:
+        stop = extent.size - last
+        notes.append("The last line sums up the others: it was left out.")
+    if names is not None and rows and len(names) == width - 1:
+        names = ("", *names)  # R names all columns but that of the row names
+    if names is not None:
+        width = len(names)  # parsing will name the first line that differs
+    judged = _judged(rows, width)
+    proved = frozenset(found.proves for found in judged if found.proves is not None)
+    mark = decimal or (COMMA if proved == {COMMA} else POINT)
+    mark = POINT if delimiter == COMMA else mark
+    return Layout(
+        delimiter,
+        names,
+        width,
+        mark,
+        frozenset(
+            j
+            for j, found in enumerate(judged)
+            if found.codes
+            or found.dates
+            or found.extras
+            or (found.is_open and delimiter != COMMA)
+            or any(j < len(row) and row[j].strip()[:2].lower() == "0x" for row in rows)
+        ),
+        frozenset(j for j, found in enumerate(judged) if found.proves is None),
+        proved,
+        start,
+        stop,
+        gone,
+        tuple(notes),
+    )
+
+
+def _delimiter(lines: Sequence[str], allowed: Sequence[str]) -> str | None:
+    """Return what separates the cells: rows of equal length, with as many numbers as may be."""
+    best: tuple[float, str] | None = None
     # in order of preference among equals: a comma may be a decimal mark, a space be inside text
-    for delimiter in ("\t", ";", "|", ",", " "):
-        rows = _split(text, delimiter)
+    for delimiter in allowed:
+        records = _split(lines, delimiter, _SAMPLE_ROWS)
+        rows = [record.cells for record in records[_titles(records) :]]
         if not rows:
             continue
         width, count = Counter(len(row) for row in rows).most_common(1)[0]
         if width < 2:
             continue
         cells = [cell for row in rows for cell in row]
-        decimal = "."
-        if delimiter != ",":
-            commas = sum(_COMMA_NUMBER.match(cell.strip()) is not None for cell in cells)
-            points = sum("." in cell and is_number(cell) for cell in cells)
-            decimal = "," if commas > points else "."
-        numeric = sum(is_number(cell, decimal) or _is_missing(cell) for cell in cells)
-        score = count / len(rows) * (0.05 + numeric / len(cells))
-        if best is None or score > best[0] + 1e-9:
-            best = (score, delimiter, decimal, rows)
-    if best is None:
-        raise InvalidTable(
-            f"{source.name} shows one column only: at least 2 are needed, separated by "
-            "a comma, semicolon, tab, vertical bar or space."
+        numbers = _are_numbers(cells)
+        numeric = sum(
+            number or _is_missing(cell) for number, cell in zip(numbers, cells, strict=True)
         )
-    _, delimiter, decimal, rows = best
-    numbered = _counts_up(rows[0])
-    header = numbered or _has_header(rows, decimal)
-    return Layout(delimiter, header, decimal, numbered)
+        score = count / len(records) * (0.05 + numeric / len(cells))
+        if best is None or score > best[0] + 1e-9:
+            best = (score, delimiter)
+    return None if best is None else best[1]
 
 
-def _counts_up(first: list[str]) -> bool:
-    """Return whether the row reads 0, 1, 2, ... after an optional blank cell."""
+def _titles(records: Sequence[_Record]) -> int:
+    """Return how many records at the start are a title and not part of the table."""
+    if len(records) < 3:
+        return 0
+    width = Counter(len(record.cells) for record in records).most_common(1)[0][0]
+    found = 0
+    for record, after in pairwise(records[: _MOST_TITLES + 1]):
+        filled = [cell for cell in record.cells if cell.strip()]
+        short = len(record.cells) < width and (len(filled) <= 1 or record.cells[0][:1] == "#")
+        padded = width > 2 and len(record.cells) == width and len(filled) == 1
+        full = padded and all(cell.strip() for cell in after.cells)
+        if not (short or full) or any(_are_numbers(filled)):
+            break
+        found += 1
+    return found if found + 2 <= len(records) else 0
+
+
+def _names(rows: Sequence[list[str]]) -> tuple[str, ...] | None:
+    """Return the column names if the first row holds them.
+
+    A number above a column of numbers, or a text that comes again in its own column,
+    says that it does not, but for the count 0, 1, 2, ... and for whole numbers in
+    equal steps behind a text, such as years. Otherwise it does.
+    """
+    first, below = rows[0], rows[1:]
+    if _counts_up(first) or _counts_up(first[1:] if not first[0].strip() else first):
+        return tuple(first)
+    numeric = _are_numbers(first)
+    spread = [cell.strip() for cell, number in zip(first, numeric, strict=True) if number]
+    if len(spread) >= 2 and len(spread) == len(first) - 1 and not numeric[0] and first[0].strip():
+        whole = [int(cell) for cell in spread if cell.isascii() and cell.isdigit()]
+        steps = {b - a for a, b in pairwise(whole)}
+        if len(whole) == len(spread) and len(steps) == 1 and steps != {0}:
+            return tuple(first)
+    repeated = [row for row in below if row == first]
+    for j, cell in enumerate(first):
+        column = [row[j] for row in below if j < len(row) and not _is_missing(row[j])]
+        if numeric[j]:
+            if sum(_are_numbers(column)) >= 0.5 * len(column):
+                return None
+        elif not _is_missing(cell) and not repeated and cell.strip() in map(str.strip, column):
+            return None
+    return tuple(first)
+
+
+def _counts_up(first: Sequence[str]) -> bool:
+    """Return whether the cells read 0, 1, 2, ..."""
     cells = [cell.strip() for cell in first]
-    cells = cells[1:] if cells[0] == "" else cells
     return len(cells) >= 3 and cells == [str(j) for j in range(len(cells))]
 
 
-def _has_header(rows: list[list[str]], decimal: str) -> bool:
-    """Return whether the first row names the columns.
-
-    A column votes yes when its first cell is text above numbers, and no when
-    it is a number above numbers. A tie, or no vote, is a yes.
-    """
+def _are_units(rows: Sequence[list[str]]) -> bool:
+    """Return whether the first row holds text where the columns below hold numbers."""
+    if len(rows) < 3:
+        return False
     votes = 0
     for j, cell in enumerate(rows[0]):
-        below = [row[j] for row in rows[1:] if j < len(row) and not _is_missing(row[j])]
-        numeric = sum(is_number(other, decimal) for other in below)
-        if is_number(cell, decimal):
-            votes -= 1 if numeric >= 0.5 * len(below) else 0
-        elif not _is_missing(cell) and below and numeric >= 0.9 * len(below):
-            votes += 1
-    return votes >= 0
+        column = [row[j] for row in rows[1:] if j < len(row) and not _is_missing(row[j])]
+        if not column or sum(_are_numbers(column)) < 0.9 * len(column):
+            continue
+        if any(_are_numbers([cell])):
+            return False
+        votes += 0 if _is_missing(cell) else 1
+    return votes >= 2
+
+
+def _total_line(extent: Extent, delimiter: str, width: int, rows: Sequence[list[str]]) -> int:
+    """Return the bytes of a last line that sums up the others, with all after it; else 0."""
+    body = extent.tail.rstrip(b"\r\n \t;,|")
+    cut = max(body.rfind(b"\n"), body.rfind(b"\r")) + 1
+    if not cut or len(rows) < 3:
+        return 0
+    line = extent.tail[cut:].decode("utf-8", "replace").strip("\r\n")
+    cells = next(iter(_split([line], delimiter, 1)), _Record([], 0)).cells
+    place = next((j for j, cell in enumerate(cells) if cell.strip()), None)
+    if place is None or not 2 <= len(cells) <= width:
+        return 0
+    word = cells[place].strip().rstrip(":").lower()
+    others = {row[place].strip().rstrip(":").lower() for row in rows[:-1] if place < len(row)}
+    numbers = _are_numbers([cell for cell in cells[place + 1 :] if cell.strip()])
+    if word not in _TOTALS or word in others or not any(numbers):
+        return 0
+    return len(extent.tail) - cut
+
+
+def _judged(rows: Sequence[list[str]], width: int) -> list[Numerals]:
+    """Return what the sample says of each column's numbers."""
+    found = []
+    for j in range(width):
+        cells = {row[j].strip() for row in rows if j < len(row) and not _is_missing(row[j])}
+        found.append(judge(pa.array(sorted(cells), pa.large_string())))
+    return found
 
 
 class _SpacesCollapsed:
@@ -206,9 +404,38 @@ def _padded(markers: tuple[str, ...]) -> list[str]:
     return [f"{a}{marker}{b}" for marker in markers for a in ("", " ") for b in ("", " ")]
 
 
+class _Rows:
+    """The part of a binary stream that holds the rows."""
+
+    closed = False
+
+    def __init__(self, stream: Any, start: int, stop: int | None) -> None:
+        self._stream = stream
+        self._left = None if stop is None else stop - start
+        while start > 0:
+            start -= len(stream.read(min(start, _CHUNK))) or start
+
+    def read(self, size: int = -1) -> bytes:
+        """Return at most ``size`` bytes, all for -1; empty at the end."""
+        if self._left is not None:
+            size = self._left if size < 0 else min(size, self._left)
+        data: bytes = self._stream.read(size)
+        if self._left is not None:
+            self._left -= len(data)
+        return data
+
+    def close(self) -> None:
+        """Do nothing: the source owns the stream."""
+
+
 def _open(source: Source, layout: Layout) -> Any:
     stream = source.open_text()
-    return _SpacesCollapsed(stream) if layout.delimiter == " " else stream
+    if layout.stop is None and isinstance(stream, pa.NativeFile):
+        stream.seek(layout.start)
+        rows = stream
+    else:
+        rows = _Rows(stream, layout.start, layout.stop)
+    return _SpacesCollapsed(rows) if layout.delimiter == " " else rows
 
 
 def _arrow_stream(source: Source, layout: Layout) -> Any:
@@ -216,10 +443,12 @@ def _arrow_stream(source: Source, layout: Layout) -> Any:
     return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
 
 
-def _options(layout: Layout) -> tuple[Any, Any, Any]:
-    """Return how Arrow shall read, split and convert."""
+def _options(layout: Layout, types: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return how Arrow shall read, split and convert; columns are called by their position."""
     return (
-        arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, autogenerate_column_names=not layout.header),
+        arrow_csv.ReadOptions(
+            block_size=_BLOCK_BYTES, column_names=[str(j) for j in range(layout.width)]
+        ),
         arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
         arrow_csv.ConvertOptions(
             null_values=_padded(MISSING_MARKERS),
@@ -227,12 +456,13 @@ def _options(layout: Layout) -> tuple[Any, Any, Any]:
             false_values=_padded(_FALSE),
             strings_can_be_null=True,
             decimal_point=layout.decimal,
+            column_types=types,
         ),
     )
 
 
 def open_batches(
-    source: Source, layout: Layout, types: Mapping[str, Any] | None = None
+    source: Source, layout: Layout, types: dict[int, Any] | None = None
 ) -> Iterator[Any]:
     """Yield the text as pyarrow record batches, in constant memory.
 
@@ -240,19 +470,19 @@ def open_batches(
     ----------
     source : Source
     layout : Layout
-    types : mapping of str to pyarrow type, optional
-        The columns to read and what they hold. If not given, all are read and
-        their types are inferred from the first batch alone.
+    types : dict of int to pyarrow type, optional
+        The columns to read, by position, and what they hold. If not given, all
+        are read and their types are inferred from the first batch alone.
 
     Raises
     ------
     InvalidTable
         As `parse`, and when a column later holds something else than its type.
     """
-    read, split, convert = _options(layout)
+    fixed = {j: pa.string() for j in layout.as_text} if types is None else types
+    read, split, convert = _options(layout, {str(j): kind for j, kind in fixed.items()})
     if types is not None:
-        convert.column_types = dict(types)
-        convert.include_columns = list(types)
+        convert.include_columns = [str(j) for j in types]
     try:
         yield from arrow_csv.open_csv(
             _arrow_stream(source, layout),
@@ -265,16 +495,26 @@ def open_batches(
         column = _REFUSED_COLUMN.match(str(error))
         if column is None:
             raise InvalidTable(_what_is_wrong(source, layout)) from None
-        raise InvalidTable(
-            f"column {int(column[1]) + 1} of {source.name} starts with numbers and later holds "
-            "text, which a file read in batches must not."
-        ) from None
+        raise later_text(source.name, int(column[1])) from None
 
 
-def parse(source: Source, layout: Layout) -> Any:
+def later_text(name: str, column: int) -> InvalidTable:
+    """Return the error for a column of numbers that turns out to hold text as well."""
+    return InvalidTable(
+        f"column {column + 1} of {name} starts with numbers and later holds text, which a file "
+        "read in batches must not."
+    )
+
+
+def parse(source: Source, layout: Layout, as_text: Collection[int] = ()) -> Any:
     """Return the text as a pyarrow Table whose column types Arrow inferred.
 
-    Without a header the columns are called ``f0``, ``f1``, ...
+    Parameters
+    ----------
+    source : Source
+    layout : Layout
+    as_text : collection of int
+        Columns that stay text, beside those that the layout names.
 
     Raises
     ------
@@ -282,7 +522,8 @@ def parse(source: Source, layout: Layout) -> Any:
         When a line has another number of cells than the first, or a quote
         stays open; the line is named.
     """
-    read, split, convert = _options(layout)
+    kept = {str(j): pa.string() for j in {*layout.as_text, *as_text}}
+    read, split, convert = _options(layout, kept)
     try:
         table = arrow_csv.read_csv(
             _arrow_stream(source, layout),
@@ -290,7 +531,9 @@ def parse(source: Source, layout: Layout) -> Any:
             parse_options=split,
             convert_options=convert,
         )
-    except pa.ArrowInvalid:
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error):
+            return pa.table({str(j): pa.nulls(0) for j in range(layout.width)})
         # Arrow's message quotes the line, so it is replaced and not passed on
         raise InvalidTable(_what_is_wrong(source, layout)) from None
     if _may_be_swallowed(table) and _quote_stays_open(source, layout):
@@ -299,16 +542,16 @@ def parse(source: Source, layout: Layout) -> Any:
 
 
 def _may_be_swallowed(table: Any) -> bool:
-    """Return whether a cell of the last row, or the last name, holds a line's end.
+    """Return whether a cell of the last row holds a line's end.
 
     A quote that is never closed takes the rest of the file into one cell, and
     Arrow does not mind.
     """
-    last = list(table.column_names)
-    if table.num_rows:
-        ends = (column[-1].as_py() for column in table.columns if pa.types.is_string(column.type))
-        last += [cell for cell in ends if cell is not None]
-    return any("\n" in cell or "\r" in cell for cell in last)
+    if not table.num_rows:
+        return False
+    texts = [column[-1] for column in table.columns if pa.types.is_string(column.type)]
+    cells = [cell.as_buffer().to_pybytes() for cell in texts if cell.is_valid]
+    return any(b"\n" in cell or b"\r" in cell for cell in cells)
 
 
 def _quote_stays_open(source: Source, layout: Layout) -> bool:
@@ -330,15 +573,14 @@ def _open_quote(name: str) -> str:
 
 def _records(source: Source, layout: Layout, *, strict: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the line each record starts on, from 1, and its number of cells."""
-    text = io.TextIOWrapper(
-        _as_raw(_open(source, layout)), encoding="utf-8", errors="replace", newline=""
-    )
-    reader = csv.reader(text, delimiter=layout.delimiter, strict=strict)
-    start = 1
-    for record in reader:
-        if record:
-            yield start, len(record)
-        start = reader.line_num + 1
+    raw = _as_raw(_open(source, layout))
+    with io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="") as text:
+        reader = csv.reader(text, delimiter=layout.delimiter, strict=strict)
+        start = 1
+        for record in reader:
+            if record:
+                yield layout.skipped + start, len(record)
+            start = reader.line_num + 1
 
 
 def _as_raw(stream: Any) -> Any:
@@ -356,17 +598,33 @@ def _as_raw(stream: Any) -> Any:
     return io.BufferedReader(Raw(), buffer_size=1 << 20)
 
 
+def _is_utf8(source: Source) -> bool:
+    """Return whether the whole text is UTF-8; reads it again."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    stream = source.open_text()
+    try:
+        while chunk := stream.read(_CHUNK):
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _what_is_wrong(source: Source, layout: Layout) -> str:
     """Return the sentence for a text that Arrow refused; reads it again, line by line."""
-    expected = None
+    if not _is_utf8(source):
+        return f"{source.name} is not UTF-8 text; save it as UTF-8."
+    first = layout.skipped  # the line of names, where there is one
+    expected = None if layout.names is None else len(layout.names)
     try:
         for line, cells in _records(source, layout):
-            expected = cells if expected is None else expected
+            expected, first = (cells, line) if expected is None else (expected, first)
             if cells != expected:
                 return (
                     f"{source.name} must have the same number of cells on every line; read with "
                     f"the delimiter {DELIMITER_WORDS[layout.delimiter]}, line {line} has {cells} "
-                    f"and the first line has {expected}."
+                    f"and {'the first line' if first <= 1 else f'line {first}'} has {expected}."
                 )
     except csv.Error:  # a cell above the csv module's limit, so an open quote
         pass

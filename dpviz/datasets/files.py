@@ -6,6 +6,8 @@ a ``.parquet`` is none.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,22 +16,74 @@ import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 from dpviz.datasets import delimited
+from dpviz.datasets.delimited import Layout
+from dpviz.datasets.numerals import COMMA, POINT
 from dpviz.datasets.raw import (
-    MAX_CELLS,
     Kind,
     RawColumn,
     RawTable,
-    classify,
+    Survey,
     clean_names,
     distinct,
+    is_number,
+    is_text,
     listed,
+    settle,
+    survey,
 )
-from dpviz.datasets.source import Source, refuse_foreign
-from dpviz.errors import InvalidTable
+from dpviz.datasets.source import AT_HAND, IN_MEMORY, Limits, Source, readable, refuse_foreign
+from dpviz.errors import InvalidSetting, InvalidTable, printable
+
+DECIMALS = {"auto": None, "point": POINT, "comma": COMMA}
+"""What the user may say of the decimal mark."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What reading decides of one column.
+
+    Attributes
+    ----------
+    place : int
+        Among the columns that were read, from 0.
+    column : RawColumn
+    values : pyarrow array
+        As `RawTable` keeps them.
+    mark : str or None
+        The decimal mark, for numbers that were stored as text.
+    """
+
+    place: int
+    column: RawColumn
+    values: Any
+    mark: str | None
+
+
+def refuse_misnamed(source: Source) -> None:
+    """Raise InvalidTable where a file that is no Parquet has the name of one."""
+    if source.name.lower().endswith((".parquet", ".pq")):
+        refuse_foreign(source.open().read(64), source.name)
+        raise InvalidTable(f"{source.name} is named Parquet but is not a Parquet file.")
+
+
+def shown_name(name: str) -> str:
+    """Return a file's name as messages quote it."""
+    return printable(name) or "the file"
+
+
+def decimal_mark(decimal: str) -> str | None:
+    """Return the mark that a word of `DECIMALS` means."""
+    if decimal not in DECIMALS:
+        raise InvalidSetting("decimal", "one of " + ", ".join(DECIMALS), decimal, "--decimal")
+    return DECIMALS[decimal]
 
 
 def read_raw(
-    source: str | Path | bytes | bytearray | memoryview | BinaryIO, *, name: str
+    source: str | Path | bytes | bytearray | memoryview | BinaryIO,
+    *,
+    name: str,
+    decimal: str = "auto",
+    limits: Limits = IN_MEMORY,
 ) -> RawTable:
     """Return the parsed file; the dear step.
 
@@ -40,124 +94,251 @@ def read_raw(
         an in-memory one is not copied.
     name : str
         What messages and the table call it.
+    decimal : {"auto", "point", "comma"}
+        The decimal mark of numbers in texts; auto finds it, or asks.
+    limits : Limits
+        What the file may take once it is unpacked.
 
     Raises
     ------
     InvalidTable
         With one sentence that shows no cell.
     """
-    name = name if len(name) <= 60 else name[:57] + "..."
+    mark = decimal_mark(decimal)
+    name = shown_name(name)
     given = Source(source, name)
     if given.is_parquet:
-        columns, notes, decimal = _read_parquet(given)
-    elif name.lower().endswith((".parquet", ".pq")):
-        refuse_foreign(given.open().read(64), name)
-        raise InvalidTable(f"{name} is named Parquet but is not a Parquet file.")
+        settled, notes = _read_parquet(given, mark, limits)
     else:
-        columns, notes, decimal = _read_text(given)
-    return parsed(name, columns, notes, decimal)
+        refuse_misnamed(given)
+        settled, notes = _read_text(given, mark, limits)
+    return _raw_table(name, settled, notes, limits)
 
 
 def parsed(
-    name: str, columns: list[tuple[str, Any]], notes: list[str], decimal: str = "."
+    name: str, columns: list[tuple[str, Any]], notes: list[str], decimal: str = "auto"
 ) -> RawTable:
-    """Return the raw table of columns that were read, whatever they were read from.
+    """Return the raw table of columns that are in memory, whatever they came from.
 
     Parameters
     ----------
     name : str
         What messages and the table call it.
     columns : list of (str, pyarrow.ChunkedArray)
-        Names and values; the list is emptied as they are classified.
+        Names and values of flat columns.
     notes : list of str
         What reading changed or assumed.
-    decimal : str
+    decimal : {"auto", "point", "comma"}
         The decimal mark, for numbers that were stored as text.
     """
-    count = len(columns[0][1]) if columns else 0
-    if count < 2:
-        found = "one row" if count else "none"
-        raise InvalidTable(f"{name} must have at least 2 rows of data; it has {found}.")
+    settled, said = settled_columns(name, columns, decimal_mark(decimal))
+    return _raw_table(name, settled, [*notes, *said], AT_HAND)
 
-    if len(columns) > 1 and not columns[0][0].strip() and counts_rows(columns[0][1]):
-        notes.append("The first column has no name and counts the rows: it was left out.")
-        del columns[0]
-    names, renamed = clean_names([column for column, _ in columns])
-    notes += renamed
-    kinds: list[RawColumn] = []
-    kept: list[Any] = []
-    for j in range(len(columns)):
-        raw = columns[j][1]
-        columns[j] = ("", None)  # a text column and its coded form need not both live
-        column, values, said = classify(raw, names[j], name, decimal)
-        notes += said
-        if column.kind is Kind.NUMERIC and counts_rows(values):
+
+def _raw_table(name: str, settled: list[Settled], notes: list[str], limits: Limits) -> RawTable:
+    for item in settled:
+        if item.column.kind is Kind.NUMERIC and counts_rows(item.values):
             notes.append(
-                f"'{column.name}' counts the rows: if it is a row number, remove it from the file."
+                f"'{item.column.name}' counts the rows: if it is a row number, leave it out."
             )
-        kinds.append(column)
-        kept.append(values)
-    data = pa.table(kept, names=[column.name for column in kinds])
-    return RawTable(name, tuple(kinds), tuple(notes), data)
+    data = pa.table([item.values for item in settled], names=[item.column.name for item in settled])
+    return RawTable(name, tuple(item.column for item in settled), tuple(notes), data, limits)
 
 
-def _read_text(source: Source) -> tuple[list[tuple[str, Any]], list[str], str]:
-    """Return (name, values) of each column of a delimited text, sentences and decimal mark."""
-    source.check_text()
-    layout = delimited.detect(source)
+def _read_text(
+    source: Source, decimal: str | None, limits: Limits
+) -> tuple[list[Settled], list[str]]:
+    """Return the columns of a delimited text, and sentences."""
+    extent = source.extent(limits)
+    layout = delimited.detect(source, extent, decimal)
+    rows = extent.lines - layout.skipped
+    check_size(source.name, rows, layout.width, limits)
     table = delimited.parse(source, layout)
-    notes = []
-    names = list(table.column_names)
-    if not layout.header:
-        names = [f"column {j + 1}" for j in range(len(names))]
-        notes.append("The file has no line of column names: the columns are numbered from 1.")
-    elif layout.numbered:
-        notes.append("The first line counts 0, 1, 2, ... and was read as column names.")
+    if extent.hexadecimal:  # beyond the sample, Arrow took it for a number
+        whole = [j for j, kind in enumerate(table.schema.types) if pa.types.is_integer(kind)]
+        table = delimited.parse(source, layout, whole)
+    return settled_text(
+        source.name, table, layout, decimal, lambda more: delimited.parse(source, layout, more)
+    )
+
+
+def check_size(name: str, rows: int, columns: int, limits: Limits) -> None:
+    """Raise InvalidTable where a file claims more columns or cells than are read into memory."""
+    if columns > limits.columns:
+        raise InvalidTable(
+            f"{name} must have at most {limits.columns:,} columns; it has {columns:,}."
+        )
+    if rows * columns > limits.cells:
+        raise InvalidTable(
+            f"{name} has about {rows:,} rows of {columns:,} columns, more than the "
+            f"{limits.cells:,} cells that are read into memory; keep fewer rows or columns."
+        )
+
+
+def settled_text(
+    name: str,
+    table: Any,
+    layout: Layout,
+    decimal: str | None,
+    parse_as_text: Callable[[Collection[int]], Any],
+) -> tuple[list[Settled], list[str]]:
+    """Return what the columns of a parsed text are: the one place where that is decided.
+
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    table : pyarrow.Table
+        All of a text, or its first block.
+    layout : Layout
+    decimal : str or None
+        The decimal mark, where the user said it.
+    parse_as_text : callable
+        Parses the same once more with more columns left as text.
+    """
     if layout.header and table.num_rows == 0:
         raise InvalidTable(
-            f"{source.name} must have at least 2 rows of data; it has only a line of column names."
+            f"{name} must have at least 2 rows of data; it has only a line of column names."
         )
-    if layout.decimal == ",":
-        notes.append("Commas inside numbers were read as decimal marks.")
+    names = list(layout.names or [f"column {j + 1}" for j in range(layout.width)])
+    types = [field.type for field in table.schema]
+    columns = table.columns
+    del table
+    read = _surveyed(name, names, columns)
+    floats = {j for j in layout.unproven if pa.types.is_floating(types[j])}
+    doubts = {decimal} if decimal else layout.proved | read.proved
+    if floats and doubts != {layout.decimal} and (doubts or layout.delimiter == ";"):
+        again = parse_as_text(floats)
+        for item, found in enumerate(read.places):
+            if found in floats:
+                read.surveys[item] = survey(again.column(found), read.surveys[item].name, name)
+    read.proved |= layout.proved
+    notes = list(layout.notes)
     if layout.delimiter == " ":
         notes.append("Runs of spaces were read as one delimiter.")
-    return list(zip(names, table.columns, strict=True)), notes, layout.decimal
+    settled = read.settled(layout.delimiter, decimal)
+    used = {item.mark for item in settled}
+    by_arrow = layout.decimal == COMMA and any(map(pa.types.is_floating, types))
+    if COMMA in used or by_arrow:
+        notes.append("Commas inside numbers were read as decimal marks.")
+    return settled, notes + read.notes
 
 
-def _read_parquet(source: Source) -> tuple[list[tuple[str, Any]], list[str], str]:
-    """Return (name, values) of each flat column of a Parquet file, and sentences."""
+@dataclass
+class _Surveyed:
+    """Columns seen one by one."""
+
+    places: list[int]
+    surveys: list[Survey]
+    notes: list[str]
+    proved: frozenset[str]
+
+    def settled(self, delimiter: str, decimal: str | None) -> list[Settled]:
+        """Return what the columns are, now that all have been seen."""
+        marks = (found.numerals.proves for found in self.surveys)
+        proved = self.proved | {mark for mark in marks if mark is not None}
+        done = []
+        for j, place in enumerate(self.places):
+            column, values, notes, mark = settle(self.surveys[j], proved, delimiter, decimal)
+            self.surveys[j] = Survey(column.name, "", column, None, [])  # frees the texts
+            self.notes += notes
+            done.append(Settled(place, column, values, mark))
+        return done
+
+
+def _surveyed(name: str, names: Sequence[str], columns: list[Any]) -> _Surveyed:
+    """Return the columns seen one by one; the list of columns is emptied on the way."""
+    rows = len(columns[0]) if columns else 0
+    if rows < 2:
+        found = "one row" if rows else "none"
+        raise InvalidTable(f"{name} must have at least 2 rows of data; it has {found}.")
     notes = []
-    try:
+    places = list(range(len(columns)))
+    if len(columns) > 1 and not names[0].strip() and counts_rows(columns[0]):
+        notes.append("The first column has no name and counts the rows: it was left out.")
+        del places[0]
+    clean, renamed = clean_names([names[j] for j in places])
+    notes += renamed
+    surveys = []
+    for shown, j in zip(clean, places, strict=True):
+        surveys.append(survey(columns[j], shown, name))
+        columns[j] = None  # a text column and its coded form need not both live
+    marks = (found.numerals.proves for found in surveys)
+    return _Surveyed(places, surveys, notes, frozenset(mark for mark in marks if mark is not None))
+
+
+DAMAGED = (
+    "{} starts like a Parquet file but cannot be read as one: it is damaged, incomplete or of an "
+    "unknown kind."
+)
+
+
+def _read_parquet(
+    source: Source, decimal: str | None, limits: Limits
+) -> tuple[list[Settled], list[str]]:
+    """Return the flat columns of a Parquet file, and sentences."""
+    with readable(DAMAGED.format(source.name)):
         file = parquet.ParquetFile(source.open())
-        schema = file.schema_arrow
         # few bytes can claim many rows, so the claim is checked before anything is read
-        if file.metadata.num_rows * max(len(schema), 1) > MAX_CELLS:
+        claimed = file.metadata
+        check_size(source.name, claimed.num_rows, claimed.num_columns, limits)
+        unpacked = sum(claimed.row_group(j).total_byte_size for j in range(claimed.num_row_groups))
+        if unpacked > limits.text_bytes:
             raise InvalidTable(
-                f"{source.name} has {file.metadata.num_rows} rows of {len(schema)} columns, more "
-                f"than the {MAX_CELLS} cells that are allowed; keep fewer rows or columns."
+                f"{source.name} unpacks to more than {limits.text_bytes / 2**20:g} MiB, the most "
+                "that is read into memory; keep fewer rows or columns."
             )
-        flat = [j for j, column in enumerate(schema) if is_flat(column)]
-        other = [column.name for column in schema if not is_flat(column)]
-        other_names = distinct([name for name in other if not name.startswith("__index_level_")])[0]
-        if other_names:
-            notes.append(f"Left out, neither numbers nor text: {listed(other_names)}.")
-        if not flat:
-            raise InvalidTable(f"{source.name} has no columns of numbers or text.")
+        names, notes = flat_columns(source.name, file.schema_arrow)
         texts = [
-            schema.field(j).name
-            for j in flat
-            if pa.types.is_string(schema.field(j).type)
-            or pa.types.is_large_string(schema.field(j).type)
+            field.name for field in file.schema_arrow if is_flat(field) and is_text(field.type)
         ]
         # texts arrive coded: a file may hold one long text a million times
         file = parquet.ParquetFile(source.open(), read_dictionary=texts)
-        table = file.read(columns=[schema.field(j).name for j in flat])
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
-        raise InvalidTable(
-            f"{source.name} starts like a Parquet file but cannot be read as one: "
-            "it is damaged, incomplete or of an unknown kind."
-        ) from None
-    return list(zip(table.column_names, table.columns, strict=True)), notes, "."
+        columns = flat_of(file.read(columns=names))
+        if sum(column.nbytes for _, column in columns) > 2 * limits.text_bytes:
+            raise InvalidTable(f"{source.name} holds texts that are too long to be read.")
+    settled, said = settled_columns(source.name, columns, decimal)
+    return settled, notes + said
+
+
+def flat_columns(name: str, schema: Any) -> tuple[list[str], list[str]]:
+    """Return the distinct names that the flat columns of a Parquet schema have, and sentences.
+
+    Raises
+    ------
+    InvalidTable
+        If no column holds numbers, texts, truth values or dates.
+    """
+    notes = []
+    other = [
+        field.name
+        for field in schema
+        if not is_flat(field) and not field.name.startswith("__index_level_")
+    ]
+    if other:
+        notes.append(f"Left out, neither numbers nor text: {listed(distinct(other)[0])}.")
+    names = list(dict.fromkeys(field.name for field in schema if is_flat(field)))
+    if not names:
+        raise InvalidTable(f"{name} has no columns of numbers or text.")
+    return names, notes
+
+
+def flat_of(table: Any) -> list[tuple[str, Any]]:
+    """Return name and values of the flat columns of what was read, by position.
+
+    Reading by name brings all columns of a name, and parts of nested columns whose
+    path reads the same.
+    """
+    return [(field.name, table.column(j)) for j, field in enumerate(table.schema) if is_flat(field)]
+
+
+def settled_columns(
+    name: str, columns: Sequence[tuple[str, Any]], decimal: str | None
+) -> tuple[list[Settled], list[str]]:
+    """Return what columns of a Parquet file are, and sentences."""
+    read = _surveyed(name, [shown for shown, _ in columns], [values for _, values in columns])
+    settled = read.settled("", decimal)
+    return settled, read.notes
 
 
 def is_flat(column: Any) -> bool:
@@ -170,14 +351,7 @@ def is_flat(column: Any) -> bool:
     if pa.types.is_duration(kind):
         return False
     return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_temporal(kind)
-        or pa.types.is_null(kind)
+        is_number(kind) or is_text(kind) or pa.types.is_temporal(kind) or pa.types.is_null(kind)
     )
 
 

@@ -6,7 +6,7 @@ it again whenever the label column or the treatment of gaps changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -16,9 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpviz.datasets import numerals
 from dpviz.datasets.delimited import MISSING_MARKERS
+from dpviz.datasets.numerals import COMMA, NO_NUMERALS, Numerals
+from dpviz.datasets.source import IN_MEMORY, Limits, readable
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidSetting, InvalidTable
+from dpviz.errors import QUOTED, InvalidSetting, InvalidTable, printable
 
 MAX_MAGNITUDE = 1e100
 """Largest absolute value of a cell: squares and sums of it stay finite."""
@@ -26,15 +29,8 @@ MAX_MAGNITUDE = 1e100
 MAX_CATEGORIES = 50
 """Most categories of a column that one-hot encoding expands."""
 
-MAX_CELLS = 1 << 29
-"""Most numbers a table may hold: 4 GiB of float64."""
-
 _MAX_LABEL_LETTERS = 100
-# in the syntax of Arrow's regular expressions
-_NUMBER = r"(?i)\A[+-]?(?:(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\z"
-_NUMBER_OR_COMMA = r"(?i)\A[+-]?(?:(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?|inf(inity)?)\z"
 _FILL_ROWS = 1 << 14
-_NAMED = 8
 
 
 class Kind(StrEnum):
@@ -96,13 +92,21 @@ class RawColumn:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a list in words, shortened after the first few."""
-    names = [f"'{name}'" for name in names]
-    if len(names) > _NAMED:
-        return ", ".join(names[:_NAMED]) + f" and {len(names) - _NAMED} more"
-    if len(names) > 1:
-        return ", ".join(names[:-1]) + f" and {names[-1]}"
-    return names[0]
+    """Return names as a list in words: as many as fit in `QUOTED` letters, and how many more."""
+    shown: list[str] = []
+    room = QUOTED
+    for name in names:
+        seen = printable(name, room if not shown else QUOTED)
+        room -= len(seen)
+        if shown and room < 0:
+            break
+        shown.append(f"'{seen}'")
+    more = len(names) - len(shown)
+    if more:
+        return ", ".join(shown) + f" and {more} more"
+    if len(shown) > 1:
+        return ", ".join(shown[:-1]) + f" and {shown[-1]}"
+    return shown[0]
 
 
 def _counted(number: int, noun: str) -> str:
@@ -122,12 +126,15 @@ class RawTable:
         What reading the file changed or assumed, as sentences.
     data : pyarrow.Table
         Numbers as they were stored; texts coded, with sorted categories.
+    limits : Limits
+        What the table made of it may take in memory.
     """
 
     name: str
     columns: tuple[RawColumn, ...]
     notes: tuple[str, ...]
     data: Any = field(repr=False)
+    limits: Limits = IN_MEMORY
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -147,7 +154,12 @@ class RawTable:
         return tuple(column.name for column in able)
 
     def to_table(
-        self, *, label: str | None = None, categorical: str = "drop", missing: str = "drop"
+        self,
+        *,
+        label: str | None = None,
+        categorical: str = "drop",
+        missing: str = "drop",
+        leave_out: Collection[str] = (),
     ) -> Table:
         """Return the numeric table.
 
@@ -161,6 +173,8 @@ class RawTable:
         missing : {"drop", "median"}
             Whether rows with gaps are left out, or a gap in a number becomes
             its column's median and a gap in a category is 0 in all its features.
+        leave_out : collection of str
+            Columns that become no feature and lose no rows.
 
         Raises
         ------
@@ -173,13 +187,20 @@ class RawTable:
         if missing not in ("drop", "median"):
             raise InvalidSetting("missing", "drop or median", missing)
         labelling = None if label is None else self._label_column(label)
-        others = [column for column in self.columns if column is not labelling]
+        self._check_names("a column left out", leave_out)
+        others = [
+            column
+            for column in self.columns
+            if column is not labelling and column.name not in leave_out
+        ]
         numbers = [column for column in others if column.is_feature]
         encoded = [column for column in others if categorical == "onehot" and column.can_encode]
         self._check_width(numbers, encoded, labelling)
 
         used = [*numbers, *encoded]
         notes = [*self.notes, *_left_out(others, used, categorical)]
+        if leave_out:
+            notes.append(f"Left out as asked: {listed(list(leave_out))}.")
         assumed = []
         gaps = used if missing == "drop" else []
         keep = self._complete([*gaps, *([labelling] if labelling else [])])
@@ -198,10 +219,10 @@ class RawTable:
         for column in encoded:
             present, _ = codes[column.name]
             names += [f"{column.name}={category}" for category in present]
-        if kept * len(names) > MAX_CELLS:
+        if kept * len(names) > self.limits.cells:
             raise InvalidTable(
                 f"{self.name} would need {kept} x {len(names)} numbers, more than the "
-                f"{MAX_CELLS} that are allowed; keep fewer rows or columns."
+                f"{self.limits.cells} that are allowed; keep fewer rows or columns."
             )
         rows = np.empty((kept, len(names)))
         self._fill(rows[:, : len(numbers)], numbers, keep)
@@ -244,13 +265,18 @@ class RawTable:
             tuple(assumed),
         )
 
+    def _check_names(self, what: str, names: Collection[str]) -> None:
+        known = [column.name for column in self.columns]
+        for name in names:
+            if name not in known:
+                raise InvalidTable(
+                    f"{what} must be a column of {self.name}, one of {listed(known)}; "
+                    f"got {printable(name)!r}."
+                )
+
     def _label_column(self, label: str) -> RawColumn:
-        found = next((column for column in self.columns if column.name == label), None)
-        if found is None:
-            raise InvalidTable(
-                f"label must be a column of {self.name}, one of "
-                f"{listed([column.name for column in self.columns])}; got {label[:60]!r}."
-            )
+        self._check_names("label", [label])
+        found = next(column for column in self.columns if column.name == label)
         if found.kind is Kind.EMPTY:
             raise InvalidTable(f"label column '{label}' of {self.name} has no values.")
         if found.kind is Kind.IDENTIFIER:
@@ -431,7 +457,7 @@ def clean_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     Blanks are tidied, a leading ``#`` goes, long names are cut, blank names are
     numbered and repeated names get a number in brackets.
     """
-    tidy = [" ".join(name.split()) for name in names]
+    tidy = [printable(name) for name in names]
     if tidy and tidy[0].startswith("#"):
         tidy[0] = tidy[0].lstrip("# ")
     notes = []
@@ -441,56 +467,222 @@ def clean_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     if blank:
         were = "column without a name was" if len(blank) == 1 else "columns without names were"
         notes.append(f"{len(blank)} {were} named {listed([tidy[j] for j in blank])}.")
-    tidy = [name if len(name) <= 60 else name[:57] + "..." for name in tidy]
     unique, renamed = distinct(tidy)
     if renamed:
         notes.append(f"Repeated column names were made distinct: {listed(renamed)}.")
     return unique, notes
 
 
-def classify(values: Any, name: str, table: str, decimal: str) -> tuple[RawColumn, Any, list[str]]:
-    """Return what a column is, its values as `RawTable` keeps them, and sentences.
+@dataclass
+class Survey:
+    """A column seen by itself, before the other columns say how to read its numbers.
+
+    Attributes
+    ----------
+    name, table : str
+        What messages call the column and the table.
+    column : RawColumn or None
+        What the column is; None for texts, which `settle` decides on.
+    values : pyarrow array
+        As `RawTable` keeps them; of texts, the index of each row's category, -1 for a gap.
+    notes : list of str
+    kind : Kind
+        Of texts: date or category.
+    categories : pyarrow string array, optional
+        The different texts, sorted and trimmed.
+    numerals : Numerals
+        What the texts are as numbers.
+    """
+
+    name: str
+    table: str
+    column: RawColumn | None
+    values: Any
+    notes: list[str]
+    kind: Kind = Kind.CATEGORICAL
+    categories: Any = None
+    numerals: Numerals = NO_NUMERALS
+
+
+def survey(values: Any, name: str, table: str) -> Survey:
+    """Return what can be said of a column without the others.
 
     Parameters
     ----------
     values : pyarrow.ChunkedArray
     name, table : str
         What messages call the column and the table.
-    decimal : str
-        The decimal mark, for numbers that were stored as text.
 
     Raises
     ------
     InvalidTable
-        On an infinite or absurdly large number, or text that is not UTF-8.
+        On an infinite or absurdly large number, text that is not UTF-8, or values
+        that Arrow cannot convert.
     """
+    with readable(f"column '{name}' of {table} holds values that cannot be read."):
+        return _survey(values, name, table)
+
+
+def _survey(values: Any, name: str, table: str) -> Survey:
     kind = values.type
-    if pa.types.is_dictionary(kind) and not (
-        pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type)
-    ):
+    if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
         values = values.cast(kind.value_type)
         kind = values.type
     if pa.types.is_null(kind) or values.null_count == len(values):
-        return RawColumn(name, Kind.EMPTY, len(values), True), pa.nulls(len(values)), []
-    if pa.types.is_boolean(kind):
-        values = values.cast(pa.uint8())
-        return _numeric(values, name, table, Kind.BOOLEAN), values, []
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        values = values.cast(pa.float64(), safe=False)
-        return _numeric(values, name, table), values, []
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        column = _numeric(values, name, table)
+        return _nothing(values, name, table)
+    if is_number(kind):
+        numbers = plain_numbers(values)
+        truth = Kind.BOOLEAN if pa.types.is_boolean(kind) else Kind.NUMERIC
+        column = _numeric(numbers, name, table, truth)
         if column.missing == len(values):
-            return RawColumn(name, Kind.EMPTY, len(values), True), pa.nulls(len(values)), []
-        return column, values, []
+            return _nothing(values, name, table)
+        return Survey(name, table, column, numbers, [])
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
         if pa.types.is_timestamp(kind):  # the text of a time zone's local time needs its database
             values = values.cast(pa.timestamp(kind.unit))
-        column, coded, _ = _text(values.cast(pa.string()), name, table, decimal, Kind.DATE)
-        return column, coded, [f"Dates in '{name}' are treated as text."]
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        said = [f"Dates in '{name}' are treated as text."]
+        return _texts(values.cast(pa.string()), name, table, Kind.DATE, said)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or not _is_utf8(values):
         raise InvalidTable(f"column '{name}' of {table} is not UTF-8 text; save it as UTF-8.")
-    return _text(values, name, table, decimal)
+    return _texts(values, name, table, Kind.CATEGORICAL, [])
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether an Arrow type is text."""
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def is_number(kind: Any) -> bool:
+    """Return whether an Arrow type is a number or a truth value."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_boolean(kind)
+    )
+
+
+def plain_numbers(values: Any) -> Any:
+    """Return an Arrow array of numbers in a type that NumPy has too."""
+    if pa.types.is_boolean(values.type):
+        return values.cast(pa.uint8())
+    if pa.types.is_decimal(values.type) or pa.types.is_float16(values.type):
+        return values.cast(pa.float64(), safe=False)
+    return values
+
+
+def _is_utf8(values: Any) -> bool:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _nothing(values: Any, name: str, table: str) -> Survey:
+    column = RawColumn(name, Kind.EMPTY, len(values), True)
+    return Survey(name, table, column, pa.nulls(len(values)), [])
+
+
+def _texts(values: Any, name: str, table: str, kind: Kind, notes: list[str]) -> Survey:
+    """Return a text column coded over its sorted, trimmed categories."""
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    coded = coded.combine_chunks()
+    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
+    code = _to_numpy(pc.fill_null(coded.indices, -1)).astype(np.int64)
+    trimmed = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.large_string()))
+    # a marker may stand among more blanks than the parser knows, a category in no row
+    in_rows = np.bincount(code[code >= 0], minlength=len(trimmed)) > 0
+    marker = pc.is_in(trimmed, value_set=pa.array(MISSING_MARKERS, pa.large_string()))
+    real = in_rows & ~_to_numpy(pc.fill_null(marker, True))
+    merged = pc.if_else(pa.array(real), trimmed, None).dictionary_encode()
+    if not len(merged.dictionary):
+        return _nothing(values, name, table)
+    order = _to_numpy(pc.array_sort_indices(merged.dictionary))
+    categories = merged.dictionary.take(pa.array(order))
+    rank = np.empty(len(order) + 1, dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    rank[-1] = -1
+    # index -1, for a gap, meets the -1 at the end of each table
+    remap = np.append(rank[_to_numpy(pc.fill_null(merged.indices, -1))], np.int32(-1))
+    found = numerals.judge(categories) if kind is Kind.CATEGORICAL else NO_NUMERALS
+    if found.dates:
+        kind = Kind.DATE
+        notes = [*notes, f"Dates in '{name}' are treated as text."]
+    return Survey(name, table, None, remap[code], notes, kind, categories, found)
+
+
+def settle(
+    found: Survey, proved: Collection[str], delimiter: str, decimal: str | None
+) -> tuple[RawColumn, Any, list[str], str | None]:
+    """Return what a column is, its values, sentences, and the mark its texts were read with.
+
+    Parameters
+    ----------
+    found : Survey
+    proved : collection of str
+        Decimal marks that the columns of the file prove.
+    delimiter : str
+        Between cells; empty for Parquet.
+    decimal : str or None
+        The decimal mark, where the user said it.
+
+    Raises
+    ------
+    InvalidTable
+        When numbers can be read in two ways and nothing says in which.
+    """
+    if found.column is not None:
+        return found.column, found.values, found.notes, None
+    name, code32, categories = found.name, found.values, found.categories
+    notes = list(found.notes)
+    missing = int(np.count_nonzero(code32 < 0))
+    if found.numerals.is_number:
+        mark = found.numerals.mark(decimal, proved, delimiter)
+        if mark is None:
+            raise InvalidTable(
+                f"column '{name}' of {found.table} writes numbers with a mark that can stand for "
+                "decimals or for thousands; say which by choosing the decimal mark point or comma."
+            )
+        parsed = np.append(numerals.parse(categories, mark), np.nan)
+        numbers = pa.chunked_array([pa.array(parsed[code32], from_pandas=True)])
+        notes.append(f"Numbers stored as text in '{name}' were read as numbers.")
+        notes += [f"Left out in '{name}': {extra}." for extra in found.numerals.extras]
+        if numerals.groups_thousands(categories, mark):
+            word = "commas" if mark != COMMA else "points"
+            notes.append(f"In '{name}', {word} were read as marks between thousands.")
+        return _numeric(numbers, name, found.table), numbers, notes, mark
+    kind = found.kind
+    numeric = np.append(numerals.numbers_among(categories), False)
+    present = len(code32) - missing
+    texts = present - int(np.count_nonzero(numeric[code32]))
+    if found.numerals.codes:
+        notes.append(
+            f"'{name}' is written with leading zeros: it was read as a code, not as a number."
+        )
+    elif kind is Kind.CATEGORICAL and texts == 0:
+        notes.append(
+            f"'{name}' counts as text because its numbers are written with a decimal point in "
+            "some rows and a decimal comma in others."
+        )
+    elif kind is Kind.CATEGORICAL and texts <= 0.1 * present:
+        first = int(np.argmax((code32 >= 0) & ~numeric[code32])) + 1
+        notes.append(
+            f"'{name}' counts as text because {_counted(texts, 'cell')} of {present} cannot be "
+            f"read as a number, first in row {first} (not counting a header)."
+        )
+    if pc.any(pc.match_substring(categories, "\n")).as_py():
+        notes.append(f"Cells of '{name}' hold line breaks: check that every quote is closed.")
+    if len(categories) == present and present > MAX_CATEGORIES:
+        kind = Kind.IDENTIFIER if kind is Kind.CATEGORICAL else kind
+    indices = pa.array(code32, mask=code32 < 0, type=pa.int32())
+    packed = pa.DictionaryArray.from_arrays(indices, categories)
+    column = RawColumn(name, kind, missing, len(categories) == 1, len(categories))
+    return column, packed, notes, None
 
 
 def _numeric(values: Any, name: str, table: str, kind: Kind = Kind.NUMERIC) -> RawColumn:
@@ -519,56 +711,3 @@ def _numeric(values: Any, name: str, table: str, kind: Kind = Kind.NUMERIC) -> R
             lows.append(float(np.nanmin(block)))
             highs.append(float(np.nanmax(block)))
     return RawColumn(name, kind, missing, bool(lows) and min(lows) == max(highs))
-
-
-def _text(
-    values: Any, name: str, table: str, decimal: str, kind: Kind = Kind.CATEGORICAL
-) -> tuple[RawColumn, Any, list[str]]:
-    """Return a text column coded over its sorted, trimmed categories."""
-    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    coded = coded.combine_chunks()
-    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    code = _to_numpy(pc.fill_null(coded.indices, -1)).astype(np.int64)
-    trimmed = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.large_string()))
-    # a marker may stand among more blanks than the parser knows, a category in no row
-    in_rows = np.bincount(code[code >= 0], minlength=len(trimmed)) > 0
-    marker = pc.is_in(trimmed, value_set=pa.array(MISSING_MARKERS, pa.large_string()))
-    real = in_rows & ~_to_numpy(marker)
-    merged = pc.if_else(pa.array(real), trimmed, None).dictionary_encode()
-    if not len(merged.dictionary):
-        return RawColumn(name, Kind.EMPTY, len(code), True), pa.nulls(len(code)), []
-    order = _to_numpy(pc.array_sort_indices(merged.dictionary))
-    categories = merged.dictionary.take(pa.array(order))
-    rank = np.empty(len(order) + 1, dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    rank[-1] = -1
-    # index -1, for a gap, meets the -1 at the end of each table
-    remap = np.append(rank[_to_numpy(pc.fill_null(merged.indices, -1))], np.int32(-1))
-    code32 = remap[code]
-    missing = int(np.count_nonzero(code32 < 0))
-
-    pattern = _NUMBER_OR_COMMA if decimal == "," else _NUMBER
-    numeric = np.append(_to_numpy(pc.match_substring_regex(categories, pattern)), False)
-    notes = []
-    if kind is Kind.CATEGORICAL and numeric[:-1].all():
-        texts_of_numbers = categories.to_pylist()
-        parsed = np.array([float(text.replace(",", ".")) for text in texts_of_numbers] + [np.nan])
-        numbers = pa.chunked_array([pa.array(parsed[code32], from_pandas=True)])
-        notes.append(f"Numbers stored as text in '{name}' were read as numbers.")
-        return _numeric(numbers, name, table), numbers, notes
-    present = len(code32) - missing
-    texts = present - int(np.count_nonzero(numeric[code32]))
-    if kind is Kind.CATEGORICAL and texts <= 0.1 * present:
-        first = int(np.argmax((code32 >= 0) & ~numeric[code32])) + 1
-        notes.append(
-            f"'{name}' counts as text because {_counted(texts, 'cell')} of {present} cannot be "
-            f"read as a number, first in row {first} (not counting a header)."
-        )
-    if pc.any(pc.match_substring(categories, "\n")).as_py():
-        notes.append(f"Cells of '{name}' hold line breaks: check that every quote is closed.")
-    if len(categories) == present and present > MAX_CATEGORIES:
-        kind = Kind.IDENTIFIER if kind is Kind.CATEGORICAL else kind
-    indices = pa.array(code32, mask=code32 < 0, type=pa.int32())
-    packed = pa.DictionaryArray.from_arrays(indices, categories)
-    column = RawColumn(name, kind, missing, len(categories) == 1, len(categories))
-    return column, packed, notes

@@ -9,6 +9,9 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,10 +19,61 @@ import pyarrow as pa
 
 from dpviz.errors import InvalidTable
 
-MAX_TEXT_BYTES = 2 << 30
-"""Most bytes of CSV text that are read, after decompression: 2 GiB."""
+
+@dataclass(frozen=True)
+class Limits:
+    """What a file may take in memory, counted before it is read or while it unpacks.
+
+    Attributes
+    ----------
+    text_bytes : int
+        Most bytes of text or of Parquet values, after decompression.
+    cells : int
+        Most rows times columns.
+    columns : int
+        Most columns.
+    """
+
+    text_bytes: int
+    cells: int
+    columns: int = 20_000
+
+
+IN_MEMORY = Limits(text_bytes=1 << 29, cells=1 << 26)
+"""What the command line holds in memory: larger files are read in batches."""
+
+UPLOADED = Limits(text_bytes=1 << 29, cells=1 << 25)
+"""What a page takes: 512 MiB of text, 33 million cells."""
+
+
+AT_HAND = Limits(text_bytes=1 << 40, cells=1 << 29, columns=1 << 20)
+"""What the caller holds in memory already."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much text a file holds.
+
+    Attributes
+    ----------
+    size : int
+        Bytes after decompression.
+    lines : int
+        Lines, counted for texts that will be held in memory; else 1.
+    tail : bytes
+        The last bytes.
+    hexadecimal : bool
+        Whether ``0x`` occurs, which Arrow reads as a number; for texts held in memory.
+    """
+
+    size: int
+    lines: int
+    tail: bytes
+    hexadecimal: bool = False
+
 
 _CHUNK = 1 << 20
+_TAIL = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 PARQUET_MAGIC = b"PAR1"
 # what people upload by mistake, by its first bytes
@@ -103,32 +157,60 @@ class Source:
         raw = self.open()
         return gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw
 
-    def check_text(self) -> None:
-        """Raise InvalidTable when the text is empty, damaged or too long.
+    def extent(self, limits: Limits | None = None) -> Extent:
+        """Return how much text there is, having refused one that is empty, damaged or too long.
 
         A gzip is decompressed once, one megabyte at a time, and dropped: a small
-        file that would grow past `MAX_TEXT_BYTES` is refused in constant memory.
+        file that would grow past the limits is refused in constant memory.
+
+        Parameters
+        ----------
+        limits : Limits, optional
+            Where the text will be held in memory: its bytes and lines are counted.
         """
-        total = 0
-        limit = MAX_TEXT_BYTES
-        if self.is_gzip:
-            try:
-                stream = self.open_text()
+        most = None if limits is None else limits.text_bytes
+        total = lines = returns = 0
+        tail = b""
+        hexadecimal = False
+        packed = self.is_gzip
+        try:
+            stream = self.open_text()
+            if not packed:
+                total = stream.size()
+            if not packed and limits is None:
+                stream.seek(max(total - _TAIL, 0))
+                tail = stream.read()
+            elif most is None or total <= most:
+                total = 0
                 while chunk := stream.read(_CHUNK):
                     total += len(chunk)
-                    if total > limit:
+                    lines += chunk.count(b"\n")
+                    returns += chunk.count(b"\r")
+                    hexadecimal = hexadecimal or b"0x" in chunk or b"0X" in chunk
+                    tail = (tail + chunk)[-_TAIL:]
+                    if most is not None and total > most:
                         break
-            except (EOFError, gzip.BadGzipFile, zlib.error):
-                raise InvalidTable(f"{self.name} is a damaged or incomplete gzip file.") from None
-        else:
-            total = self.open().size()
-        if total > limit:
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise InvalidTable(f"{self.name} is a damaged or incomplete gzip file.") from None
+        except OSError as error:
+            raise InvalidTable(f"{self.name} cannot be read: {_reason(error)}.") from None
+        if most is not None and total > most:
             raise InvalidTable(
-                f"{self.name} holds more than {limit / 2**30:g} GiB of text, the most that is "
-                "read; save it as Parquet or keep fewer rows or columns."
+                f"{self.name} holds more than {most / 2**20:g} MiB of text, the most that is read "
+                "into memory; keep fewer rows or columns."
             )
         if total == 0:
             raise InvalidTable(f"{self.name} is empty.")
+        return Extent(total, max(lines, returns) + 1, tail, hexadecimal)
+
+
+@contextmanager
+def readable(sentence: str) -> Iterator[None]:
+    """Turn what Arrow says of bytes it cannot read, which may quote a cell, into a sentence."""
+    try:
+        yield
+    except (pa.ArrowException, UnicodeError, OverflowError, OSError):
+        raise InvalidTable(sentence) from None
 
 
 def _reason(error: OSError) -> str:

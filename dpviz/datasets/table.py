@@ -53,6 +53,10 @@ class Table:
             raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
         self.rows.setflags(write=False)
 
+    def noting(self, notes: Sequence[str]) -> Table:
+        """Return the table with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
     def select(self, columns: Sequence[str]) -> Table:
         """Return the table with only these columns, in the table's order."""
         chosen = set(columns)

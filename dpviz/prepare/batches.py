@@ -1,15 +1,18 @@
 """Numeric rows of a file of any size, a batch at a time.
 
-The features are those that reading the whole file would give, with one
-difference: what a column holds is judged by the schema of a Parquet file, or by
-the first 8 MiB of a text, and not by all of its cells.
+The features are those that reading the whole file would give, by the same code,
+with one difference: what a column holds is judged by the first rows of a Parquet
+file, or by the first 8 MiB of a text, and a file whose later cells say otherwise
+is refused.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar
@@ -21,17 +24,28 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
-from dpviz.datasets import delimited
+from dpviz.datasets import delimited, numerals
 from dpviz.datasets.delimited import MISSING_MARKERS, Layout
-from dpviz.datasets.files import counts_rows, is_flat
-from dpviz.datasets.raw import MAX_MAGNITUDE, clean_names, listed
-from dpviz.datasets.source import Source
-from dpviz.errors import InvalidTable
+from dpviz.datasets.files import (
+    DAMAGED,
+    Settled,
+    check_size,
+    decimal_mark,
+    flat_columns,
+    flat_of,
+    refuse_misnamed,
+    settled_columns,
+    settled_text,
+    shown_name,
+)
+from dpviz.datasets.raw import MAX_MAGNITUDE, Kind, is_text, listed, plain_numbers
+from dpviz.datasets.source import IN_MEMORY, Source, readable
+from dpviz.errors import InvalidTable, printable
 from dpviz.prepare.sums import Sum, digit_counts, norms
 from dpviz.prepare.transform import Transform
 
-LARGE_BYTES = 1 << 30
-"""A file is read in batches if its numbers, or its text, take more than this: 1 GiB."""
+LARGE_BYTES = 8 * IN_MEMORY.cells
+"""A file is read in batches if its numbers, or its text, take more than this: 512 MiB."""
 
 _BATCH_ROWS = 1 << 16
 _BLOCK_CELLS = 1 << 19  # 4 MiB of numbers: a block stays in the processor's cache
@@ -49,10 +63,40 @@ def is_large(path: str | Path) -> bool:
     if source.is_parquet:
         try:
             metadata = parquet.ParquetFile(source.open()).metadata
-        except (pa.ArrowInvalid, OSError):
+        except (pa.ArrowException, UnicodeError, OSError):
             return False  # reading it will say what is wrong
-        return bool(metadata.num_rows * metadata.num_columns * 8 > LARGE_BYTES)
-    return file.stat().st_size > LARGE_BYTES
+        groups = range(metadata.num_row_groups)
+        unpacked = sum(metadata.row_group(j).total_byte_size for j in groups)
+        cells = metadata.num_rows * metadata.num_columns
+        return bool(cells * 8 > LARGE_BYTES or unpacked > IN_MEMORY.text_bytes)
+    if not source.is_gzip:
+        size = file.stat().st_size
+        # a line of a table has two cells at least, of one letter each, and their ends
+        return size > LARGE_BYTES or (size > LARGE_BYTES // 8 and _many_cells(source))
+    limits = replace(IN_MEMORY, text_bytes=LARGE_BYTES)
+    try:
+        source.extent(limits)
+    except InvalidTable:
+        return _unpacks(source)
+    return _many_cells(source)
+
+
+def _many_cells(source: Source) -> bool:
+    """Return whether a text has more cells than are read into memory."""
+    try:
+        extent = source.extent(replace(IN_MEMORY, text_bytes=LARGE_BYTES))
+        layout = delimited.detect(source, extent)
+    except InvalidTable:
+        return False  # reading it will say what is wrong
+    return extent.lines * layout.width * 8 > LARGE_BYTES
+
+
+def _unpacks(source: Source) -> bool:
+    """Return whether the start of a gzip is sound: else reading it says what is wrong."""
+    try:
+        return bool(source.open_text().read(1))
+    except (EOFError, OSError, zlib.error):
+        return False
 
 
 class FileBatches:
@@ -63,6 +107,10 @@ class FileBatches:
     path : str or Path
     label : str, optional
         Column that is no feature; rows without a label are left out.
+    decimal : {"auto", "point", "comma"}
+        The decimal mark of numbers in texts.
+    leave_out : collection of str
+        Columns that are no features and lose no rows.
 
     Attributes
     ----------
@@ -79,108 +127,125 @@ class FileBatches:
         If the file cannot be read, or the label is not one of its columns.
     """
 
-    def __init__(self, path: str | Path, label: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        label: str | None = None,
+        decimal: str = "auto",
+        leave_out: Collection[str] = (),
+    ) -> None:
         file = Path(path)
-        name = file.name
-        self.name = name if len(name) <= 60 else name[:57] + "..."
+        self.name = shown_name(file.name)
         if not file.is_file():
             raise InvalidTable(
                 f"table must be a file to be read in batches; {self.name!r} is none."
             )
         self._source = Source(file, self.name)
         self._layout: Layout | None = None
-        notes: list[str] = []
-        if not self._source.is_parquet:
-            self._layout = delimited.detect(self._source)
-            if not self._layout.header:
-                notes.append(
-                    "The file has no line of column names: the columns are numbered from 1."
-                )
-        head = self._head()
-        fields = list(head.schema)
-        raw_names = [field.name for field in fields]
-        shown = list(raw_names)
-        if self._layout is not None and not self._layout.header:
-            shown = [f"column {j + 1}" for j in range(len(shown))]
-        if len(shown) > 1 and not shown[0].strip() and counts_rows(head.column(0)):
-            notes.append("The first column has no name and counts the rows: it was left out.")
-            del fields[0], raw_names[0], shown[0]
-        names, renamed = clean_names(shown)
-        notes += renamed
-        self._label: str | None = None
+        self._decimal = decimal_mark(decimal)
+        settled, notes = self._head()
+        names = [item.column.name for item in settled]
+        self._label: int | None = None
         if label is not None:
             if label not in names:
                 raise InvalidTable(
                     f"label must be a column of {self.name}, one of {listed(names)}; "
-                    f"got {label[:60]!r}."
+                    f"got {printable(label)!r}."
                 )
-            self._label = raw_names[names.index(label)]
-        if len(set(raw_names)) < len(raw_names):
-            raise InvalidTable(
-                f"{self.name} must have distinct column names to be read in batches; "
-                "a name is repeated."
-            )
-        self._types: dict[str, Any] = {}
-        columns, left, empty = [], [], []
-        for field, raw_name, name in zip(fields, raw_names, names, strict=True):
-            if raw_name == self._label:
-                continue
-            if pa.types.is_null(field.type):
-                empty.append(name)
-            elif _is_number(field.type):
-                truth = pa.types.is_boolean(field.type)
-                self._types[raw_name] = pa.bool_() if truth else pa.float64()
-                columns.append(name)
-            else:
-                left.append(name)
+            self._label = settled[names.index(label)].place
+        for name in leave_out:
+            if name not in names:
+                raise InvalidTable(
+                    f"a column left out must be a column of {self.name}, one of {listed(names)}; "
+                    f"got {printable(name)!r}."
+                )
+        used = [
+            item
+            for item in settled
+            if item.place != self._label and item.column.name not in leave_out
+        ]
+        self._features = [item for item in used if item.column.is_feature]
+        self._empty = [item for item in used if item.column.kind is Kind.EMPTY]
+        left = [
+            item.column.name
+            for item in used
+            if not item.column.is_feature and item.column.kind is not Kind.EMPTY
+        ]
         if left:
             notes.append(f"Left out as text or dates: {listed(left)}.")
-        if empty:
-            notes.append(f"Left out as empty: {listed(empty)}.")
-        self.columns = tuple(columns)
+        if self._empty:
+            notes.append(f"Left out as empty: {listed([e.column.name for e in self._empty])}.")
+        self.columns = tuple(item.column.name for item in self._features)
         self.notes = tuple(notes)
 
-    def _head(self) -> Any:
-        """Return the flat columns as a table: a text's first batch, of a Parquet file no rows.
+    def _head(self) -> tuple[list[Settled], list[str]]:
+        """Return what the columns are, judged on a text's first block or a Parquet's first rows."""
+        if self._source.is_parquet:
+            return self._parquet_head()
+        refuse_misnamed(self._source)
+        extent = self._source.extent()
+        layout = delimited.detect(self._source, extent, self._decimal)
+        check_size(self.name, 0, layout.width, IN_MEMORY)
 
-        A Parquet file's first column without a name is read, to see whether it counts.
-        """
-        if self._layout is None:
-            try:
-                file = self._parquet()
-                flat = [field.name for field in file.schema_arrow if is_flat(field)]
-                if not flat or flat[0].strip():
-                    return pa.table(file.schema_arrow.empty_table()).select(flat)
-                return next(file.iter_batches(batch_size=_BATCH_ROWS, columns=flat))
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
-                raise self._damaged() from None
-        for batch in delimited.open_batches(self._source, self._layout):
-            return pa.Table.from_batches([batch])
-        raise InvalidTable(f"{self.name} must have at least 2 rows of data; it has none.")
+        def first(more: Collection[int]) -> Any:
+            kept = replace(layout, as_text=layout.as_text | set(more))
+            for batch in delimited.open_batches(self._source, kept):
+                return pa.Table.from_batches([batch])
+            return pa.table({str(j): pa.nulls(0) for j in range(layout.width)})
+
+        self._layout = layout
+        return settled_text(self.name, first(()), layout, self._decimal, first)
+
+    def _parquet_head(self) -> tuple[list[Settled], list[str]]:
+        with readable(DAMAGED.format(self.name)):
+            file = self._parquet()
+            check_size(self.name, 0, file.metadata.num_columns, IN_MEMORY)
+            self._names, notes = flat_columns(self.name, file.schema_arrow)
+            head: Any = None
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=self._names):
+                head = pa.Table.from_batches([batch])
+                break
+        if head is None or file.metadata.num_rows < 2:
+            found = "one row" if file.metadata.num_rows else "none"
+            raise InvalidTable(f"{self.name} must have at least 2 rows of data; it has {found}.")
+        columns = flat_of(head)
+        if file.metadata.num_rows > head.num_rows:
+            columns = [(name, self._later(j, values)) for j, (name, values) in enumerate(columns)]
+        settled, said = settled_columns(self.name, columns, self._decimal)
+        return settled, notes + said
+
+    def _later(self, place: int, values: Any) -> Any:
+        """Return a column's first values, or those of the first batch that has any."""
+        if pc.all(pc.is_null(values, nan_is_null=True)).as_py():
+            with readable(DAMAGED.format(self.name)):
+                for batch in self._parquet().iter_batches(
+                    batch_size=_BATCH_ROWS, columns=self._names
+                ):
+                    later = flat_of(batch)[place][1]
+                    if not pc.all(pc.is_null(later, nan_is_null=True)).as_py():
+                        return pa.chunked_array([later.slice(0, len(values))])
+        return values
 
     def _parquet(self) -> Any:
         # Buffering ahead keeps all that was read, up to the whole file.
         return parquet.ParquetFile(self._source.open(), pre_buffer=False)
 
-    def _damaged(self) -> InvalidTable:
-        return InvalidTable(
-            f"{self.name} starts like a Parquet file but cannot be read as one: "
-            "it is damaged, incomplete or of an unknown kind."
-        )
-
-    def _batches(self) -> Iterator[Any]:
-        """Yield record batches of the features, and of the label if there is one."""
-        types = dict(self._types)
-        if self._label is not None:
-            types[self._label] = pa.string()
+    def _batches(self) -> Iterator[list[Any]]:
+        """Yield the arrays of the features, of the empty columns and of the label, if any."""
+        places = [item.place for item in (*self._features, *self._empty)]
+        places += [] if self._label is None else [self._label]
         if self._layout is not None:
-            yield from delimited.open_batches(self._source, self._layout, types)
+            types = {item.place: _type_of(item) for item in self._features}
+            types |= dict.fromkeys([item.place for item in self._empty], pa.string())
+            if self._label is not None:
+                types[self._label] = pa.string()
+            for batch in delimited.open_batches(self._source, self._layout, types):
+                yield [batch.column(j) for j in range(len(places))]
             return
-        try:
-            file = self._parquet()
-            yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=list(types))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
-            raise self._damaged() from None
+        with readable(DAMAGED.format(self.name)):
+            for batch in self._parquet().iter_batches(batch_size=_BATCH_ROWS, columns=self._names):
+                flat = flat_of(batch)
+                yield [flat[place][1] for place in places]
 
     def blocks(self) -> Iterator[tuple[FloatArray, int]]:
         """Yield blocks of complete rows and how many incomplete ones each lost.
@@ -193,28 +258,51 @@ class FileBatches:
         InvalidTable
             On an infinite or absurdly large number; the row is named.
         """
-        d = len(self._types)
+        d, empty = len(self._features), len(self._empty)
         size = max(256, min(_BATCH_ROWS, _BLOCK_CELLS // max(d, 1)))
         buffer = np.empty((d, size))
         row = 0
         for batch in _read_ahead(self._batches()):
-            arrays = [_numbers(batch.column(j)) for j in range(d)]
-            present = None if self._label is None else _present(batch.column(d))
-            for start in range(0, batch.num_rows, size):
-                stop = min(start + size, batch.num_rows)
+            count = len(batch[0]) if batch else 0
+            arrays = [
+                self._numbers(item, column)
+                for item, column in zip(self._features, batch, strict=False)
+            ]
+            for item, column in zip(self._empty, batch[d : d + empty], strict=True):
+                if _present(column).any():
+                    raise InvalidTable(
+                        f"column '{item.column.name}' of {self.name} starts empty and later holds "
+                        "values, which a file read in batches must not."
+                    )
+            present = None if self._label is None else _present(batch[-1])
+            for start in range(0, count, size):
+                stop = min(start + size, count)
                 block = buffer[:, : stop - start]
                 for j, array in enumerate(arrays):
                     block[j] = array[start:stop]
                 keep = None if present is None else present[start:stop]
                 yield complete(block.T, keep, self.name, self.columns, row + start)
-            row += batch.num_rows
+            row += count
+
+    def _numbers(self, item: Settled, column: Any) -> NDArray[Any]:
+        """Return one column of a batch as numbers, gaps as NaN."""
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if item.mark is None:
+            numbers: NDArray[Any] = plain_numbers(column).to_numpy(zero_copy_only=False)
+            return numbers
+        texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+        found = numerals.parse(texts, item.mark)
+        if (np.isnan(found) & _present(column)).any():
+            raise delimited.later_text(self.name, item.place)
+        return found
 
     def first(self) -> FloatArray:
         """Return the first block that has complete rows; empty if there is none."""
         for block, _ in self.blocks():
             if len(block):
                 return block.copy()
-        return np.zeros((0, len(self._types)))
+        return np.zeros((0, len(self._features)))
 
     def fold(self, new: Callable[[], S]) -> S:
         """Return the sum over all rows, in the order of the file."""
@@ -291,27 +379,11 @@ def complete(
     return rows[whole], int(len(rows) - np.count_nonzero(whole))
 
 
-def _is_number(kind: Any) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_boolean(kind)
-    )
-
-
-def _numbers(column: Any) -> NDArray[Any]:
-    """Return one column of a batch as numbers, gaps as NaN."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64(), safe=False)
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return numbers
+def _type_of(item: Settled) -> Any:
+    """Return what Arrow shall read a feature of a text as."""
+    if item.mark is not None:
+        return pa.string()
+    return pa.bool_() if item.column.kind is Kind.BOOLEAN else pa.float64()
 
 
 def _present(column: Any) -> NDArray[np.bool_]:
@@ -319,7 +391,7 @@ def _present(column: Any) -> NDArray[np.bool_]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     gap = pc.is_null(column, nan_is_null=True)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if is_text(column.type):
         words = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
         gap = pc.or_(gap, pc.is_in(words, value_set=pa.array(MISSING_MARKERS, pa.large_string())))
     present: NDArray[np.bool_] = ~gap.to_numpy(zero_copy_only=False)

@@ -6,6 +6,7 @@ not protected; every such thing is listed in ``assumed_public``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from dpviz.prepare.passes import Batched, InMemory, Passes
 from dpviz.prepare.prepared import Measured
 from dpviz.prepare.subsample import Subsample
 from dpviz.prepare.transform import Transform
-from dpviz.settings import Settings
+from dpviz.settings import Settings, names_in
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Domain
 
@@ -206,7 +207,8 @@ def prepare_batches(
         if value != "drop":
             raise InvalidSetting(name, "drop for rows that are read in batches", value, flag)
     if isinstance(source, (str, Path)):
-        source = FileBatches(source, settings.label)
+        left = names_in(settings.leave_out)
+        source = FileBatches(source, settings.label, settings.decimal, left)
     elif not isinstance(source, (FileBatches, FrameBatches)):
         source = FrameBatches(source)
     with one_blas_thread():
@@ -270,7 +272,9 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
         unscaled = Transform(keep, center, scale, Domain.ball(d))
         row_bound = _row_bound(passes, unscaled, settings.row_bound)
         farthest = np.maximum(np.abs(low - center), np.abs(high - center)) / scale
-        if not (_SMALL < farthest.max() / row_bound < _LARGE):
+        # in logarithms, for a quotient of extremes overflows
+        apart = math.log(farthest.max()) - math.log(row_bound)
+        if not (math.log(_SMALL) < apart < math.log(_LARGE)):
             raise InvalidSetting(
                 "row bound",
                 f"within a factor {_LARGE:g} of the lengths of the rows",

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.datasets import relabelled
+from dpviz.datasets import relabelled, without
 from dpviz.datasets.frames import is_frame, read_frame, table_of_array
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, WrongArgument
 from dpviz.prepare.bounding import BoundedRows, Bounds, prepare, prepare_batches
 from dpviz.prepare.load import load_bounds, load_measured
 from dpviz.prepare.plan import Planned
-from dpviz.settings import Settings
+from dpviz.settings import Settings, names_in
 
 TABLE_ALLOWED = (
     "a built-in key, a path, a plan such as plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5, "
@@ -76,10 +76,13 @@ def prepare_given(
         return prepare_batches(given, settings, bounds)
     if isinstance(given, (Table, np.ndarray)):
         table = given if isinstance(given, Table) else table_of_array(given)
-        table = relabelled(table, settings.label)
+        table = without(relabelled(table, settings.label), names_in(settings.leave_out))
     else:
         table = read_frame(given, name).to_table(
-            label=settings.label, categorical=settings.categorical, missing=settings.missing
+            label=settings.label,
+            categorical=settings.categorical,
+            missing=settings.missing,
+            leave_out=names_in(settings.leave_out),
         )
     return prepare(table, settings, bounds)
 

@@ -12,7 +12,7 @@ from dpviz.prepare.batches import is_large
 from dpviz.prepare.bounding import BoundedRows, Bounds, prepare, prepare_batches
 from dpviz.prepare.plan import NEED_ROWS, PREFIX, Planned, plan_of
 from dpviz.prepare.prepared import Measured
-from dpviz.settings import Settings
+from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import is_file, numbered, of_mapping
 
 
@@ -87,5 +87,7 @@ def load_prepared(settings: Settings, bounds: Bounds | None = None) -> BoundedRo
         label=settings.label,
         categorical=settings.categorical,
         missing=settings.missing,
+        decimal=settings.decimal,
+        leave_out=names_in(settings.leave_out),
     )
     return prepare(table, settings, bounds)

@@ -26,7 +26,7 @@ from dpviz.prepare.bounding import Bounds
 from dpviz.prepare.load import load_bounds
 from dpviz.run.cells import Cell, Skipped, evaluate
 from dpviz.run.store import source_digest
-from dpviz.settings import Settings
+from dpviz.settings import Settings, names_in
 from dpviz.tasks.learners import CLASSIFICATION, CLUSTERING, REGRESSION, Labels, Learner, Parameters
 from dpviz.tasks.parts import Projecting, Releasing, Sides, canonical, projecting, releasing, sides
 from dpviz.tasks.scores import Labelled, score_guess, score_projected, score_released
@@ -343,7 +343,12 @@ def load_labelled(settings: Settings) -> tuple[Table, Bounds | None]:
             f"{LARGE_BYTES:,} bytes: take a sample of its rows."
         )
     table = load(
-        name, label=settings.label, categorical=settings.categorical, missing=settings.missing
+        name,
+        label=settings.label,
+        categorical=settings.categorical,
+        missing=settings.missing,
+        decimal=settings.decimal,
+        leave_out=names_in(settings.leave_out),
     )
     return table, load_bounds(settings)
 

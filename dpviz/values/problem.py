@@ -12,6 +12,19 @@ from dpviz.values.allocation import UNIFORM, Allocation
 
 EPSILON_RANGE = (1e-4, 1e6)
 
+LEAST_DELTA = 1e-100
+"""Least delta that is not 0: smaller ones, squared or in logarithms, are no ordinary numbers."""
+
+DELTA_ALLOWED = f"a number from 0 to below 1 (0, or at least {LEAST_DELTA:g})"
+"""What delta may be, in words."""
+
+
+def check_delta(value: float) -> float:
+    """Return the delta, or raise InvalidSetting where it is neither 0 nor ordinary."""
+    if 0 < value < LEAST_DELTA:
+        raise InvalidSetting("delta", DELTA_ALLOWED, value, "--delta")
+    return value
+
 
 class Relation(StrEnum):
     """When two tables are neighbours; n is public under both.

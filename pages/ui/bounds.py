@@ -10,6 +10,7 @@ from dpviz.errors import InvalidSetting
 from dpviz.prepare.bounding import Prepared
 from dpviz.tidy.precision import bounds_of_rows
 from pages.ui import state
+from pages.ui.guard import say_error
 
 # What the command line calls the bounds that a page edits.
 BOUNDS_FILE = "bounds.csv"
@@ -111,7 +112,7 @@ def editor(prepared: Prepared) -> None:
         )
         complaint = state.complaint("bounds.table")
         if complaint is not None:
-            st.error(complaint, icon=":material/error:")
+            say_error(complaint)
 
 
 def _current(prepared: Prepared) -> dict[str, tuple[float, float]]:

@@ -50,18 +50,23 @@ PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 CHUNK_SECONDS = 0.15
 
 
-@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _parsed(file_id: str, name: str, _file: object) -> RawTable | str:
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the file")
+def _parsed(file_id: str, name: str, decimal: str, _file: object) -> RawTable | str:
     # Streamlit forgets a call that raised: a zip bomb would be unpacked again on every run.
     try:
-        return datasets.read_raw(_file, name=name)  # type: ignore[arg-type]
+        return datasets.read_raw(
+            _file,  # type: ignore[arg-type]
+            name=name,
+            decimal=decimal,
+            limits=datasets.UPLOADED,
+        )
     except DpvizError as error:
         return str(error)
 
 
-def raw_table(file_id: str, name: str, file: object) -> RawTable:
+def raw_table(file_id: str, name: str, file: object, decimal: str = "auto") -> RawTable:
     """Return the parsed upload, or raise InvalidTable saying why there is none."""
-    found = _parsed(file_id, name, file)
+    found = _parsed(file_id, name, decimal, file)
     if isinstance(found, str):
         raise InvalidTable(found)
     return found
@@ -73,15 +78,21 @@ def builtin(key: str) -> Table:
     return datasets.load(key)
 
 
-@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
 def uploaded(
-    file_id: str, label: str | None, categorical: str, missing: str, _raw: RawTable
+    file_id: str,
+    label: str | None,
+    categorical: str,
+    missing: str,
+    decimal: str,
+    leave_out: tuple[str, ...],
+    _raw: RawTable,
 ) -> Table:
     """Return the upload as a numeric table."""
-    return _raw.to_table(label=label, categorical=categorical, missing=missing)
+    return _raw.to_table(label=label, categorical=categorical, missing=missing, leave_out=leave_out)
 
 
-@st.cache_resource(scope="session", max_entries=12, show_spinner=False)
+@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
 def prepared(
     table_key: str,
     columns: tuple[str, ...],
@@ -94,7 +105,7 @@ def prepared(
     return prepare(_table.select(columns) if columns else _table, _settings, dict(bounds) or None)
 
 
-@st.cache_data(scope="session", max_size="256MB", show_spinner=False)
+@st.cache_data(scope="session", max_size="96MB", show_spinner=False)
 def chunk(
     data_key: tuple[str, ...],
     variant: str,

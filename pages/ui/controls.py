@@ -20,6 +20,7 @@ from dpviz.tidy.precision import custom_text, suppliers
 from dpviz.values.allocation import DEFAULT_SHARE
 from dpviz.values.allocation_text import parse_allocation
 from pages.ui import state
+from pages.ui.guard import say_error
 from pages.ui.page_options import VIEWS
 
 _FEW = 4  # choices of a page that stand side by side; more of them drop down
@@ -56,7 +57,7 @@ def _refill(key: str, value: Any) -> str:
 def _complain(name: str) -> None:
     sentence = state.complaint(name)
     if sentence is not None:
-        st.error(sentence, icon=":material/error:")
+        say_error(sentence)
 
 
 def setting(name: str, store: str = "view", *, upper: int | None = None) -> None:

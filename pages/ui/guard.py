@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from dpviz.errors import DpvizError
+from pages.ui.texts import plain
 
 
 @contextmanager
@@ -16,4 +17,9 @@ def guard() -> Iterator[None]:
     try:
         yield
     except DpvizError as error:
-        st.error(str(error), icon=":material/error:")
+        say_error(error)
+
+
+def say_error(sentence: object) -> None:
+    """Show why something cannot be done; what it quotes is shown letter by letter."""
+    st.error(plain(sentence), icon=":material/error:")

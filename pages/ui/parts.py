@@ -16,6 +16,7 @@ from dpviz.reproduce import Reproduction
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from pages.ui import state
+from pages.ui.texts import plain
 
 
 def numbers(name: str, table: pd.DataFrame) -> None:
@@ -47,7 +48,7 @@ def newcomers() -> None:
 def table_notes(prepared: Prepared) -> None:
     """Tell every change that was made to the table."""
     for note in prepared.notes:
-        st.caption(f":material/edit_note: {note}")
+        st.caption(f":material/edit_note: {plain(note)}")
 
 
 def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
@@ -56,7 +57,7 @@ def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
         st.markdown(
             "The guarantee covers the release and not what was fixed before it. Taken as public "
             "knowledge here:\n\n"
-            + "\n".join(f"- {item}" for item in items or prepared.assumed_public)
+            + "\n".join(f"- {plain(item)}" for item in items or prepared.assumed_public)
             + "\n\nThe papers assume these known. Taken from private data they leak; a real "
             "release fixes them beforehand or spends budget on them."
         )

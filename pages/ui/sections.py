@@ -14,6 +14,7 @@ from dpviz.run.compare import Comparison
 from dpviz.tidy.comparison import distance_table, spectrum_table
 from dpviz.tidy.projection import picture_table
 from pages.ui import cached, controls, parts, state
+from pages.ui.texts import plain
 
 PICTURE_POINTS = 300
 
@@ -78,7 +79,7 @@ def projection(comparison: Comparison) -> None:
     )
     caption = explore_words.projection_caption(comparison)
     st.echarts_chart(option, height=height, key="projection", alt=f"Projections. {caption}")
-    coloured = f" Colour: {name}." if name else ""
+    coloured = f" Colour: {plain(name)}." if name else ""
     st.caption(
         f"{caption}{coloured} Draw {draw} of {comparison.settings.trials}; all panels share their "
         "limits. The subspace is private; this picture of the rows is not."
@@ -111,4 +112,4 @@ def table(comparison: Comparison) -> None:
 def not_run(comparison: Comparison) -> None:
     """Say which mechanisms cannot run here, and why."""
     for item in comparison.skipped:
-        st.caption(f"Not run: {item.mechanism}, because {item.reason}.")
+        st.caption(plain(f"Not run: {item.mechanism}, because {item.reason}."))

@@ -13,11 +13,13 @@ from dpviz.datasets import RawTable, Table, builtin_tables
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.narrative.explore import delta_note, epsilon_note
 from dpviz.prepare.bounding import Prepared
-from dpviz.settings import Settings
+from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from pages.ui import bounds, cached, controls, printing, state
+from pages.ui.guard import say_error
 from pages.ui.state import MAX_FEATURES, UPLOAD
+from pages.ui.texts import plain
 
 # Options with a widget of their own; every other declared one is drawn by kind.
 _DRAWN_APART = {
@@ -113,7 +115,11 @@ def problem_and_budget(current: Current) -> tuple[Problem, Budget]:
 
 def _raw() -> RawTable | None:
     file = st.session_state.get("upload")
-    return None if file is None else cached.raw_table(file.file_id, file.name, file)
+    return (
+        None
+        if file is None
+        else cached.raw_table(file.file_id, file.name, file, state.get("decimal"))
+    )
 
 
 def _load() -> Current:
@@ -163,8 +169,9 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
         return None, ""
     label = _label(raw)
     file_id = st.session_state["upload"].file_id
-    table = cached.uploaded(file_id, label, settings.categorical, settings.missing, raw)
-    return table, f"{file_id}/{label!r}/{settings.categorical}/{settings.missing}"
+    left = names_in(settings.leave_out)
+    options = (label, settings.categorical, settings.missing, settings.decimal, left)
+    return cached.uploaded(file_id, *options, raw), f"{file_id}/{options!r}"
 
 
 def _label(raw: RawTable) -> str | None:
@@ -211,12 +218,12 @@ def _clamp(current: Current) -> None:
 
 def _notices(current: Current) -> None:
     for sentence in state.take_notices():
-        st.warning(sentence, icon=":material/info:")
+        st.warning(plain(sentence), icon=":material/info:")
     note = epsilon_note(state.get("epsilon"))
     if note is not None:
         st.info(note, icon=":material/shield:")
     if current.problem is not None:
-        st.error(current.problem, icon=":material/error:")
+        say_error(current.problem)
 
 
 def _sidebar(current: Current) -> None:

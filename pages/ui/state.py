@@ -16,47 +16,25 @@ import streamlit as st
 from dpviz.base.params import Declared, params_of
 from dpviz.errors import InvalidSetting
 from dpviz.settings import Settings
+from pages.ui import link
 from pages.ui.page_options import VIEWS, ExploreView, page_defaults
 
-LINK_VERSION = "1"
 UPLOAD = "upload"
 MAX_FEATURES = 300
-
-_OWN_KEYS = {"v", "label"}
+KEPT = ("table", "label", "categorical", "missing", "decimal", "leave_out")
+"""What a reset leaves: how the table is read."""
 
 
 def start() -> None:
     """Read the link into the session, once."""
     if "view" in st.session_state:
         return
-    query = {key: st.query_params[key] for key in st.query_params}
-    settings, notices = Settings.from_query(query, page_defaults())
-    known = Settings.url_keys() | _OWN_KEYS
-    for store, cls in VIEWS.items():
-        view, more = cls.from_query(query, cls())
-        notices += more
-        known |= cls.url_keys()
+    said = link.read(st.query_params.to_dict())
+    st.session_state.view = _values(said.settings)
+    for store, view in said.views.items():
         st.session_state[store] = _values(view)
-    notices += [
-        f"In the link, {key[:40]!r} is not a setting and was left out."
-        for key in query
-        if key not in known
-    ]
-    if query.get("v", LINK_VERSION) != LINK_VERSION:
-        notices.append(
-            f"The link's version must be {LINK_VERSION}; got {query['v'][:20]!r}. It was read all "
-            "the same."
-        )
-    label_index = query.get("label")
-    if label_index is not None and not (label_index.isdigit() and len(label_index) < 6):
-        notices.append(
-            f"In the link, label must be a column number; got {label_index[:40]!r}. It was left "
-            "out."
-        )
-        label_index = None
-    st.session_state.view = _values(settings)
-    st.session_state.label_index = None if label_index is None else int(label_index)
-    st.session_state.notices = notices
+    st.session_state.label_index = said.label_index
+    st.session_state.notices = list(said.notices)
     st.session_state.complaints = {}
     st.session_state.generations = {}  # of widgets that are drawn anew when given a value
 
@@ -142,7 +120,7 @@ def on_change(act: Callable[[], None]) -> Callable[[], None]:
 
 def reset() -> None:
     """Return every setting but the table to its default."""
-    kept = {name: get(name) for name in ("table", "label", "categorical", "missing")}
+    kept = {name: get(name) for name in KEPT}
     st.session_state.view = _values(replace(page_defaults(), **kept))
     for store, cls in VIEWS.items():
         st.session_state[store] = _values(cls())
@@ -152,7 +130,7 @@ def reset() -> None:
 
 def write_link() -> None:
     """Make the address bar say what is shown."""
-    query = {"v": LINK_VERSION}
+    query = {"v": link.LINK_VERSION}
     query |= settings().to_query(page_defaults())
     for store, cls in VIEWS.items():
         query |= view(store).to_query(cls())

@@ -6,6 +6,7 @@ Tests name widgets by their keys and never by position, so that a page may be re
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -134,12 +135,17 @@ def shown_value(at: AppTest, key: str) -> Any:
 def errors(at: AppTest) -> list[str]:
     """Return the error sentences on the page, none of which may be an exception."""
     assert not at.exception, [box.message for box in at.exception]
-    return [box.value for box in at.error]
+    return [as_seen(box.value) for box in at.error]
 
 
 def notices(at: AppTest) -> list[str]:
     """Return the sentences about what was replaced."""
-    return [box.value for box in at.warning]
+    return [as_seen(box.value) for box in at.warning]
+
+
+def as_seen(markdown: str) -> str:
+    """Return a text as the page shows it, for one that was made plain."""
+    return re.sub(r"\\([^\w\s])", r"\1", markdown).replace("\u2060", "")
 
 
 def one_sentence(text: str) -> bool:

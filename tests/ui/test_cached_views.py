@@ -45,7 +45,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "supplier": {"directions": "private:0.3:wishart_exact"},
 }
 # Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
-ELSEWHERE = {"label", "categorical", "missing", "bounds"}
+ELSEWHERE = {"label", "categorical", "missing", "bounds", "decimal", "leave_out"}
 
 
 def shown(settings: Settings) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpviz import datasets
-from dpviz.datasets import builtin_tables, source
+from dpviz.datasets import builtin_tables
 from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
@@ -118,7 +118,7 @@ def test_no_cell_is_ever_in_the_sentence(template: str, cell: str) -> None:
 
 
 def test_a_gzip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "MAX_TEXT_BYTES", 1 << 20)
+    monkeypatch.setattr(datasets, "UPLOADED", datasets.Limits(1 << 20, 1 << 25))
     bomb = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 20))
     (said,) = errors(upload(start(**SETTINGS), "bomb.csv.gz", bomb))
     assert one_sentence(said.replace("bomb.csv.gz", "it"))
@@ -128,9 +128,9 @@ def test_a_bad_file_is_read_once_and_not_on_every_run(monkeypatch: pytest.Monkey
     reads = []
     real = datasets.read_raw
 
-    def counted(file: object, *, name: str) -> datasets.RawTable:
+    def counted(file: object, *, name: str, **options: object) -> datasets.RawTable:
         reads.append(name)
-        return real(file, name=name)  # type: ignore[arg-type]
+        return real(file, name=name, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(datasets, "read_raw", counted)
     at = upload(start(**SETTINGS), "ragged.csv", BAD["ragged.csv"])

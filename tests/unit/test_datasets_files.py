@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpviz.datasets import Kind, Table, load, read_raw
-from dpviz.datasets import source as source_module
 from dpviz.datasets.raw import MAX_CATEGORIES, clean_names, distinct
+from dpviz.datasets.source import Limits
 from dpviz.errors import DpvizError, InvalidSetting, InvalidTable
 
 PLANTED_NUMBER = "31337.25"
@@ -430,26 +430,35 @@ def test_a_parquet_that_claims_too_many_rows_is_refused_unread() -> None:
     with parquet.ParquetWriter(sink, block.schema) as writer:
         writer.write_table(block)
     assert table_of(sink.getvalue()).rows.shape == (1000, 2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpviz.datasets.files.MAX_CELLS", 1999)
-        assert "more than the 1999 cells" in sentence_of(sink.getvalue())
+    with pytest.raises(InvalidTable, match="more than the 1,999 cells"):
+        read_raw(sink.getvalue(), name="t", limits=Limits(1 << 29, 1999))
 
 
-def test_a_gzip_bomb_is_refused_in_constant_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gzip_bomb_is_refused_in_constant_memory() -> None:
     block = b"1,2\n" * (1 << 18)
     bomb = gzip.compress(block * 128, 1)  # 128 MiB of text
-    monkeypatch.setattr(source_module, "MAX_TEXT_BYTES", 64 << 20)
     tracemalloc.start()
-    said = sentence_of(bomb)
+    with pytest.raises(InvalidTable, match="holds more than 64 MiB of text"):
+        read_raw(bomb, name="t", limits=Limits(64 << 20, 1 << 26))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert "holds more than 0.0625 GiB of text" in said
     assert peak < 16 << 20  # a few chunks of 1 MiB, not the 64 MiB read
 
 
-def test_long_text_without_gzip_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_module, "MAX_TEXT_BYTES", 10)
-    assert "the most that is read" in sentence_of("a,b\n1,2\n3,4\n")
+def test_a_gzip_of_many_short_lines_is_refused_while_it_unpacks() -> None:
+    bomb = gzip.compress(b"1,2\n" * (1 << 20), 1)
+    with pytest.raises(InvalidTable, match=r"about 1,048,57\d rows of 2 columns, more than"):
+        read_raw(bomb, name="t", limits=Limits(64 << 20, 1 << 20))
+
+
+def test_long_text_without_gzip_is_refused_too() -> None:
+    with pytest.raises(InvalidTable, match="the most that is read into memory"):
+        read_raw(b"a,b\n1,2\n3,4\n", name="t", limits=Limits(10, 100))
+
+
+def test_too_many_columns_are_refused() -> None:
+    with pytest.raises(InvalidTable, match="at most 20,000 columns; it has 20,001"):
+        read_raw((b"," * 20_000 + b"\n") * 3, name="t")
 
 
 def test_no_note_shows_a_cell() -> None:

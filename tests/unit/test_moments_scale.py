@@ -410,10 +410,6 @@ def no_rows(path: Path) -> None:
     path.write_text("a,b\n1,\n,2\n")
 
 
-def repeated(path: Path) -> None:
-    path.write_text("a,a\n1,2\n3,4\n")
-
-
 @pytest.mark.parametrize(
     ("write", "words"),
     [
@@ -424,7 +420,6 @@ def repeated(path: Path) -> None:
         (damaged, "starts like a Parquet file but cannot be read as one"),
         (one_column, "must have at least 2 numeric columns; it has 1"),
         (no_rows, "must have at least 2 rows; it has none"),
-        (repeated, "must have distinct column names"),
     ],
 )
 def test_bad_files_are_one_sentence(
@@ -436,6 +431,13 @@ def test_bad_files_are_one_sentence(
         prepare_batches(path, Settings())
     assert "31337" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_repeated_names_are_read_by_position(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,a\n1,2\n3,5\n")
+    assert FileBatches(path).columns == ("a", "a (2)")
+    assert FileBatches(path).first().tolist() == [[1, 2], [3, 5]]
 
 
 def test_a_label_must_be_a_column(tmp_path: Path) -> None:

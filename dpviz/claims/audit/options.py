@@ -22,7 +22,7 @@ from dpviz.claims.audit.run import (
 )
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, featured, parse_variant
-from dpviz.values.problem import EPSILON_RANGE, Relation
+from dpviz.values.problem import DELTA_ALLOWED, EPSILON_RANGE, Relation, check_delta
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class AuditOptions(Declared):
         label="Delta",
         help=f"The delta that is claimed; default 0 for pure claims, {DEFAULT_DELTA:g} for others.",
         optional=True,
-        allowed_text="a number from 0 to below 1",
+        check=check_delta,
+        allowed_text=DELTA_ALLOWED,
     )
     dimension: int = integer(
         DEFAULT_D, 2, 200, label="Features d", help="Features of the made-up tables."

@@ -1,0 +1,215 @@
+"""What each column of a parsed file looks like, and what to use it for: "check your table".
+
+Nothing is decided here: every suggestion is shown and can be changed. What is
+seen (kinds, gaps, scales) is taken from the data and is not protected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dpviz.datasets.files import counts_rows
+from dpviz.datasets.raw import Kind, RawColumn, RawTable
+
+USES = ("feature", "colour", "drop")
+"""What a column can be used for."""
+
+_SENTINELS = (-999.0, -9999.0, -99999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)
+_FAR = 1.0  # a code for "missing" lies at least so many ranges of the others away from them
+_SCALE = 30.0  # times the median spread of the numeric columns
+_FEW_COLOURS = 20
+_IDENTIFIER_SHARE = 0.98  # of whole numbers that must be different, for an identifier
+_IDENTIFIER_ROWS = 20
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """One row of the table that a user looks over after an upload.
+
+    Attributes
+    ----------
+    name : str
+    kind : Kind
+    missing : int
+        Cells without a value.
+    use : str
+        What is suggested, one of `USES`.
+    warnings : tuple of str
+        What to look at, as sentences.
+    identifies : bool
+        Whether the column looks like an identifier.
+    """
+
+    name: str
+    kind: Kind
+    missing: int
+    use: str
+    warnings: tuple[str, ...] = ()
+    identifies: bool = False
+
+
+def check_columns(raw: RawTable, dropped: Collection[str] = ()) -> tuple[ColumnCheck, ...]:
+    """Return what each column looks like and what to use it for.
+
+    Parameters
+    ----------
+    raw : RawTable
+    dropped : collection of str
+        Columns that are left out already: they say nothing of the scale of the rest.
+    """
+    numbers = {
+        column.name: _present(raw.data[column.name])
+        for column in raw.columns
+        if column.kind is Kind.NUMERIC
+    }
+    spreads = {
+        name: float(np.std(values / 1e50)) * 1e50  # squares of large numbers stay finite
+        for name, values in numbers.items()
+        if name not in dropped and len(values)
+    }
+    middle = float(np.median([s for s in spreads.values() if s > 0] or [0.0]))
+    return tuple(
+        _check(raw, column, numbers.get(column.name), spreads, middle) for column in raw.columns
+    )
+
+
+def _check(
+    raw: RawTable,
+    column: RawColumn,
+    values: NDArray[np.float64] | None,
+    spreads: dict[str, float],
+    middle: float,
+) -> ColumnCheck:
+    warnings: list[str] = []
+    use, identifies = "feature", False
+    rows = raw.data.num_rows
+    if column.kind is Kind.EMPTY:
+        return ColumnCheck(column.name, column.kind, column.missing, "drop", ("No values.",))
+    if column.constant:
+        use = "drop"
+        warnings.append("Constant: it tells nobody apart.")
+    if column.kind is Kind.IDENTIFIER:
+        use, identifies = "drop", True
+        warnings.append("Differs in every row: looks like an identifier.")
+    elif column.kind is Kind.DATE:
+        use = "drop"
+        warnings.append("A date: left out unless it colours the picture.")
+    elif column.kind is Kind.CATEGORICAL:
+        few = column.categories is not None and column.categories <= _FEW_COLOURS
+        use = use if column.constant else ("colour" if few else "drop")
+        if not few:
+            warnings.append(f"Text with {column.categories} different values.")
+    elif values is not None and not column.constant:
+        if counts_rows(raw.data[column.name]) or _identifies(values):
+            use, identifies = "drop", True
+            warnings.append(
+                "Whole numbers that differ in every row: looks like an identifier, which would "
+                "count as a feature."
+            )
+        far = _sentinel_rows(values)
+        if far:
+            warnings.append(
+                f"{far} cells hold a number such as -999, far from all others: it may stand for "
+                "missing and counts as a number."
+            )
+        if _may_be_dates(values):
+            warnings.append("Could be dates written day.month: read as numbers.")
+        spread = spreads.get(column.name, 0.0)
+        if not identifies and len(spreads) > 1 and middle > 0 and spread > _SCALE * middle:
+            warnings.append(
+                f"Spreads more than {_SCALE:g} times as far as most columns: it decides the "
+                "components alone unless the features are standardised."
+            )
+    if column.missing > 0.2 * rows:
+        warnings.append(f"{column.missing / rows:.0%} missing.")
+    return ColumnCheck(column.name, column.kind, column.missing, use, tuple(warnings), identifies)
+
+
+def suggested_drops(checks: Collection[ColumnCheck]) -> tuple[str, ...]:
+    """Return the columns that would be features and are better left out."""
+    return tuple(
+        check.name
+        for check in checks
+        if check.use == "drop" and check.kind in (Kind.NUMERIC, Kind.BOOLEAN)
+    )
+
+
+def identifier_notes(raw: RawTable, known: Collection[str | None]) -> list[str]:
+    """Return a sentence on each feature that looks like an identifier, but for those known."""
+    notes = []
+    for column in raw.columns:
+        if column.kind is not Kind.NUMERIC or column.name in known:
+            continue
+        values = raw.data[column.name]
+        whole = pa.types.is_integer(values.type)
+        if whole and not counts_rows(values) and _identifies(_present(values)):
+            notes.append(
+                f"'{column.name}' looks like an identifier and counts as a feature: leave it out "
+                "if it is one."
+            )
+    return notes
+
+
+def rows_lost(raw: RawTable, used: Collection[str]) -> int:
+    """Return how many rows have a gap in one of these columns."""
+    gap = np.zeros(raw.data.num_rows, dtype=bool)
+    for column in raw.columns:
+        if column.name in used and column.missing:
+            values = raw.data[column.name]
+            gap |= np.asarray(values.is_null(nan_is_null=True))
+    return int(np.count_nonzero(gap))
+
+
+def _present(values: Any) -> NDArray[np.float64]:
+    numbers = np.asarray(values.to_numpy(), dtype=np.float64)
+    return numbers[~np.isnan(numbers)]
+
+
+def _identifies(values: NDArray[np.float64]) -> bool:
+    """Return whether whole numbers differ in nearly every row, as patient numbers do.
+
+    Counts of anything repeat; so do measurements. Large whole numbers that do not
+    repeat are names, unless they spread as a measurement does: evenly filled or
+    steadily rising numbers are not measured.
+    """
+    n = len(values)
+    if n < _IDENTIFIER_ROWS or not (values == np.round(values)).all():
+        return False
+    different = np.unique(values)
+    if len(different) < _IDENTIFIER_SHARE * n or different[0] < 0:
+        return False
+    rising = bool((np.diff(values) > 0).mean() > _IDENTIFIER_SHARE)
+    digits = np.floor(np.log10(np.maximum(different, 1)))
+    same_length = bool((digits == digits[0]).mean() > _IDENTIFIER_SHARE) and digits[0] >= 3
+    filled = len(different) / (different[-1] - different[0] + 1) > 0.5
+    return rising or same_length or filled
+
+
+def _sentinel_rows(values: NDArray[np.float64]) -> int:
+    """Return how many cells hold a usual code for "missing" that is far from all others."""
+    for code in _SENTINELS:
+        at = values == code
+        rest = values[~at]
+        if not at.any() or len(rest) < 3:
+            continue
+        low, high = float(rest.min()), float(rest.max())
+        reach = _FAR * max(high - low, 1e-300)
+        if (code < 0 and low >= 0) or code < low - reach or code > high + reach:
+            return int(at.sum())
+    return 0
+
+
+def _may_be_dates(values: NDArray[np.float64]) -> bool:
+    """Return whether all numbers could be a day and, after the point, a month."""
+    hundred = np.round(values * 100) if np.abs(values).max(initial=0) < 32 else np.zeros(0)
+    if len(hundred) < 3 or not np.allclose(hundred / 100, values, atol=1e-9):
+        return False
+    day, month = hundred // 100, hundred % 100
+    some = len(np.unique(month)) >= 3
+    return some and bool(((day >= 1) & (day <= 31) & (month >= 1) & (month <= 12)).all())

@@ -1,0 +1,156 @@
+"""Tries the steps of the Dockerfile without Docker: ``python -m tools.deploy_check``.
+
+Reads the Dockerfile's own lines: the locked packages go into a fresh environment, what it copies
+goes into a folder that is then made read-only, and its command runs with its environment, as
+another user where this one may change users, until its own health check and its page answer. Takes
+a minute or two and the package index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 90.0
+
+
+def instructions(text: str) -> list[tuple[str, str]]:
+    """Return the Dockerfile's instructions, with continued lines joined and comments left out."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
+    found = [line.split(None, 1) for line in joined.splitlines() if line.strip()]
+    return [(words[0].upper(), words[1] if len(words) > 1 else "") for words in found]
+
+
+def last_stage(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the instructions of the stage that runs."""
+    starts = [number for number, (word, _) in enumerate(found) if word == "FROM"]
+    return found[starts[-1] :]
+
+
+def environment(stage: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the variables that the stage sets."""
+    pairs = [
+        part.split("=", 1) for word, rest in stage if word == "ENV" for part in shlex.split(rest)
+    ]
+    return {name: value for name, value in pairs}
+
+
+def copied(stage: list[tuple[str, str]], to: Path) -> None:
+    """Copy what the stage copies from the checkout."""
+    for word, rest in stage:
+        if word != "COPY" or rest.startswith("--from"):
+            continue
+        source, target = rest.split()
+        place = to / (source if target == "./" else target)
+        if (ROOT / source).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / source, place, ignore=ignored)
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / source, place)
+
+
+def read_only(folder: Path) -> None:
+    """Take the right to write away from a folder and all below it."""
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def main() -> int:
+    """Run the steps; return 0 if the server was healthy and served its page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the environment")
+    parser.add_argument("--installed", help="skip the installation and use this environment's bin")
+    given = parser.parse_args()
+    stage = last_stage(instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")))
+    folder = Path(tempfile.mkdtemp(prefix="dpviz-deploy-"))
+    folder.chmod(0o755)
+    try:
+        return check(stage, folder, given.python, given.installed)
+    finally:
+        for path in [folder, *folder.rglob("*")]:
+            if path.is_dir() and not path.is_symlink():
+                path.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def check(stage: list[tuple[str, str]], folder: Path, python: str, installed: str | None) -> int:
+    """Install, copy, start and ask."""
+    binaries = Path(installed) if installed else folder / "venv" / "bin"
+    if not installed:
+        subprocess.run([python, "-m", "venv", str(folder / "venv")], check=True)
+        pip = [str(binaries / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
+        subprocess.run([*pip, "-r", str(ROOT / "requirements.lock")], check=True)
+        print("installed requirements.lock with hashes")
+    source, home = folder / "source", folder / "home"
+    source.mkdir()
+    home.mkdir()
+    copied(stage, source)
+    read_only(source)
+    port = free_port()
+    set_here = environment(stage) | {
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "TMPDIR": str(home),
+        "PATH": f"{binaries}:/usr/bin:/bin",
+        "STREAMLIT_SERVER_PORT": str(port),
+        "STREAMLIT_SERVER_ADDRESS": "127.0.0.1",
+    }
+    (command,) = (json.loads(rest) for word, rest in stage if word == "CMD")
+    (health,) = (
+        json.loads(rest.split("CMD", 1)[1]) for word, rest in stage if word == "HEALTHCHECK"
+    )
+    user: dict[str, int] = {}
+    if os.getuid() == 0:
+        (written,) = (rest for word, rest in stage if word == "USER")
+        user = {"user": int(written), "group": int(written)}
+        os.chown(home, int(written), int(written))
+    server = subprocess.Popen(
+        [str(binaries / command[0]), *command[1:]], cwd=source, env=set_here, **user
+    )
+    try:
+        started = time.monotonic()
+        while subprocess.run(
+            [str(binaries / health[0]), *health[1:]],
+            env=set_here, stderr=subprocess.DEVNULL, check=False,
+        ).returncode:  # fmt: skip
+            if server.poll() is not None or time.monotonic() - started > PATIENCE:
+                print("the server did not become healthy", file=sys.stderr)
+                return 1
+            time.sleep(0.5)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
+            page = answer.read()
+        who = f"as user {user['user']}" if user else "as this user"
+        print(f"healthy after {time.monotonic() - started:.0f} s {who}, source read-only")
+        return int(b"<title>" not in page)
+    except (OSError, urllib.error.URLError) as error:
+        print(f"the page was not served: {error}", file=sys.stderr)
+        return 1
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Writes the lock files: ``python -m tools.lock``, or ``make lock``.
+
+The ranges stay in requirements.txt and pyproject.toml; the locks pin what they allow today, with
+the hashes of every file for every platform and Python that dpviz supports. uv resolves, because it
+can do so for all platforms at once; nothing else needs it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCKS = {
+    "requirements.lock": (),  # make run, and the container
+    "requirements-dev.lock": ("--group", "dev"),  # make test
+}
+_OPTIONS = (
+    "--universal", "--python-version", "3.11", "--generate-hashes", "--no-annotate", "--no-header",
+    "--no-emit-index-url", "--no-emit-find-links", "--upgrade", "--quiet",
+)  # fmt: skip
+
+
+def main() -> int:
+    """Write both files; return the exit status of the first that fails, else 0."""
+    for name, more in LOCKS.items():
+        command = [sys.executable, "-m", "uv", "pip", "compile", "requirements.txt", *more]
+        status = subprocess.run([*command, *_OPTIONS, "-o", name], cwd=ROOT, check=False).returncode
+        if status:
+            return status
+        print(f"{name}: {(ROOT / name).read_text(encoding='utf-8').count('==')} packages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
