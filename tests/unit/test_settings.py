@@ -25,10 +25,20 @@ from dpviz.values.problem import default_delta, exposure
 PARAMS = params_of(Settings)
 
 
+def _passes(param: Param, value: float) -> bool:
+    try:
+        param.clean(value)
+    except InvalidSetting:
+        return False
+    return True
+
+
 def values_of(param: Param) -> st.SearchStrategy[Any]:
     """Return legal values of any declared option, a new one included."""
     if param.kind == "number":
-        legal: st.SearchStrategy[Any] = st.floats(param.low, param.high)
+        legal: st.SearchStrategy[Any] = st.floats(param.low, param.high).filter(
+            lambda value: param.check is None or _passes(param, value)
+        )
     elif param.kind == "integer":
         legal = st.integers(int(param.low), int(param.high))
     elif param.kind == "choice":
