@@ -86,6 +86,34 @@ def optimum(reference: SecondMoment, k: int) -> float:
     return float(reference.eigenvalues[:k].sum())
 
 
+def chance_share(reference: SecondMoment, k: int) -> float:
+    """Return the expected captured share of a uniform random k-dimensional subspace.
+
+    E tr(U'AU) = (k/d) tr A, since E UU' = (k/d) I for uniform U; it is 1 at k = d and for a
+    spectrum without structure.
+    """
+    d = len(reference.eigenvalues)
+    return k / d * reference.total / optimum(reference, k)
+
+
+def recovery_of(share: FloatArray | float, chance: float) -> FloatArray | float:
+    """Return recovery from a captured share: 0 is chance, 1 is exact PCA.
+
+    Parameters
+    ----------
+    share : float or ndarray
+        Captured share of the optimum.
+    chance : float
+        From `chance_share`; below 1.
+    """
+    return (share - chance) / (1 - chance)
+
+
+def share_at_recovery(recovery: float, chance: float) -> float:
+    """Return the captured share at which a recovery is reached: the inverse of `recovery_of`."""
+    return chance + recovery * (1 - chance)
+
+
 def chance_distance(d: int, k: int) -> float:
     """Return the root mean squared projection distance of a uniform random subspace.
 
@@ -102,6 +130,13 @@ def farthest_distance(d: int, k: int) -> float:
 def _captured_share(outcome: Outcome) -> FloatArray:
     share: FloatArray = outcome.captured_each.sum(axis=1) / optimum(outcome.reference, outcome.k)
     return share
+
+
+def _recovery(outcome: Outcome) -> FloatArray | None:
+    chance = chance_share(outcome.reference, outcome.k)
+    if 1 - chance < 1e-9:  # any subspace is as good: nothing can be recovered
+        return None
+    return np.asarray(recovery_of(_captured_share(outcome), chance))
 
 
 def _captured_total(outcome: Outcome) -> FloatArray:
@@ -172,10 +207,11 @@ class Metric:
     unit : str
         Unit in words; empty for a ratio.
     upper : callable
-        (d, k) to the largest possible value, infinite if there is none; the
-        smallest is 0.
+        (d, k) to the largest possible value, infinite if there is none.
     compute : callable
         Outcome to values of shape (size,), or None where it does not apply.
+    lower : float
+        The smallest possible value; minus infinity where it depends on the data.
     """
 
     key: str
@@ -186,6 +222,7 @@ class Metric:
     unit: str
     upper: Callable[[int, int], float]
     compute: Callable[[Outcome], FloatArray | None]
+    lower: float = 0.0
 
 
 def _one(d: int, k: int) -> float:
@@ -199,6 +236,17 @@ def _unlimited(d: int, k: int) -> float:
 METRICS: dict[str, Metric] = {
     metric.key: metric
     for metric in (
+        Metric(
+            "recovery",
+            "recovery",
+            "Captured variance on a scale from 0, a random subspace, to 1, exact PCA.",
+            "higher",
+            "subspace",
+            "",
+            _one,
+            _recovery,
+            lower=-math.inf,
+        ),
         Metric(
             "captured_share",
             "captured share of the optimum",

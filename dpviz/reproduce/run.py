@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -12,13 +11,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.datasets import remote
 from dpviz.reproduce.experiment import Effort, Experiment, Part
 from dpviz.reproduce.lines import Agreement, Line
 from dpviz.reproduce.measurements import Measurements
-from dpviz.run.jobs import Pool, Progress, run_jobs
+from dpviz.run import jobs as engine
+from dpviz.run.jobs import Arrays, Pool, Progress
 from dpviz.run.store import Store, source_digest
 
 _SHARED_SETS = 2  # tables kept in memory at a time, per process
@@ -108,39 +107,21 @@ def work(
     pool : Pool, optional
         Workers on this machine; default this process.
     """
-    started = time.monotonic()
-    pool = Pool() if pool is None else pool
     absent = absent_data(experiment)
     parts = [part for part in experiment.parts(effort) if part.data not in absent]
-    jobs = [
-        PartJob(number, experiment.key, part, seed, _key(experiment, part, seed), store)
-        for number, part in enumerate(parts)
-    ]
-    done: dict[int, Measurements] = {}
-    if store is not None:
-        for job in jobs:
-            kept = store.get(job.key)
-            if kept is not None:
-                done[job.number] = Measurements.from_arrays(kept)
-    reused = len(done)
-    todo = [job for job in jobs if job.number not in done]
-
-    def step() -> Step:
-        found = Measurements()
-        for number in sorted(done):  # the same order however workers finish
-            found.add(done[number])
-        seconds, computed = time.monotonic() - started, len(done) - reused
-        left = seconds / computed * (len(jobs) - len(done)) if computed else None
-        progress = Progress(len(done), len(jobs), reused, seconds, left)
-        complete = len(done) == len(jobs)
-        return Step(progress, Reproduction(experiment, effort, seed, found, absent, complete))
-
-    yield step()
-    if todo:
-        with closing(run_jobs(todo, pool, run_part)) as results:
-            for number, arrays in results:
-                done[number] = Measurements.from_arrays(arrays)
-                yield step()
+    jobs = [PartJob(experiment.key, part, seed, _key(experiment, part, seed)) for part in parts]
+    read: dict[int, Measurements] = {}
+    with closing(engine.work(jobs, store, pool)) as steps:
+        for step in steps:
+            found = Measurements()
+            for place in sorted(step.done):  # the same order however workers finish
+                if place not in read:
+                    read[place] = Measurements.from_arrays(step.done[place])
+                found.add(read[place])
+            complete = len(step.done) == len(jobs)
+            yield Step(
+                step.progress, Reproduction(experiment, effort, seed, found, absent, complete)
+            )
 
 
 def kept(experiment: Experiment, effort: Effort, store: Store | None, seed: int = 0) -> Step:
@@ -169,27 +150,22 @@ def reproduce(
 
 @dataclass(frozen=True, eq=False)
 class PartJob:
-    """A part, and what becomes of it; see `dpviz.run.jobs.Job`."""
+    """A part of an experiment; see `dpviz.run.jobs.Job`."""
 
-    number: int
     experiment: str
     part: Part
     seed: int
     key: str
-    store: Store | None
+    size: int = 1
 
+    def run(self) -> Arrays:
+        """Return the part's draws."""
+        from dpviz.reproduce import experiment
 
-def run_part(job: PartJob) -> tuple[int, dict[str, FloatArray]]:
-    """Run a part, keep its draws, and return its number and draws."""
-    from dpviz.reproduce import experiment
-
-    with one_blas_thread():
-        shared = _shared(job.experiment, job.part.data)
-        found = experiment(job.experiment).run(job.part, shared, job.seed)
-    arrays = found.to_arrays()
-    if job.store is not None:
-        job.store.put(job.key, arrays)
-    return job.number, arrays
+        with one_blas_thread():
+            shared = _shared(self.experiment, self.part.data)
+            found = experiment(self.experiment).run(self.part, shared, self.seed)
+        return found.to_arrays()
 
 
 @lru_cache(maxsize=_SHARED_SETS)

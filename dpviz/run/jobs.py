@@ -1,37 +1,74 @@
-"""The one engine for long work: keep what is done, go on after a stop, report progress."""
+"""The one engine for long work: keep what is done, go on after a stop, report progress.
+
+Sweeps, tasks and experiments say what a job is; `work` finds what earlier runs kept, runs the rest
+here, in processes or on a cluster, and yields after each. Pages bring a keeper of their own.
+"""
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.errors import InvalidSetting
-from dpviz.metrics import measure
-from dpviz.prepare.prepared import Measured
-from dpviz.run.cells import Cell, evaluate
-from dpviz.run.store import Store
+
+Arrays = dict[str, FloatArray]
+"""What a job makes: named arrays."""
+
+
+class Job(Protocol):
+    """One piece of work, small enough to lose.
+
+    Attributes
+    ----------
+    key : str
+        Its name in a keeper: a digest of all that its arrays depend on.
+    size : int
+        How much of the progress it counts for.
+    """
+
+    @property
+    def key(self) -> str:
+        """Name in a keeper."""
+
+    @property
+    def size(self) -> int:
+        """Share of the progress."""
+
+    def run(self) -> Arrays:
+        """Do the work."""
+
+
+class Keeper(Protocol):
+    """Where finished jobs are kept, such as `dpviz.run.store.Store`."""
+
+    def get(self, key: str) -> Arrays | None:
+        """Return what was kept under a key."""
+
+    def put(self, key: str, metrics: Mapping[str, FloatArray]) -> None:
+        """Keep the arrays of a finished job."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a sweep is.
+    """How far the work is.
 
     Attributes
     ----------
     done, total : int
-        Cells.
+        Sizes of jobs: cells of a sweep, rounds of a task, parts of an experiment.
     reused : int
-        Of those done, how many came from the cache.
+        Of those done, how many an earlier run had kept.
     seconds : float
         Since the start.
     left : float or None
-        Seconds still to go, judged by the cells so far; None before the first.
+        Seconds still to go, judged by the jobs so far; None before the first.
     """
 
     done: int
@@ -94,47 +131,82 @@ def _backends() -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """A cell, the data it needs, and what becomes of it.
+class Step:
+    """Work under way.
 
     Attributes
     ----------
-    number : int
-        Place in the work.
-    cell : Cell
-    measured : Measured
-    metrics : tuple of str
-        The metrics wanted.
-    key : str
-        Name in a store.
-    store : Store or None
-        Where the worker keeps the result before it returns it, so that an
-        interruption loses nothing that was finished; None on a cluster, whose
-        workers may not see this machine's folders.
+    progress : Progress
+    done : dict of int to arrays
+        What each finished job made, by its place among the jobs. It grows as the work goes on.
     """
 
-    number: int
-    cell: Cell
-    measured: Measured
-    metrics: tuple[str, ...]
-    key: str
-    store: Store | None = None
+    progress: Progress
+    done: dict[int, Arrays]
 
 
-Finished = tuple[int, dict[str, FloatArray]]
-J = TypeVar("J")
+def kept(jobs: Sequence[Job], keeper: Keeper | None) -> Step:
+    """Return what earlier runs kept, without running anything."""
+    done: dict[int, Arrays] = {}
+    for place, job in enumerate(jobs if keeper is not None else ()):
+        arrays = keeper.get(job.key) if keeper is not None else None
+        if arrays is not None:
+            done[place] = arrays
+    finished = sum(jobs[place].size for place in done)
+    total = sum(job.size for job in jobs)
+    return Step(Progress(finished, total, finished, 0.0, None), done)
 
 
-def run_job(job: Job) -> Finished:
-    """Run a cell, keep its metrics, and return its number and metrics."""
+def work(
+    jobs: Sequence[Job], keeper: Keeper | None = None, pool: Pool | None = None
+) -> Generator[Step, None, None]:
+    """Run the jobs that are not kept yet; yield before the first and after each.
+
+    A job is in the keeper before its step is yielded, so a run that was stopped goes on where it
+    was. Close the generator to stop.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    keeper : Keeper, optional
+    pool : Pool, optional
+        Who runs them; this process if not given.
+    """
+    started = time.monotonic()
+    pool = Pool() if pool is None else pool
+    first = kept(jobs, keeper)
+    done, reused, total = first.done, first.progress.done, first.progress.total
+    yield first
+    todo = [(place, job) for place, job in enumerate(jobs) if place not in done]
+    if not todo:
+        return
+    finished = reused
+    # The workers of a cluster may not see this machine's folders.
+    far = pool.backend == DASK
+    with closing(_run_all(todo, None if far else keeper, pool)) as results:
+        for place, arrays in results:
+            if far and keeper is not None:
+                keeper.put(jobs[place].key, arrays)
+            done[place] = arrays
+            finished += jobs[place].size
+            seconds = time.monotonic() - started
+            left = seconds / (finished - reused) * (total - finished)
+            yield Step(Progress(finished, total, reused, seconds, left), done)
+
+
+_Placed = tuple[int, Job]
+_Finished = tuple[int, Arrays]
+
+
+def _run_one(placed: _Placed, keeper: Keeper | None) -> _Finished:
+    """Run a job where it is to be run, and keep what it made before handing it over."""
     if not _held:
         _one_blas_thread_for_good()
-    outcome = evaluate(job.cell, job.measured)
-    with one_blas_thread():
-        metrics = measure(outcome, job.metrics)
-    if job.store is not None:
-        job.store.put(job.key, metrics)
-    return job.number, metrics
+    place, job = placed
+    arrays = job.run()
+    if keeper is not None:
+        keeper.put(job.key, arrays)
+    return place, arrays
 
 
 @cache
@@ -156,32 +228,24 @@ def _blas_held() -> Iterator[None]:
             _held -= 1
 
 
-def run_jobs(
-    jobs: Sequence[J], pool: Pool, run: Callable[[J], Finished]
-) -> Generator[Finished, None, None]:
-    """Yield the number and the arrays of each job as it finishes, in any order.
-
-    Parameters
-    ----------
-    jobs : sequence
-    pool : Pool
-    run : callable
-        What a worker does with a job, such as `run_job`.
-    """
+def _run_all(
+    jobs: Sequence[_Placed], keeper: Keeper | None, pool: Pool
+) -> Generator[_Finished, None, None]:
+    """Yield the place and the arrays of each job as it finishes, in any order."""
     with _blas_held():
         if pool.workers == 1 and pool.backend != DASK:
             for job in jobs:
-                yield run(job)
+                yield _run_one(job, keeper)
         elif pool.backend == DASK:
             with _cluster(pool):
-                yield from _with_joblib(jobs, pool, run)
+                yield from _with_joblib(jobs, keeper, pool)
         else:
-            yield from _with_joblib(jobs, pool, run)
+            yield from _with_joblib(jobs, keeper, pool)
 
 
 def _with_joblib(
-    jobs: Sequence[J], pool: Pool, run: Callable[[J], Finished]
-) -> Generator[Finished, None, None]:
+    jobs: Sequence[_Placed], keeper: Keeper | None, pool: Pool
+) -> Generator[_Finished, None, None]:
     from joblib import Parallel, delayed, parallel_config
     from joblib.parallel import get_active_backend
 
@@ -191,11 +255,11 @@ def _with_joblib(
             # interruption loses no more.
             for start in range(0, len(jobs), 4 * pool.workers):
                 part = jobs[start : start + 4 * pool.workers]
-                yield from Parallel(batch_size=1)(delayed(run)(job) for job in part)
+                yield from Parallel(batch_size=1)(delayed(_run_one)(job, keeper) for job in part)
             return
         # One cell a task: a batch of them would be lost together when interrupted.
         parallel = Parallel(return_as="generator_unordered", batch_size=1)
-        results = parallel(delayed(run)(job) for job in jobs)
+        results = parallel(delayed(_run_one)(job, keeper) for job in jobs)
     try:
         # `yield from` would close the results before the warning is silenced.
         for finished in results:  # noqa: UP028

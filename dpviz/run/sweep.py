@@ -15,9 +15,7 @@ smooth curve, while trials are independent of each other.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,16 +28,16 @@ from dpviz.base.blas import one_blas_thread
 from dpviz.datasets.table import Table
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import ALL, parse_variant, parse_variants
-from dpviz.metrics import METRICS
+from dpviz.metrics import METRICS, measure
 from dpviz.prepare.bounding import BoundedRows, prepare
 from dpviz.prepare.load import load_measured
 from dpviz.prepare.plan import Planned
 from dpviz.prepare.prepared import Measured
 from dpviz.run.axes import N_RANGE, axis_param, clean_value
-from dpviz.run.cells import Cell
+from dpviz.run.cells import Cell, evaluate
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.export import write_table
-from dpviz.run.jobs import DASK, Job, Pool, Progress, run_job, run_jobs
+from dpviz.run.jobs import Arrays, Pool, Progress, work
 from dpviz.run.store import Keys, Store
 from dpviz.settings import Settings
 
@@ -140,20 +138,39 @@ def sweep(
     for axis, values in axes.items():
         if not values:
             raise InvalidSetting(axis, "given at least one value", "none", f"--values (of {axis})")
-    pool = pool or Pool()
     if isinstance(table, str):
         table = load_measured(replace(settings, table=table))
     base = prepare(table, settings) if isinstance(table, Table) else table
     grid = _Grid(base, settings, axes, wanted)
-    found, reused = _finish(grid, pool, store, progress)
+    for step in work(grid.jobs, store, pool):
+        if progress is not None:
+            progress(step.progress)
+    reused = step.progress.reused
     if store is not None:
         store.prune()
     return Sweep(
-        checked(_table(grid, found), TABLE_COLUMNS),
+        checked(_table(grid, step.done), TABLE_COLUMNS),
         checked(pd.DataFrame(grid.skipped, columns=list(SKIPPED_COLUMNS)), SKIPPED_COLUMNS),
         reused,
         len(grid.jobs) - reused,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class CellJob:
+    """A cell, the data it needs and the metrics wanted; see `dpviz.run.jobs.Job`."""
+
+    cell: Cell
+    measured: Measured
+    metrics: tuple[str, ...]
+    key: str
+    size: int = 1
+
+    def run(self) -> Arrays:
+        """Evaluate the cell and measure it."""
+        outcome = evaluate(self.cell, self.measured)
+        with one_blas_thread():
+            return measure(outcome, self.metrics)
 
 
 class _Grid:
@@ -166,7 +183,7 @@ class _Grid:
         axes: Mapping[str, Sequence[Any]],
         metrics: tuple[str, ...],
     ) -> None:
-        self.jobs: list[Job] = []
+        self.jobs: list[CellJob] = []
         self.places: list[dict[str, Any]] = []
         self.factors: list[float] = []
         self.skipped: list[dict[str, Any]] = []
@@ -228,7 +245,7 @@ class _Grid:
                 data, named = heavy if heavy and mechanism.info.needs_rows else (measured, keys)
                 cell = Cell(mechanism, problem, budget, settings.seed, range(settings.trials))
                 key = named.key(cell, self._metrics)
-                self.jobs.append(Job(len(self.jobs), cell, data, self._metrics, key))
+                self.jobs.append(CellJob(cell, data, self._metrics, key))
                 self.places.append(placed)
                 self.factors.append(factor)
 
@@ -249,44 +266,6 @@ def _diagonalise(measured: Measured) -> None:
     with one_blas_thread():
         for moment in (measured.moment, measured.reference):
             _ = moment.eigenvectors
-
-
-def _finish(
-    grid: _Grid,
-    pool: Pool,
-    store: Store | None,
-    progress: Callable[[Progress], None] | None,
-) -> tuple[dict[int, dict[str, FloatArray]], int]:
-    """Return the metrics of every job by number, and how many came from the store."""
-    started = time.monotonic()
-    found: dict[int, dict[str, FloatArray]] = {}
-    if store is not None:
-        for job in grid.jobs:
-            kept = store.get(job.key)
-            if kept is not None:
-                found[job.number] = kept
-    reused = len(found)
-    todo = [job for job in grid.jobs if job.number not in found]
-    here = None if pool.backend == DASK else store
-    todo = [replace(job, store=here) for job in todo]
-
-    def tell() -> None:
-        if progress is None:
-            return
-        seconds = time.monotonic() - started
-        computed = len(found) - reused
-        left = seconds / computed * (len(todo) - computed) if computed else None
-        progress(Progress(len(found), len(grid.jobs), reused, seconds, left))
-
-    tell()
-    if todo:
-        with closing(run_jobs(todo, pool, run_job)) as results:
-            for number, metrics in results:
-                if store is not None and here is None:
-                    store.put(grid.jobs[number].key, metrics)
-                found[number] = metrics
-                tell()
-    return found, reused
 
 
 def _table(grid: _Grid, found: Mapping[int, Mapping[str, FloatArray]]) -> pd.DataFrame:

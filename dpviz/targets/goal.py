@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
-from dpviz.metrics import METRICS, Metric
+from dpviz.metrics import METRICS, Metric, share_at_recovery
 from dpviz.values.problem import Problem
 
 # Goals ---------------------------------------------------------------------
@@ -36,13 +36,28 @@ class Goal:
     of_draws: float | None = None
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS or METRICS[self.metric].better == "neither":
-            known = ", ".join(key for key, m in METRICS.items() if m.better != "neither")
-            raise InvalidSetting("the goal's metric", f"one of {known}", self.metric)
+        known = [key for key, m in METRICS.items() if m.better != "neither" and m.lower == 0]
+        if self.metric not in known:
+            raise InvalidSetting("the goal's metric", f"one of {', '.join(known)}", self.metric)
         if not 0 < self.value < math.inf:
             raise InvalidSetting("the goal", "a positive number", self.value)
         if self.of_draws is not None and not 0 < self.of_draws < 1:
             raise InvalidSetting("the share of releases", "above 0 and below 1", self.of_draws)
+
+    @classmethod
+    def of_recovery(cls, recovery: float, chance: float) -> Goal:
+        """Return the goal of a mean recovery, as the captured share that means the same.
+
+        Parameters
+        ----------
+        recovery : float
+            Above 0 and below 1.
+        chance : float
+            From `dpviz.metrics.chance_share`; below 1.
+        """
+        if not 0 < recovery < 1:
+            raise InvalidSetting("the recovery", "above 0 and below 1", recovery)
+        return cls("captured_share", share_at_recovery(recovery, chance))
 
     @property
     def measure(self) -> Metric:

@@ -10,7 +10,7 @@ from dpviz.tasks.plan import (
     plan_task,
     releasing_rows,
 )
-from dpviz.tasks.run import Keeper, TaskStep, finish, kept, task_curve, work
+from dpviz.tasks.run import TaskStep, finish, kept, task_curve, work
 from dpviz.tasks.scores import Labelled, score_guess, score_projected, score_released, split
 from dpviz.tasks.task import Task, kinds_of, label_words, learner_for, learners_for
 from dpviz.tasks.tidy import FLOOR, TASK_BAND_COLUMNS, TASK_COLUMNS, band_table, score_table
@@ -23,7 +23,6 @@ __all__ = [
     "SCORES",
     "TASK_BAND_COLUMNS",
     "TASK_COLUMNS",
-    "Keeper",
     "Labelled",
     "Learner",
     "Score",

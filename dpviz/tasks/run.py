@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol
 
 import pandas as pd
 
@@ -13,21 +12,38 @@ from dpviz.base.arrays import FloatArray
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import Mechanism
 from dpviz.prepare.bounding import Bounds
-from dpviz.run.jobs import Progress
+from dpviz.run import jobs as engine
+from dpviz.run.jobs import Arrays, Keeper, Progress, Step
 from dpviz.settings import Settings
 from dpviz.tasks.plan import TaskPart, TaskPlan, plan_task
 from dpviz.tasks.task import Task
 from dpviz.tasks.tidy import score_table
 
 
-class Keeper(Protocol):
-    """Where finished parts are kept, such as `dpviz.run.store.Store`."""
+@dataclass(frozen=True, eq=False)
+class RoundsJob:
+    """Some rounds of a task; see `dpviz.run.jobs.Job`.
 
-    def get(self, key: str) -> dict[str, FloatArray] | None:
-        """Return what was kept under a key."""
+    ``tick`` is called before each fit, so that a long one can be stopped.
+    """
 
-    def put(self, key: str, metrics: Mapping[str, FloatArray]) -> None:
-        """Keep the arrays of a finished part."""
+    plan: TaskPlan
+    part: TaskPart
+    tick: Callable[[], object] | None = None
+
+    @property
+    def key(self) -> str:
+        """Digest of all that the scores depend on."""
+        return self.plan.key(self.part)
+
+    @property
+    def size(self) -> int:
+        """Number of rounds."""
+        return len(self.part.trials)
+
+    def run(self) -> Arrays:
+        """Return the score of each round."""
+        return {"score": self.plan.run(self.part, self.tick)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +64,7 @@ class TaskStep:
 
 def kept(plan: TaskPlan, store: Keeper | None) -> TaskStep:
     """Return what is known of a task without running anything."""
-    found = {}
-    for part in plan.parts if store is not None else ():
-        arrays = store.get(plan.key(part)) if store is not None else None
-        if arrays is not None:
-            found[part] = arrays["score"]
-    done = sum(len(part.trials) for part in found)
-    total = sum(len(part.trials) for part in plan.parts)
-    return TaskStep(Progress(done, total, done, 0.0, None), found)
+    return _scored(plan, engine.kept(_jobs(plan), store))
 
 
 def work(
@@ -65,21 +74,18 @@ def work(
 
     Close the generator, or raise in ``tick``, to stop: what is kept stays.
     """
-    started = time.monotonic()
-    first = kept(plan, store)
-    scores, reused = dict(first.scores), first.progress.done
-    done, total = reused, first.progress.total
-    yield first
-    for part in plan.parts:
-        if part in scores:
-            continue
-        scores[part] = plan.run(part, tick)
-        if store is not None:
-            store.put(plan.key(part), {"score": scores[part]})
-        done += len(part.trials)
-        seconds = time.monotonic() - started
-        left = seconds / (done - reused) * (total - done)
-        yield TaskStep(Progress(done, total, reused, seconds, left), scores)
+    with closing(engine.work(_jobs(plan, tick), store)) as steps:
+        for step in steps:
+            yield _scored(plan, step)
+
+
+def _jobs(plan: TaskPlan, tick: Callable[[], object] | None = None) -> list[RoundsJob]:
+    return [RoundsJob(plan, part, tick) for part in plan.parts]
+
+
+def _scored(plan: TaskPlan, step: Step) -> TaskStep:
+    scores = {plan.parts[place]: arrays["score"] for place, arrays in step.done.items()}
+    return TaskStep(step.progress, scores)
 
 
 def task_curve(

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
-from dpviz.metrics import farthest_distance
+from dpviz.metrics import farthest_distance, recovery_of
 from dpviz.noise.limits import FreeNoise
 
 # Noise below this share of the spectrum's size is raised to it: doubles place
@@ -255,6 +255,8 @@ class Prediction:
         Expected captured variance, as a share of what the best k capture.
     captured_total : float
         The same as a share of the total variance.
+    chance : float
+        Expected captured share of a random subspace.
     overlaps : ndarray of shape (d,)
         Expected squared overlap of the released space with each true component,
         in the order given; each in [0, 1], they sum to k.
@@ -265,6 +267,7 @@ class Prediction:
 
     captured_share: float
     captured_total: float
+    chance: float
     overlaps: FloatArray
     noise: FreeNoise
     mass: float
@@ -289,6 +292,12 @@ class Prediction:
         """
         law = self.noise.matched
         match key:
+            case "recovery":
+                return (
+                    None
+                    if self.chance >= 1 - 1e-9
+                    else float(recovery_of(self.captured_share, self.chance))
+                )
             case "captured_share":
                 return self.captured_share
             case "captured_total":
@@ -382,6 +391,7 @@ def predict(
     return Prediction(
         captured_share=captured / best,
         captured_total=captured / float(worth.sum()),
+        chance=k / d * float(worth.sum()) / best,
         overlaps=overlaps,
         noise=noise,
         mass=mass,

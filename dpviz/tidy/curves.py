@@ -286,6 +286,8 @@ def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | Non
     best = optimum(rows.reference, settings.k)
     total = rows.reference.total
     chance = settings.k / rows.d * total
+    if metric == "recovery":
+        return 0.0, 1.0
     if metric == "captured_share":
         return chance / best, 1.0
     if metric == "captured_total":

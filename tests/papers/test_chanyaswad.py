@@ -34,7 +34,7 @@ from dpviz.reproduce.mvg._shared import (
     log_pnr_of_answer,
     ratio_of_means,
 )
-from dpviz.reproduce.run import PartJob, run_part
+from dpviz.reproduce.run import PartJob
 from dpviz.values.allocation import UNIFORM
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from tests.papers.conftest import NO_DATA
@@ -498,7 +498,7 @@ def test_figure4_states_every_order_under_every_account(quick: Quick) -> None:
 @raw(movement.DATA)
 def test_a_part_gives_the_same_bytes_again() -> None:
     part = table4.MovementPart(movement.DATA, "mvg[theorem=3]", table4.ONE, 20)
-    first, again = (run_part(PartJob(0, "mvg_table4", part, 3, "", None))[1] for _ in range(2))
+    first, again = (PartJob("mvg_table4", part, 3, "").run() for _ in range(2))
     assert list(first) == list(again)
     for point, values in first.items():
         np.testing.assert_array_equal(values, again[point])

@@ -24,7 +24,7 @@ from dpviz.reproduce import (
     markdown,
     work,
 )
-from dpviz.reproduce.run import PartJob, run_part
+from dpviz.reproduce.run import PartJob
 from dpviz.run.store import Store
 from tests.papers.conftest import NEVER_THERE
 
@@ -110,8 +110,8 @@ def test_a_second_run_computes_nothing_and_one_part_gives_the_same_bytes(
     part = next(
         part for part in experiment(key).parts(Effort.QUICK) if part.data not in first.absent
     )
-    _, arrays = run_part(PartJob(0, key, part, 0, "", None))
-    _, other = run_part(PartJob(0, key, part, 1, "", None))
+    arrays = PartJob(key, part, 0, "").run()
+    other = PartJob(key, part, 1, "").run()
     mine, theirs = Measurements.from_arrays(arrays), Measurements.from_arrays(other)
     for point, values in mine.draws.items():
         np.testing.assert_array_equal(first.found.draws[point][: len(values)], values)

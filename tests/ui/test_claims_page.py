@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.claims import exhibits
 from dpviz.claims.audit import audit, default_budget
+from dpviz.claims.table import CANNOT_RUN
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.values.problem import Relation
 from tests.ui.driver import QUICK, change, errors, found, nodes, press, start
@@ -110,7 +111,7 @@ def test_the_audit_waits_for_its_button_and_says_what_the_core_says() -> None:
 def test_an_audit_that_cannot_run_says_why_in_one_sentence() -> None:
     at = start("claims", **QUICK)
     table = claims(at)
-    cannot = table[table["status"] == table.CANNOT_RUN]["mechanism"].tolist()
+    cannot = table[table["status"] == CANNOT_RUN]["mechanism"].tolist()
     assert cannot  # one that is stated for epsilon below 1
     change(at, "claims.audit.mechanism", cannot[0])
     press(at, "claims.audit.run")

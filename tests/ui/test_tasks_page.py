@@ -17,7 +17,7 @@ from dpviz import datasets
 from dpviz.cli import main
 from dpviz.mechanisms import parse_variants
 from dpviz.run.store import Store, default_folder
-from dpviz.tasks import Task, TaskPlan, plan_task, run, work
+from dpviz.tasks import Task, TaskPlan, plan, plan_task, work
 from pages.ui import cached
 from pages.ui.page_options import page_defaults
 from tests.ui.driver import (
@@ -188,13 +188,13 @@ def test_results_stay_when_pages_change_and_come_back(ran: list[str]) -> None:
 
 def test_moving_epsilon_does_not_prepare_the_rows_again(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    projecting = run.projecting
+    projecting = plan.projecting
 
     def watched(*arguments: Any) -> Any:
         made.append(1)
         return projecting(*arguments)
 
-    monkeypatch.setattr(run, "projecting", watched)
+    monkeypatch.setattr(plan, "projecting", watched)
     at = page(seed="77")  # of its own: AppTest's sessions share their caches
     assert len(made) == 3  # one for each split
     change(at, "view.epsilon.box", "5")

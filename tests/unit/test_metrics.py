@@ -12,7 +12,17 @@ from scipy.linalg import subspace_angles
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import generator
-from dpviz.metrics import METRICS, Outcome, measure, optimum, principal_angles, summarise
+from dpviz.metrics import (
+    METRICS,
+    Outcome,
+    chance_share,
+    measure,
+    optimum,
+    principal_angles,
+    recovery_of,
+    share_at_recovery,
+    summarise,
+)
 from dpviz.values.moments import SecondMoment
 from dpviz.values.release import Release
 
@@ -179,3 +189,36 @@ def test_summary() -> None:
     single = summarise(np.array([2.0]))
     assert (single.mean, single.low, single.high) == (2, 2, 2)
     assert math.isnan(single.se)
+
+
+def outcome_of(frame: FloatArray, A: FloatArray) -> Outcome:
+    reference = SecondMoment(A, 10)
+    return Outcome(reference, reference, Release(frame[None], frame[None]))
+
+
+def test_recovery_is_one_for_exact_and_zero_on_average_at_random() -> None:
+    A = np.diag([4.0, 2.0, 1.0, 1.0, 0.5])
+    exact = measure(outcome_of(np.eye(5, 2), A), ["recovery"])["recovery"]
+    np.testing.assert_allclose(exact, 1.0)
+    # chance: (2/5 of 8.5) / 6; the captured shares of all coordinate planes average to it
+    chance = chance_share(SecondMoment(A, 10), 2)
+    assert chance == pytest.approx(0.4 * 8.5 / 6)
+    planes = [
+        measure(outcome_of(np.eye(5)[:, [i, j]], A), ["recovery"])["recovery"][0]
+        for i in range(5)
+        for j in range(i)
+    ]
+    assert np.mean(planes) == pytest.approx(0.0, abs=1e-12)
+    assert min(planes) < 0  # worse than chance is negative, and is not cut
+
+
+def test_recovery_is_absent_where_every_subspace_is_as_good() -> None:
+    assert measure(outcome_of(np.eye(4, 2), np.eye(4)), ["recovery"]) == {}
+    assert measure(outcome_of(np.eye(3, 3), np.diag([3.0, 2.0, 1.0])), ["recovery"]) == {}
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.0, 0.9))
+def test_a_recovery_and_its_share_are_one_thing(recovery: float, chance: float) -> None:
+    share = share_at_recovery(recovery, chance)
+    assert chance <= share <= 1
+    assert recovery_of(share, chance) == pytest.approx(recovery)
