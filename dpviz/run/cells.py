@@ -202,16 +202,32 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
-    """Which cells a setting asks for, and which variants cannot run."""
+    """One setting, resolved once: what everything after it takes its values from.
 
+    Attributes
+    ----------
+    prepared : Measured
+    settings : Settings
+    problem : Problem
+    budget : Budget
+    cells : tuple of Cell
+        One for each variant that can run.
+    skipped : tuple of Skipped
+        The variants that cannot, and why.
+    """
+
+    prepared: Measured
+    settings: Settings
+    problem: Problem
+    budget: Budget
     cells: tuple[Cell, ...]
     skipped: tuple[Skipped, ...]
 
 
 def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan:
-    """Return the cells of one setting.
+    """Return one setting with its problem, its budget and its cells.
 
     Parameters
     ----------
@@ -237,4 +253,4 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan
             raise CannotRun(mechanism.text, reason)
         else:
             skipped.append(Skipped(mechanism.text, reason))
-    return Plan(tuple(cells), tuple(skipped))
+    return Plan(prepared, settings, problem, budget, tuple(cells), tuple(skipped))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.metrics import optimum
 from dpviz.prepare.prepared import Measured
-from dpviz.run.cells import Result, Skipped, plan, run_cell
+from dpviz.run.cells import Plan, Result, Skipped, plan, run_cell
 from dpviz.settings import Settings
 from dpviz.theory.predict import components_found
 from dpviz.values.problem import Budget, Problem
@@ -26,12 +26,33 @@ TABLE_COLUMNS = (
 class Comparison:
     """Every chosen variant side by side in one setting."""
 
-    prepared: Measured
-    settings: Settings
-    problem: Problem
-    budget: Budget
+    plan: Plan
     results: tuple[Result, ...]
-    skipped: tuple[Skipped, ...]
+
+    @property
+    def prepared(self) -> Measured:
+        """The table that every mechanism saw."""
+        return self.plan.prepared
+
+    @property
+    def settings(self) -> Settings:
+        """The setting."""
+        return self.plan.settings
+
+    @property
+    def problem(self) -> Problem:
+        """Shapes, relation and domain."""
+        return self.plan.problem
+
+    @property
+    def budget(self) -> Budget:
+        """Epsilon and delta."""
+        return self.plan.budget
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """The variants that cannot run, and why."""
+        return self.plan.skipped
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison as the command line prints it."""
@@ -181,11 +202,4 @@ def compare(
         if progress is not None:
             progress(done, len(chosen.cells), cell.mechanism.text)
         results.append(run_cell(cell, prepared))
-    return Comparison(
-        prepared,
-        settings,
-        prepared.problem(settings),
-        prepared.budget(settings),
-        tuple(results),
-        chosen.skipped,
-    )
+    return Comparison(chosen, tuple(results))

@@ -208,10 +208,7 @@ def results(data_key: tuple[str, ...], chosen: Plan, ready: Prepared) -> tuple[R
 def comparison(data_key: tuple[str, ...], ready: Prepared, settings: Settings) -> Comparison:
     """Return the comparison of one view, from the cache where it can be."""
     chosen = sweeps.plan(ready, settings, strict=False)
-    found = results(data_key, chosen, ready)
-    return Comparison(
-        ready, settings, ready.problem(settings), ready.budget(settings), found, chosen.skipped
-    )
+    return Comparison(chosen, results(data_key, chosen, ready))
 
 
 def curve(

@@ -180,9 +180,7 @@ def test_distance_table() -> None:
 def test_tables_of_nothing_keep_their_columns() -> None:
     assert tuple(spectrum_table(prepared(), []).columns) == SPECTRUM_COLUMNS
     assert tuple(distance_table([]).columns) == ANGLE_COLUMNS
-    empty = Comparison(
-        prepared(), SETTINGS, comparison().problem, comparison().budget, (), ()
-    ).table()
+    empty = Comparison(plan(prepared(), SETTINGS), ()).table()
     assert tuple(empty.columns) == TABLE_COLUMNS
     assert isinstance(empty, pd.DataFrame)
 
