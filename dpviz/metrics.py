@@ -96,6 +96,10 @@ def chance_share(reference: SecondMoment, k: int) -> float:
     return k / d * reference.total / optimum(reference, k)
 
 
+FLAT = 1e-6
+"""Where chance is within this of 1 any subspace is as good, and nothing can be recovered."""
+
+
 def recovery_of(share: FloatArray | float, chance: float) -> FloatArray | float:
     """Return recovery from a captured share: 0 is chance, 1 is exact PCA.
 
@@ -134,7 +138,7 @@ def _captured_share(outcome: Outcome) -> FloatArray:
 
 def _recovery(outcome: Outcome) -> FloatArray | None:
     chance = chance_share(outcome.reference, outcome.k)
-    if 1 - chance < 1e-9:  # any subspace is as good: nothing can be recovered
+    if 1 - chance < FLAT:
         return None
     return np.asarray(recovery_of(_captured_share(outcome), chance))
 

@@ -19,7 +19,6 @@ from dpviz.base.seeding import Draws, generator
 from dpviz.claims.attack import ATTACK_LEVELS, first_variant
 from dpviz.claims.audit import DEFAULT_D
 from dpviz.claims.audit.bounds import lower_limit, upper_limit
-from dpviz.claims.audit.exact import one_sided
 from dpviz.claims.table import every_mechanism
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism
@@ -60,7 +59,7 @@ _NORMAL_99 = 2.5758293035489004
 def moving_cone() -> AdditiveMechanism:
     """Return the mechanism with one-sided noise that claims pure epsilon."""
     found = first_variant(
-        (m for m in every_mechanism() if m.info.guarantee == "pure" and one_sided(m)),
+        (m for m in every_mechanism() if m.info.guarantee == "pure" and m.one_sided),
         "one-sided under a pure claim",
     )
     assert isinstance(found, AdditiveMechanism)
@@ -182,7 +181,7 @@ def cone_table(epsilon: float, seed: int, size: int = 150) -> pd.DataFrame:
             seen = scale * mechanism.standard_noise(problem, draws) - change * row
             half = (seen[:, 0, 0] + seen[:, 1, 1]) / 2
             radius = np.hypot((seen[:, 0, 0] - seen[:, 1, 1]) / 2, seen[:, 0, 1])
-            impossible = one_sided(mechanism) and table == WITHOUT
+            impossible = mechanism.one_sided and table == WITHOUT
             found.append(
                 pd.DataFrame(
                     {

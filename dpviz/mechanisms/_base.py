@@ -10,6 +10,7 @@ To add one, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -20,8 +21,10 @@ from dpviz.base.params import Declared
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
 from dpviz.noise.limits import FreeNoise
-from dpviz.privacy import accounting
+from dpviz.privacy import accounting, losses
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.densities import LogRatio
+from dpviz.privacy.losses import ExactLoss, Tables
 from dpviz.privacy.profiles import RowProfile
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
@@ -69,11 +72,6 @@ class Info:
         Whether it must see the rows and not only (A, n).
     redraws : bool
         Whether a changed epsilon draws afresh instead of rescaling one draw.
-    exact_route : str
-        How an audit knows the exact loss where the account does not say it:
-        ``support`` (a Wishart's support moves), ``row-space`` (the top-k space
-        is published), ``bingham`` (a density ratio by quadrature), ``density``
-        (of the difference of Wisharts, d = 2); empty for none.
     discrete : str
         Which discrete noise makes a release by this mechanism safe on a computer:
         ``discrete Gaussian`` or ``discrete Laplace``; empty where no such sampler
@@ -99,7 +97,6 @@ class Info:
     psd: bool = False
     needs_rows: bool = False
     redraws: bool = False
-    exact_route: str = ""
     discrete: str = ""
     precision: tuple[str, ...] = ()
 
@@ -171,9 +168,56 @@ class Mechanism(Declared, ABC):
         return None
 
     @property
+    def one_sided(self) -> bool:
+        """Whether the release is never below the table, in the order of matrices."""
+        return False
+
+    @property
     def releases_variances(self) -> bool:
         """Whether all d eigenvalues are released, noisy; by default where a matrix is."""
         return self.info.release == "matrix"
+
+    def exact_loss(
+        self,
+        calibration: Calibration,
+        delta: float,
+        at_epsilons: tuple[float, ...],
+        tables: Sequence[Tables],
+    ) -> ExactLoss | None:
+        """Return what some neighbours on the ball really lose, or None where nothing is known.
+
+        By default what an exact account says. To be given where the law of the release says more
+        than the account: audits then need no draw to refute a claim or to call it tight.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            On a ball.
+        delta : float
+            Where epsilon is asked for.
+        at_epsilons : tuple of float
+            Where delta is asked for; the first is the claimed epsilon.
+        tables : sequence of pairs of SecondMoment
+            Neighbours to try where the loss depends on them.
+        """
+        account = self.spent(calibration.problem, calibration.budget)
+        if account is None or not account.exact:
+            return None  # a bound on the loss is nothing that neighbours have
+        if calibration.parts:
+            return losses.of_parts(
+                calibration, delta, at_epsilons, data=self.info.release == "data"
+            )
+        return losses.of_profile(account, delta, at_epsilons)
+
+    def log_ratio(
+        self, calibration: Calibration, first: SecondMoment, second: SecondMoment
+    ) -> LogRatio | None:
+        """Return ln f1/f2 of a batch of releases as a function, or None; for audits.
+
+        To be given where the density of the release is known and no named score of the audit
+        equals the ratio; Gaussian, Laplace and Bingham releases need none.
+        """
+        return None
 
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
         """Return the limiting law of the noise on A for large d, or None.
@@ -319,6 +363,11 @@ class AdditiveMechanism(Mechanism):
     def diagonal_std(self, problem: Problem) -> float | None:
         """Return the standard deviation of w'Nw for any unit w, if it is the same for all."""
         return None
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether every release is semi-definite: the empty table has A = 0, so the noise is."""
+        return self.info.psd
 
     @final
     def noise_along(

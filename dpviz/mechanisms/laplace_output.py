@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.mechanisms._directional import symmetrised
 from dpviz.mechanisms._rows import laplace_moments, laplace_rows, moment_of
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.losses import ExactLoss, Tables, of_published_space
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration, Release, Verdict
@@ -42,7 +44,6 @@ class LaplaceOutput(Mechanism):
         release="data",
         guarantee="pure",
         slot=11,
-        exact_route="row-space",
         psd=True,
         needs_rows=True,
         law=r"\hat X = (XV + L)V',\quad L_{ij} \sim \mathrm{Lap}(b)",
@@ -87,3 +88,16 @@ class LaplaceOutput(Mechanism):
             "The published rows span the exact components, which carry no noise: one person's row "
             "can turn them, and whoever sees that knows which table it was, at every epsilon."
         )
+
+    def exact_loss(
+        self,
+        calibration: Calibration,
+        delta: float,
+        at_epsilons: tuple[float, ...],
+        tables: Sequence[Tables],
+    ) -> ExactLoss | None:
+        """Return the loss of the published space, if it is not all of it."""
+        problem = calibration.problem
+        if problem.k < problem.d:
+            return of_published_space(at_epsilons)
+        return super().exact_loss(calibration, delta, at_epsilons, tables)

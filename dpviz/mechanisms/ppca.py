@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.noise.convergence import convergence
 from dpviz.noise.stiefel import DEFAULT_SWEEPS, stiefel_bingham
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.losses import ExactLoss, Tables, of_bingham
 from dpviz.privacy.sensitivity import spectral
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import PurePart
@@ -56,7 +58,6 @@ class Ppca(Mechanism):
         release="subspace",
         guarantee="pure",
         slot=9,
-        exact_route="bingham",
         featured=True,
         redraws=True,
         law=r"p(V) \propto \exp\left(\beta\, \mathrm{tr}(V'AV)\right)",
@@ -114,3 +115,15 @@ class Ppca(Mechanism):
             "The law is pure epsilon, but for k above 1 it is drawn by a Gibbs chain that reaches "
             f"it only in the limit ({self.sweeps} sweeps; see the convergence check)."
         )
+
+    def exact_loss(
+        self,
+        calibration: Calibration,
+        delta: float,
+        at_epsilons: tuple[float, ...],
+        tables: Sequence[Tables],
+    ) -> ExactLoss | None:
+        """Return the density ratio by quadrature, for one vector in two or three dimensions."""
+        if calibration.problem.k == 1 and calibration.problem.d <= 3:
+            return of_bingham(calibration, at_epsilons, tables)
+        return super().exact_loss(calibration, delta, at_epsilons, tables)

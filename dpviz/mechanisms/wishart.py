@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
@@ -11,6 +12,7 @@ from dpviz.mechanisms._base import AdditiveMechanism, Info
 from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.losses import ExactLoss, Tables, of_moving_support
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration, Verdict
 
@@ -42,7 +44,6 @@ class Wishart(AdditiveMechanism):
         release="matrix",
         guarantee="pure",
         slot=7,
-        exact_route="support",
         featured=True,
         psd=True,
         law=r"\hat A = A + W,\quad W \sim W_d(d+1,\ c I)",
@@ -81,3 +82,13 @@ class Wishart(AdditiveMechanism):
             "person's row zeroed falls where the full table's can never fall, so whoever sees it "
             "knows which table it was: no epsilon covers that."
         )
+
+    def exact_loss(
+        self,
+        calibration: Calibration,
+        delta: float,
+        at_epsilons: tuple[float, ...],
+        tables: Sequence[Tables],
+    ) -> ExactLoss | None:
+        """Return the chance of a release that the neighbour cannot make."""
+        return of_moving_support(calibration, at_epsilons)

@@ -12,6 +12,8 @@ from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear, nuclear_attained
+from dpviz.privacy.densities import LogRatio, wishart_difference_ratio
+from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration
@@ -41,7 +43,6 @@ class WishartDifference(AdditiveMechanism):
         release="matrix",
         guarantee="pure",
         slot=8,
-        exact_route="density",
         featured=True,
         precision=("",),
         law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ c I)",
@@ -82,3 +83,11 @@ class WishartDifference(AdditiveMechanism):
             "Proved: the log density ratio of neighbours is at most the nuclear norm of their "
             "difference over 2c, and the bound is reached in the limit."
         )
+
+    def log_ratio(
+        self, calibration: Calibration, first: SecondMoment, second: SecondMoment
+    ) -> LogRatio | None:
+        """Return the ratio of the densities at d = 2, where they are known."""
+        if calibration.problem.d != 2:
+            return None
+        return wishart_difference_ratio(calibration.scale, first.A, second.A)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
-from dpviz.metrics import farthest_distance, recovery_of
+from dpviz.metrics import FLAT, farthest_distance, recovery_of
 from dpviz.noise.limits import FreeNoise
 
 # Noise below this share of the spectrum's size is raised to it: doubles place
@@ -295,7 +295,7 @@ class Prediction:
             case "recovery":
                 return (
                     None
-                    if self.chance >= 1 - 1e-9
+                    if 1 - self.chance < FLAT
                     else float(recovery_of(self.captured_share, self.chance))
                 )
             case "captured_share":

@@ -19,6 +19,7 @@ import pytest
 
 import dpviz.mechanisms
 from dpviz.base.seeding import Draws
+from dpviz.claims.audit import audit
 from dpviz.claims.table import listing_rows
 from dpviz.cli import main
 from dpviz.mechanisms import all_mechanisms, featured, parse_variants
@@ -247,9 +248,13 @@ class ThrowAway(AdditiveMechanism):
 def throw_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[str]:
-    """Drop one more file beside the mechanisms; ``request.param`` is its noise factor."""
-    key = f"throw_away_{str(request.param).replace('.', '_')}"
-    source = THROW_AWAY.replace("FACTOR", str(request.param))
+    """Drop one more file beside the mechanisms; ``request.param`` is its noise factor, or
+    the factor and the file's text.
+    """
+    given = request.param if isinstance(request.param, tuple) else (request.param, THROW_AWAY)
+    factor, text = given
+    key = f"throw_away_{str(factor).replace('.', '_')}_{len(text)}"
+    source = text.replace("FACTOR", str(factor))
     (tmp_path / f"{key}.py").write_text(source, encoding="utf-8")
     monkeypatch.setattr(dpviz.mechanisms, "__path__", [*dpviz.mechanisms.__path__, str(tmp_path)])
     all_mechanisms.cache_clear()
@@ -282,6 +287,28 @@ def test_a_new_file_is_all_it_takes(throw_away: str, capsys: pytest.CaptureFixtu
     assert main(["compare", "iris", "--trials", "3", "--format", "json", *arguments]) == 0
     alone = json.loads(capsys.readouterr().out)
     assert alone["results"] == [results[key] for key in others]
+
+
+EXACT_LOSS = (
+    THROW_AWAY
+    + '''
+    def exact_loss(self, calibration, delta, at_epsilons, tables):
+        """Say what only this file knows: a release costs three quarters of the claim."""
+        assert tables  # pairs to try
+        from dpviz.privacy.losses import ExactLoss
+
+        return ExactLoss(0.75 * at_epsilons[0], tuple(0.0 for _ in at_epsilons), "this file")
+'''
+)
+
+
+@pytest.mark.parametrize("throw_away", [(1.000001, EXACT_LOSS)], indirect=True)
+def test_a_new_mechanism_with_an_exact_loss_is_one_file(throw_away: str) -> None:
+    mechanism = all_mechanisms()[throw_away]()
+    found = audit(mechanism, Budget(1.0), d=3, k=1, trials=400)
+    assert found.exact is not None
+    assert found.exact.source == "this file"
+    assert found.to_json()["epsilon_lower"] >= 0.75
 
 
 @pytest.mark.parametrize("throw_away", [0.5], indirect=True)

@@ -13,13 +13,13 @@ import dpviz
 from dpviz.base.seeding import Draws, generator
 from dpviz.claims.audit import AuditOptions, audit, default_budget
 from dpviz.claims.audit.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
-from dpviz.claims.audit.densities import log_density
 from dpviz.claims.audit.events import Event, Learned, chosen, epsilon_value
-from dpviz.claims.audit.exact import log_normaliser
 from dpviz.claims.audit.neighbours import candidates, moved
 from dpviz.cli import main
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
+from dpviz.privacy.densities import log_density
+from dpviz.privacy.losses import log_normaliser
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 # --- bounds ---------------------------------------------------------------------------------------

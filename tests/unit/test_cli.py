@@ -135,7 +135,7 @@ def test_compare_prints_the_promised_object(capsys: pytest.CaptureFixture[str]) 
 
 def test_promised_metric_names() -> None:
     assert {
-        "captured_share", "captured_total", "projection_distance", "largest_angle",
+        "recovery", "captured_share", "captured_total", "projection_distance", "largest_angle",
         "noise_spectral", "noise_frobenius", "low_rank_error", "negative_eigenvalues",
     } <= set(METRICS)  # fmt: skip
 

@@ -15,7 +15,6 @@ from dpviz.base.seeding import Draws, generator
 from dpviz.claims import attack, exhibits, leaks
 from dpviz.claims.attack import posterior_bound
 from dpviz.claims.audit import DEFAULT_TRIALS, AuditOptions, default_budget
-from dpviz.claims.audit.exact import log_normaliser
 from dpviz.claims.table import (
     CANNOT_RUN,
     CLAIM_COLUMNS,
@@ -30,6 +29,7 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.noise.bingham import bingham
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.gaussian import delta_of
+from dpviz.privacy.losses import log_normaliser
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Verdict
 

@@ -18,8 +18,8 @@ from scipy.special import ndtri
 
 from dpviz.base.arrays import FloatArray
 from dpviz.claims.audit.bounds import delta_bound, epsilon_bound
-from dpviz.claims.audit.densities import LogRatio
 from dpviz.claims.audit.neighbours import Pair
+from dpviz.privacy.densities import LogRatio
 from dpviz.values.release import Release
 
 Scores = Mapping[str, FloatArray]

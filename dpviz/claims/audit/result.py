@@ -9,9 +9,9 @@ from typing import Any
 
 from dpviz.base.arrays import FloatArray
 from dpviz.claims.audit.events import Event
-from dpviz.claims.audit.exact import ExactLoss
 from dpviz.claims.audit.neighbours import Pair
 from dpviz.mechanisms import Mechanism
+from dpviz.privacy.losses import ExactLoss
 from dpviz.values.problem import Budget, Problem
 
 TIGHT_SHARE = 0.9

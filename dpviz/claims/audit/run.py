@@ -22,7 +22,6 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.seeding import Draws, generator
 from dpviz.claims.audit.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
-from dpviz.claims.audit.densities import log_ratio
 from dpviz.claims.audit.events import (
     QUANTUM,
     SUPPORT_ROOM,
@@ -34,7 +33,6 @@ from dpviz.claims.audit.events import (
     distance,
     epsilon_value,
 )
-from dpviz.claims.audit.exact import exact_loss, one_sided
 from dpviz.claims.audit.neighbours import Pair, candidates, moved
 from dpviz.claims.audit.result import Audit, Count, Measured
 from dpviz.errors import InvalidSetting
@@ -126,7 +124,8 @@ def audit(
         tried = run.proposed() if pairs is None else list(pairs)
         pair = run.pilot(tried, delta, trials, search=pairs is None)
         measured = run.measure(pair, trials, 1 - confidence, delta, at_epsilons)
-        exact = exact_loss(mechanism, run.calibration, delta, at_epsilons, tried)
+        tables = [pair.tables() for pair in tried]
+        exact = mechanism.exact_loss(run.calibration, delta, at_epsilons, tables)
     return Audit(
         mechanism,
         problem,
@@ -234,7 +233,7 @@ class _Run:
 
     def _outside(self, pair: Pair, table: int, release: Release) -> int:
         """Return how many releases the other table can never make: those below it."""
-        if not one_sided(self.mechanism):
+        if not self.mechanism.one_sided:
             return 0
         lowest = np.linalg.eigvalsh(release.raw - pair.tables()[1 - table].A)[:, 0]
         return int((lowest < -SUPPORT_ROOM * self.calibration.scale).sum())
@@ -247,7 +246,7 @@ class _Run:
             pair,
             self.calibration.problem.k,
             QUANTUM * (1 + noise),
-            log_ratio(self.mechanism, self.calibration, pair),
+            self.mechanism.log_ratio(self.calibration, *pair.tables()),
         )
 
     def _releases(self, pair: Pair, table: int, trials: int, rng: np.random.Generator) -> _Chunks:
@@ -281,7 +280,7 @@ class _Run:
             q_high = float(upper_limit(misses, among, level))
             counts.append(Count(event, among, hits, misses, p_low, q_high))
         support = 0.0
-        if one_sided(self.mechanism):
+        if self.mechanism.one_sided:
             # Releases of one table below the other: at most one table can make each, so the
             # larger count wins and its other probability is 0 by the law, not by counting.
             # Two counts, one of which is looked at: half of the last share for each.

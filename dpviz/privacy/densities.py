@@ -14,9 +14,7 @@ import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
 from dpviz.base.arrays import FloatArray
-from dpviz.claims.audit.neighbours import Pair
-from dpviz.mechanisms import Mechanism
-from dpviz.values.release import Calibration, Release
+from dpviz.values.release import Release
 
 LogRatio = Callable[[Release], FloatArray]
 
@@ -25,15 +23,15 @@ _GRID = 60
 _NODES = 60
 
 
-def log_ratio(mechanism: Mechanism, calibration: Calibration, pair: Pair) -> LogRatio | None:
-    """Return ln f1/f2 of a batch as a function, or None where no density is known.
+def wishart_difference_ratio(scale: float, first: FloatArray, second: FloatArray) -> LogRatio:
+    """Return ln f1/f2 of a batch as a function, for A + scale * (W1 - W2) at d = 2.
 
-    Known for the difference of two Wisharts at d = 2.
+    Parameters
+    ----------
+    scale : float
+    first, second : ndarray of shape (2, 2)
+        The A of two tables.
     """
-    if mechanism.info.exact_route != "density" or calibration.problem.d != 2:
-        return None
-    first, second = (table.A for table in pair.tables())
-    scale = calibration.scale
 
     def ratio(release: Release) -> FloatArray:
         return log_density((release.raw - first) / scale) - log_density(

@@ -1,12 +1,13 @@
 """What is known of a loss without a single draw, where the law is known.
 
 Each route is a lower bound on what some pair of tables on the unit ball really costs, so it can
-refute a claim or show that it is tight. There is none for most mechanisms.
+refute a claim or show that it is tight. `Mechanism.exact_loss` says which route is a mechanism's.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,11 +15,10 @@ import numpy as np
 from scipy.special import ive
 
 from dpviz.base.arrays import FloatArray
-from dpviz.claims.audit.neighbours import Pair
-from dpviz.mechanisms import Mechanism
-from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import delta_of, epsilon_of
 from dpviz.privacy.profiles import WishartNoise
+from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart, LaplacePart
 from dpviz.values.problem import Relation
 from dpviz.values.release import Calibration
@@ -28,6 +28,10 @@ from dpviz.values.release import Calibration
 _PANELS = 60
 _NARROWEST = 1e-9
 _MOST_CONCENTRATED = 1e5
+
+
+Tables = tuple[SecondMoment, SecondMoment]
+"""Two neighbouring tables."""
 
 
 @dataclass(frozen=True)
@@ -49,58 +53,7 @@ class ExactLoss:
     source: str
 
 
-def exact_loss(
-    mechanism: Mechanism,
-    calibration: Calibration,
-    delta: float,
-    at_epsilons: tuple[float, ...],
-    pairs: list[Pair],
-) -> ExactLoss | None:
-    """Return the exact route for a mechanism, or None where there is none.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    calibration : Calibration
-        On a ball.
-    delta : float
-        Where epsilon is asked for.
-    at_epsilons : tuple of float
-        Where delta is asked for; the first is the claimed epsilon.
-    pairs : list of Pair
-        Tables to try where the loss depends on them.
-    """
-    route = mechanism.info.exact_route
-    if route == "support":
-        return _wishart_support(calibration, at_epsilons)
-    if route == "row-space" and calibration.problem.k < calibration.problem.d:
-        every = tuple(1.0 for _ in at_epsilons)
-        return ExactLoss(
-            math.inf,
-            every,
-            "the row space of the release is the exact top-k space, seen with probability 1",
-        )
-    if route == "bingham" and calibration.problem.k == 1 and calibration.problem.d <= 3:
-        return _bingham(calibration, at_epsilons, pairs)
-    account = mechanism.spent(calibration.problem, calibration.budget)
-    if account is None or not account.exact:
-        return None  # a bound on the loss is nothing that neighbours have
-    data = mechanism.info.release == "data"
-    return _from_parts(calibration, delta, at_epsilons, data=data) or _from_profile(
-        mechanism, calibration, delta, at_epsilons
-    )
-
-
-def one_sided(mechanism: Mechanism) -> bool:
-    """Return whether the release is never below the table, in the order of matrices.
-
-    It is for A + N with a law of N that does not depend on A, if every release is semi-definite:
-    the empty table has A = 0, so N itself is.
-    """
-    return isinstance(mechanism, AdditiveMechanism) and mechanism.info.psd
-
-
-def _from_parts(
+def of_parts(
     calibration: Calibration, delta: float, at_epsilons: tuple[float, ...], *, data: bool
 ) -> ExactLoss | None:
     """Return the loss of one Gaussian or Laplace query; its sensitivity is attained on the ball.
@@ -122,22 +75,26 @@ def _from_parts(
     return None
 
 
-def _from_profile(
-    mechanism: Mechanism, calibration: Calibration, delta: float, at_epsilons: tuple[float, ...]
-) -> ExactLoss | None:
-    """Return the loss that a mechanism without parts computes from its likelihood ratio."""
-    if calibration.parts or delta == 0:
-        return None
-    problem = calibration.problem
-    found = mechanism.spent(problem, calibration.budget)
-    if found is None or not found.exact or found.delta_at_epsilon is None:
+def of_profile(account: Spent, delta: float, at_epsilons: tuple[float, ...]) -> ExactLoss | None:
+    """Return the loss that an exact account without parts computed from its likelihood ratio."""
+    if delta == 0 or account.delta_at_epsilon is None:
         return None
     # Only the claimed epsilon was computed; above it the route does not say.
-    deltas = (found.delta_at_epsilon, *(0.0 for _ in at_epsilons[1:]))
-    return ExactLoss(found.epsilon, deltas, found.source)
+    deltas = (account.delta_at_epsilon, *(0.0 for _ in at_epsilons[1:]))
+    return ExactLoss(account.epsilon, deltas, account.source)
 
 
-def _wishart_support(calibration: Calibration, at_epsilons: tuple[float, ...]) -> ExactLoss:
+def of_published_space(at_epsilons: tuple[float, ...]) -> ExactLoss:
+    """Return the loss of publishing the exact top-k space: two tables never agree on it."""
+    every = tuple(1.0 for _ in at_epsilons)
+    return ExactLoss(
+        math.inf,
+        every,
+        "the row space of the release is the exact top-k space, seen with probability 1",
+    )
+
+
+def of_moving_support(calibration: Calibration, at_epsilons: tuple[float, ...]) -> ExactLoss:
     """Return the chance of a release that one table cannot make: zeroing a unit row.
 
     W_d(d + 1, c I) has two degrees of freedom along the row, whatever d; see `WishartNoise`. The
@@ -153,10 +110,10 @@ def _wishart_support(calibration: Calibration, at_epsilons: tuple[float, ...]) -
     )
 
 
-def _bingham(
-    calibration: Calibration, at_epsilons: tuple[float, ...], pairs: list[Pair]
+def of_bingham(
+    calibration: Calibration, at_epsilons: tuple[float, ...], tables: Sequence[Tables]
 ) -> ExactLoss | None:
-    """Return the largest log density ratio of the exponential mechanism over some pairs.
+    """Return the largest log density ratio of the exponential mechanism over some pairs of tables.
 
     At x it is c x'(A1 - A2)x - (ln Z1 - ln Z2), with the normalisers by quadrature, and its
     extremes over x are eigenvalues of A1 - A2.
@@ -165,8 +122,7 @@ def _bingham(
     if c > _MOST_CONCENTRATED:
         return None
     most = 0.0
-    for pair in pairs:
-        first, second = pair.tables()
+    for first, second in tables:
         shift = log_normaliser(c * first.eigenvalues) - log_normaliser(c * second.eigenvalues)
         extremes = c * np.linalg.eigvalsh(first.A - second.A)
         most = max(most, float(extremes[-1]) - shift, shift - float(extremes[0]))
