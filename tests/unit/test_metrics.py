@@ -126,6 +126,7 @@ def test_hand_worked_case() -> None:
     released = Release.of_matrices(np.diag([-1.0, 2.0])[None], 1)
     measured = measure(Outcome(reference, reference, released))
     expected = {
+        "recovery": -1.0,  # chance is 2/3
         "captured_share": 1 / 3,
         "captured_total": 1 / 4,
         "projection_distance": math.sqrt(2),
