@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from dpviz.cli import main, options, terminal
+from dpviz.metrics import METRICS
 from dpviz.prepare import batches
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.jobs import Progress
@@ -36,7 +37,7 @@ def test_a_table_is_written_and_a_second_run_reuses_it(
     assert run(*words, "--out", str(out)) == 0
     table = pd.read_csv(out)
     assert tuple(table.columns) == TABLE_COLUMNS
-    assert len(table) == 3 * 2 * 2 * 8 * 2
+    assert len(table) == 3 * 2 * 2 * len(METRICS) * 2
     shown = capsys.readouterr()
     assert shown.out == f"{len(table)} rows in {out}: 12 of 12 cells\n"
     assert shown.err == ""

@@ -25,11 +25,12 @@ from dpviz import datasets
 from dpviz.base.seeding import generator
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import parse_variant
+from dpviz.metrics import METRICS
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.prepare.prepared import Measured
 from dpviz.prepare.subsample import Subsample, _keys
-from dpviz.run import jobs as workers
 from dpviz.run import store
+from dpviz.run import sweep as sweeping
 from dpviz.run.axes import AXES, parse_values
 from dpviz.run.cells import Cell
 from dpviz.run.compare import TABLE_COLUMNS, compare
@@ -81,8 +82,8 @@ def test_the_table_is_the_product_of_the_axes_in_a_documented_order() -> None:
         for mechanism in ("gaussian", "laplace")
     ]
     assert list(cells.itertuples(index=False, name=None)) == expected
-    # 8 metrics of a matrix release, 4 trials
-    assert len(found.table) == len(expected) * 8 * 4
+    # every metric of a matrix release, 4 trials
+    assert len(found.table) == len(expected) * len(METRICS) * 4
     assert set(found.table["table"]) == {"iris"}
     assert set(found.table["relation"]) == {"replace"}
     assert (found.computed, found.reused) == (len(expected), 0)
@@ -256,13 +257,13 @@ def test_mechanisms_that_need_rows_get_them_and_nobody_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: dict[str, set[bool]] = {}
-    evaluate = workers.evaluate
+    evaluate = sweeping.evaluate
 
     def watched(cell: Cell, measured: Measured) -> Any:
         seen.setdefault(cell.mechanism.key, set()).add(measured.moment.rows is not None)
         return evaluate(cell, measured)
 
-    monkeypatch.setattr(workers, "evaluate", watched)
+    monkeypatch.setattr(sweeping, "evaluate", watched)
     settings = replace(SETTINGS, mechanisms=("laplace_output", "gaussian"), epsilon=5)
     over = {"n": [100, 150, 200], "row_bound": ["max", "quantile:0.9"]}
     found = sweep(iris(), over, settings)
@@ -330,7 +331,7 @@ def test_bad_axes_are_one_sentence(over: dict[str, list[Any]], words: str) -> No
 
 
 def test_unknown_metrics_are_refused() -> None:
-    with pytest.raises(InvalidSetting, match="metrics must be among captured_share"):
+    with pytest.raises(InvalidSetting, match="metrics must be among recovery"):
         sweep(iris(), {"epsilon": [1]}, SETTINGS, metrics=["accuracy"])
 
 
@@ -456,13 +457,13 @@ CELLS = 30
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Return a list to which every evaluated cell is added."""
     seen: list[tuple[Any, ...]] = []
-    evaluate = workers.evaluate
+    evaluate = sweeping.evaluate
 
     def counted(cell: Cell, measured: Measured) -> Any:
         seen.append((cell.mechanism.text, cell.budget, cell.problem.k))
         return evaluate(cell, measured)
 
-    monkeypatch.setattr(workers, "evaluate", counted)
+    monkeypatch.setattr(sweeping, "evaluate", counted)
     return seen
 
 
