@@ -15,10 +15,10 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
-from dpviz.claims.audit.exact import one_sided
 from dpviz.claims.worlds import both_worlds
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.privacy.losses import one_sided
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
