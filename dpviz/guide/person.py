@@ -18,7 +18,6 @@ from dpviz.base.seeding import Draws, generator
 from dpviz.claims.worlds import both_worlds
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.privacy.losses import one_sided
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
@@ -110,7 +109,7 @@ def _shown(
     return {
         "key": mechanism.text,
         "label": mechanism.label,
-        "oneSided": one_sided(mechanism),
+        "oneSided": mechanism.one_sided,
         "grain": _GRAIN,
         "noise": grains.tolist(),
         "sizes": reach,
@@ -124,7 +123,7 @@ def _quantiles(mechanism: AdditiveMechanism, problem: Problem, seed: int) -> lis
 
     Of so many draws that a rate read off them is right to .1 % (four standard errors).
     """
-    if one_sided(mechanism) or mechanism.diagonal_std(problem) is None:
+    if mechanism.one_sided or mechanism.diagonal_std(problem) is None:
         return None
     streams = Draws.batch(generator(seed, "guide", "person", mechanism.key, "law"), _LAW_DRAWS)
     sizes = np.abs(mechanism.standard_noise(problem, streams)[:, 0, 0])
@@ -145,6 +144,6 @@ def _at(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, Any
         "status": status.marked,
         "verdict": str(status.verdict),
         # a unit row zeroed: 1/(v'W^-1 v) is c chi-square with two degrees of freedom
-        "betrayed": -float(np.expm1(-1 / (2 * scale))) if one_sided(mechanism) else 0.0,
+        "betrayed": -float(np.expm1(-1 / (2 * scale))) if mechanism.one_sided else 0.0,
         "limit": [worlds.out, worlds.within],
     }

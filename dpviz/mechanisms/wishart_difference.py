@@ -11,8 +11,8 @@ from dpviz.mechanisms._base import AdditiveMechanism, Info
 from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import nuclear, nuclear_attained
 from dpviz.privacy.densities import LogRatio, wishart_difference_ratio
+from dpviz.privacy.sensitivity import nuclear, nuclear_attained
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Problem
