@@ -20,7 +20,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-import dpviz
 from dpviz import datasets
 from dpviz.base.seeding import generator
 from dpviz.errors import CannotRun, InvalidSetting
@@ -60,12 +59,6 @@ def values(found: Sweep, metric: str, **where: Any) -> np.ndarray:
 
 
 # The table -----------------------------------------------------------------------------------
-
-
-def test_the_package_offers_sweep() -> None:
-    assert dpviz.sweep is sweep
-    with pytest.raises(AttributeError, match="no attribute 'sweeep'"):
-        _ = dpviz.sweeep  # type: ignore[attr-defined]
 
 
 def test_the_table_is_the_product_of_the_axes_in_a_documented_order() -> None:
@@ -521,10 +514,10 @@ def test_interrupted_workers_keep_what_was_finished(tmp_path: Path) -> None:
 _SCRIPT = """
 import signal
 import sys
-import dpviz
 from pathlib import Path
 from dpviz.settings import Settings
 from dpviz.run.store import Store
+from dpviz.run.sweep import sweep
 
 def tell(progress):
     print(progress.done, flush=True)
@@ -534,7 +527,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings = Settings(table="iris", trials=40, mechanisms=("gaussian", "laplace"))
 over = {"epsilon": [0.1 * step for step in range(1, 1001)]}
 try:
-    dpviz.sweep("iris", over, settings, store=Store(Path(sys.argv[1])), progress=tell)
+    sweep("iris", over, settings, store=Store(Path(sys.argv[1])), progress=tell)
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """
