@@ -44,6 +44,8 @@ class ColumnCheck:
         What to look at, as sentences.
     identifies : bool
         Whether the column looks like an identifier.
+    wide : bool
+        Whether it spreads much farther than the others.
     """
 
     name: str
@@ -52,6 +54,7 @@ class ColumnCheck:
     use: str
     warnings: tuple[str, ...] = ()
     identifies: bool = False
+    wide: bool = False
 
 
 def check_columns(raw: RawTable, dropped: Collection[str] = ()) -> tuple[ColumnCheck, ...]:
@@ -87,7 +90,7 @@ def _check(
     middle: float,
 ) -> ColumnCheck:
     warnings: list[str] = []
-    use, identifies = "feature", False
+    use, identifies, wide = "feature", False, False
     rows = raw.data.num_rows
     if column.kind is Kind.EMPTY:
         return ColumnCheck(column.name, column.kind, column.missing, "drop", ("No values.",))
@@ -121,23 +124,22 @@ def _check(
         if _may_be_dates(values):
             warnings.append("Could be dates written day.month: read as numbers.")
         spread = spreads.get(column.name, 0.0)
-        if not identifies and len(spreads) > 1 and middle > 0 and spread > _SCALE * middle:
+        wide = not identifies and len(spreads) > 1 and middle > 0 and spread > _SCALE * middle
+        if wide:
             warnings.append(
                 f"Spreads more than {_SCALE:g} times as far as most columns: it decides the "
                 "components alone unless the features are standardised."
             )
     if column.missing > 0.2 * rows:
         warnings.append(f"{column.missing / rows:.0%} missing.")
-    return ColumnCheck(column.name, column.kind, column.missing, use, tuple(warnings), identifies)
+    return ColumnCheck(
+        column.name, column.kind, column.missing, use, tuple(warnings), identifies, wide
+    )
 
 
 def suggested_drops(checks: Collection[ColumnCheck]) -> tuple[str, ...]:
-    """Return the columns that would be features and are better left out."""
-    return tuple(
-        check.name
-        for check in checks
-        if check.use == "drop" and check.kind in (Kind.NUMERIC, Kind.BOOLEAN)
-    )
+    """Return the columns of numbers that look like an identifier."""
+    return tuple(check.name for check in checks if check.identifies and check.kind is Kind.NUMERIC)
 
 
 def identifier_notes(raw: RawTable, known: Collection[str | None]) -> list[str]:

@@ -16,7 +16,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from pages.ui import bounds, cached, controls, printing, state
+from pages.ui import bounds, cached, check, controls, printing, state
 from pages.ui.guard import say_error
 from pages.ui.state import MAX_FEATURES, UPLOAD
 from pages.ui.texts import plain
@@ -80,6 +80,7 @@ def run() -> None:
     try:
         st.html(printing.STYLE)
         _notices(current)
+        _check(current)
         page.run()
     finally:
         _CURRENT.reset(token)
@@ -163,12 +164,15 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
                 f"got {settings.table[:40]!r}. Using digits instead."
             )
             settings = state.settings()
+        check.leave()
         return cached.builtin(settings.table), settings.table
     raw = _raw()
     if raw is None:
         return None, ""
-    label = _label(raw)
     file_id = st.session_state["upload"].file_id
+    check.arrive(raw, file_id)
+    settings = state.settings()
+    label = _label(raw)
     left = names_in(settings.leave_out)
     options = (label, settings.categorical, settings.missing, settings.decimal, left)
     return cached.uploaded(file_id, *options, raw), f"{file_id}/{options!r}"
@@ -214,6 +218,20 @@ def _clamp(current: Current) -> None:
     except InvalidSetting as error:
         state.notice(f"For this table, {error} Using equal shares instead.")
         state.put("allocation", "uniform")
+
+
+def _check(current: Current) -> None:
+    """Draw the check of an uploaded table, or the way on from a file that cannot be used."""
+    if state.get("table") != UPLOAD:
+        return
+    try:
+        raw = _raw()
+    except DpvizError:
+        raw = None
+    if raw is not None:
+        check.step(raw, current.problem)
+    if current.problem is not None:
+        check.unusable()
 
 
 def _notices(current: Current) -> None:
@@ -319,5 +337,6 @@ def _table_controls(current: Current) -> None:
     )
     controls.setting("categorical")
     controls.setting("missing")
+    controls.setting("decimal")
     if current.prepared is not None and len(current.prepared.table.columns) >= MAX_FEATURES:
         st.caption(f"Pages show at most {MAX_FEATURES} features; the command line has no limit.")
