@@ -318,8 +318,9 @@ def _table_controls(current: Current) -> None:
         return
     try:
         raw = _raw()
-    except DpvizError:
-        return  # said on the page
+    except DpvizError:  # said on the page; the decimal mark may be what it asks for
+        controls.setting("decimal")
+        return
     assert raw is not None
     choices = raw.label_choices
 

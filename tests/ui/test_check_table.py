@@ -1,0 +1,75 @@
+"""Check your table: what is suggested, changed and kept after an upload."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from dpviz.base.seeding import generator
+from dpviz.settings import names_in
+from pages.ui import check
+from tests.ui.driver import change, errors, go, held, keys, press, start, upload
+
+SETTINGS = {"trials": "5", "m": "gaussian"}
+
+
+def patients(extra: str = "") -> bytes:
+    rng = generator(0, "tests", "patients")
+    lines = [f"patient,a,b,c,group{extra}"]
+    for i in range(50):
+        cells = ",".join(f"{x:.3f}" for x in rng.normal(size=3))
+        lines.append(f"{84_000 + 13 * i},{cells},{'u' if i % 2 else 'v'}")
+    return "\n".join(lines).encode()
+
+
+def left_out(at: AppTest) -> tuple[str, ...]:
+    return names_in(held(at, "leave_out"))
+
+
+def facts(at: AppTest) -> str:
+    return " ".join(caption.value for caption in at.caption)
+
+
+def test_an_identifier_is_left_out_at_once_and_said() -> None:
+    at = upload(start(**SETTINGS), "t.csv", patients())
+    assert errors(at) == []
+    assert left_out(at) == ("patient",)
+    assert "3 features" in facts(at)
+    assert any("Check your table: 5 columns, 1 to look at" in box.label for box in at.expander)
+
+
+def test_a_choice_survives_pages_and_a_second_upload_of_the_same_columns() -> None:
+    at = upload(start(**SETTINGS), "t.csv", patients())
+    raw_names = ["patient", "a", "b", "c", "group"]
+    at.session_state["check.chosen"] = {check._fingerprint(raw_names): "patient,c"}
+    upload(at, "again.csv", patients())
+    assert left_out(at) == ("patient", "c")
+    for page in ("claims", "explore"):
+        go(at, page)
+        assert left_out(at) == ("patient", "c")
+    assert "2 features" in facts(at)
+    # another table has other columns: nothing of the first is left
+    upload(at, "other.csv", patients(extra="s"))
+    assert left_out(at) == ("patient",)
+
+
+def test_the_names_never_travel_in_a_link() -> None:
+    at = upload(start(**SETTINGS), "t.csv", patients())
+    assert "patient" not in str(at.query_params)
+
+
+def test_a_file_that_cannot_be_used_offers_an_example() -> None:
+    at = upload(start(**SETTINGS), "t.csv", b"a,b\n1,x\n2,y\n")
+    assert len(errors(at)) == 1
+    assert "check.example" in keys(at)
+    press(at, "check.example")
+    assert errors(at) == []
+    assert held(at, "table") == "digits"
+
+
+def test_the_decimal_mark_can_be_said() -> None:
+    rows = "".join(f"{1 + i}.{100 + 7 * i};{2 + i % 5}.{200 + 3 * i}\n" for i in range(9))
+    at = upload(start(**SETTINGS), "t.csv", b"a;b\n" + rows.encode())
+    (said,) = errors(at)
+    assert "decimal mark point or comma" in said
+    change(at, "view.decimal", "comma (1,5)")
+    assert errors(at) == []
