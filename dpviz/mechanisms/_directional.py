@@ -17,6 +17,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import choice
+from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._shares import water_filling, with_floor
@@ -193,6 +194,7 @@ def belief_weights(matrices: FloatArray, shares: FloatArray, stds: FloatArray) -
         product = np.empty_like(weight)
         weight[...] = believed / np.square(noise)
         for _ in range(_FIT_STEPS):
+            pause()
             above = np.multiply(weight, above_noise, out=product).sum(axis=1, keepdims=True)
             below = np.multiply(weight, believed, out=product).sum(axis=1, keepdims=True)
             kappa = np.maximum(above / below, 0.0)

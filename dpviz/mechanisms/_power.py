@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.params import integer
+from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism
 from dpviz.values.moments import SecondMoment
@@ -92,6 +93,7 @@ class PowerMethod(Mechanism):
         width = int(calibration.values["columns"])
         frames = np.linalg.qr(draws.normal(problem.d, width)).Q
         for step in range(1, int(calibration.values["steps"]) + 1):
+            pause()
             noise = draws.normal(problem.d, width)
             noise *= calibration.scale * self.noise_factor(frames)
             product = data.A @ frames

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.params import choice, integer
+from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Info, Mechanism
 from dpviz.privacy import accounting
@@ -167,6 +168,7 @@ class Oja(Mechanism):
         if self.sampling == "pass":
             batches = np.array_split(np.argsort(draws.uniform(n)[0]), steps)
         for step in range(steps):
+            pause()
             if self.sampling == "pass":
                 batch = batches[step]
                 size = float(len(batch))

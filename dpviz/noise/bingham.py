@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
 
@@ -131,6 +132,7 @@ def exact_vectors(double_gaps: FloatArray, draws: Draws) -> BinghamDraws:
     for group in groups(draws.size, block * q):
         todo = group
         while len(todo):
+            pause()
             streams = streams_of(draws, todo)
             normal = streams.normal(block, q)
             threshold = streams.exponential(block)

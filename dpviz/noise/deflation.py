@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
 from dpviz.noise.bingham import groups, log_acceptance, streams_of, unit_rows
@@ -77,6 +78,7 @@ def bingham_each(eigenvalues: FloatArray, draws: Draws) -> FloatArray:
     for group in groups(draws.size, block * q):
         todo = group
         while len(todo):
+            pause()
             streams = streams_of(draws, todo)
             normal = streams.normal(block, q)
             threshold = streams.exponential(block)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
 from dpviz.noise.bingham import (
@@ -305,6 +306,7 @@ def _fast_columns(
     for group in groups(len(fixed), law.block * d):
         todo = group[drawn[group]]
         while len(todo):
+            pause()
             streams = streams_of(draws, todo)
             normal = streams.normal(law.block, d)
             threshold = streams.exponential(law.block)
@@ -445,6 +447,7 @@ def stiefel_bingham(
     for sweep in range(1, sweeps + 1):
         frames = frames @ _uniform_frames(draws, k, k)
         for j in range(k):
+            pause()
             fixed = np.ascontiguousarray(frames[:, :, others[j]])
             columns, drawn, used = _fast_columns(law, fixed, frames[:, :, j], draws)
             proposals += used

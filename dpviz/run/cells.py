@@ -14,6 +14,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
+from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
@@ -151,6 +152,7 @@ class Result:
 
 def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
     """Evaluate a cell and measure it."""
+    pause()
     outcome = evaluate(cell, prepared)
     account = account_of(cell.mechanism, cell.problem, cell.budget)
     with one_blas_thread():

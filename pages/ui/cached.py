@@ -11,7 +11,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from dpviz.base.arrays import FloatArray
 from dpviz.claims import exhibits as refutations
 from dpviz.claims.audit import Audit, audit
 from dpviz.datasets import RawTable, Table
-from dpviz.errors import DpvizError, InvalidSetting, InvalidTable
+from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.guide.decide import Answers, LeftOut, Offer, example_table, offer_of
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.prepare.bounding import BoundedRows, Prepared, prepare
@@ -31,7 +31,7 @@ from dpviz.prepare.prepared import Measured
 from dpviz.reproduce import Effort, Experiment, Step
 from dpviz.run import axes
 from dpviz.run import cells as sweeps
-from dpviz.run.cells import Cell, Plan, Result
+from dpviz.run.cells import Cell, Plan, Result, Skipped
 from dpviz.run.compare import Comparison
 from dpviz.run.store import Store, default_folder
 from dpviz.settings import Settings
@@ -43,6 +43,7 @@ from dpviz.tidy import curves
 from dpviz.tidy.curves import Point
 from dpviz.values.allocation import UNIFORM
 from dpviz.values.problem import Budget, Relation
+from pages.ui import limits
 
 PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 
@@ -131,6 +132,27 @@ def chunk_size(d: int) -> int:
     return max(1, math.floor(CHUNK_SECONDS / seconds))
 
 
+@dataclass
+class _Paces:
+    """What trials take in this session, by what is drawn.
+
+    Attributes
+    ----------
+    sizes : dict
+        Trials a chunk.
+    refused : dict
+        Why something is not drawn at all.
+    """
+
+    sizes: dict[tuple[str, ...], int]
+    refused: dict[tuple[str, ...], str]
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _paces() -> _Paces:
+    return _Paces({}, {})
+
+
 def in_chunks(
     data_key: tuple[str, ...],
     cell: Cell,
@@ -148,29 +170,56 @@ def in_chunks(
     between : callable
         Called with the share done before each chunk; it must make a Streamlit
         call, which is where a run that is no longer wanted stops.
+
+    Raises
+    ------
+    CannotRun
+        If it would take longer than a page may.
     """
-    size = chunk_size(cell.problem.d)
     parts = []
     # All of it: k, relation, domain; but the allocation only where noise follows it, so that
     # moving shares draws nobody else again.
     follows = cell.mechanism.follows_allocation
     problem = repr(cell.problem if follows else replace(cell.problem, allocation=UNIFORM))
-    for start in range(cell.trials.start, cell.trials.stop, size):
+    pace = _paces()
+    what = (cell.mechanism.text, problem, repr(cell.budget))
+    if what in pace.refused:
+        raise CannotRun(cell.mechanism.text, pace.refused[what])
+    start = cell.trials.start
+    while start < cell.trials.stop:
+        # One trial first: k, the sampler and its sweeps decide what it takes. What was measured
+        # is kept, so that the next run asks for the same chunks.
+        size = pace.sizes.get(what, 1) if start > cell.trials.start else 1
         stop = min(start + size, cell.trials.stop)
         between((start - cell.trials.start) / max(len(cell.trials), 1))
-        parts.append(
-            chunk(
-                data_key,
-                cell.mechanism.text,
-                (cell.budget.epsilon, cell.budget.delta),
-                problem,
-                cell.seed,
-                start,
-                stop,
-                replace(cell, trials=range(start, stop)),
-                measured,
-            )
-        )
+        began = time.monotonic()
+        try:
+            with limits.deadline(limits.CHUNK_LIMIT):
+                part = chunk(
+                    data_key,
+                    cell.mechanism.text,
+                    (cell.budget.epsilon, cell.budget.delta),
+                    problem,
+                    cell.seed,
+                    start,
+                    stop,
+                    replace(cell, trials=range(start, stop)),
+                    measured,
+                )
+        except limits.TooSlow:
+            pace.refused[what] = limits.too_slow(math.inf)
+            raise CannotRun(cell.mechanism.text, pace.refused[what]) from None
+        parts.append(part)
+        if what not in pace.sizes:
+            seconds = max(time.monotonic() - began, 1e-6)
+            expected = seconds * (cell.trials.stop - stop)
+            if expected > limits.caps().work:
+                pace.refused[what] = limits.too_slow(expected)
+                raise CannotRun(cell.mechanism.text, pace.refused[what])
+            # powers of two: a noisy clock mostly leads to the same chunks
+            rate = math.floor(math.log2(max(CHUNK_SECONDS / seconds, 1.0)))
+            pace.sizes[what] = min(2**rate, chunk_size(cell.problem.d))
+        start = stop
     return sweeps.joined(parts)
 
 
@@ -191,24 +240,37 @@ class _Progress:
         self._place.empty()
 
 
-def results(data_key: tuple[str, ...], chosen: Plan, ready: Prepared) -> tuple[Result, ...]:
-    """Return the result of every cell of a plan."""
+def results(
+    data_key: tuple[str, ...], chosen: Plan, ready: Prepared
+) -> tuple[tuple[Result, ...], tuple[Skipped, ...]]:
+    """Return the result of every cell of a plan, and what would take too long."""
     progress = _Progress()
     found = []
+    slow = []
     for number, cell in enumerate(chosen.cells):
 
         def tell(share: float, number: int = number, label: str = cell.mechanism.label) -> None:
             progress((number + share) / len(chosen.cells), f"Drawing releases: {label}")
 
-        found.append(in_chunks(data_key, cell, ready, tell))
+        try:
+            found.append(in_chunks(data_key, cell, ready, tell))
+        except CannotRun as error:
+            slow.append(Skipped(error.mechanism, error.reason))
     progress.close()
-    return tuple(found)
+    return tuple(found), tuple(slow)
 
 
 def comparison(data_key: tuple[str, ...], ready: Prepared, settings: Settings) -> Comparison:
     """Return the comparison of one view, from the cache where it can be."""
     chosen = sweeps.plan(ready, settings, strict=False)
-    return Comparison(chosen, results(data_key, chosen, ready))
+    found, slow = results(data_key, chosen, ready)
+    late = {item.mechanism for item in slow}
+    drawn = replace(
+        chosen,
+        cells=tuple(cell for cell in chosen.cells if cell.mechanism.text not in late),
+        skipped=(*chosen.skipped, *slow),
+    )
+    return Comparison(drawn, found)
 
 
 def curve(
@@ -237,7 +299,11 @@ def curve(
             def tell(share: float, done: float = number / len(values), x: float = x) -> None:
                 progress(done, f"Drawing releases at {axis} {x:.3g}")
 
-            result = in_chunks(key, cell, measured, tell)
+            try:
+                result = in_chunks(key, cell, measured, tell)
+            except CannotRun as error:
+                skipped.setdefault(mechanism.text, error.reason)
+                continue
             points.append(curves.point_at(rows, measured, here, axis, value, result))
     progress.close()
     return points, list(skipped.items())
@@ -415,6 +481,7 @@ def kept(chosen: Experiment, effort: Effort) -> Step:
 
 def reproduction_steps(chosen: Experiment, effort: Effort) -> Iterator[Step]:
     """Yield an experiment's state after each part; every part is kept on disk at once."""
+    limits.refuse_in_public("runs no experiments; it shows those that were run before")
     return reproduce.work(chosen, effort, store=_results_store())
 
 

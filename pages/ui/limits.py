@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import gc
 import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.errors import InvalidSetting
+from dpviz.base.pauses import pausing
+from dpviz.errors import DpvizError, InvalidSetting
+from dpviz.narrative.phrases import duration
 
 # Streamlit forgets a closed session two minutes later, but only when somebody else comes.
 _TEND_SECONDS = 20.0
+# A run looks up this often, and one piece of it may take so long.
+_LOOK_SECONDS = 0.2
+CHUNK_LIMIT = 20.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,71 @@ def enter() -> None:
         admitted[context.session_id] = None
 
 
-def _sessions():  # type: ignore[no-untyped-def]  # Streamlit's own manager
+def refuse_in_public(what: str) -> None:
+    """Raise an error on the public demo, where something is not done."""
+    if caps().public:
+        raise NotHere(f"This public server {what}.")
+
+
+class NotHere(DpvizError):
+    """Something that a server does not do."""
+
+
+class TooSlow(Exception):
+    """A piece of work took longer than its deadline."""
+
+
+_DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise `TooSlow` from the work inside once it has taken this long."""
+    token = _DEADLINE.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
+
+
+@contextmanager
+def looking_up() -> Iterator[None]:
+    """Let work inside end within a moment once its visitor has moved on, stopped or left.
+
+    Any look at the session lets Streamlit end a run, also where nothing may be drawn.
+    """
+    with pausing(_looker()):
+        yield
+
+
+def _looker() -> Callable[[], None]:
+    last = time.monotonic()
+
+    def look() -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < _LOOK_SECONDS:
+            return
+        last = now
+        _ = "view" in st.session_state
+        end = _DEADLINE.get()
+        if end is not None and now > end:
+            raise TooSlow
+
+    return look
+
+
+def too_slow(seconds: float) -> str:
+    """Return why something is not drawn that would take this long."""
+    most = caps().work
+    takes = "longer" if seconds > 3600 else f"about {duration(seconds)}"
+    return (
+        f"it would take {takes} here, and a page takes at most {duration(most)}: choose a smaller "
+        "k or fewer draws, or use the command line"
+    )
+
+
+def _sessions() -> Any:  # Streamlit's own manager
     return runtime.get_instance()._session_mgr
 
 

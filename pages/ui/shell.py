@@ -16,7 +16,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from pages.ui import bounds, cached, check, controls, printing, state
+from pages.ui import bounds, cached, check, controls, limits, printing, state
 from pages.ui.guard import say_error
 from pages.ui.state import MAX_FEATURES, UPLOAD
 from pages.ui.texts import plain
@@ -69,6 +69,7 @@ def page(title: str) -> StreamlitPage:
 def run() -> None:
     """Draw the whole app: called by app.py and by nothing else."""
     page = st.navigation(pages(), position="top")
+    limits.enter()
     state.start()
     current = _load()
     _clamp(current)
@@ -81,7 +82,8 @@ def run() -> None:
         st.html(printing.STYLE)
         _notices(current)
         _check(current)
-        page.run()
+        with limits.looking_up():
+            page.run()
     finally:
         _CURRENT.reset(token)
     state.write_link()
@@ -156,7 +158,7 @@ def _load() -> Current:
 
 def _table(settings: Settings) -> tuple[Table | None, str]:
     """Return the table that settings name and its cache key."""
-    if settings.table != UPLOAD:
+    if settings.table != UPLOAD or not limits.caps().uploads:
         if settings.table not in builtin_tables():
             state.put("table", "digits")
             state.notice(
@@ -196,6 +198,13 @@ def _label(raw: RawTable) -> str | None:
 
 def _clamp(current: Current) -> None:
     """Keep k within the table and the draw shown within the draws, and say so."""
+    most = limits.caps().trials
+    if state.get("trials") > most:
+        state.notice(
+            f"draws must be a whole number from 1 to {most} on this server; got "
+            f"{state.get('trials')}. Using {most} instead."
+        )
+        state.put("trials", most)
     draw, trials = state.get("draw", "explore"), state.get("trials")
     if draw > trials:
         state.notice(
@@ -288,7 +297,7 @@ def _table_controls(current: Current) -> None:
     """Draw the choice of table, the upload, and what an upload asks."""
     st.subheader("Table")
     tables = builtin_tables()
-    options = [*tables, UPLOAD]
+    options = [*tables, UPLOAD] if limits.caps().uploads else list(tables)
 
     def picked() -> None:
         state.put("table", st.session_state["view.table"])
@@ -306,6 +315,9 @@ def _table_controls(current: Current) -> None:
         on_change=state.on_change(picked),
         label_visibility="collapsed",
     )
+    if not limits.caps().uploads:
+        st.caption("This server takes no uploads.")
+        return
     st.file_uploader(
         "Upload CSV or Parquet",
         key="upload",

@@ -1,0 +1,95 @@
+"""What a server allows: caps from the environment, work that ends, the public demo."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from dpviz.base.pauses import pause, pausing
+from dpviz.errors import InvalidSetting
+from dpviz.mechanisms import parse_variant
+from dpviz.prepare.load import load_prepared
+from dpviz.settings import Settings
+from pages.ui import limits
+from tests.ui.driver import errors, keys, nodes, notices, start
+
+
+@pytest.fixture(autouse=True)
+def fresh_caps() -> Iterator[None]:
+    limits.caps.cache_clear()
+    yield
+    limits.caps.cache_clear()
+
+
+def test_the_public_demo_takes_no_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_PUBLIC", "1")
+    at = start(table="upload", trials="200", m="gaussian")
+    assert errors(at) == []
+    assert "upload" not in keys(at)
+    assert any("1 to 50 on this server; got 200" in said for said in notices(at))
+    assert at.session_state["view"]["table"] == "digits"
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("DPVIZ_PUBLIC", "maybe"), ("DPVIZ_SESSIONS", "0"), ("DPVIZ_SESSIONS", "\u00b2"),
+     ("DPVIZ_UPLOADS", "2")],
+)  # fmt: skip
+def test_a_wrong_variable_is_one_sentence(
+    name: str, written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, written)
+    with pytest.raises(InvalidSetting, match=name):
+        limits.caps()
+
+
+class Left(Exception):
+    """The visitor has gone."""
+
+
+@pytest.mark.parametrize(
+    "variant", ["ppca[sweeps=2000]", "eigenvector_sampling", "noisy_power", "kapralov_talwar"]
+)
+def test_long_work_looks_up_again_and_again(variant: str) -> None:
+    """Every sampler asks between its steps: the first look that raises ends it."""
+    settings = Settings(table="digits", k=40, trials=3, delta=1e-6)
+    prepared = load_prepared(settings)
+    looks = 0
+
+    def act() -> None:
+        nonlocal looks
+        looks += 1
+        if looks > 30:
+            raise Left
+
+    mechanism = parse_variant(variant)
+    with pausing(act), pytest.raises(Left):
+        run(prepared, settings, mechanism)
+    assert looks == 31
+
+
+def test_nobody_is_asked_outside() -> None:
+    pause()  # nothing happens
+    with pausing(lambda: None):
+        pause()
+    pause()
+
+
+def test_a_deadline_ends_work() -> None:
+    started = time.monotonic()
+    with limits.looking_up(), limits.deadline(0.05), pytest.raises(limits.TooSlow):
+        while time.monotonic() - started < 20:
+            pause()
+    assert time.monotonic() - started < 20
+
+
+def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHUNK_LIMIT", 0.3)
+    at = start(table="digits", k="40", trials="5", m="gaussian,ppca[sweeps=2000]")
+    assert errors(at) == []
+    said = [
+        getattr(node, "value", "") for node in nodes(at) if node.type in ("caption", "markdown")
+    ]
+    assert any("it would take" in str(text) and "sweeps=2000" in str(text) for text in said)
