@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from dpviz.base.pauses import pause, pausing
 from dpviz.errors import InvalidSetting
-from dpviz.mechanisms import parse_variant
 from dpviz.prepare.load import load_prepared
+from dpviz.run.cells import plan, run_cell
 from dpviz.settings import Settings
 from pages.ui import limits
 from tests.ui.driver import errors, keys, nodes, notices, start
@@ -50,7 +50,7 @@ class Left(Exception):
 
 
 @pytest.mark.parametrize(
-    "variant", ["ppca[sweeps=2000]", "eigenvector_sampling", "noisy_power", "kapralov_talwar"]
+    "variant", ["ppca[sweeps=2000]", "eigenvector_sampling", "kapralov_talwar"]
 )
 def test_long_work_looks_up_again_and_again(variant: str) -> None:
     """Every sampler asks between its steps: the first look that raises ends it."""
@@ -64,9 +64,9 @@ def test_long_work_looks_up_again_and_again(variant: str) -> None:
         if looks > 30:
             raise Left
 
-    mechanism = parse_variant(variant)
+    (cell,) = plan(prepared, replace(settings, mechanisms=(variant,))).cells
     with pausing(act), pytest.raises(Left):
-        run(prepared, settings, mechanism)
+        run_cell(cell, prepared)
     assert looks == 31
 
 
@@ -78,11 +78,12 @@ def test_nobody_is_asked_outside() -> None:
 
 
 def test_a_deadline_ends_work() -> None:
-    started = time.monotonic()
-    with limits.looking_up(), limits.deadline(0.05), pytest.raises(limits.TooSlow):
-        while time.monotonic() - started < 20:
+    def work() -> None:
+        while True:
             pause()
-    assert time.monotonic() - started < 20
+
+    with limits.looking_up(), limits.deadline(0.05), pytest.raises(limits.TooSlow):
+        work()
 
 
 def test_what_takes_too_long_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
