@@ -1,17 +1,19 @@
-"""Write docs/reproduction.md: every experiment of the four papers, reported beside measured.
+"""Write docs/reproduction.md and what ships: every printed claim of the papers, answered once.
 
-``python -m benchmarks.reproduction docs --workers 2`` runs all experiments in full and draws their
-pictures in Chromium; parts that an earlier run finished are not run again. The raw files are those
-that ``DPVIZ_DATA`` names, or those fetched before with ``python -m dpviz fetch``.
+``python -m benchmarks.reproduction docs --workers 2`` runs all experiments in full (parts that an
+earlier run finished are not run again), writes the results that ship with the package, draws the
+pictures in Chromium and writes the report: one page, and a file for each experiment. With
+``--shipped`` nothing is run, and the report is written from the results that ship. The raw files
+are those that ``DPVIZ_DATA`` names, or those fetched before with ``python -m dpviz fetch``.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import datetime
 import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
@@ -19,45 +21,28 @@ from playwright.sync_api import Page, sync_playwright
 from benchmarks.screenshots import smaller
 from dpviz.figures.reproduction import chart_figure
 from dpviz.reproduce import (
-    Agreement,
     Chart,
     Effort,
-    Reproduction,
+    Experiment,
+    Findings,
     drawn,
     experiments,
-    heading,
     markdown,
+    page,
     reproduce,
+    ship,
+    shipped,
 )
 from dpviz.run.jobs import Pool, Progress
 from dpviz.run.store import Store, default_folder
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 
 WIDTH = 1_000
-INTRODUCTION = """# The papers' experiments, redone
-
-Written by `python -m benchmarks.reproduction docs`. Each experiment of the four papers runs with
-the paper's settings; every number of its tables and every statement of its figures that can be
-checked stands beside what was measured. One experiment alone: `python -m dpviz reproduce KEY --out
-DIR`, or the Papers page.
-
-How to read it:
-
-- **agrees**: the two means are no farther apart than the paper's error, its rounding and our 95 %
-  interval together. For a statement: no point of the figure speaks against it by more than three
-  standard errors.
-- **differs**: farther than that; the sentence beside it says why, as far as we know.
-- **not reported**: measured here in addition, such as mechanisms with a proof that holds.
-- **not measured**, **data absent**: nobody measured it; the sentence says why.
-- After ± stands the half width of the 95 % confidence interval of a measured mean, and whatever the
-  paper prints after its own sign. Pictures show means with that interval.
-
-"""
 
 
-def picture(page: Page, found: Reproduction, chart: Chart, path: Path) -> None:
+def picture(page: Page, found: Findings, chart: Chart, path: Path) -> None:
     """Draw a chart in the browser and save it as PNG."""
-    figure = chart_figure(found.found.table(), chart)
+    figure = chart_figure(found.points, chart)
     figure.update_layout(template="plotly_white", width=WIDTH)
     # the page on disk and not its text: plotly alone has five megabytes
     with tempfile.TemporaryDirectory() as scratch:
@@ -72,32 +57,22 @@ def picture(page: Page, found: Reproduction, chart: Chart, path: Path) -> None:
     path.write_bytes(smaller(base64.b64decode(address.partition(",")[2])))
 
 
-def overview(found: list[Reproduction]) -> str:
-    """Return how many lines of each experiment agree."""
-    shown = [item for item in Agreement if item is not Agreement.PENDING]
-    lines = ["| experiment | " + " | ".join(shown) + " |", "|---" * (len(shown) + 1) + "|"]
-    for item in found:
-        counts = Counter(line.agreement for line in item.lines)
-        cells = " | ".join(str(counts[agreement] or "") for agreement in shown)
-        lines.append(f"| {heading(item.experiment)} | {cells} |")
-    return "\n".join(lines)
+def opening(found: list[Findings]) -> str:
+    """Return the opening page, docs/reproduction.md."""
+
+    def address(experiment: Experiment) -> str:
+        return f"reproduction/{experiment.key}.md"
+
+    return page(found, address)
 
 
-def report(found: list[Reproduction], folder: Path) -> str:
-    """Return the report, whose pictures stand in ``folder``."""
-    text = [INTRODUCTION + overview(found), ""]
-    paper = ""
-    for item in found:
-        info = item.experiment.info
-        if info.paper != paper:
-            paper = info.paper
-            text += [f"## {paper}", ""]
+def own_report(found: Findings) -> str:
+    """Return the report of one experiment, docs/reproduction/KEY.md."""
 
-        def address(chart: Chart, key: str = item.experiment.key) -> str:
-            return f"{folder.name}/{key}-{chart.name}.png"
+    def address(chart: Chart) -> str:
+        return f"{found.experiment.key}-{chart.name}.png"
 
-        text.append(markdown(item, address, level=3))
-    return "\n".join(text)
+    return "[All papers](../reproduction.md)\n\n" + markdown(found, address, level=1)
 
 
 def tell(progress: Progress) -> None:
@@ -106,40 +81,58 @@ def tell(progress: Progress) -> None:
     print(f"\r  {progress.done}/{progress.total}{left}   ", end="", file=sys.stderr, flush=True)
 
 
+def run_all(workers: int) -> None:
+    """Run every experiment in full and write what ships."""
+    store = Store(default_folder())
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    for key, item in experiments().items():
+        print(key, file=sys.stderr)
+        done = reproduce(item, Effort.FULL, store=store, pool=Pool(workers), progress=tell)
+        print(file=sys.stderr)
+        ship(done, today)
+
+
+def draw(found: list[Findings], folder: Path) -> int:
+    """Draw all pictures into a folder, remove others, and return how many there are."""
+    wanted = set()
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=find_chromium(), args=[*CHROMIUM_FLAGS])
+        sheet = browser.new_page()
+        for one in found:
+            for chart in drawn(one):
+                path = folder / f"{one.experiment.key}-{chart.name}.png"
+                picture(sheet, one, chart, path)
+                wanted.add(path)
+        browser.close()
+    for path in set(folder.glob("*.png")) - wanted:
+        path.unlink()
+    return len(wanted)
+
+
 def main() -> None:
-    """Run everything, draw it, and write the report."""
+    """Run everything, ship it, draw it, and write the report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the report goes, such as docs")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="few runs: to try the command")
+    parser.add_argument("--shipped", action="store_true", help="run nothing: report what ships")
     given = parser.parse_args()
-    browser_path = find_chromium()
-    if browser_path is None:
+    if find_chromium() is None:
         parser.exit(2, NO_BROWSER + "\n")
-    pictures: Path = given.folder / "reproduction"
-    pictures.mkdir(parents=True, exist_ok=True)
-    store = Store(default_folder())
-    effort = Effort.QUICK if given.quick else Effort.FULL
-    found = []
-    for key, item in experiments().items():
-        print(key, file=sys.stderr)
-        done = reproduce(item, effort, store=store, pool=Pool(given.workers), progress=tell)
-        found.append(done)
-        print(file=sys.stderr)
-    wanted = set()
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=browser_path, args=[*CHROMIUM_FLAGS])
-        page = browser.new_page()
-        for one in found:
-            for chart in drawn(one):
-                path = pictures / f"{one.experiment.key}-{chart.name}.png"
-                picture(page, one, chart, path)
-                wanted.add(path)
-        browser.close()
-    for path in set(pictures.glob("*.png")) - wanted:
-        path.unlink()
-    (given.folder / "reproduction.md").write_text(report(found, pictures), encoding="utf-8")
-    print(f"{len(found)} experiments, {len(wanted)} pictures in {given.folder}")
+    if not given.shipped:
+        run_all(given.workers)
+    found: list[Findings] = [
+        one for item in experiments().values() if (one := shipped(item)) is not None
+    ]
+    reports: Path = given.folder / "reproduction"
+    reports.mkdir(parents=True, exist_ok=True)
+    count = draw(found, reports)
+    for stale in reports.glob("*.md"):
+        stale.unlink()
+    for one in found:
+        path = reports / f"{one.experiment.key}.md"
+        path.write_text(own_report(one), encoding="utf-8")
+    (given.folder / "reproduction.md").write_text(opening(found), encoding="utf-8")
+    print(f"{len(found)} experiments, {count} pictures in {given.folder}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Papers: the experiments of the four papers, reported beside measured."""
+"""Papers: what the four papers claim, answered once, and their experiments redone."""
 
 import pandas as pd
 import streamlit as st
@@ -10,15 +10,22 @@ from dpviz.figures.reproduction import chart_figure, chart_panels, lines_figure
 from dpviz.narrative.papers import reproduction_sentence
 from dpviz.narrative.phrases import time_words
 from dpviz.reproduce import (
+    MEANINGS,
+    PAPERS,
     Agreement,
+    Answer,
+    Claim,
     Effort,
     Experiment,
-    Reproduction,
+    Findings,
+    counted,
     drawn,
     experiment,
+    experiments,
     heading,
     lines_table,
     markdown,
+    shipped,
 )
 from pages.ui import cached, controls, parts, shell, state
 from pages.ui.guard import guard
@@ -30,14 +37,38 @@ RUNNING = "papers_running"  # the experiments that the user has asked for in thi
 FINAL = "final"
 WANTED, FAILED = "papers_wanted", "papers_failed"  # a download asked for, and one that failed
 
+ANSWERS = {
+    Answer.REPRODUCED: "✓ reproduced",
+    Answer.BOUND: "≤ holds as a bound",
+    Answer.ORDER: "↕ order only",
+    Answer.CANNOT_TELL: "? cannot tell",
+    Answer.NOT_REPRODUCED: "✗ not reproduced",
+    Answer.NOT_HERE: "– not reproducible here",
+    Answer.PENDING: "… not yet measured",
+}
 MARKS = {
     Agreement.AGREES: "✓ agrees",
     Agreement.DIFFERS: "✗ differs",
+    Agreement.CANNOT_TELL: "? cannot tell",
+    Agreement.READING: "another reading",
     Agreement.ADDED: "not reported",
     Agreement.NOT_MEASURED: "not measured",
     Agreement.ABSENT: "data absent",
     Agreement.PENDING: "not yet measured",
 }
+
+
+def overview() -> None:
+    """Say in one sentence a paper what was found, with how many claims have each answer."""
+    found = [one for item in experiments().values() if (one := shipped(item)) is not None]
+    for name, paper in PAPERS.items():
+        claims = [
+            claim for one in found if one.experiment.info.paper == name for claim in one.claims
+        ]
+        told = ", ".join(f"{count} {answer}" for answer, count in counted(claims).items())
+        st.markdown(f"**{name}.** {paper.sentence}" + (f" :gray[{told}.]" if told else ""))
+    with st.expander("What the answers mean", icon=":material/help:", expanded=False):
+        st.markdown("\n".join(f"- **{answer}**: {text}" for answer, text in MEANINGS.items()))
 
 
 def introduce(chosen: Experiment) -> None:
@@ -113,8 +144,17 @@ def run(chosen: Experiment, effort: Effort) -> None:
             offer(chosen, effort, kept.progress.done, kept.progress.total)
     place = st.empty()
     if complete or token not in running:
+        ready = shipped(chosen) if not kept.progress.done else None
         with place.container():
-            show(kept.reproduction)
+            if ready is None:
+                show(kept.reproduction)
+            else:
+                st.caption(
+                    f":material/inventory_2: Measured in full, {ready.made.words}: results that "
+                    "ship with the package."
+                    + ("" if ready.current else " The experiment's code has changed since.")
+                )
+                show(ready)
         return
     with progress.container():
         st.button(
@@ -148,22 +188,25 @@ def offer(chosen: Experiment, effort: Effort, done: int, total: int) -> None:
     def begin() -> None:
         st.session_state[RUNNING].append(token)
 
-    word = f"Go on ({done} of {total} parts done)" if done else "Run"
+    word = "Run" if shipped(chosen) is None else "Run it again here"
+    if done:
+        word = f"Go on ({done} of {total} parts done)"
     st.button(
-        word, key="papers.run", type="primary", icon=":material/play_arrow:", on_click=begin,
+        word, key="papers.run", type="secondary", icon=":material/play_arrow:", on_click=begin,
         disabled=total == 0,
     )  # fmt: skip
     if total == 0:
         st.caption("Nothing can be run: none of its data is at hand.")
 
 
-def show(found: Reproduction, *, stage: str = FINAL) -> None:
+def show(found: Findings, *, stage: str = FINAL) -> None:
     """Draw what has been found so far; each stage of a run has elements of its own."""
-    if not found.found.draws:
+    points = found.points
+    if points.empty:
         reported_only(found)
         return
     st.markdown(reproduction_sentence(found))
-    points = found.found.table()
+    answers(found.claims)
     for chart in drawn(found):
         st.markdown(f"**{chart.title}**")
         # a chart for each panel: they stand below each other on a phone
@@ -177,7 +220,8 @@ def show(found: Reproduction, *, stage: str = FINAL) -> None:
             )
     if drawn(found):
         st.caption("Means, with the 95 % confidence interval of each.")
-    figure = lines_figure(found.lines)
+    judged = [line for line in found.lines if line.agreement is not Agreement.READING]
+    figure = lines_figure(judged)
     if figure is not None:
         st.markdown("**Reported beside measured**")
         st.plotly_chart(figure, key=f"papers.lines.{stage}", alt="Reported and measured numbers")
@@ -190,24 +234,38 @@ def show(found: Reproduction, *, stage: str = FINAL) -> None:
         take_away(found)
 
 
-def reported_only(found: Reproduction) -> None:
+def answers(claims: list[Claim]) -> None:
+    """Draw the printed claims, each with its one answer and why."""
+    if not claims:
+        return
+    shown = pd.DataFrame(
+        {
+            "Claim": [f"**{claim.item}**  \n{claim.place}" for claim in claims],
+            "Answer": [f"{ANSWERS[claim.answer]}" for claim in claims],
+            "Why": [claim.reason for claim in claims],
+        }
+    )
+    st.table(shown, border="horizontal", hide_index=True, alt="The printed claims, answered")
+
+
+def reported_only(found: Findings) -> None:
     """Show what the paper reports before anything has been measured."""
     st.caption("Nothing has been measured yet. What the paper reports:")
+    answers(found.claims)
     lines(found)
 
 
-def lines(found: Reproduction) -> None:
-    """Draw reported and measured numbers, a table for each data set or theorem."""
+def lines(found: Findings) -> None:
+    """Draw every number by data set: those of the paper, other readings, and what was added."""
     table = lines_table(found)
-    added = table["agreement"] == Agreement.ADDED
-    tables(table[~added])
-    if added.any():
-        with st.expander(
-            f"Measured in addition: {added.sum()} numbers that the paper does not report",
-            icon=":material/add_chart:",
-            expanded=bool(added.all()),
-        ):
-            tables(table[added])
+    aside = table["agreement"].isin([Agreement.ADDED, Agreement.READING])
+    for some, title, icon in (
+        (table[~aside], "The paper's numbers and statements, by data set", "fact_check"),
+        (table[aside], "Other readings and what was measured in addition", "add_chart"),
+    ):
+        if not some.empty:
+            with st.expander(f"{title} ({len(some)})", icon=f":material/{icon}:", expanded=False):
+                tables(some)
 
 
 def tables(table: pd.DataFrame) -> None:
@@ -230,7 +288,7 @@ def tables(table: pd.DataFrame) -> None:
         st.table(shown, border="horizontal", hide_index=True, alt=f"Numbers of {panel}")
 
 
-def take_away(found: Reproduction) -> None:
+def take_away(found: Findings) -> None:
     """Offer the numbers, the report and the command."""
     key = found.experiment.key
     first, second, third = st.columns(3)
@@ -244,7 +302,7 @@ def take_away(found: Reproduction) -> None:
     )
     second.download_button(
         "Every measured point (CSV)",
-        lambda: found.found.table().to_csv(index=False),
+        lambda: found.points.to_csv(index=False),
         file_name=f"{key}-points.csv",
         on_click="ignore",
         key="papers.points.csv",
@@ -262,9 +320,10 @@ def take_away(found: Reproduction) -> None:
 
 
 st.title("Papers: what they report, and what we measure", anchor=False)
+overview()
 st.caption(
-    "Each experiment runs with its paper's settings; the sidebar's table, epsilon and k play no "
-    "part here. Results are kept on this machine for the next visit."
+    "Each experiment runs with its paper's settings; the table, epsilon and k set elsewhere play "
+    "no part here."
 )
 left, right = st.columns([2, 1])
 with left:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -12,7 +13,18 @@ from dpviz.cli.options import Commands, store_from, whole_number
 from dpviz.cli.terminal import Watch, end_progress, print_table
 from dpviz.datasets import remote
 from dpviz.errors import InvalidSetting
-from dpviz.reproduce import Effort, absent_data, experiment, experiments, reproduce, write
+from dpviz.reproduce import (
+    PAPERS,
+    Effort,
+    absent_data,
+    experiment,
+    experiments,
+    known,
+    reproduce,
+    summary,
+    tally,
+    write,
+)
 from dpviz.run.jobs import WORKERS_RANGE, Pool
 from dpviz.run.store import default_folder
 from dpviz.settings import Settings
@@ -27,6 +39,14 @@ def add(commands: Commands) -> None:
         "experiment", metavar="EXPERIMENT", nargs="?", help="a key that --list shows, or all"
     )
     redoing.add_argument("--list", action="store_true", help="list the experiments and their data")
+    redoing.add_argument(
+        "--summary",
+        action="store_true",
+        help="print one answer for every claim that the papers print, without running anything",
+    )
+    redoing.add_argument(
+        "--format", choices=("table", "json"), default="table", help="of --summary"
+    )
     redoing.add_argument("--quick", action="store_true", help="few runs, in seconds each")
     redoing.add_argument("--out", metavar="DIR", default=None, help="folder for the report's files")
     redoing.add_argument("--seed", default="0", help="same seed, same bytes (default 0)")
@@ -57,6 +77,8 @@ def _reproduce(arguments: argparse.Namespace) -> int:
             )
         print_table(("key", "paper", "place", "title", "data"), rows)
         return 0
+    if arguments.summary:
+        return _summary(arguments)
     if arguments.experiment is None:
         raise InvalidSetting("experiment", "a key that --list shows, or all", "", "EXPERIMENT")
     if arguments.experiment == "all":
@@ -92,10 +114,36 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         watch.end()
         files = write(found, folder)
         print(f"{item.key}: {watch.words}; {len(found.lines)} lines in {files[0]}")
+        print(f"  {tally(found.claims)}")
+        for claim in found.claims:
+            print(f"  {claim.place}: {claim.item}: {claim.answer}. {claim.reason}")
         for name in found.absent:
             print(f"note: {remote.missing(name)}")
         for line in found.lines:
             stated = f", reported {line.reported}" if line.reported else ""
             measured = f", measured {line.measured}" if line.measured else ""
             print(f"  {line.panel}: {line.item}{stated}{measured}: {line.agreement}")
+    return 0
+
+
+def _summary(arguments: argparse.Namespace) -> int:
+    """Print one row for every printed claim: of one experiment, or of all."""
+    asked = arguments.experiment
+    chosen = list(experiments().values()) if asked in (None, "all") else [experiment(asked)]
+    store = store_from(arguments.cache)
+    found = [known(item, store) for item in chosen]
+    rows = summary(found)
+    if arguments.format == "json":
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return 0
+    print_table(
+        ("paper", "claim", "answer", "reason"),
+        [[row["paper"], row["item"], row["verdict"], row["reason"]] for row in rows],
+    )
+    for name in PAPERS:
+        claims = [
+            claim for one in found if one.experiment.info.paper == name for claim in one.claims
+        ]
+        if claims:
+            print(f"{name}: {tally(claims)}")
     return 0

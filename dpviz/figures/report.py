@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpviz.reproduce.report import drawn, lines_table, markdown
-from dpviz.reproduce.run import Reproduction
+from dpviz.reproduce.report import Findings, drawn, lines_table, markdown
 
 
-def write(reproduction: Reproduction, folder: Path) -> list[Path]:
+def write(reproduction: Findings, folder: Path) -> list[Path]:
     """Write the report, the lines, the measured points and the pictures of an experiment.
 
     Parameters
     ----------
-    reproduction : Reproduction
+    reproduction : Findings
     folder : Path
         Must exist.
 
@@ -32,11 +31,11 @@ def write(reproduction: Reproduction, folder: Path) -> list[Path]:
     report.write_text(markdown(reproduction, level=1), encoding="utf-8")
     lines, points = folder / f"{key}-lines.csv", folder / f"{key}-points.csv"
     lines_table(reproduction).to_csv(lines, index=False)
-    reproduction.found.table().to_csv(points, index=False)
+    reproduction.points.to_csv(points, index=False)
     files = [report, lines, points]
     for chart in drawn(reproduction):
         path = folder / f"{key}-{chart.name}.html"
-        figure = chart_figure(reproduction.found.table(), chart)
+        figure = chart_figure(reproduction.points, chart)
         figure.write_html(path, include_plotlyjs="directory", full_html=True)
         files.append(path)
     return files

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from dpviz.reproduce import Agreement, Reproduction
+from dpviz.reproduce import Answer, Findings, counted
 
 
-def reproduction_sentence(found: Reproduction) -> str:
-    """Return how many of a paper's numbers and statements were met."""
-    counts = Counter(line.agreement for line in found.lines)
-    told = sum(counts.values()) - counts[Agreement.ADDED]
-    said = [f"**{counts[Agreement.AGREES]} agree**", f"**{counts[Agreement.DIFFERS]} differ**"]
-    if counts[Agreement.ABSENT]:
-        said.append(f"{counts[Agreement.ABSENT]} wait for data")
-    if counts[Agreement.NOT_MEASURED]:
-        said.append(f"{counts[Agreement.NOT_MEASURED]} cannot be redone from the paper")
-    subject = "1 number or statement" if told == 1 else f"{told} numbers and statements"
-    return f"Of {subject} in the paper, {', '.join(said[:-1])} and {said[-1]}."
+def reproduction_sentence(found: Findings) -> str:
+    """Return how many of a paper's printed claims were met."""
+    counts = counted(found.claims)
+    total = len(found.claims)
+    if not total:
+        return "What is measured here the paper does not print: it answers no claim."
+    said = [f"**{count} {_WORDS[answer]}**" for answer, count in counts.items()]
+    subject = "the 1 printed claim" if total == 1 else f"{total} printed claims"
+    return f"Of {subject}, {', '.join(said)}."
+
+
+_WORDS = {
+    Answer.REPRODUCED: "reproduced",
+    Answer.BOUND: "holding as a bound",
+    Answer.ORDER: "found in order only",
+    Answer.CANNOT_TELL: "not to be told",
+    Answer.NOT_REPRODUCED: "not reproduced",
+    Answer.NOT_HERE: "not reproducible here",
+    Answer.PENDING: "not yet measured",
+}

@@ -26,35 +26,64 @@ from dpviz.reproduce.experiment import (
 )
 from dpviz.reproduce.lines import Agreement, Line, Stated
 from dpviz.reproduce.measurements import Measurements, Point
-from dpviz.reproduce.report import command, drawn, heading, lines_table, markdown
+from dpviz.reproduce.papers import PAPERS, Paper
+from dpviz.reproduce.report import (
+    Findings,
+    command,
+    drawn,
+    heading,
+    lines_table,
+    markdown,
+    page,
+    summary,
+    tally,
+)
 from dpviz.reproduce.run import Reproduction, Step, absent_data, kept, reproduce, work
+from dpviz.reproduce.shipped import Made, Shipped, ship, shipped
+from dpviz.reproduce.verdicts import MEANINGS, Answer, Claim, counted
+from dpviz.run.store import Store
 
 __all__ = [
+    "MEANINGS",
+    "PAPERS",
     "Agreement",
+    "Answer",
     "Chart",
+    "Claim",
     "Effort",
     "Experiment",
+    "Findings",
     "Info",
     "Line",
+    "Made",
     "Measurements",
     "NotMeasured",
+    "Paper",
     "Part",
     "Point",
     "Reproduction",
     "Series",
+    "Shipped",
     "Stated",
     "Step",
     "absent_data",
     "command",
+    "counted",
     "drawn",
     "experiment",
     "experiments",
     "heading",
     "kept",
+    "known",
     "lines_table",
     "markdown",
+    "page",
     "reproduce",
     "series_of",
+    "ship",
+    "shipped",
+    "summary",
+    "tally",
     "work",
     "write",
 ]
@@ -109,3 +138,15 @@ def experiment(key: str) -> Experiment:
     if key not in known:
         raise InvalidSetting("experiment", f"one of {', '.join(known)} or all", key, "EXPERIMENT")
     return known[key]
+
+
+def known(item: Experiment, store: Store | None = None) -> Findings:
+    """Return the best that is known of an experiment without running anything.
+
+    A full run kept on this machine comes before the results that ship with the
+    package, and these before whatever a stopped run left.
+    """
+    step = kept(item, Effort.FULL, store)
+    if step.progress.total and step.progress.done == step.progress.total:
+        return step.reproduction
+    return shipped(item) or step.reproduction

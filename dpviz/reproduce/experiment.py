@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from dpviz.mechanisms import Mechanism
 from dpviz.reproduce.lines import Line
 from dpviz.reproduce.measurements import Measurements
+from dpviz.reproduce.verdicts import Claim
 
 
 class Effort(StrEnum):
@@ -52,11 +53,14 @@ class NotMeasured:
     reported : str
     reason : str
         A sentence.
+    place : str
+        Where it is printed; empty for the place of its experiment.
     """
 
     item: str
     reported: str
     reason: str
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,8 @@ class Experiment(ABC):
 
     info: ClassVar[Info]
     key: ClassVar[str]
+    timed: ClassVar[frozenset[str]] = frozenset()
+    """Quantities that are times, and so differ from run to run."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -193,6 +199,14 @@ class Experiment(ABC):
         """Return every reported number or statement beside what was measured.
 
         Lines without draws are there too, marked as absent.
+        """
+
+    @abstractmethod
+    def claims(self, found: Measurements) -> list[Claim]:
+        """Return one answer for every claim that the paper prints here.
+
+        What `Info.not_measured` lists is added by `Reproduction.claims`. Empty
+        where everything is measured in addition.
         """
 
     def shared(self, data: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from dpviz.base.arrays import FloatArray
@@ -16,6 +16,8 @@ class Agreement(StrEnum):
 
     AGREES = "agrees"
     DIFFERS = "differs"
+    CANNOT_TELL = "cannot tell"
+    READING = "another reading"
     ADDED = "not reported"
     NOT_MEASURED = "not measured"
     ABSENT = "data absent"
@@ -75,7 +77,7 @@ class Line:
     mean: Mean | None = None
 
     def __post_init__(self) -> None:
-        silent = self.agreement in (Agreement.AGREES, Agreement.ADDED)
+        silent = self.agreement in (Agreement.AGREES, Agreement.ADDED, Agreement.READING)
         if not self.note and not silent:
             raise ValueError(f"{self.panel}, {self.item}: {self.agreement} needs a sentence")
 
@@ -92,6 +94,8 @@ def beside(
     values: FloatArray | None,
     why: str = "",
     note: str = "",
+    *,
+    fairest: bool = True,
 ) -> Line:
     """Return a number of the paper beside measured draws.
 
@@ -111,6 +115,9 @@ def beside(
         left out.
     note : str
         The sentence to show otherwise.
+    fairest : bool
+        Whether this is the paper's number on its fairest reading; another
+        reading is shown beside it and not judged.
     """
     reported = "" if stated is None else stated.text
     if values is None:
@@ -122,6 +129,8 @@ def beside(
     measured = _number(mean.value) + (f" ± {half:.2g}" if half else "")
     if stated is None:
         return Line(panel, item, "", measured, Agreement.ADDED, note, None, mean)
+    if not fairest:
+        return Line(panel, item, reported, measured, Agreement.READING, note, stated, mean)
     near = abs(mean.value - stated.value) <= stated.error + stated.rounding + half
     agreement = Agreement.AGREES if near else Agreement.DIFFERS
     return Line(panel, item, reported, measured, agreement, note if near else why, stated, mean)
@@ -162,11 +171,13 @@ def above(
     lower: Mapping[float, FloatArray],
     why: str,
     note: str = "",
+    untold_note: str = "",
 ) -> Line:
     """Return a stated order of two curves beside what the draws show.
 
     A point speaks for or against the order only where the two means lie more
-    than three standard errors apart; the others cannot tell.
+    than three standard errors apart. One point against it is enough to differ;
+    where no point is decided the order cannot be told.
 
     Parameters
     ----------
@@ -175,6 +186,8 @@ def above(
         Draws by x; points that only one curve has are left out.
     why, note : str
         As in `claim`.
+    untold_note : str
+        The sentence to show where no point is decided.
     """
     shared = [x for x in upper if x in lower]
     if not shared:
@@ -192,6 +205,65 @@ def above(
         measured += f", {untold} cannot tell"
     if against:
         measured += f", the other way at {against}"
-    agreement = Agreement.DIFFERS if against or not held else Agreement.AGREES
-    said = why if agreement is Agreement.DIFFERS else note
-    return Line(panel, item, reported, measured, agreement, said)
+    if against:
+        return Line(panel, item, reported, measured, Agreement.DIFFERS, why)
+    if not held:
+        said = untold_note or "No two means lie three standard errors apart."
+        return Line(panel, item, reported, measured, Agreement.CANNOT_TELL, said)
+    return Line(panel, item, reported, measured, Agreement.AGREES, note)
+
+
+def decided(
+    panel: str,
+    item: str,
+    reported: str,
+    greater: FloatArray | None,
+    lesser: FloatArray | None,
+    why: str,
+    note: str = "",
+    *,
+    paired: bool = False,
+) -> Line:
+    """Return whether one mean lies above another by more than three standard errors.
+
+    Parameters
+    ----------
+    panel, item, reported : str
+    greater, lesser : ndarray of shape (draws,) or None
+        Draws of what the paper calls the greater and the lesser; None where the
+        data is absent.
+    why, note : str
+        As in `claim`.
+    paired : bool
+        Whether the two share their trials, so that the differences are what varies.
+    """
+    if greater is None or lesser is None:
+        return claim(panel, item, reported, 0, 0, why)
+    if paired:
+        gap = Mean.of(greater - lesser)
+        noise = _SEPARATED * gap.se
+        value = gap.value
+    else:
+        one, two = Mean.of(greater), Mean.of(lesser)
+        value, noise = one.value - two.value, _SEPARATED * math.hypot(one.se, two.se)
+    measured = f"{_number(float(greater.mean()))} against {_number(float(lesser.mean()))}"
+    if value > noise:
+        return Line(panel, item, reported, measured, Agreement.AGREES, note)
+    if value < -noise:
+        return Line(panel, item, reported, measured, Agreement.DIFFERS, why)
+    said = "The two means lie within three standard errors of each other."
+    return Line(panel, item, reported, measured, Agreement.CANNOT_TELL, said)
+
+
+def as_reading(line: Line, note: str = "") -> Line:
+    """Return a judged line as one of another reading, which is shown and not judged.
+
+    Parameters
+    ----------
+    line : Line
+    note : str
+        The sentence to show; default the line's own.
+    """
+    if line.agreement not in (Agreement.AGREES, Agreement.DIFFERS, Agreement.CANNOT_TELL):
+        return line
+    return replace(line, agreement=Agreement.READING, note=note or line.note)

@@ -2,21 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import pandas as pd
 
-from dpviz.reproduce.experiment import Chart, Experiment
+from dpviz.reproduce.experiment import Chart, Effort, Experiment
 from dpviz.reproduce.lines import Line
-from dpviz.reproduce.run import Reproduction
+from dpviz.reproduce.papers import PAPERS
+from dpviz.reproduce.verdicts import MEANINGS, Claim, counted
 
+SUMMARY_KEYS = (
+    "paper", "item", "verdict", "reason", "place", "stated", "measured", "experiment",
+)  # fmt: skip
 LINE_COLUMNS = (
     "experiment", "panel", "item", "reported", "measured", "agreement", "note",
     "reported_value", "reported_error", "mean", "mean_low", "mean_high", "draws",
 )  # fmt: skip
 
 
-def lines_table(reproduction: Reproduction) -> pd.DataFrame:
+class Findings(Protocol):
+    """What an experiment found: by a run here (`Reproduction`) or shipped (`Shipped`)."""
+
+    @property
+    def experiment(self) -> Experiment:
+        """Which experiment."""
+
+    @property
+    def effort(self) -> Effort:
+        """How much work was done."""
+
+    @property
+    def seed(self) -> int:
+        """Of all streams."""
+
+    @property
+    def claims(self) -> list[Claim]:
+        """One answer for every printed claim."""
+
+    @property
+    def lines(self) -> list[Line]:
+        """Every number and statement beside what was measured."""
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """What was measured, one row per point; see `Measurements.table`."""
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Keys of the data sets that were not at hand."""
+
+
+def summary(found: Sequence[Findings]) -> list[dict[str, str]]:
+    """Return one row for every printed claim, with `SUMMARY_KEYS`."""
+    rows = []
+    for one in found:
+        info = one.experiment.info
+        for claim in one.claims:
+            values = (
+                info.paper,
+                f"{claim.place}: {claim.item}",
+                str(claim.answer),
+                claim.reason,
+                claim.place,
+                claim.stated,
+                claim.measured,
+                one.experiment.key,
+            )
+            rows.append(dict(zip(SUMMARY_KEYS, values, strict=True)))
+    return rows
+
+
+def tally(claims: Sequence[Claim]) -> str:
+    """Return how many claims have each answer, as text."""
+    counts = counted(claims)
+    return f"{len(claims)} claims: " + ", ".join(f"{n} {answer}" for answer, n in counts.items())
+
+
+def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str:
+    """Return the opening page: a sentence and a table for each paper.
+
+    Parameters
+    ----------
+    found : sequence of Findings
+    address : callable
+        Takes an experiment to the address of its own report.
+    """
+    text = [
+        "# The four papers, redone",
+        "",
+        "Every claim that the papers print is answered once, on its fairest reading. "
+        "Written by `python -m benchmarks.reproduction docs` from full runs.",
+        "",
+    ]
+    for name, paper in PAPERS.items():
+        claims = [claim for one in _of_paper(found, name) for claim in one.claims]
+        text.append(f"- **{name}.** {paper.sentence} ({tally(claims)}.)")
+    text += ["", "What the answers mean:", ""]
+    text += [f"- **{answer}**: {meaning}" for answer, meaning in MEANINGS.items()]
+    text += [
+        "",
+        "Intervals are 95 % intervals of a mean. Other readings of a claim, and mechanisms added "
+        "here, stand in the experiment's own report and are not counted. The same rows: "
+        "`python -m dpviz reproduce --summary --format json`.",
+        "",
+    ]
+    for name, paper in PAPERS.items():
+        text += [f"## {name}", "", f"*{paper.title}*", ""]
+        text += ["| where | claim | answer | why |", "|---|---|---|---|"]
+        for one in _of_paper(found, name):
+            link = address(one.experiment)
+            for claim in one.claims:
+                cells = (
+                    f"[{claim.place}]({link})",
+                    claim.item,
+                    f"**{claim.answer}**",
+                    claim.reason,
+                )
+                text.append(_row(cells))
+        text.append("")
+    return "\n".join(text)
+
+
+def _of_paper(found: Sequence[Findings], name: str) -> list[Findings]:
+    return [one for one in found if one.experiment.info.paper == name]
+
+
+def lines_table(reproduction: Findings) -> pd.DataFrame:
     """Return reported beside measured, one row per line, with `LINE_COLUMNS`."""
     key = reproduction.experiment.key
     rows = []
@@ -37,14 +149,15 @@ def lines_table(reproduction: Reproduction) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(LINE_COLUMNS))
 
 
-def drawn(reproduction: Reproduction) -> list[Chart]:
+def drawn(reproduction: Findings) -> list[Chart]:
     """Return the charts that have points to draw."""
-    quantities = {point.quantity for point in reproduction.found if point.x is not None}
+    points = reproduction.points
+    quantities = set(points["quantity"][points["x"].notna()])
     return [chart for chart in reproduction.experiment.charts() if chart.quantity in quantities]
 
 
 def markdown(
-    reproduction: Reproduction,
+    reproduction: Findings,
     picture: Callable[[Chart], str] | None = None,
     level: int = 2,
 ) -> str:
@@ -52,7 +165,7 @@ def markdown(
 
     Parameters
     ----------
-    reproduction : Reproduction
+    reproduction : Findings
     picture : callable, optional
         Takes a chart to the address of its picture.
     level : int
@@ -74,7 +187,20 @@ def markdown(
     for chart in drawn(reproduction) if picture is not None else ():
         assert picture is not None
         text += [f"![{chart.title}]({picture(chart)})", ""]
-    text += [_table(reproduction.lines), ""]
+    if reproduction.claims:
+        text += [f"The printed claims, each answered once ({tally(reproduction.claims)}):", ""]
+        text += [_claims(reproduction.claims), ""]
+    else:
+        text += ["It answers no printed claim of its own.", ""]
+    text += [
+        "<details><summary>Every number, by data set and reading "
+        f"({len(reproduction.lines)} lines)</summary>",
+        "",
+        _table(reproduction.lines),
+        "",
+        "</details>",
+        "",
+    ]
     return "\n".join(text)
 
 
@@ -84,7 +210,7 @@ def heading(experiment: Experiment) -> str:
     return f"{info.paper}, {info.place}: {info.title}"
 
 
-def command(reproduction: Reproduction) -> str:
+def command(reproduction: Findings) -> str:
     """Return the command that finds the same numbers."""
     quick = " --quick" if str(reproduction.effort) == "quick" else ""
     seed = f" --seed {reproduction.seed}" if reproduction.seed else ""
@@ -95,6 +221,20 @@ def _listed(title: str, items: tuple[str, ...]) -> list[str]:
     if not items:
         return []
     return [f"{title}:", "", *(f"- {item}" for item in items), ""]
+
+
+def _claims(claims: list[Claim]) -> str:
+    """Return the claims as a Markdown table."""
+    rows = ["| where | claim | printed | measured | answer |", "|---|---|---|---|---|"]
+    for claim in claims:
+        said = f"**{claim.answer}**. {claim.reason}"
+        cells = (claim.place, claim.item, claim.stated or "-", claim.measured or "-", said)
+        rows.append(_row(cells))
+    return "\n".join(rows)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _table(lines: list[Line]) -> str:

@@ -11,11 +11,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from dpviz.base.blas import one_blas_thread
 from dpviz.datasets import remote
 from dpviz.reproduce.experiment import Effort, Experiment, Part
 from dpviz.reproduce.lines import Agreement, Line
 from dpviz.reproduce.measurements import Measurements
+from dpviz.reproduce.verdicts import NO_DATA, Answer, Claim
 from dpviz.run import jobs as engine
 from dpviz.run.jobs import Arrays, Pool, Progress
 from dpviz.run.store import Store, source_digest
@@ -45,6 +48,41 @@ class Reproduction:
     found: Measurements
     absent: tuple[str, ...]
     complete: bool
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """What was measured, one row per point; see `Measurements.table`."""
+        return self.found.table()
+
+    @property
+    def claims(self) -> list[Claim]:
+        """One answer for every printed claim, and those that cannot be redone.
+
+        Until a run is finished a claim without data is not yet measured.
+        """
+        info = self.experiment.info
+        names = [remote.sets()[key].label for key in self.absent]
+        found = []
+        for claim in self.experiment.claims(self.found):
+            placed = replace(claim, place=claim.place or info.place)
+            if claim.reason == NO_DATA and not self.complete:
+                placed = replace(placed, answer=Answer.PENDING, reason="Not measured yet.")
+            elif claim.reason == NO_DATA and names:
+                placed = replace(placed, reason=f"{NO_DATA[:-1]}: {', '.join(names)}.")
+            found.append(placed)
+        return [
+            *found,
+            *(
+                Claim(
+                    item.item,
+                    Answer.NOT_HERE,
+                    item.reason,
+                    item.reported,
+                    place=item.place or info.place,
+                )
+                for item in info.not_measured
+            ),
+        ]
 
     @property
     def lines(self) -> list[Line]:

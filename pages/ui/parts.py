@@ -12,7 +12,7 @@ import streamlit as st
 from dpviz import reproduce
 from dpviz.metrics import METRICS
 from dpviz.prepare.bounding import Prepared
-from dpviz.reproduce import Reproduction
+from dpviz.reproduce import Findings
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from pages.ui import state
@@ -127,7 +127,7 @@ def command(settings: Settings, verb: str = "compare", more: Sequence[str] = ())
     st.code(words, language="bash", wrap_lines=True)
 
 
-def reproduce_command(found: Reproduction) -> None:
+def reproduce_command(found: Findings) -> None:
     """Show the command that redoes an experiment."""
     st.caption("The same numbers from the command line:")
     st.code(reproduce.command(found), language="bash", wrap_lines=True)

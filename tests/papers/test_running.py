@@ -33,6 +33,7 @@ from dpviz.reproduce import (
 )
 from dpviz.reproduce import run as running
 from dpviz.reproduce.lines import Line, above, beside, claim
+from dpviz.reproduce.verdicts import Claim, judged
 from dpviz.run import store
 from dpviz.run.jobs import Pool
 from dpviz.run.store import Store
@@ -66,6 +67,9 @@ class MadeUp(Experiment):
         rng = generator(seed, "made up", part.number)
         # pairs of parts share a point, and their draws are joined
         return Measurements({Point("here", "line", "height", part.number // 2): rng.normal(size=3)})
+
+    def claims(self, found: Measurements) -> list[Claim]:
+        return [judged("first", self.lines(found)[:1])]
 
     def lines(self, found: Measurements) -> list[Line]:
         values = found.get("here", "line", "height", 0)
@@ -183,7 +187,7 @@ def test_an_order_is_judged_where_the_draws_can_tell() -> None:
     assert reversed_order.agreement is Agreement.DIFFERS
     assert "the other way at 1" in reversed_order.measured
     untold = above("p", "i", "said", close, low, "Why.")
-    assert untold.agreement is Agreement.DIFFERS  # seen nowhere is not seen
+    assert untold.agreement is Agreement.CANNOT_TELL
     assert "1 cannot tell" in untold.measured
     assert above("p", "i", "said", {}, low, "Why.").agreement is Agreement.ABSENT
 

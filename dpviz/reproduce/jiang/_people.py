@@ -31,9 +31,11 @@ SETTINGS = (
 CHOICES = (
     f"rho = {RHO}, eta = {ETA}, epsilon = {EPSILON:g}; only n epsilon matters to the mechanisms "
     "here. The sign of a component is arbitrary: the overlap is taken without it.",
-    "Theorem 7's formula is hard to read in print. It is taken to be 3/(2 epsilon) times the "
-    "paper's Lemma 1 at m = d + 1, over (1 - rho^2) times the gap. Its proof drops a square "
-    "root: with it (1 - rho^2) becomes sqrt((1 - rho^2)/2), a smaller n that is enough too.",
+    "Theorem 7's formula is 3/(2 epsilon) times the paper's Lemma 1 at m = d + 1, over "
+    "(1 - rho^2) times the gap: so its proof, where lambda_1(C) = 3/(2 n epsilon) multiplies the "
+    "whole sum. (As printed the 3 stands before d + 1 alone, which is a smaller n.) The proof "
+    "drops a square root: with it (1 - rho^2) becomes sqrt((1 - rho^2)/2), a smaller n that is "
+    "enough too.",
     "The people needed are found by tests on simulated draws, to 95 % confidence; A is kept as "
     "n changes.",
     "Wishart difference is added, with the n that the same argument gives.",

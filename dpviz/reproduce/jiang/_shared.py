@@ -13,6 +13,7 @@ from dpviz.mechanisms import parse_variant
 from dpviz.prepare.prepared import Measured
 from dpviz.reproduce.lines import Agreement, Line, Stated
 from dpviz.reproduce.measurements import Mean
+from dpviz.reproduce.verdicts import Answer, Claim, judged
 from dpviz.theory.growth import fitted_power
 from dpviz.values.moments import SecondMoment
 
@@ -89,11 +90,13 @@ def power_line(
     *,
     more: str = "",
     note: str = "",
+    upper: bool = False,
 ) -> Line:
     """Return a stated rate beside a fitted power.
 
     They agree where the stated rate's own power over the same places lies
-    within the fit's interval, or below it by no more than `lift`.
+    within the fit's interval, or below it by no more than `lift`; an upper bound
+    also where it lies above.
 
     Parameters
     ----------
@@ -110,6 +113,9 @@ def power_line(
         To put behind the measured power.
     note : str
         The sentence to show otherwise.
+    upper : bool
+        Whether the rate is stated as an upper bound, O(.); where it lies above
+        what was measured, ``why`` says so.
     """
     said = None if stated is None else Stated(stated)
     reported = "" if said is None else f"{words}, a power of {said.text}"
@@ -118,9 +124,29 @@ def power_line(
     measured = power.text + more
     if stated is None:
         return Line(panel, item, "", measured, Agreement.ADDED, note, None, power.mean)
-    near = power.mean.low - lift(power.places) <= stated <= power.mean.high
-    agreement = Agreement.AGREES if near else Agreement.DIFFERS
+    near = no_faster(stated, power) and stated <= power.mean.high
+    held = near or (upper and no_faster(stated, power))
+    agreement = Agreement.AGREES if held else Agreement.DIFFERS
     return Line(panel, item, reported, measured, agreement, note if near else why, said, power.mean)
+
+
+def rate_claim(item: str, line: Line, place: str, because: str = "") -> Claim:
+    """Return the answer to a rate that is stated as an upper bound.
+
+    Parameters
+    ----------
+    item : str
+    line : Line
+        From `power_line`.
+    place : str
+    because : str
+        The reason where the rate is met.
+    """
+    stated, mean = line.stated, line.mean
+    level = stated is not None and mean is not None and stated.value <= mean.high
+    held = Answer.REPRODUCED if level else Answer.BOUND
+    met = because or "The fitted power is that of the rate."
+    return judged(item, [line], place=place, held=held, because=met if level else line.note)
 
 
 def no_faster(stated: float, power: Power) -> bool:

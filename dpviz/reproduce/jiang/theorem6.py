@@ -28,6 +28,7 @@ from dpviz.reproduce.jiang._shared import (
 )
 from dpviz.reproduce.lines import Agreement, Line
 from dpviz.reproduce.measurements import Measurements, Point
+from dpviz.reproduce.verdicts import Answer, Claim, judged, of_item
 from dpviz.run.cells import Cell, evaluate
 from dpviz.settings import Settings
 from dpviz.theory.bounds import davis_kahan
@@ -146,6 +147,21 @@ class JiangTheorem6(Experiment):
                 lines.append(_bound_line(found, panel, name))
             lines.append(_control_line(found, panel))
         return lines
+
+    def claims(self, found: Measurements) -> list[Claim]:
+        """Return the answer."""
+        lines = of_item(self.lines(found), f"{WISHART.label}: the bound")
+        ratios = [_all_ratios(found, panel_of(*case), WISHART.label) for case in CASES]
+        seen = np.concatenate([values for values in ratios if values is not None] or [np.zeros(1)])
+        return [
+            judged(
+                "the top k subspaces differ by at most 2 sqrt(k) ||W|| over the gap",
+                lines,
+                held=Answer.BOUND,
+                because=f"In all {len(seen):,} draws that meet its condition; the distance comes "
+                f"up to {seen.max():.2g} of the bound with Wishart noise.",
+            )
+        ]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return distance over bound, and how often the condition is met."""

@@ -39,6 +39,7 @@ from dpviz.reproduce.jiang._shared import (
 )
 from dpviz.reproduce.lines import Agreement, Line
 from dpviz.reproduce.measurements import Measurements, Point
+from dpviz.reproduce.verdicts import Answer, Claim, judged, of_item
 
 TABLES = ("spiked", "wine", "breast_cancer")
 FRACTIONS = (1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
@@ -121,6 +122,38 @@ class JiangTheorems78(Experiment):
             lines.append(_comparison_line(found, table))
         return lines
 
+    def claims(self, found: Measurements) -> list[Claim]:
+        """Return the answers to both theorems and to the comparison."""
+        lines = self.lines(found)
+
+        def enough(statement: Statement, mechanism: Mechanism) -> list[Line]:
+            return [
+                *of_item(lines, f"{statement.name}: overlap of {RHO} at the stated n"),
+                *of_item(lines, f"{mechanism.label}: people needed"),
+            ]
+
+        return [
+            judged(
+                "an n at which the Wishart mechanism finds the first component",
+                enough(THEOREM_7, WISHART),
+                place="Theorem 7",
+                held=Answer.BOUND,
+                because=_asked(found, THEOREM_7, WISHART),
+            ),
+            judged(
+                "an n at which PPCA finds the first component",
+                enough(THEOREM_8, PPCA),
+                place="Theorem 8",
+                held=Answer.BOUND,
+                because=_asked(found, THEOREM_8, PPCA),
+            ),
+            judged(
+                "the two are comparable in the people they need",
+                [_comparable(found, table) for table in TABLES],
+                place="section 5",
+            ),
+        ]
+
     def charts(self) -> tuple[Chart, ...]:
         """Return how often the component is found, against n over the stated n."""
         return (
@@ -182,6 +215,30 @@ def _need_line(found: Measurements, table: str, mechanism: Mechanism) -> Line:
     reported = f"at most {stated:,.0f} people"
     agreement = Agreement.AGREES if low <= stated else Agreement.DIFFERS
     return Line(table, item, reported, measured, agreement, note)
+
+
+def _asked(found: Measurements, statement: Statement, mechanism: Mechanism) -> str:
+    """Return how many times the people needed a theorem asks for, over the tables."""
+    times = []
+    for table in TABLES:
+        stated = _value(found, table, statement.name, STATED)
+        ends = [_value(found, table, mechanism.label, quantity) for quantity in (FEW, ENOUGH)]
+        times += [stated / people for people in ends if people is not None and stated is not None]
+    told = f" {min(times):.0f} to {max(times):.0f} times" if times else ""
+    return f"Enough on every table, and{told} as many as are needed."
+
+
+def _comparable(found: Measurements, table: str) -> Line:
+    """Return whether neither mechanism needs more than twice the people of the other."""
+    item = "Wishart over PPCA: ratio of the people"
+    line = _comparison_line(found, table)
+    if line.agreement is Agreement.ABSENT:
+        return line
+    low, high = (float(word) for word in line.measured.split(" to "))
+    near = low <= 2 and high >= 0.5
+    note = "Read as neither needing twice the people of the other."
+    agreement = Agreement.AGREES if near else Agreement.DIFFERS
+    return Line(table, item, "comparable", line.measured, agreement, note)
 
 
 def _comparison_line(found: Measurements, table: str) -> Line:

@@ -26,6 +26,7 @@ from dpviz.reproduce.jiang._shared import (
 )
 from dpviz.reproduce.lines import Agreement, Line, above
 from dpviz.reproduce.measurements import Mean, Measurements, Point
+from dpviz.reproduce.verdicts import Answer, Claim, judged, of_item
 from dpviz.run.cells import Cell, run_cell
 from dpviz.settings import Settings
 from dpviz.theory.bounds import low_rank_error_scaling, pure_error_floor_scaling
@@ -153,6 +154,36 @@ class JiangTheorems910(Experiment):
         lines += [_k_line(found, mechanism) for mechanism in (WISHART, DIFFERENCE)]
         return lines
 
+    def claims(self, found: Measurements) -> list[Claim]:
+        """Return the answers to both theorems."""
+        lines = self.lines(found)
+        grown = of_item(lines, f"{WISHART.label}: power of d in the excess")
+        return [
+            judged(
+                "the rank k matrix misses nA by at most lambda_(k+1) + O(d ln d/epsilon)",
+                [line for line in grown if line.reported],
+                place="Theorem 9",
+                held=Answer.BOUND,
+                because="The excess grows like d, without the logarithm.",
+            ),
+            judged(
+                "the bound does not depend on k",
+                of_item(lines, f"{WISHART.label}: growth in k"),
+                place="Theorem 9",
+                held=Answer.BOUND,
+            ),
+            judged(
+                "the Wishart mechanism is near-optimal: no pure mechanism errs by less than "
+                "lambda_(k+1) + Omega(d/epsilon)",
+                of_item(lines, f"{DIFFERENCE.label}: excess over Theorem 10's d/epsilon"),
+                place="Theorem 10",
+                held=Answer.BOUND,
+                because="Wishart difference, which is private, meets the rate on the proof's own "
+                "tables: its error over d/epsilon stays level. The Wishart mechanism itself is "
+                "not private, so that the theorem does not bind it.",
+            ),
+        ]
+
     def charts(self) -> tuple[Chart, ...]:
         """Return the excess against d with the two rates, and against k."""
         return (
@@ -237,6 +268,7 @@ def _growth_line(found: Measurements, name: str, mechanism: Mechanism) -> Line:
             THEOREM_9.power_over(DIMENSIONS),
             power,
             why="True as an upper bound; like the noise, the excess grows without the logarithm.",
+            upper=True,
         )
     return power_line(name, item, "", None, power, "")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,8 +14,8 @@ from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms.mvg_data import MvgData
 from dpviz.privacy.accounting import spent
 from dpviz.reproduce.experiment import Chart, Effort, Experiment, Info, NotMeasured, Part, Series
-from dpviz.reproduce.lines import Line, Stated, beside, claim
-from dpviz.reproduce.measurements import Mean, Measurements, Point
+from dpviz.reproduce.lines import Agreement, Line, Stated, beside, decided
+from dpviz.reproduce.measurements import Measurements, Point
 from dpviz.reproduce.mvg._ctg import (
     CENTRED,
     DATA,
@@ -28,6 +29,7 @@ from dpviz.reproduce.mvg._ctg import (
     Ctg,
     descending,
     random_frames,
+    random_orders,
     residual,
 )
 from dpviz.reproduce.mvg._shared import (
@@ -51,6 +53,7 @@ from dpviz.reproduce.mvg._shared import (
     single,
     spent_note,
 )
+from dpviz.reproduce.verdicts import Answer, Claim, judged, of_item
 from dpviz.values.allocation import UNIFORM
 
 MVG, MVG_TIGHT = parse_variant("mvg_data"), parse_variant("mvg_data[tail=tight]")
@@ -58,11 +61,12 @@ GAUSSIAN, LAPLACE = parse_variant("data_gaussian"), parse_variant("data_laplace"
 ON_COVARIANCE = parse_variant("gaussian")
 
 
+TEXTBOOK_ROW = "Gaussian, textbook scale"
 ROWS = (
     Row("MVG", MVG),
     Row("MVG, tight tail", MVG_TIGHT),
     Row("MVG shape, exact account", MVG, EXACT),
-    Row("Gaussian, textbook scale", GAUSSIAN, TEXTBOOK),
+    Row(TEXTBOOK_ROW, GAUSSIAN, TEXTBOOK),
     Row("Gaussian, exact", GAUSSIAN),
     Row("Laplace", LAPLACE),
 )
@@ -72,15 +76,18 @@ COVARIANCE = "Gaussian, exact, on the covariance"
 BIASED = "noise covariance left in"
 BIASED_RSS = f"{RSS}, {BIASED}"
 RANDOM, NON_PRIVATE = "Random guess", "Non-private"
+BASIS = "Random basis"
+STATEMENTS = "statements"
+_NOTHING = "The exact components lose nothing."
 SPENT, STD = "epsilon really spent", "std of the noise on a cell (range 1)"
-PNR, NEEDED = "log PNR", "std on a cell that gives MVG's reported share of random"
+PNR, NEEDED = "log PNR", "std on a cell that gives MVG's reported share of a random basis"
 
 ROUNDING = 0.000005
 REPORTED = {
     NON_PRIVATE: Stated(0.0, rounding=ROUNDING),
     RANDOM: Stated(0.12393, rounding=ROUNDING),
     "MVG": Stated(0.06657, 0.00193, ROUNDING),
-    "Gaussian, textbook scale": Stated(0.07029, 0.00216, ROUNDING),
+    TEXTBOOK_ROW: Stated(0.07029, 0.00216, ROUNDING),
     "Laplace": Stated(0.07109, 0.00211, ROUNDING),
 }
 SHARE = {CENTRED: "share of random, centred", PLAIN: "share of random, not centred"}
@@ -90,7 +97,8 @@ _UNKNOWN = "We do not know what was run."
 _DROWNED = {
     "MVG": "By the published condition the noise on a cell is about a hundred million times its "
     f"range, so the components are those of noise. {_UNKNOWN}",
-    "Gaussian, textbook scale": "By its formula the noise on a cell is about eighteen times its "
+    BASIS: "What the mechanisms come to here.",
+    TEXTBOOK_ROW: "By its formula the noise on a cell is about eighteen times its "
     f"range, and the components are close to random. {_UNKNOWN}",
     "Laplace": "By its formula the noise on a cell is about thirty times its range, and the "
     f"components are close to random. {_UNKNOWN}",
@@ -150,7 +158,7 @@ class MvgTable5(Experiment):
         draws = 20 if effort is Effort.QUICK else 100  # the paper: 100
         parts: list[Part] = []
         for reading in READINGS:
-            parts += [CtgPart(DATA, name, reading, draws) for name in (RANDOM, NON_PRIVATE)]
+            parts += [CtgPart(DATA, name, reading, draws) for name in (RANDOM, BASIS, NON_PRIVATE)]
             parts += [CtgPart(DATA, row.name, reading, draws) for row in ROWS]
         parts += [CtgPart(DATA, name, CENTRED, draws) for name in (NEEDED, COVARIANCE)]
         return [*parts, CtgPart(DATA, OTHER_UNITS, "", draws)]
@@ -170,6 +178,9 @@ class MvgTable5(Experiment):
             return _needed(shared, part, seed)
         if part.row == RANDOM:
             # far more than the paper's draws: everything is set beside its mean
+            exact = descending(shared.moment(reading).A[None])[0]
+            frames = random_orders(exact, 1_000, seed)
+        elif part.row == BASIS:
             frames = random_frames(d, 1_000, seed)
         elif part.row == NON_PRIVATE:
             frames = descending(shared.moment(reading).A[None])
@@ -188,10 +199,60 @@ class MvgTable5(Experiment):
         for reading in READINGS:
             lines += _shares(reading, found)
         lines += [
-            beside(OTHER_UNITS, unit, REPORTED[RANDOM], found.get(OTHER_UNITS, unit, RSS), why)
-            for unit, why in _UNITS_TRIED.items()
+            beside(
+                OTHER_UNITS,
+                unit,
+                REPORTED[RANDOM],
+                found.get(OTHER_UNITS, unit, RSS),
+                note=note,
+                fairest=False,
+            )
+            for unit, note in _UNITS_TRIED.items()
         ]
-        return [*lines, *(_best_of_all(reading, found) for reading in READINGS)]
+        return [*lines, *(line for reading in READINGS for line in _orders(reading, found))]
+
+    def claims(self, found: Measurements) -> list[Claim]:
+        """Return the answers to the table's rows and to section 9.3."""
+        lines = self.lines(found)
+
+        def row(panel: str, item: str) -> list[Line]:
+            return [line for line in lines if (line.panel, line.item) == (panel, item)]
+
+        def order(of: str) -> list[Line]:
+            return of_item(lines, f"MVG loses less than {of}, {CENTRED}")
+
+        shares = SHARE[CENTRED]
+        claims = [
+            judged("RSS of the exact components", row(CENTRED, NON_PRIVATE), because=_NOTHING),
+            judged("RSS of a random guess", row(CENTRED, RANDOM)),
+        ]
+        claims += [
+            judged(
+                f"RSS of {name}, over that of the random guess",
+                row(shares, item),
+                because="So it is for noise of any size that drowns the rows: these components "
+                "are as good as a random basis.",
+            )
+            for name, item in (
+                ("MVG", "MVG, best tau"),
+                (TEXTBOOK_ROW, TEXTBOOK_ROW),
+                ("Laplace", "Laplace"),
+            )
+        ]
+        claims += [
+            judged(f"MVG loses less than {name}", order(name), place="section 9.3")
+            for name in (TEXTBOOK_ROW, "Laplace")
+        ]
+        claims.append(
+            Claim(
+                "MVG beats the JL transform and the exponential mechanism",
+                Answer.NOT_HERE,
+                f"{UPADHYAY} {BLUM}",
+                "by .001 and .006",
+                place="section 9.3",
+            )
+        )
+        return claims
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the loss against the share of the favoured features."""
@@ -239,7 +300,7 @@ def _noisy(shared: Ctg, row: Row, part: CtgPart, seed: int) -> Measurements:
 
 
 def _needed(shared: Ctg, part: CtgPart, seed: int) -> Measurements:
-    """Return the std of i.i.d. noise on a cell that gives the reported share of random."""
+    """Return the std of i.i.d. noise on a cell that gives the reported share of a random basis."""
     rows, (n, d) = shared.read(part.reading), shared.raw.shape
     covariance = rows.T @ rows / n
     rng = generator(seed, "reproduce", MvgTable5.key, part.reading, "needed")
@@ -250,8 +311,8 @@ def _needed(shared: Ctg, part: CtgPart, seed: int) -> Measurements:
         squares.append(noise.T @ noise / n)
     cross, square = np.array(crosses), np.array(squares)
     cross = cross + cross.transpose(0, 2, 1)
-    random = residual(random_frames(d, 1_000, seed), covariance).mean()
-    target = random * REPORTED["MVG"].value / REPORTED[RANDOM].value
+    basis = residual(random_frames(d, 1_000, seed), covariance).mean()
+    target = basis * REPORTED["MVG"].value / REPORTED[RANDOM].value
 
     def excess(log_std: float) -> float:
         std = np.exp(log_std)
@@ -310,20 +371,26 @@ def _values(
 
 
 def _table(reading: str, found: Measurements) -> list[Line]:
-    """Return the table in one reading."""
+    """Return the table in one reading; the centred one is the fairer."""
+    fair = reading == CENTRED
     lines = []
-    for name in (NON_PRIVATE, RANDOM):
+    for name in (NON_PRIVATE, RANDOM, BASIS):
         values = found.get(reading, name, RSS)
-        lines.append(beside(reading, name, REPORTED[name], values, _DROWNED[name]))
+        # the figure of the random guess is set beside every reading of it
+        stated, note = REPORTED.get(RANDOM if name == BASIS else name), ""
+        fairest = fair and name != BASIS
+        why = _DROWNED[name]
+        lines.append(beside(reading, name, stated, values, why, note, fairest=fairest))
     for row in ROWS:
         values, chosen = _values(found, reading, row.name)
         item = f"{row.name}, best tau" if row.tried else row.name
-        stated, why = REPORTED.get(row.name), f"{_DROWNED.get(row.name, '')} {chosen}".strip()
-        lines.append(beside(reading, item, stated, values, why, chosen))
+        stated, note = REPORTED.get(row.name), f"{_DROWNED.get(row.name, '')} {chosen}".strip()
+        lines.append(beside(reading, item, stated, values, "", note, fairest=False))
         if row.tried:
             values, chosen = _values(found, reading, row.name, BIASED_RSS)
-            why = f"{_DROWNED.get(row.name, '')} {chosen}".strip()
-            lines.append(beside(reading, f"{item}, {BIASED}", stated, values, why, chosen))
+            lines.append(
+                beside(reading, f"{item}, {BIASED}", stated, values, "", chosen, fairest=False)
+            )
             values = found.get(reading, row.name, RSS, EQUAL)
             lines.append(beside(reading, f"{row.name}, equal shares", None, values))
         if reading == CENTRED:
@@ -364,7 +431,11 @@ def _shares(reading: str, found: Measurements) -> list[Line]:
         shares = None if values is None or random is None else values / random.mean()
         why = f"{_DROWNED.get(row.name, '')} {chosen}".strip()
         item = f"{row.name}, best tau" if row.tried else row.name
-        lines.append(beside(SHARE[reading], item, stated, shares, why, chosen))
+        fairest = reading == CENTRED
+        lines.append(beside(SHARE[reading], item, stated, shares, why, chosen, fairest=fairest))
+    basis = found.get(reading, BASIS, RSS)
+    shares = None if basis is None or random is None else basis / random.mean()
+    lines.append(beside(SHARE[reading], BASIS, None, shares))
     values = found.get(reading, COVARIANCE, RSS)
     if reading == CENTRED:
         shares = None if values is None or random is None else values / random.mean()
@@ -372,22 +443,16 @@ def _shares(reading: str, found: Measurements) -> list[Line]:
     return lines
 
 
-def _best_of_all(reading: str, found: Measurements) -> Line:
-    """Return whether MVG loses clearly less than Gaussian and Laplace noise on the rows."""
-    statement = "MVG loses less than the Gaussian and the Laplace mechanism"
-    means = []
-    for name in ("MVG", "Gaussian, textbook scale", "Laplace"):
+_SHAPE = "All are close to random directions, and the shape of pure noise decides."
+
+
+def _orders(reading: str, found: Measurements) -> Iterator[Line]:
+    """Yield whether MVG loses clearly less than Gaussian and Laplace noise on the rows."""
+    mvg, _ = _values(found, reading, "MVG")
+    for name in (TEXTBOOK_ROW, "Laplace"):
         values, _ = _values(found, reading, name)
-        means.append(None if values is None else Mean.of(values))
-    present = [mean for mean in means if mean is not None]
-    asked = 2 if len(present) == 3 else 0
-    held = sum(present[0].high < other.low for other in present[1:]) if asked else 0
-    return claim(
-        "statements",
-        f"{statement}, {reading}",
-        "stated in section 9.3",
-        held,
-        asked,
-        "All three are close to random directions, MVG with by far the most noise; where it seems "
-        "ahead or behind, the shape of pure noise decides.",
-    )
+        item = f"MVG loses less than {name}, {reading}"
+        line = decided(STATEMENTS, item, "stated in section 9.3", values, mvg, _SHAPE, _SHAPE)
+        if reading != CENTRED and line.agreement is not Agreement.ABSENT:
+            line = replace(line, agreement=Agreement.READING)
+        yield line

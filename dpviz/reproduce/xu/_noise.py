@@ -112,6 +112,7 @@ def theta_lines(
     exponent : float
         With which the paper's O(d^2/(n^3 k)) falls.
     """
+    slopes = exponents(curve)
     return [
         below_line(
             label,
@@ -131,11 +132,12 @@ def theta_lines(
         ),
         beside(
             label,
-            f"exponent of {along} in theta",
-            Stated(exponent),
-            exponents(curve),
-            why="The paper's O(d^2/(n^3 k)) is a ratio of variances; the ratio of norms, which it "
-            "says it draws, is its square root.",
+            f"exponent of {along} in theta squared, the ratio of variances",
+            Stated(exponent, rounding=0.01),
+            None if slopes is None else 2 * slopes,
+            why="The slope is another.",
+            note="The paper's O(d^2/(n^3 k)) is a ratio of variances; the ratio of norms, which "
+            "it says it draws, is its square root.",
         ),
     ]
 

@@ -32,14 +32,10 @@ LIP, LOP = parse_variant("laplace"), parse_variant("laplace_output")
 RANDOM, EXACT = parse_variant("random_projection"), parse_variant("non_private")
 ALPHA = 0.85  # least share of the variance that k components must have
 
+DELTA = 1e-6  # of the mechanisms that have one; the paper states none
+
 LIMIT = "1 / the paper's factor"
 _ROWS, _FEATURES, _K = "rows", "features", "k for 85 % of the variance"
-
-
-def customary_delta(n: int) -> float:
-    """Return 1/n^1.1 rounded down to one digit: the paper states no delta for its rivals."""
-    digit, exponent = f"{n**-1.1:.17e}".split("e")
-    return float(f"{digit[0]}e{exponent}")
 
 
 _FULL = 100  # runs, as in the paper
@@ -157,13 +153,13 @@ class MomentsExperiment(Experiment):
         return prepared(remote.load(data, download=False)).light()
 
 
-def least_k(eigenvalues: FloatArray) -> int:
-    """Return the least k whose components have 85 % of the variance (paper, equation 3).
+def least_k(eigenvalues: FloatArray, share: float = ALPHA) -> int:
+    """Return the least k whose components have a share of the variance (paper, equation 3).
 
     Below d in any case: with all components there is nothing to project.
     """
     shares = np.cumsum(eigenvalues) / eigenvalues.sum()
-    return min(int(np.searchsorted(shares, ALPHA)) + 1, len(eigenvalues) - 1)
+    return min(int(np.searchsorted(shares, share)) + 1, len(eigenvalues) - 1)
 
 
 def k_values(d: int, k: int) -> list[int]:

@@ -6,6 +6,7 @@ from dpviz.prepare.prepared import Measured
 from dpviz.reproduce.experiment import Chart, Effort, Info, Part
 from dpviz.reproduce.lines import Agreement, Line, claim
 from dpviz.reproduce.measurements import Measurements
+from dpviz.reproduce.verdicts import Claim, judged, of_item
 from dpviz.reproduce.xu import _noise as _xu_noise
 from dpviz.reproduce.xu import _shared as _xu
 
@@ -68,6 +69,27 @@ class XuFigure1(_xu.MomentsExperiment):
                 *_xu_noise.reading_lines(data, curve, known),
             ]
         return [*lines, *_sizes(measured=len(found.draws) > 0)]
+
+    def claims(self, found: Measurements) -> list[Claim]:
+        """Return the answers to what the text says of the figure."""
+        lines = self.lines(found)
+        return [
+            judged(
+                "theta is below 1, even when scaled",
+                [
+                    *of_item(lines, "theta below 1 at every k"),
+                    *of_item(
+                        lines, lambda item: item.startswith("theta times ") and " below " in item
+                    ),
+                ],
+                because="On every data set at hand, from the k of 85 % of the variance on.",
+            ),
+            judged(
+                "theta falls as k grows",
+                of_item(lines, "theta falls from each k to the next"),
+                because="From each k to the next.",
+            ),
+        ]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure, one panel for each data set."""

@@ -6,6 +6,7 @@ from dpviz.prepare.prepared import Measured
 from dpviz.reproduce.experiment import Chart, Effort, Info, Part
 from dpviz.reproduce.lines import Line
 from dpviz.reproduce.measurements import Measurements
+from dpviz.reproduce.verdicts import Claim, judged, of_item
 from dpviz.reproduce.xu import _noise as _xu_noise
 from dpviz.reproduce.xu import _shared as _xu
 
@@ -59,6 +60,22 @@ class XuFigure2(_xu.MomentsExperiment):
                 _xu_noise.enough_rows_line(data, known),
             ]
         return lines
+
+    def claims(self, found: Measurements) -> list[Claim]:
+        """Return the answers to what the text says of the figure."""
+        lines = self.lines(found)
+        return [
+            judged(
+                "theta is below 1",
+                of_item(lines, "theta below 1 at every n"),
+                because="On every data set at hand, from a tenth of its rows on.",
+            ),
+            judged(
+                "theta falls as n grows",
+                of_item(lines, "theta falls from each n to the next"),
+                because="From each n to the next.",
+            ),
+        ]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure, one panel for each data set."""

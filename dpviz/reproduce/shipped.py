@@ -1,0 +1,194 @@
+"""Results of full runs that ship with the package, so that a first visit shows numbers.
+
+One small file an experiment: its claims, its lines and its points, each point as
+its mean, interval and range and not as draws. A file says with which code of the
+experiment and which versions of the libraries it was measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+import re
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpviz import __version__
+from dpviz.reproduce.experiment import Effort, Experiment
+from dpviz.reproduce.lines import Agreement, Line, Stated
+from dpviz.reproduce.measurements import SUMMARY_COLUMNS, Mean
+from dpviz.reproduce.run import Reproduction
+from dpviz.reproduce.verdicts import Answer, Claim
+
+FOLDER = Path(__file__).resolve().parent / "results"
+_DIGITS = 6  # significant ones, of numbers that are drawn
+_LIBRARIES = ("numpy", "scipy", "scikit-learn")
+# Imports say where names live and change no number.
+_IMPORTS = re.compile(r"^(?:from|import) [^(\n]*(?:\([^)]*\))?[^\n]*\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Made:
+    """With what results were measured.
+
+    Attributes
+    ----------
+    date : str
+        ISO.
+    code : str
+        Digest of the experiment's code; see `code_digest`.
+    versions : dict of str to str
+        Of this package and of the libraries its numbers come from.
+    """
+
+    date: str
+    code: str
+    versions: dict[str, str]
+
+    @property
+    def words(self) -> str:
+        """The date and the version as text."""
+        return f"{self.date}, dpviz {self.versions['dpviz']}"
+
+
+@dataclass(frozen=True, eq=False)
+class Shipped:
+    """What a full run found, read from a file; attributes as of `Reproduction`."""
+
+    experiment: Experiment
+    effort: Effort
+    seed: int
+    claims: list[Claim]
+    lines: list[Line]
+    points: pd.DataFrame
+    absent: tuple[str, ...]
+    complete: bool
+    made: Made
+
+    @property
+    def current(self) -> bool:
+        """Whether the experiment's code is still the one that was run."""
+        return self.made.code == code_digest(self.experiment)
+
+
+@cache
+def code_digest(experiment: Experiment) -> str:
+    """Return the digest of an experiment's file and of what its paper's files share.
+
+    Imports are left out. The core's source is not part of it: the file names the
+    version of the package instead.
+    """
+    own = Path(inspect.getfile(type(experiment))).resolve()
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted({own, *own.parent.glob("_[a-z]*.py")}):
+        text = _IMPORTS.sub("", path.read_text(encoding="utf-8"))
+        digest.update(f"{path.name}\0{text}\0".encode())
+    return digest.hexdigest()
+
+
+def file_of(key: str, folder: Path = FOLDER) -> Path:
+    """Return the path of an experiment's results."""
+    return folder / f"{key}.json"
+
+
+def ship(found: Reproduction, date: str, folder: Path = FOLDER) -> Path:
+    """Write the results of a finished full run.
+
+    Parameters
+    ----------
+    found : Reproduction
+    date : str
+        ISO, of the run.
+    folder : Path
+
+    Raises
+    ------
+    ValueError
+        If the run was quick or is not finished: only what ran in full ships.
+    """
+    key = found.experiment.key
+    if found.effort is not Effort.FULL or not found.complete:
+        raise ValueError(f"{key}: only a finished full run ships")
+    versions = {"dpviz": __version__, **{name: version(name) for name in _LIBRARIES}}
+    made = Made(date, code_digest(found.experiment), versions)
+    rows = found.points[list(SUMMARY_COLUMNS)].to_numpy(dtype=object).tolist()
+    content = {
+        "made": asdict(made),
+        "seed": found.seed,
+        "absent": list(found.absent),
+        "claims": [asdict(claim) for claim in found.claims],
+        "lines": [asdict(line) for line in found.lines],
+        "points": rows,
+    }
+    path = file_of(key, folder)
+    text = json.dumps(_plain(content), ensure_ascii=False, separators=(",", ":"))
+    # a line for each claim, line and point, so that a change can be read
+    text = re.sub(r'(?<=[\[,])(?=\{"(?:item|panel)"|\["[^"]*","[^"]*","[^"]*",)', "\n", text)
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: numbers to some digits, none for NaN."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return str(value) if isinstance(value, str) else value
+    number = float(value)
+    if not math.isfinite(number):
+        return None
+    if number == round(number) and abs(number) < 1e15:
+        return int(number)
+    return float(f"{number:.{_DIGITS}g}")
+
+
+def shipped(experiment: Experiment, folder: Path = FOLDER) -> Shipped | None:
+    """Return the results that ship for an experiment, or None where there are none."""
+    path = file_of(experiment.key, folder)
+    if not path.is_file():
+        return None
+    return _read(experiment, path)
+
+
+@cache
+def _read(experiment: Experiment, path: Path) -> Shipped:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    points = pd.DataFrame(content["points"], columns=list(SUMMARY_COLUMNS))
+    for name in SUMMARY_COLUMNS[3:]:
+        points[name] = pd.to_numeric(points[name])
+    return Shipped(
+        experiment,
+        Effort.FULL,
+        int(content["seed"]),
+        [Claim(**{**claim, "answer": Answer(claim["answer"])}) for claim in content["claims"]],
+        [_line(line) for line in content["lines"]],
+        points,
+        tuple(content["absent"]),
+        True,
+        Made(**content["made"]),
+    )
+
+
+def _line(fields: dict[str, Any]) -> Line:
+    stated, mean = fields["stated"], fields["mean"]
+    if mean is not None:
+        mean = {name: math.nan if value is None else value for name, value in mean.items()}
+    return Line(
+        fields["panel"],
+        fields["item"],
+        fields["reported"],
+        fields["measured"],
+        Agreement(fields["agreement"]),
+        fields["note"],
+        None if stated is None else Stated(**stated),
+        None if mean is None else Mean(**mean),
+    )
