@@ -199,10 +199,11 @@ def test_factors_are_the_papers() -> None:
 
 def test_full_effort_has_the_papers_hundred_runs() -> None:
     for cls in EXPERIMENTS:
-        runs: dict[tuple[str, str], list[int]] = {}
+        runs: dict[tuple[str, str, str], list[int]] = {}
         for part in cls().parts(Effort.FULL):
             assert isinstance(part, _xu.Runs)
-            runs.setdefault((part.data, part.mechanism), []).extend(part.runs)
+            place = (part.data, part.mechanism, getattr(part, "reading", ""))
+            runs.setdefault(place, []).extend(part.runs)
         assert all(sorted(found) == list(range(100)) for found in runs.values())
 
 

@@ -133,7 +133,7 @@ def theta_lines(
         beside(
             label,
             f"exponent of {along} in theta squared, the ratio of variances",
-            Stated(exponent, rounding=0.01),
+            Stated(exponent, rounding=0.05),
             None if slopes is None else 2 * slopes,
             why="The slope is another.",
             note="The paper's O(d^2/(n^3 k)) is a ratio of variances; the ratio of norms, which "

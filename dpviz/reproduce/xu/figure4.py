@@ -24,6 +24,7 @@ READINGS = {
 }
 """Other readings: whether features are scaled by their range, and the share that k holds."""
 
+READING_ETA = "eta in another reading"
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 SHOWN = 10.0
 
@@ -43,7 +44,7 @@ def _in_reading(part: ReadingRuns, shared: dict[bool, Measured], seed: int) -> M
     inside = _xu_error.projected_errors(measured, _xu.LIP, (k,), SHOWN, seed, part.runs)[0]
     outside = _xu_error.lop_errors(measured, part.data, k, SHOWN, seed, part.runs)
     label = _xu.BY_KEY[part.data].label
-    return Measurements({Point(label, part.reading, _xu_error.ETA): inside / outside})
+    return Measurements({Point(label, part.reading, READING_ETA): inside / outside})
 
 
 class XuFigure4(Experiment):
@@ -135,7 +136,7 @@ class XuFigure4(Experiment):
                     None if values is None else data.by_epsilon * values,
                 )
                 for reading in READINGS
-                for values in [found.get(data.label, reading, _xu_error.ETA)]
+                for values in [found.get(data.label, reading, READING_ETA)]
             ]
         return [*lines, _xu_error.promise_line(found)]
 
