@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,10 +10,21 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.reproduce import Effort, absent_data, experiment, experiments, heading, work
+from dpviz.reproduce import (
+    PAPERS,
+    Effort,
+    absent_data,
+    experiment,
+    experiments,
+    heading,
+    shipped,
+    work,
+)
 from dpviz.run.store import Store, default_folder
 from pages.ui import cached
 from tests.ui.driver import QUICK, change, errors, go, keys, nodes, one_sentence, press, start
+
+shipping = importlib.import_module("dpviz.reproduce.shipped")  # the name is a function too
 
 OTHER = "jiang_theorem5"  # not the first, which links leave out
 DONE = 2  # parts before the stop
@@ -66,9 +78,52 @@ def test_experiments_are_introduced_with_what_the_paper_reports() -> None:
         assert at.session_state["papers"]["experiment"] == key
 
 
+def test_the_first_visit_shows_answers_numbers_and_figures_without_a_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(self: object, part: object, shared: object, seed: int) -> object:
+        raise AssertionError("nothing may run at a first visit")
+
+    item = experiment(GENERATED)
+    ready = shipped(item)
+    assert ready is not None
+    monkeypatch.setattr(type(item), "run", refuse)
+    at = open_at(GENERATED)
+    assert errors(at) == []
+    for paper in PAPERS.values():
+        assert paper.sentence in words(at)
+    assert ready.made.date in words(at)
+    assert "has changed since" not in words(at)
+    assert drawn_at_last(at)
+    shown = tables(at)
+    for claim in ready.claims:
+        assert claim.item in shown
+        assert claim.reason in shown
+    measured = [line.measured for line in ready.lines if line.mean is not None]
+    assert measured
+    assert all(number in shown for number in measured)
+    run = next(button for button in at.button if button.key == "papers.run")
+    assert run.label == "Run it again here"
+
+
+def test_results_of_other_code_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipping, "code_digest", lambda experiment: "other")
+    assert "The experiment's code has changed since." in words(open_at(GENERATED))
+
+
+def test_where_nothing_ships_the_page_says_what_the_paper_reports(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shipping, "file_of", lambda key, folder=None: tmp_path / key)
+    at = open_at(GENERATED)
+    assert errors(at) == []
+    assert "Nothing has been measured yet" in words(at)
+    run = next(button for button in at.button if button.key == "papers.run")
+    assert run.label == "Run"
+
+
 def test_a_run_shows_the_figure_and_the_lines_and_is_there_at_the_next_visit() -> None:
     at = open_at(GENERATED)
-    assert "Nothing has been measured yet" in words(at)
     assert "papers.run" in keys(at)
     press(at, "papers.run")
     assert errors(at) == []

@@ -182,11 +182,16 @@ class MvgSection10(Experiment):
                 for row in rows:
                     values, chosen = _values(found, panel, row, quantity)
                     item = f"{row.name}, best tau" if row.tried else row.name
-                    lines.append(beside(panel, f"{item}: {quantity}", None, values, note=chosen))
+                    stated = REPORTED.get((panel, row.name))
+                    lines.append(
+                        beside(
+                            panel, f"{item}: {quantity}", stated, values, "", chosen, fairest=False
+                        )
+                    )
                     ratios = None
                     if values is not None and base is not None:
                         ratios = ratio_of_means(values, base)
-                    stated = over_non_private(REPORTED.get((panel, row.name)))
+                    stated = over_non_private(stated)
                     fairest = quantity == RMSE
                     why = f"{_LEVEL} {chosen}".strip()
                     lines.append(
