@@ -35,6 +35,10 @@ KS = (1, 2, 5)
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 RELATIONS = ("replace", "zero-out")
 KINDS = ("pure", "approximate")
+NEWER = (
+    "separate_covariance", "adaptive_clip_gaussian", "oja", "smooth_gap", "spherical",
+    "spherical_wishart_difference",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,11 @@ class Setting:
     problem: Problem
     budget: Budget
     means: dict[str, float]
+    errors: dict[str, float]
+
+    @property
+    def words(self) -> str:
+        return f"{self.table}, {self.relation}, k {self.k}, epsilon {self.epsilon:g}"
 
     def best(self, keys: list[str]) -> tuple[str, float]:
         key = max((key for key in keys if key in self.means), key=self.means.__getitem__)
@@ -74,11 +83,9 @@ def measure(trials: int) -> list[Setting]:
     for name, relation in product(TABLES, RELATIONS):
         prepared = prepare(load(name), Settings(table=name))
         for k, epsilon in product(KS, EPSILONS):
-            settings = Settings(
-                table=name, relation=relation, k=k, epsilon=epsilon, trials=trials
-            )
+            settings = Settings(table=name, relation=relation, k=k, epsilon=epsilon, trials=trials)
             problem, budget = prepared.problem(settings), prepared.budget(settings)
-            means = {}
+            means, errors = {}, {}
             for key, cls in all_mechanisms().items():
                 mechanism = cls()
                 if mechanism.info.guarantee not in KINDS:
@@ -88,20 +95,31 @@ def measure(trials: int) -> list[Setting]:
                 if not sound(mechanism, problem, budget):
                     continue
                 cell = Cell(mechanism, problem, budget, settings.seed, range(trials))
-                share = run_cell(cell, prepared, ["captured_share"]).metrics["captured_share"]
-                means[key] = recovery(prepared, k, float(share.mean()))
-            found.append(Setting(name, relation, k, epsilon, problem, budget, means))
+                seen = run_cell(cell, prepared, ["captured_share", "noise_frobenius"]).metrics
+                means[key] = recovery(prepared, k, float(seen["captured_share"].mean()))
+                if "noise_frobenius" in seen:
+                    errors[key] = float(seen["noise_frobenius"].mean())
+            found.append(Setting(name, relation, k, epsilon, problem, budget, means, errors))
             print(name, relation, k, epsilon, flush=True)
     return found
 
 
-def keys_of(kind: str) -> list[str]:
-    return [key for key, cls in all_mechanisms().items() if cls.info.guarantee == kind]
+def keys_of(kind: str, *, matrix: bool = False, rows: bool = True) -> list[str]:
+    """Return the mechanisms that a choice is made among."""
+    return [
+        key
+        for key, cls in all_mechanisms().items()
+        if cls.info.guarantee == kind
+        and (rows or not cls.info.needs_rows)
+        and (not matrix or cls.info.release == "matrix")
+    ]
 
 
-def regret(settings: list[Setting], kind: str, rule: Callable[[Setting], str | None]) -> list[float]:
-    """Return the regret of a rule in each setting in which it has an answer."""
-    keys = keys_of(kind)
+Rule = Callable[[Setting], str | None]
+
+
+def regret(settings: list[Setting], keys: list[str], rule: Rule) -> list[float]:
+    """Return the regret of a rule among the keys, in each setting in which it has an answer."""
     found = []
     for setting in settings:
         chosen = rule(setting)
@@ -110,7 +128,7 @@ def regret(settings: list[Setting], kind: str, rule: Callable[[Setting], str | N
     return found
 
 
-def advice(kind: str, *, matrix: bool, rows: bool) -> Callable[[Setting], str | None]:
+def advice(kind: str, *, matrix: bool, rows: bool) -> Rule:
     """Return the core's rule as a function of a setting."""
 
     def rule(setting: Setting) -> str:
@@ -121,7 +139,7 @@ def advice(kind: str, *, matrix: bool, rows: bool) -> Callable[[Setting], str | 
     return rule
 
 
-def always(key: str) -> Callable[[Setting], str | None]:
+def always(key: str) -> Rule:
     return lambda setting: key
 
 
@@ -140,23 +158,27 @@ def page(settings: list[Setting], trials: int) -> str:
     ]
     for kind in KINDS:
         title = "Pure epsilon" if kind == "pure" else "With delta"
-        lines += [
-            "", f"## {title}", "",
-            "| choice | mean regret | largest | settings |", "|---|---|---|---|",
-        ]  # fmt: skip
-        rows: list[tuple[str, list[float]]] = [
-            ("**advised, rows at hand**", regret(settings, kind, advice(kind, matrix=False, rows=True))),
-            ("**advised, second moment only**", regret(settings, kind, advice(kind, matrix=False, rows=False))),
-            ("**advised, a matrix is wanted**", regret(settings, kind, advice(kind, matrix=True, rows=False))),
-        ]  # fmt: skip
-        single = [(key, regret(settings, kind, always(key))) for key in keys_of(kind)]
-        single = [(parse_variant(key).label, found) for key, found in single if found]
-        rows += sorted(single, key=lambda item: float(np.mean(item[1])))
-        lines += [
-            f"| {name} | {np.mean(found):.3f} | {max(found):.2f} | {len(found)} |"
-            for name, found in rows
-        ]
-        lines += ["", "Best by setting (k, then epsilon):", ""]
+        for words, matrix, rows in (
+            ("rows at hand, components wanted", False, True),
+            ("second moment only, components wanted", False, False),
+            ("second moment only, a matrix wanted", True, False),
+        ):
+            keys = keys_of(kind, matrix=matrix, rows=rows)
+            table = [
+                ("**advised**", regret(settings, keys, advice(kind, matrix=matrix, rows=rows)))
+            ]
+            single = [
+                (parse_variant(key).label, regret(settings, keys, always(key))) for key in keys
+            ]
+            single = [item for item in single if item[1]]
+            table += sorted(single, key=lambda item: float(np.mean(item[1])))
+            lines += ["", f"## {title}: {words}", ""]
+            lines += ["| choice | mean regret | largest | settings |", "|---|---|---|---|"]
+            lines += [
+                f"| {name} | {np.mean(found):.3f} | {max(found):.2f} | {len(found)} |"
+                for name, found in table
+            ]
+        lines += ["", f"## {title}: the best of all by setting", ""]
         head = "| table, relation | " + " | ".join(
             f"k {k}, {e:g}" for k, e in product(KS, EPSILONS)
         )
@@ -165,7 +187,9 @@ def page(settings: list[Setting], trials: int) -> str:
             cells = []
             for k, e in product(KS, EPSILONS):
                 (here,) = (
-                    s for s in settings if (s.table, s.relation, s.k, s.epsilon) == (name, relation, k, e)
+                    s
+                    for s in settings
+                    if (s.table, s.relation, s.k, s.epsilon) == (name, relation, k, e)
                 )
                 key, value = here.best(keys_of(kind))
                 cells.append(f"{parse_variant(key).label} {value:.2f}")
@@ -173,7 +197,43 @@ def page(settings: list[Setting], trials: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def newer(settings: list[Setting]) -> str:
+def row_bounds(trials: int) -> list[str]:
+    """Return lines: what a tighter row bound does to the exact Gaussian, beside the sphere."""
+    lines = [
+        "",
+        "How much of that is the row bound: recovery at epsilon 1, k 2, replace. The bound is a "
+        "quantile of the rows' lengths, taken from the data (not private); longer rows are "
+        "shortened to it. Below the shortest row every mechanism is spherical.",
+        "",
+        "| table | Gaussian, quantile 1 | .9 | .5 | .1 | Spherical | Wishart difference, 1 | .9 | "
+        ".5 | .1 | Spherical Wishart difference |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in TABLES:
+        cells = []
+        for plain, unit in (("gaussian", "spherical"), ("wishart_difference", NEWER[-1])):
+            for bound in (1, 0.9, 0.5, 0.1, None):
+                settings = Settings(
+                    table=name,
+                    trials=trials,
+                    row_bound="max" if bound is None else f"quantile:{bound:g}",
+                )
+                prepared = prepare(load(name), settings)
+                mechanism = parse_variant(unit if bound is None else plain)
+                cell = Cell(
+                    mechanism,
+                    prepared.problem(settings),
+                    prepared.budget(settings),
+                    settings.seed,
+                    range(trials),
+                )
+                share = run_cell(cell, prepared, ["captured_share"]).metrics["captured_share"]
+                cells.append(f"{recovery(prepared, settings.k, float(share.mean())):.2f}")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def newer(settings: list[Setting], trials: int) -> str:
     """Return the section on where the newer mechanisms win, of docs/newer.md."""
     against = {
         "approximate": parse_variant("gaussian"),
@@ -190,24 +250,40 @@ def newer(settings: list[Setting]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for key, cls in all_mechanisms().items():
-        if cls.info.guarantee not in KINDS or key not in {
-            "separate_covariance", "adaptive_clip_gaussian", "oja", "smooth_gap", "spherical",
-            "spherical_wishart_difference",
-        }:  # fmt: skip
+        if key not in NEWER:
             continue
         base = against[cls.info.guarantee]
-        pairs = [
-            (s.means[key] - s.means[base.key], f"{s.table}, {s.relation}, k {s.k}, eps {s.epsilon:g}")
-            for s in settings
-            if key in s.means and base.key in s.means
-        ]
+        both = [s for s in settings if key in s.means and base.key in s.means]
+        pairs = [(s.means[key] - s.means[base.key], s.words) for s in both]
         gains = [gain for gain, _ in pairs]
         most, least = max(pairs), min(pairs)
+        wins, losses = sum(gain > 0.01 for gain in gains), sum(gain < -0.01 for gain in gains)
         lines.append(
-            f"| {cls().label} | {base.label} | {len(gains)} | {sum(g > 0.01 for g in gains)} | "
-            f"{sum(g < -0.01 for g in gains)} | {np.mean(gains):+.3f} | {most[0]:+.2f} | {most[1]} | "
-            f"{least[0]:+.2f} | {least[1]} |"
+            f"| {cls().label} | {base.label} | {len(gains)} | {wins} | {losses} | "
+            f"{np.mean(gains):+.3f} | {most[0]:+.2f} | {most[1]} | {least[0]:+.2f} | {least[1]} |"
         )
+    lines += row_bounds(trials)
+    lines += [
+        "",
+        "Error of the released matrix (mean Frobenius norm of the difference to A) over that of "
+        "the exact Gaussian; below 1 is better:",
+        "",
+        "| mechanism | settings | better in | median ratio | least | at | largest | at |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for key in NEWER:
+        base = against["approximate"]
+        both = [s for s in settings if key in s.errors and base.key in s.errors]
+        ratios = [(s.errors[key] / s.errors[base.key], s.words) for s in both]
+        if ratios:
+            least, most = min(ratios), max(ratios)
+            values = [ratio for ratio, _ in ratios]
+            better = sum(value < 1 for value in values)
+            lines.append(
+                f"| {parse_variant(key).label} | {len(values)} | {better} | "
+                f"{np.median(values):.2f} | {least[0]:.2f} | {least[1]} | {most[0]:.2f} | "
+                f"{most[1]} |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -220,7 +296,7 @@ def main() -> None:
     with one_blas_thread():
         settings = measure(options.trials)
     (options.out / "defaults.md").write_text(page(settings, options.trials), encoding="utf-8")
-    (options.out / "newer.md").write_text(newer(settings), encoding="utf-8")
+    (options.out / "newer.md").write_text(newer(settings, options.trials), encoding="utf-8")
     print(f"wrote {options.out / 'defaults.md'} and {options.out / 'newer.md'}")
 
 

@@ -172,6 +172,14 @@ class Mechanism(Declared, ABC):
         """Whether the release is never below the table, in the order of matrices."""
         return False
 
+    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
+        """Return how strongly this is advised where nobody names a mechanism; None for never.
+
+        The strongest of those that can run is taken (`dpviz.targets.defaults`), so ranks follow
+        measured regret and not opinion: see docs/defaults.md.
+        """
+        return None
+
     @property
     def releases_variances(self) -> bool:
         """Whether all d eigenvalues are released, noisy; by default where a matrix is."""

@@ -65,6 +65,10 @@ class Gaussian(AdditiveMechanism):
         std = math.sqrt(0.5) * calibration.scale
         return SemiCircle(std, calibration.problem.d, diagonal=2.0)
 
+    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
+        """Return 1: the least regret with delta, but for unit rows."""
+        return 1.0
+
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""
         return (

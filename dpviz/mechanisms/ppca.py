@@ -100,6 +100,11 @@ class Ppca(Mechanism):
             found["split_rhat"] = seen.split_rhat
         return found
 
+    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
+        """Return 2 for one component at a small epsilon, where it beats noise on the matrix."""
+        most = 2.0 if problem.relation is Relation.REPLACE else 0.5
+        return 2.0 if problem.k == 1 and budget.epsilon <= most else None
+
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return holds for k = 1, where the draw is exact."""
         return Verdict.HOLDS if problem.k == 1 else Verdict.APPROXIMATE

@@ -77,6 +77,10 @@ class WishartDifference(AdditiveMechanism):
         d = calibration.problem.d
         return WishartDifferenceLaw(d * calibration.scale, d)
 
+    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
+        """Return 1: the least regret of what needs the second moment alone."""
+        return 1.0
+
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""
         return (

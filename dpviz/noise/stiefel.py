@@ -164,7 +164,8 @@ def _shifts(law: _Law, fixed: FloatArray, column: FloatArray) -> tuple[FloatArra
     """
     chains = len(fixed)
     energy = _weighted_sums(np.square(column), law.double_gaps)
-    start = law.q + 2.0 * math.sqrt(2.0 * law.q) - energy
+    # Half a deviation above the mean: measured, a start further right costs more rounds.
+    start = law.q + 0.5 * math.sqrt(2.0 * law.q) - energy
     shift = np.clip(start, law.lower, law.upper)
     result = np.full(chains, law.upper)
     found = np.zeros(chains, dtype=np.bool_)
@@ -178,7 +179,8 @@ def _shifts(law: _Law, fixed: FloatArray, column: FloatArray) -> tuple[FloatArra
         here = shift[todo]
         definite, first, second = _inverse_moments(here, law, fixed[todo])
         # Missing the best by d(shift) costs about second * d(shift)^2 / 4 in log acceptance.
-        done = definite & (np.square(first - 1.0) <= 0.1 * second)
+        # A quarter of one is less than what another round costs.
+        done = definite & (np.square(first - 1.0) <= second)
         result[todo[done]] = here[done]
         found[todo[done]] = True
         with np.errstate(divide="ignore", invalid="ignore"):

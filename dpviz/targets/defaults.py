@@ -1,8 +1,9 @@
 """The mechanism to take when nobody names one.
 
-Each mechanism declares how strongly it is advised in a setting (`Mechanism.advised_rank`); the rule
-takes the strongest that can run. The ranks follow measured regret: ``python -m benchmarks.defaults``
-writes docs/defaults.md, where this rule stands beside every single mechanism.
+Each mechanism declares how strongly it is advised in a setting (`Mechanism.advised_rank`); the
+rule takes the strongest that can run. The ranks follow measured regret:
+``python -m benchmarks.defaults`` writes docs/defaults.md, where this rule stands beside every
+single mechanism.
 """
 
 from __future__ import annotations

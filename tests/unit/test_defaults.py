@@ -1,0 +1,70 @@
+"""The rule for when nobody names a mechanism."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpviz.errors import InvalidSetting
+from dpviz.targets.defaults import advised
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+
+
+def problem(k: int = 2, relation: Relation = Relation.REPLACE, kind: str = "ball") -> Problem:
+    domain = Domain.ball(6) if kind == "ball" else Domain.box(6)
+    return Problem(500, 6, k, relation, domain)
+
+
+@pytest.mark.parametrize("kind", ["ball", "box"])
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
+def test_a_matrix_is_released_by_the_exact_gaussian_or_the_wishart_difference(
+    kind: str, relation: Relation, epsilon: float
+) -> None:
+    for k in (1, 2, 6):
+        where = problem(k, relation, kind)
+        for rows in (False, True):
+            found = [
+                advised(where, Budget(epsilon, delta), matrix=True, rows=rows).key
+                for delta in (1e-6, 0.0)
+            ]
+            assert found == ["gaussian", "wishart_difference"]
+
+
+def test_rows_at_hand_are_put_on_the_sphere() -> None:
+    assert advised(problem(), Budget(1.0, 1e-6), rows=True).key == "spherical"
+    assert advised(problem(), Budget(1.0), rows=True).key == "spherical_wishart_difference"
+    assert advised(problem(), Budget(1.0, 1e-6)).key == "gaussian"
+
+
+@pytest.mark.parametrize(
+    ("relation", "epsilon", "k", "key"),
+    [
+        (Relation.REPLACE, 2.0, 1, "ppca"),
+        (Relation.REPLACE, 2.1, 1, "wishart_difference"),
+        (Relation.REPLACE, 0.1, 2, "wishart_difference"),
+        (Relation.ZERO_OUT, 0.5, 1, "ppca"),
+        (Relation.ZERO_OUT, 0.6, 1, "wishart_difference"),
+    ],
+)
+def test_one_component_of_a_second_moment(
+    relation: Relation, epsilon: float, k: int, key: str
+) -> None:
+    assert advised(problem(k, relation), Budget(epsilon)).key == key
+
+
+def test_everything_advised_can_run_and_claims_what_was_asked() -> None:
+    for delta in (0.0, 1e-9, 0.1):
+        for k in (1, 3, 6):
+            budget = Budget(0.5, delta)
+            mechanism = advised(problem(k), budget)
+            mechanism.check(problem(k), budget, rows=False)
+            claim = mechanism.claim(problem(k), budget)
+            assert claim == budget
+    # all components of six: no subspace to release, but a matrix has them
+    assert advised(problem(6), Budget(1.0, 1e-6), rows=True).info.release == "matrix"
+
+
+def test_nothing_advised_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.targets.defaults.all_mechanisms", dict)
+    with pytest.raises(InvalidSetting, match="k must be from 1 to 5"):
+        advised(problem(), Budget(1.0))
