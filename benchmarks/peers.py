@@ -5,7 +5,7 @@ row bound 1, a known origin and the relation replace, each in an environment of
 its own with pinned versions, made on the first run. What is measured is the
 recovery (captured share beyond chance) and the seconds of CPU of one fit, from
 rows to components, on one thread. A fit that uses up its seconds is stopped and
-counted, and the second one ends the cell.
+counted, and it ends the cell.
 
 Run ``python -m benchmarks.peers``: it writes docs/peers.md and docs/peers.svg.
 ``--keep FILE`` keeps the measurements and goes on from them.
@@ -151,7 +151,7 @@ def measure_peer(
 ) -> dict[str, Any]:
     """Return one cell of a peer."""
     recoveries, seconds, stopped, failed, done = [], [], 0, [], 0
-    while done < options.fits and stopped < 2:
+    while done < options.fits and not stopped:
         words = (str(epsilon), str(k), str(done), str(options.fits), str(options.timeout))
         for row in worker(python, peer, file, *words):
             done += 1
@@ -260,7 +260,7 @@ def text_of(cell: dict[str, Any]) -> str:
     if not cell["fits"]:
         return "failed" if cell["failed"] and not cell["stopped"] else "stopped"
     half = "" if math.isnan(cell["half"]) else f" ± {cell['half']:.2f}"
-    note = f" ({cell['stopped']} stopped)" if cell["stopped"] else ""
+    note = f" ({cell['fits']} fits, then stopped)" if cell["stopped"] else ""
     return f"{cell['recovery']:.2f}{half}{note}"
 
 
@@ -309,7 +309,7 @@ def page(kept: dict[str, Any], options: Any) -> str:
         "bound 1, known origin, relation replace. Recovery is the captured share beyond chance: "
         "0 is a random subspace, 1 the best. A number is the mean over "
         f"{options.ours} fits of ours and up to {options.fits} of a peer, ± 1.96 standard errors. "
-        f"A fit above {options.timeout:g} s of CPU is stopped, and the second one ends its cell.",
+        f"A fit above {options.timeout:g} s of CPU is stopped, and it ends its cell.",
         "",
         "`python -m benchmarks.peers` writes this page and its figure, and makes the environments: "
         + "; ".join(", ".join(items) for items in REQUIREMENTS.values())
@@ -457,8 +457,8 @@ def main() -> None:
     parser.add_argument("--environments", type=Path, default=ROOT / ".peers")
     parser.add_argument("--keep", type=Path, help="a file of measurements to go on from")
     parser.add_argument("--fits", type=int, default=10, help="of a peer, in each cell")
-    parser.add_argument("--ours", type=int, default=100, help="fits of ours, in each cell")
-    parser.add_argument("--timeout", type=float, default=10.0, help="seconds of CPU of one fit")
+    parser.add_argument("--ours", type=int, default=30, help="fits of ours, in each cell")
+    parser.add_argument("--timeout", type=float, default=5.0, help="seconds of CPU of one fit")
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     options = parser.parse_args()
     kept = measure(options)

@@ -74,7 +74,8 @@ class AdaptiveClipGaussian(Mechanism):
         calibration=r"\varepsilon_1 = \text{share} \cdot \varepsilon,\quad"
         r" t = D/(n \mu)\ \text{with}\ \mu\ \text{the most beside}\ \varepsilon_1",
         complexity="n d^2",
-        advice="Where the row bound is far above most rows: measured, never behind gaussian by a point.",
+        advice="Where the row bound is far above most rows: measured, never behind "
+        "gaussian by a point.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

@@ -64,7 +64,8 @@ class SeparateCovariance(Mechanism):
         calibration=r"t = D_F/(\mu \sqrt\theta),\quad s = D_F/(\mu \sqrt{1 - \theta}),\quad"
         r" \mu = 1/g(\varepsilon, \delta)",
         complexity="d^3",
-        advice="When the spectrum matters more than directions, which gaussian nearly always keeps better.",
+        advice="When the spectrum matters more than directions, which gaussian nearly "
+        "always keeps better.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

@@ -89,7 +89,8 @@ class SmoothGap(Mechanism):
         calibration=r"\sigma(c) = \frac{\sqrt2\, a}{n c\, \mu_2} (1 + O(1/nc)),\quad"
         r" a = 1\ (\text{replace}),\ 1/2\ (\text{zero-out})",
         complexity="d^3",
-        advice="For teaching: noise on A adapts to the gap by itself, and gaussian measured no worse.",
+        advice="For teaching: noise on A adapts to the gap by itself, and gaussian "
+        "measured no worse.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
