@@ -179,8 +179,7 @@ def _shifts(law: _Law, fixed: FloatArray, column: FloatArray) -> tuple[FloatArra
         here = shift[todo]
         definite, first, second = _inverse_moments(here, law, fixed[todo])
         # Missing the best by d(shift) costs about second * d(shift)^2 / 4 in log acceptance.
-        # A quarter of one is less than what another round costs.
-        done = definite & (np.square(first - 1.0) <= second)
+        done = definite & (np.square(first - 1.0) <= 0.1 * second)
         result[todo[done]] = here[done]
         found[todo[done]] = True
         with np.errstate(divide="ignore", invalid="ignore"):
