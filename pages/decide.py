@@ -25,7 +25,7 @@ from dpviz.narrative.phrases import percent
 from dpviz.prepare.load import load_measured
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
-from pages.ui import cached, controls, links, state
+from pages.ui import addresses, cached, controls, state
 from pages.ui.guard import guard
 
 VIEW = "decide"
@@ -130,7 +130,7 @@ def show(card: Card, answers: Answers) -> None:
     seen = None if best is None else risk(card, best)
     name = card.settings.table if card.settings.table != state.UPLOAD else "YOUR_FILE.csv"
     command = card.settings.command(name)
-    link = "" if answers.source == "plan" else links.to_explore(card.settings)
+    link = "" if answers.source == "plan" else addresses.to_explore(card.settings)
     st.html(card_html(card, seen, command, link))
     with st.container(horizontal=True, key="decide.take"):
         st.download_button(
