@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpviz.figures.card import card_html, card_page, pictures
+from dpviz.guide import words
 from dpviz.guide.decide import (
     LEVELS,
     STAGES,
@@ -20,7 +21,6 @@ from dpviz.guide.decide import (
     plan_text,
     risk,
 )
-from dpviz.narrative import decide as words
 from dpviz.narrative.phrases import percent
 from dpviz.prepare.load import load_measured
 from dpviz.prepare.prepared import Measured

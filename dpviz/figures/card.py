@@ -10,8 +10,8 @@ import pandas as pd
 
 from dpviz.figures.theme import LABEL_COLOURS
 from dpviz.figures.worlds import hundred, picture
+from dpviz.guide import words
 from dpviz.guide.decide import Card, Offer, Risk
-from dpviz.narrative import decide as words
 from dpviz.values.release import VERDICT_WORDS
 
 MOST_OFFERS = 8

@@ -8,11 +8,11 @@ from html import escape
 IN_COLOUR = "#2a7fd0"
 
 
-def picture(svg: str, words: str, size: int) -> str:
+def picture(svg: str, words: str, width: int, height: int | None = None) -> str:
     """Return an SVG as an image element, which pages that strip SVG elements show too."""
     coded = base64.b64encode(svg.encode()).decode()
     return (
-        f'<img src="data:image/svg+xml;base64,{coded}" width="{size}" height="{size}" '
+        f'<img src="data:image/svg+xml;base64,{coded}" width="{width}" height="{height or width}" '
         f'alt="{escape(words)}">'
     )
 

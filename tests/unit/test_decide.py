@@ -13,7 +13,7 @@ from dpviz.figures.card import card_page
 from dpviz.guide import decide
 from dpviz.guide.decide import Answers, Card, Offer
 from dpviz.mechanisms import parse_variant
-from dpviz.narrative import decide as words
+from dpviz.guide import words
 from dpviz.prepare.load import load_measured
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Problem

@@ -1,0 +1,67 @@
+"""The glossary: opened at a term from any page's "i"."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.figures.glossary import term_picture
+from dpviz.guide.glossary import TERMS, term
+
+FIRST = {
+    "Guide": "epsilon",
+    "Explore": "recovery",
+    "Trade-offs": "epsilon",
+    "Precision": "noise",
+    "Claims": "both-worlds",
+    "Decide": "both-worlds",
+    "Mechanisms": "sensitivity",
+    "Papers": "eigenspectrum",
+    "Tasks": "component",
+    "Release": "composition",
+}
+"""The term at which each page's "i" opens."""
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def _drawn(key: str) -> tuple[str, str]:
+    found = term(key)
+    return found.said, term_picture(found)
+
+
+@st.dialog("Glossary", width="medium")
+def _open(key: str) -> None:
+    words = {one.key: one.word for one in TERMS}
+    chosen = st.pills(
+        "Term",
+        list(words),
+        default=key,
+        format_func=words.__getitem__,
+        key=f"glossary.term.{key}",
+        label_visibility="collapsed",
+    )
+    found = term(chosen or key)
+    said, picture = _drawn(found.key)
+    st.markdown(f"**{found.word}**: {said}")
+    st.html(picture)
+    st.caption(f"{found.shows[0].upper()}{found.shows[1:]}.")
+
+
+def info(key: str, place: str) -> None:
+    """Draw an "i" that opens the glossary at a term.
+
+    Parameters
+    ----------
+    key : str
+        Of the term.
+    place : str
+        Where on the page it stands, to tell two of them apart.
+    """
+    pressed = st.button(
+        "Glossary",
+        icon=":material/info:",
+        key=f"glossary.{place}",
+        type="tertiary",
+        help=f"The terms of this page in a sentence each; opens at {term(key).word}.",
+    )
+    if pressed:
+        _open(key)

@@ -1,0 +1,162 @@
+"""The glossary, the teaching plan, the bibliography and the script: computed, fresh, complete."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import string
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dpviz.figures.glossary import layers_svg, term_picture
+from dpviz.guide import lessons, teaching
+from dpviz.guide.glossary import DELTA, TERMS, Term, composed, term, worst
+from dpviz.mechanisms import all_mechanisms
+from dpviz.narrative import again
+from dpviz.narrative.bibliography import REFERENCES, bibtex, references, sources_of
+from dpviz.prepare.load import load_measured
+from dpviz.privacy.gaussian import noise_std
+from dpviz.settings import Settings
+from dpviz.values.problem import Budget
+from tools.teaching import PATH
+
+EACH = [pytest.param(one, id=one.key) for one in TERMS]
+
+
+def test_there_are_a_dozen_terms() -> None:
+    assert len(TERMS) == 12
+    assert len({one.key for one in TERMS}) == 12
+    assert term("no such term") is TERMS[0]
+
+
+@pytest.mark.parametrize("one", EACH)
+def test_a_term_is_one_sentence_without_a_typed_number_and_a_picture(one: Term) -> None:
+    names = {name for _, name, _, _ in string.Formatter().parse(one.sentence) if name}
+    assert names == set(one.numbers)
+    assert not re.search(r"\d", re.sub(r"\{\w+\}", "", one.sentence))
+    assert one.said.endswith(".")
+    assert ". " not in one.said.removesuffix(".")
+    layers = one.picture()
+    assert layers
+    for layer in layers:
+        assert layer.x.shape == layer.y.shape
+        assert np.isfinite(layer.x).all()
+        assert np.isfinite(layer.y).all()
+    svg = layers_svg(layers)
+    assert svg.startswith("<svg")
+    assert "nan" not in svg
+    assert "data:image/svg+xml;base64," in term_picture(one)
+
+
+def test_numbers_of_the_glossary_against_other_code() -> None:
+    said = {one.key: one.said for one in TERMS}
+    assert "by a factor of 2.7." in said["epsilon"]
+    assert f"at most {2 * DELTA:.0e}".replace("e-0", "e-") in said["delta"]
+    assert f"at most {math.sqrt(2):.3g}." in said["sensitivity"]
+    assert "at most 27 of 100 releases without them and 73 with them" in said["both-worlds"]
+    # the standard deviation that meets (1, 1e-6): by the profile itself
+    std = noise_std(Budget(1.0, DELTA))
+    mu = 1 / std
+    met = norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu)
+    assert met == pytest.approx(DELTA, rel=1e-6)
+    assert f"{std:.2g} times" in said["noise"]
+    values = load_measured(Settings(table="digits")).moment.eigenvalues
+    share = values[:2].sum() / values.sum()
+    assert f"hold {100 * share:.0f} % of all" in said["eigenspectrum"]
+    # pure releases compose to the sum of epsilons, and to nothing smaller at delta 0
+    assert composed(4) == pytest.approx(1 / (1 + math.exp(-4)))
+    assert all(first < later for first, later in pairwise(composed(n) for n in range(1, 5)))
+
+
+def test_no_pair_of_unit_rows_moves_more_than_the_sensitivity() -> None:
+    moved = [worst(turn) for turn in np.linspace(0, math.pi, 181)]
+    assert max(moved) == pytest.approx(math.sqrt(2))
+
+
+# The plan ----------------------------------------------------------------------------
+
+
+def test_the_plan_on_disk_is_the_one_computed_now() -> None:
+    assert PATH.read_text(encoding="utf-8") == teaching.document()
+
+
+def test_the_plans_fit_their_time() -> None:
+    assert teaching.SHORT == (1, 4, 5)
+    assert 15 <= teaching.minutes(teaching.SHORT) <= 20
+    assert 45 <= teaching.minutes(teaching.LONG) <= 60
+
+
+def test_the_plan_names_every_step_and_every_answer() -> None:
+    text = teaching.document()
+    for lesson in lessons():
+        for place, step in enumerate(lesson.steps, start=1):
+            assert f"`{teaching.link(lesson, place)}`" in text
+            if step.question is not None:
+                right = lesson.filled(step.question.options[step.question.right])
+                assert f"**{right}**" in text
+    for task, said in teaching.exercises():
+        assert "{" not in task + said
+        assert task in text
+        assert said in text
+
+
+# Papers -----------------------------------------------------------------------------
+
+
+def test_every_source_of_a_mechanism_has_an_entry() -> None:
+    known = {one.names for one in REFERENCES}
+    found = set()
+    for cls in all_mechanisms().values():
+        named = set(sources_of(cls()))
+        assert named <= known, cls.info.paper
+        if cls.info.guarantee != "none":
+            assert named, cls.info.paper
+        found |= named
+    assert found == known, "a paper that no mechanism comes from"
+
+
+def test_entries_are_written_once_and_balanced() -> None:
+    everybody = [cls() for cls in all_mechanisms().values()]
+    text = bibtex(everybody)
+    assert text.count("@") == len(references(everybody)) == len(REFERENCES)
+    assert text.count("{") == text.count("}")
+    for one in REFERENCES:
+        for name in ("author", "title", "year"):
+            assert dict(one.fields)[name]
+        assert one.names[1] == dict(one.fields)["year"]
+    assert bibtex([]) == ""
+
+
+# The same again -----------------------------------------------------------------------
+
+
+def test_the_script_says_every_setting() -> None:
+    settings = Settings(table="iris", epsilon=2.0, trials=5, mechanisms=("gaussian",))
+    tree = ast.parse(again.script(settings))
+    call = next(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "dpviz.compare"
+    )
+    said = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    told = settings.to_json()
+    told["center"] = settings.center
+    assert said == {name: value for name, value in told.items() if name != "table"}
+    assert ast.literal_eval(call.args[0]) == "iris"
+    # a name with quotes stays a text
+    ast.parse(again.script(settings, "it's \"mine\".csv"))
+
+
+def test_the_notebook_is_one() -> None:
+    found = json.loads(again.notebook(Settings(table="iris")))
+    assert (found["nbformat"], found["nbformat_minor"]) == (4, 5)
+    assert len({cell["id"] for cell in found["cells"]}) == len(found["cells"])
+    for cell in found["cells"]:
+        if cell["cell_type"] == "code":
+            ast.parse(cell["source"])
+            assert cell["outputs"] == []
