@@ -20,7 +20,7 @@ from dpviz.claims.attack import excess_probability, posterior, posterior_bound
 from dpviz.claims.worlds import Worlds, both_worlds
 from dpviz.errors import DpvizError
 from dpviz.guide.cast import plain
-from dpviz.guide.needed import share_for
+from dpviz.guide.needed import goal_of
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.prepared import Measured
@@ -190,7 +190,7 @@ def example_table(measured: Measured, settings: Settings, recovery: float) -> pd
 
 def _released(measured: Measured, settings: Settings, recovery: float) -> FloatArray:
     """Return the frame whose recovery is nearest to the one asked for, of a few draws."""
-    goal = Goal("captured_share", share_for(measured, settings.k, recovery))
+    goal = goal_of(measured, settings.k, recovery)
     found = predicted_crossing(measured, settings, plain(), goal)
     epsilon = EPSILON_RANGE[1] if found is None or math.isinf(found) else found
     chosen = replace(settings, epsilon=min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1]))
@@ -334,7 +334,7 @@ def offer_of(
     InvalidSetting
         If the goal makes no sense for the table.
     """
-    goal = Goal("captured_share", share_for(measured, settings.k, answers.recovery))
+    goal = goal_of(measured, settings.k, answers.recovery)
     goal.check(measured.problem(settings))
     reason = why_left_out(mechanism, measured, settings, answers)
     if reason is not None:

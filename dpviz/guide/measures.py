@@ -9,8 +9,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import generator
-from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.metrics import optimum
+from dpviz.mechanisms import Mechanism
 from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.load import load_prepared
 from dpviz.run.cells import Result, plan, run_cell
@@ -55,9 +54,7 @@ def result(settings: Settings, mechanism: str) -> Result:
 
 def recovery(settings: Settings, mechanism: str) -> FloatArray:
     """Return the recovery of each draw: the captured share, from chance at 0 to the best at 1."""
-    table, share = table_of(settings), result(settings, mechanism).metrics["captured_share"]
-    chance = settings.k / table.d / best_capture(settings)
-    values: FloatArray = (share - chance) / (1 - chance)
+    values: FloatArray = result(settings, mechanism).metrics["recovery"]
     return values
 
 
@@ -156,14 +153,3 @@ def above_lone_threshold(settings: Settings, mechanism: Mechanism) -> int:
     if noise is None:
         raise RuntimeError(f"{mechanism.text} has no prediction")
     return int((table.moment.eigenvalues > noise.visible_above).sum())
-
-
-def best_capture(settings: Settings) -> float:
-    """Return the share of all variance that the best k directions hold."""
-    table = table_of(settings)
-    return optimum(table.reference, settings.k) / table.reference.total
-
-
-def label_of(text: str) -> str:
-    """Return the display name of a variant."""
-    return parse_variant(text).label

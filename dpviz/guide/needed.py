@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import optimum
+from dpviz.metrics import chance_share
 from dpviz.prepare.load import load_measured
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
@@ -22,17 +22,15 @@ NEEDED_COLUMNS = ("epsilon", "people")
 _EPSILONS = tuple(float(value) for value in np.geomspace(0.05, 10.0, 24))
 
 
-def share_for(measured: Measured, k: int, recovery: float) -> float:
-    """Return the captured share at which a recovery is reached: chance + recovery (1 - chance)."""
-    reference = measured.reference
-    chance = k / measured.d * reference.total / optimum(reference, k)
-    return chance + recovery * (1 - chance)
+def goal_of(measured: Measured, k: int, recovery: float) -> Goal:
+    """Return the goal of a recovery on one table or plan."""
+    return Goal.of_recovery(recovery, chance_share(measured.reference, k))
 
 
 def people_needed(settings: Settings, mechanism: Mechanism, recovery: float = GOAL) -> float:
     """Return the fewest people at which the predicted recovery reaches a goal."""
     measured = load_measured(settings)
-    goal = Goal("captured_share", share_for(measured, settings.k, recovery))
+    goal = goal_of(measured, settings.k, recovery)
     found = predicted_crossing(measured, settings, mechanism, goal, "n")
     if found is None:
         raise RuntimeError(f"{mechanism.text} has no prediction")

@@ -16,7 +16,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from pages.ui import bounds, cached, check, controls, limits, printing, state
+from pages.ui import bounds, cached, check, controls, glossary, limits, printing, state
 from pages.ui.guard import say_error
 from pages.ui.state import MAX_FEATURES, UPLOAD
 from pages.ui.texts import plain
@@ -84,6 +84,7 @@ def run() -> None:
         _check(current)
         with limits.looking_up():
             page.run()
+        glossary.info(glossary.FIRST.get(page.title, "epsilon"), "page")
     finally:
         _CURRENT.reset(token)
     state.write_link()

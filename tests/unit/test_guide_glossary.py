@@ -149,7 +149,7 @@ def test_the_script_says_every_setting() -> None:
     assert said == {name: value for name, value in told.items() if name != "table"}
     assert ast.literal_eval(call.args[0]) == "iris"
     # a name with quotes stays a text
-    ast.parse(again.script(settings, "it's \"mine\".csv"))
+    ast.parse(again.script(settings, 'it\'s "mine".csv'))
 
 
 def test_the_notebook_is_one() -> None:

@@ -1,0 +1,54 @@
+"""The script and the notebook run, and say what the command line says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from dpviz.narrative import again
+from dpviz.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = Settings(table="iris", epsilon=2.0, delta=1e-6, trials=3, mechanisms=("gaussian",))
+
+
+def run(source: str, folder: Path) -> str:
+    path = folder / "view.py"
+    path.write_text(source, encoding="utf-8")
+    answer = subprocess.run(
+        [sys.executable, str(path)],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def test_the_script_runs_and_writes_its_figures(tmp_path: Path) -> None:
+    said = run(again.script(SETTINGS), tmp_path)
+    assert "At epsilon 2" in said
+    for name in again.FIGURES:
+        assert (tmp_path / f"dpviz-{name}.html").stat().st_size > 10_000
+
+
+def test_the_notebooks_cells_run_and_give_the_commands_numbers(tmp_path: Path) -> None:
+    cells = json.loads(again.notebook(SETTINGS))["cells"]
+    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    asked = "import json\nprint(json.dumps(found.data()['results'][0]['metrics']))"
+    said = run("\n".join([*code, asked]), tmp_path).strip().splitlines()[-1]
+    words = [*SETTINGS.command().split()[3:], "--format", "json"]
+    answer = subprocess.run(
+        [sys.executable, "-m", "dpviz", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert json.loads(said) == json.loads(answer.stdout)["results"][0]["metrics"]
