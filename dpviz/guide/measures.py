@@ -14,7 +14,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.load import load_prepared
 from dpviz.run.cells import Result, plan, run_cell
 from dpviz.settings import Settings
-from dpviz.theory.predict import predict
+from dpviz.theory.predict import components_found
 
 _PLANES = 200
 
@@ -122,26 +122,15 @@ def separated(
     return float(((hit + passed) / 2).max())
 
 
-def components_found(settings: Settings, mechanism: Mechanism) -> int:
-    """Return how many components are predicted to turn by less than 45 degrees.
-
-    The predicted squared overlap of the j-th released direction with the j-th true one, which is
-    the growth of that overlap from the best j - 1 directions to the best j, is at least a half.
-    """
+def found(settings: Settings, mechanism: Mechanism) -> int:
+    """Return how many components are predicted to turn by less than 45 degrees."""
     table = table_of(settings)
-    problem, budget = table.problem(settings), table.budget(settings)
-    noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+    noise = mechanism.free_noise(
+        mechanism.calibrate(table.problem(settings), table.budget(settings))
+    )
     if noise is None:
         raise RuntimeError(f"{mechanism.text} has no prediction")
-    values = table.moment.eigenvalues
-    before = np.zeros(table.d)
-    count = 0
-    for j in range(1, table.d):
-        overlaps = predict(values, j, noise).overlaps
-        if overlaps[j - 1] - before[j - 1] < 0.5:
-            break
-        count, before = j, overlaps
-    return count
+    return components_found(table.moment.eigenvalues, noise)
 
 
 def above_lone_threshold(settings: Settings, mechanism: Mechanism) -> int:

@@ -10,10 +10,9 @@ from scipy.stats import norm
 
 from dpviz.claims.worlds import both_worlds
 from dpviz.figures.card import card_page
-from dpviz.guide import decide
+from dpviz.guide import decide, words
 from dpviz.guide.decide import Answers, Card, Offer
 from dpviz.mechanisms import parse_variant
-from dpviz.guide import words
 from dpviz.prepare.load import load_measured
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Problem

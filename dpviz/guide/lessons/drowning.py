@@ -19,7 +19,7 @@ ASKED, LEAST = 1.0, 0.1
 
 @cache
 def _found(epsilon: float) -> int:
-    return measures.components_found(replace(OPENS, epsilon=epsilon), plain())
+    return measures.found(replace(OPENS, epsilon=epsilon), plain())
 
 
 @cache
