@@ -157,11 +157,13 @@ def test_a_rate_is_never_rounded_to_none_or_all() -> None:
     assert words.belief(0.9999) == "more than 99.9 %"
 
 
-def test_the_label_says_who_sees_what(card: Card) -> None:
-    label = dict(words.label(card))
+@pytest.mark.parametrize("pure", [True, False], ids=["pure", "with delta"])
+def test_the_label_says_who_sees_what(card: Card, pure: bool) -> None:
+    offers = tuple(offer for offer in card.offers if offer.pure is pure)
+    label = dict(words.label(replace(card, offers=offers)))
     assert set(label) == {
         "Who sees raw data", "What is protected", "What is not protected",
-        "With probability about delta",
+        "Delta" if pure else "With probability about delta",
     }  # fmt: skip
     for item in MEASURED.assumed_public:
         assert item in label["What is not protected"]
