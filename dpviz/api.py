@@ -33,8 +33,9 @@ from dpviz.claims.audit import AuditOptions
 from dpviz.claims.table import listing_rows
 from dpviz.datasets import dataset_rows, remote
 from dpviz.errors import InvalidSetting, WrongArgument
-from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.mechanisms import Mechanism
 from dpviz.prepare.plan import PREFIX, plan_of, planned, whole_people
+from dpviz.run.cells import variants_of
 from dpviz.run.compare import compare as compare_prepared
 from dpviz.run.jobs import Pool, Progress
 from dpviz.run.store import Store
@@ -346,7 +347,7 @@ def predict(
         n = None
     prepared, settings = ready(table, options)
     measured = prepared if n is None else prepared.with_n(whole_people(str(n)), settings.seed)
-    found, skipped = expectations(measured, settings, parse_variants(settings.mechanisms))
+    found, skipped = expectations(measured, settings, variants_of(settings))
     return Predicted(found, skipped, measured, settings)
 
 

@@ -25,9 +25,8 @@ from dpviz.base.params import (
     texts,
 )
 from dpviz.errors import InvalidSetting
-from dpviz.mechanisms._suppliers import check_directions
 from dpviz.values.allocation import ALLOCATION_ALLOWED, DIRECTIONS_ALLOWED
-from dpviz.values.allocation_text import check_allocation, travels
+from dpviz.values.allocation_text import check_allocation, check_directions, travels
 from dpviz.values.problem import DELTA_ALLOWED, EPSILON_RANGE, check_delta
 
 _BOUNDS_WORDS = ("max", "known")  # all else is a file, which no link names

@@ -10,13 +10,14 @@ import pandas as pd
 
 from dpviz.answers import Answer
 from dpviz.errors import InvalidSetting
-from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
 from dpviz.narrative.phrases import join_words
 from dpviz.narrative.tradeoffs import curve_caption
 from dpviz.prepare.bounding import BoundedRows
 from dpviz.prepare.plan import Planned
 from dpviz.run.axes import AXES
+from dpviz.run.cells import variants_of
 from dpviz.run.sweep import Sweep
 from dpviz.settings import Settings
 from dpviz.tidy.curves import frontier, limit_table
@@ -176,7 +177,7 @@ class Swept(Answer):
     @property
     def _mechanisms(self) -> list[Mechanism]:
         ran = set(self.sweep.table["mechanism"])
-        return [m for m in parse_variants(self.settings.mechanisms) if m.text in ran]
+        return [m for m in variants_of(self.settings) if m.text in ran]
 
     def _shown(self) -> pd.DataFrame:
         table, _ = self._slice(self.axis, {})

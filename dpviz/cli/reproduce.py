@@ -13,6 +13,7 @@ from dpviz.cli.options import Commands, store_from, whole_number
 from dpviz.cli.terminal import Watch, end_progress, print_table
 from dpviz.datasets import remote
 from dpviz.errors import InvalidSetting
+from dpviz.figures.report import write
 from dpviz.reproduce import (
     PAPERS,
     Effort,
@@ -23,7 +24,6 @@ from dpviz.reproduce import (
     reproduce,
     summary,
     tally,
-    write,
 )
 from dpviz.run.jobs import WORKERS_RANGE, Pool
 from dpviz.run.store import default_folder

@@ -13,9 +13,9 @@ from dpviz.base.params import params_of
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import CACHE_HELP, Commands, add_set, add_settings, settings_from, store_from
 from dpviz.cli.terminal import Watch, print_table
-from dpviz.mechanisms import parse_variants
 from dpviz.narrative import tasks as tasks_words
 from dpviz.prepare.load import resolve_allocation
+from dpviz.run.cells import variants_of
 from dpviz.run.export import check_out, write_table
 from dpviz.tasks import Task, TaskPlan, band_table, finish, load_labelled, plan_task
 from dpviz.values.allocation_text import is_file
@@ -50,7 +50,7 @@ def _task(arguments: argparse.Namespace) -> int:
     if is_file(settings.allocation):  # its shares are those of the columns that are released
         plain = plan_task(table, replace(settings, allocation="uniform"), task, bounds=bounds)
         settings = resolve_allocation(settings, plain.data(0).measured)
-    mechanisms = parse_variants(settings.mechanisms)
+    mechanisms = variants_of(settings)
     plan = plan_task(table, settings, task, None, mechanisms, bounds=bounds, strict=True)
     watch = Watch("round")
     try:

@@ -60,7 +60,7 @@ def supplier_keys() -> tuple[str, ...]:
     return tuple(key for key, cls in all_mechanisms().items() if never_supplies(cls()) is None)
 
 
-def check_directions(text: str) -> str:
+def check_supplier(text: str) -> str:
     """Return the text of the directions in canonical form, its supplier too.
 
     Raises

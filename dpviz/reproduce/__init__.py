@@ -13,7 +13,6 @@ import pkgutil
 from functools import cache
 
 from dpviz.errors import InvalidSetting
-from dpviz.figures.report import write
 from dpviz.reproduce.experiment import (
     Chart,
     Effort,
@@ -85,7 +84,6 @@ __all__ = [
     "summary",
     "tally",
     "work",
-    "write",
 ]
 
 

@@ -18,6 +18,7 @@ from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
+from dpviz.mechanisms._suppliers import check_supplier
 from dpviz.metrics import METRICS, Outcome, Summary, measure, summarise
 from dpviz.prepare.prepared import Measured
 from dpviz.privacy.accounting import Spent
@@ -228,6 +229,18 @@ class Plan:
     skipped: tuple[Skipped, ...]
 
 
+def variants_of(settings: Settings) -> list[Mechanism]:
+    """Return the variants that a setting names; who supplies its directions is checked too.
+
+    Raises
+    ------
+    InvalidSetting
+        If a variant is not legal, or the directions name what can never supply them.
+    """
+    check_supplier(settings.directions)
+    return parse_variants(settings.mechanisms)
+
+
 def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan:
     """Return one setting with its problem, its budget and its cells.
 
@@ -247,7 +260,7 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan
     problem, budget = prepared.problem(settings), prepared.budget(settings)
     named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     cells, skipped = [], []
-    for mechanism in parse_variants(settings.mechanisms):
+    for mechanism in variants_of(settings):
         reason = mechanism.unable(problem, budget, rows=prepared.has_rows)
         if reason is None:
             cells.append(Cell(mechanism, problem, budget, settings.seed, range(settings.trials)))

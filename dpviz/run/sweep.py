@@ -27,14 +27,14 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.datasets.table import Table
 from dpviz.errors import CannotRun, InvalidSetting
-from dpviz.mechanisms import ALL, parse_variant, parse_variants
+from dpviz.mechanisms import ALL, parse_variant
 from dpviz.metrics import METRICS, measure
 from dpviz.prepare.bounding import BoundedRows, prepare
 from dpviz.prepare.load import load_measured
 from dpviz.prepare.plan import Planned
 from dpviz.prepare.prepared import Measured
 from dpviz.run.axes import N_RANGE, axis_param, clean_value
-from dpviz.run.cells import Cell, evaluate
+from dpviz.run.cells import Cell, evaluate, variants_of
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.export import write_table
 from dpviz.run.jobs import Arrays, Pool, Progress, work
@@ -233,7 +233,7 @@ class _Grid:
                 "row_bound": measured.row_bound,
                 "relation": str(problem.relation),
             }
-            for mechanism in parse_variants(settings.mechanisms):
+            for mechanism in variants_of(settings):
                 reason = mechanism.unable(problem, budget, rows=at_hand)
                 placed = place | {"mechanism": mechanism.text}
                 if reason is not None:

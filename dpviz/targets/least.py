@@ -32,10 +32,10 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import CannotRun, InvalidSetting
-from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.prepare.prepared import Measured, worth
-from dpviz.run.cells import Cell, evaluate
+from dpviz.run.cells import Cell, evaluate, variants_of
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.search import SEARCH_STEP, crossing
@@ -386,6 +386,6 @@ def targets(
         least(
             measured, settings, mechanism, goal, what, confidence=confidence, most_draws=most_draws
         )
-        for mechanism in parse_variants(settings.mechanisms)
+        for mechanism in variants_of(settings)
     ]
     return tuple(sorted(answers, key=lambda answer: (not answer.counts, answer.estimate)))

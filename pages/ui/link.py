@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from dpviz.base.params import Declared
 from dpviz.errors import InvalidSetting, printable
 from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms._suppliers import check_supplier
 from dpviz.settings import Settings
 from pages.ui.page_options import VIEWS, page_defaults
 
@@ -97,7 +98,7 @@ def _column_number(written: str) -> int | None:
 
 
 def _with_known_mechanisms(settings: Settings) -> tuple[Settings, list[str]]:
-    """Return settings whose mechanisms exist, and sentences on those that do not."""
+    """Return settings whose mechanisms and supplier exist, and sentences on those that do not."""
     notices = []
     kept: list[str] = []
     for text in dict.fromkeys(settings.mechanisms):
@@ -111,6 +112,11 @@ def _with_known_mechanisms(settings: Settings) -> tuple[Settings, list[str]]:
         elif len(kept) == MOST_VARIANTS and not notices:
             notices.append(f"In the link, mechanisms must be at most {MOST_VARIANTS}; the first "
                            "ones were taken.")  # fmt: skip
+    try:
+        check_supplier(settings.directions)
+    except InvalidSetting as error:
+        notices.append(f"In the link, {error} Using {page_defaults().directions} instead.")
+        settings = replace(settings, directions=page_defaults().directions)
     if kept == list(settings.mechanisms):
         return settings, notices
     return replace(settings, mechanisms=tuple(kept) or page_defaults().mechanisms), notices

@@ -15,6 +15,7 @@ import streamlit as st
 
 from dpviz.base.params import Declared, params_of
 from dpviz.errors import InvalidSetting
+from dpviz.mechanisms._suppliers import check_supplier
 from dpviz.settings import Settings
 from pages.ui import link
 from pages.ui.page_options import VIEWS, ExploreView, page_defaults
@@ -84,6 +85,8 @@ def put_text(name: str, written: str, store: str = "view") -> None:
     param = params_of(Settings if store == "view" else VIEWS[store])[name]
     try:
         value = param.parse(written)
+        if name == "directions":  # who supplies them is not known to the settings
+            check_supplier(value)
     except InvalidSetting as error:
         st.session_state.complaints[name] = str(error)
         return

@@ -29,6 +29,7 @@ from dpviz.mechanisms._suppliers import (
 from dpviz.prepare.load import load_prepared, resolve_allocation
 from dpviz.privacy import accounting
 from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_nuclear
+from dpviz.run.cells import variants_of
 from dpviz.settings import Settings
 from dpviz.tidy.precision import rebalance
 from dpviz.values.allocation import SMALLEST_SHARE, UNIFORM, Allocation
@@ -42,6 +43,7 @@ from dpviz.values.allocation_text import (
 )
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Release
+from pages.ui import link
 
 EXACT = ("directional_gaussian", "directional_wishart_difference")
 
@@ -108,11 +110,17 @@ def test_directions_texts(written: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["private:0", "private:1", "private:x", "true:1", "pca", "", "private:ppca", "private:0.2:",
-     "private:0.2:nobody", "private:0.2:nobody[a=1]", "true:0.2:ppca", "features:ppca"],
+     "true:0.2:ppca", "features:ppca"],
 )  # fmt: skip
 def test_bad_directions_are_one_sentence(text: str) -> None:
     with pytest.raises(InvalidSetting, match=r"^directions must be features, private:SHARE"):
         Settings(directions=text)
+
+
+@pytest.mark.parametrize("text", ["private:0.2:nobody", "private:0.2:nobody[a=1]"])
+def test_a_supplier_that_is_not_there_is_one_sentence(text: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"^directions must be features, private:SHARE"):
+        variants_of(Settings(directions=text))
 
 
 @pytest.mark.parametrize(
@@ -126,17 +134,17 @@ def test_bad_directions_are_one_sentence(text: str) -> None:
         ("directional_gaussian", "it would need directions itself"),
     ],
 )
-def test_who_can_never_supply_is_refused_at_once(
+def test_who_can_never_supply_is_refused_where_variants_are_parsed(
     supplier: str, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = f"private:0.2:{supplier}"
     with pytest.raises(InvalidSetting, match=r"^directions must be [^\n]*\.$") as error:
-        Settings(directions=text)
+        variants_of(Settings(directions=text))
     assert f"({supplier.partition('[')[0]} cannot: {says}" in str(error.value)
     assert str(error.value).endswith(f"got '{text}'.")
-    found, notices = Settings.from_query({"directions": text}, Settings())
-    assert found == Settings()
-    assert len(notices) == 1
+    said = link.read({"directions": text})
+    assert said.settings.directions == "features"
+    assert len(said.notices) == 1
     assert main(["compare", "iris", "--directions", text]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("dpviz: --directions must be bought from a mechanism that can supply")

@@ -1,0 +1,106 @@
+"""The house: which room may import from which, without a circle and never from a floor above."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dpviz.base.paths import PACKAGE
+
+# From the ground up: a room imports from lower floors only, and rooms of one floor not from each
+# other. A file at the root of the package is a room of its own.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors",),
+    ("base",),
+    ("datasets", "noise", "values"),
+    ("metrics", "privacy", "settings"),
+    ("mechanisms", "prepare"),
+    ("paid", "releasing", "theory"),
+    ("claims", "estimator", "run"),
+    ("targets", "tasks", "tidy"),
+    ("reproduce",),
+    ("narrative",),
+    ("guide",),
+    ("figures",),
+    ("answers",),
+    ("api",),
+    ("__init__", "cli"),
+    ("__main__",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def room_of(inside: Path) -> str:
+    """Return the room of a file, given by its path inside the package."""
+    return inside.parts[0] if len(inside.parts) > 1 else inside.stem
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yield the rooms that a file imports from, inside functions as well."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            package, _, rest = name.partition(".")
+            if package == "dpviz" and rest and not rest.startswith("__version__"):
+                yield rest.partition(".")[0]
+
+
+def arrows(package: Path) -> dict[tuple[str, str], str]:
+    """Return every import between rooms, with a file that makes it."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        inside = path.relative_to(package)
+        for room in imported(ast.parse(path.read_text(encoding="utf-8"))):
+            if room != room_of(inside):
+                found[room_of(inside), room] = inside.as_posix()
+    return found
+
+
+def climbing(found: dict[tuple[str, str], str]) -> list[str]:
+    """Return what does not go down a floor, in words."""
+    return [
+        f"{file}: {source} imports from {target}"
+        for (source, target), file in found.items()
+        if FLOOR[target] >= FLOOR[source]
+    ]
+
+
+def test_every_room_has_a_floor_and_every_floor_a_room() -> None:
+    rooms = {room_of(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py")}
+    assert rooms - {"_app"} == set(FLOOR)
+
+
+def test_no_import_climbs() -> None:
+    found = arrows(PACKAGE)
+    assert len(found) > 100  # the walk saw the house
+    assert climbing(found) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "climbs"),
+    [
+        ("base/planted.py", "from dpviz.run.cells import evaluate", True),
+        ("values/planted.py", "def f():\n    import dpviz.privacy.gaussian", True),
+        ("tidy/planted.py", "from dpviz.targets import least", True),  # one floor
+        ("cli/planted.py", "from dpviz.base.params import params_of", False),
+    ],
+)
+def test_an_arrow_that_climbs_is_seen(tmp_path: Path, file: str, line: str, climbs: bool) -> None:
+    path = tmp_path / file
+    path.parent.mkdir()
+    path.write_text(f"{line}\n", encoding="utf-8")
+    assert bool(climbing(arrows(tmp_path))) == climbs
+
+
+def test_every_room_says_what_it_is_for() -> None:
+    for room in FLOOR:
+        path = PACKAGE / room / "__init__.py"
+        if path.is_file():
+            assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), room
