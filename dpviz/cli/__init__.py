@@ -9,11 +9,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from dpviz.cli import account, claims, compare, dashboard, data, release, reproduce, task
+from dpviz.cli import account, claims, compare, dashboard, data, release, reproduce, task, waterfall
 from dpviz.cli.options import OneLineParser, with_negative_numbers
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 
-_FILES = (data, compare, claims, account, reproduce, task, release, dashboard)
+_FILES = (data, compare, claims, account, waterfall, reproduce, task, release, dashboard)
 
 
 def build_parser() -> OneLineParser:

@@ -64,7 +64,7 @@ class Wanted:
     steps: tuple[str, ...]
     shares: tuple[tuple[str, float], ...] = ()
     bound: str = "quantile"
-    level: float = 0.95
+    level: float = 0.9
 
     def __post_init__(self) -> None:
         for name in self.steps:

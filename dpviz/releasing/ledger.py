@@ -15,6 +15,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -308,6 +309,35 @@ class Ledger:
             raise LedgerError(
                 f"ledger {name} cannot be written: {error.strerror}; nothing was spent."
             ) from None
+
+
+def ledger_folder() -> Path:
+    """Return where ledgers lie that are known by a name: ``DPVIZ_LEDGERS`` or the user's data."""
+    given = os.environ.get("DPVIZ_LEDGERS")
+    if given:
+        return Path(given)
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "dpviz" / "ledgers"
+
+
+def ledger_named(name: str) -> Path:
+    """Return the file of a ledger known by a name; its folder is made.
+
+    Raises
+    ------
+    InvalidSetting
+        If the name could lead anywhere else.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}", name):
+        raise InvalidSetting("ledger", "a name of letters, digits and dashes", name or "nothing")
+    folder = ledger_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerError(
+            f"ledger {name} cannot be written: {error.strerror}; nothing was spent."
+        ) from None
+    return folder / f"{name}.jsonl"
 
 
 class _Lock:

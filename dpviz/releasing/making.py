@@ -25,7 +25,7 @@ from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.releasing.grid import Declared, bits_for, quantised, second_moment
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.noise import Law, Noise, calibrated, opendp_version, released
-from dpviz.releasing.options import NO_BOUNDS, ReleaseOptions, pair_of
+from dpviz.releasing.options import BOUNDS_ALLOWED, NO_BOUNDS, ReleaseOptions, pair_of
 from dpviz.values.problem import Budget, Relation
 
 # Scales above this could leave 64 bits with their noise; the grid is then made coarser.
@@ -189,28 +189,10 @@ def declare(options: ReleaseOptions, table: Table) -> Declared:
     columns = table.columns
     d = len(columns)
     written = options.bounds
-    pair = pair_of(written)
     if written == NO_BOUNDS:
         limits = np.tile([-np.inf, np.inf], (d, 1))
-    elif pair is not None:
-        limits = np.tile(pair, (d, 1))
-    elif written == "known":
-        if table.bounds is None:
-            raise InvalidSetting(
-                "bounds",
-                "LOW:HIGH or a file, as this table has no known ones",
-                written,
-                "--bounds",
-            )
-        limits = table.bounds
     else:
-        given = read_bounds(written)
-        missing = [name for name in columns if name not in given]
-        if missing:
-            raise InvalidSetting(
-                "bounds", f"given for every feature; {missing[0]!r} is missing", written, "--bounds"
-            )
-        limits = np.array([given[name] for name in columns], dtype=float)
+        limits = stated_bounds(written, table)
     middle = np.zeros(d)
     if options.center == "midpoint" and written != NO_BOUNDS:
         middle = limits.mean(axis=1)
@@ -221,6 +203,38 @@ def declare(options: ReleaseOptions, table: Table) -> Declared:
         tuple(middle.tolist()),
         float(options.row_bound),
     )
+
+
+def stated_bounds(written: str, table: Table) -> FloatArray:
+    """Return the public bounds that a text states, shape (d, 2); nothing of the rows is read.
+
+    Parameters
+    ----------
+    written : str
+        ``LOW:HIGH``, ``known`` or the path of a file with feature, low, high.
+    table : Table
+    """
+    pair = pair_of(written)
+    if pair is not None:
+        return np.tile(pair, (len(table.columns), 1))
+    if written == "known":
+        if table.bounds is None:
+            raise InvalidSetting(
+                "bounds",
+                "LOW:HIGH or a file, as this table has no known ones",
+                written,
+                "--bounds",
+            )
+        return table.bounds
+    if not Path(written).is_file():
+        raise InvalidSetting("bounds", BOUNDS_ALLOWED, written, "--bounds")
+    given = read_bounds(written)
+    missing = [name for name in table.columns if name not in given]
+    if missing:
+        raise InvalidSetting(
+            "bounds", f"given for every feature; {missing[0]!r} is missing", written, "--bounds"
+        )
+    return np.array([given[name] for name in table.columns], dtype=np.float64)
 
 
 def make(

@@ -21,13 +21,17 @@ import streamlit as st
 from dpviz import datasets, reproduce
 from dpviz.base.arrays import FloatArray
 from dpviz.claims import exhibits as refutations
+from dpviz.claims.account import account_view
 from dpviz.claims.audit import Audit, audit
 from dpviz.datasets import RawTable, Table
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.guide.decide import Answers, LeftOut, Offer, example_table, offer_of
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
+from dpviz.paid.cost import PaidOptions, stages, waterfall_table
 from dpviz.prepare.bounding import BoundedRows, Prepared, prepare
 from dpviz.prepare.prepared import Measured
+from dpviz.releasing.making import float_safe
+from dpviz.releasing.noise import Law
 from dpviz.reproduce import Effort, Experiment, Step
 from dpviz.run import axes
 from dpviz.run import cells as sweeps
@@ -42,7 +46,7 @@ from dpviz.theory.growth import growth_table
 from dpviz.tidy import curves
 from dpviz.tidy.curves import Point
 from dpviz.values.allocation import UNIFORM
-from dpviz.values.problem import Budget, Relation
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 from pages.ui import limits
 
 PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
@@ -613,3 +617,29 @@ def recovered_picture(
     """Return the picture that a recovery gives."""
     own = replace(settings, epsilon=1.0, mechanisms=(), trials=20)
     return _recovered_picture((*data_key, repr(own), repr(recovery)), measured, own)
+
+
+@st.cache_data(scope="session", max_entries=50, show_spinner="Preparing privately")
+def _waterfall(
+    key: tuple[str, ...], _prepared: Prepared, _options: PaidOptions
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    bounds = _prepared.table.bounds
+    assert bounds is not None
+    found = stages(_prepared.table, bounds, _options)
+    return waterfall_table(found), found[-1].assumed_public
+
+
+def waterfall(
+    data_key: tuple[str, ...], prepared: Prepared, options: PaidOptions
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return what each private step of a preparation costs, and what stays assumed public."""
+    asked = tuple(f"{name}={value}" for name, value in options.texts().items())
+    return _waterfall((*data_key, *asked), prepared, options)
+
+
+@st.cache_data(max_entries=50, show_spinner=False)
+def repeated(epsilon: float, delta: float) -> pd.DataFrame:
+    """Return what repeating a release by the default mechanism costs."""
+    problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
+    mechanism = parse_variant(next(key for key, law in float_safe().items() if law is Law.NORMAL))
+    return account_view(mechanism, problem, Budget(epsilon, delta)).repeated_table()

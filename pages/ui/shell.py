@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -58,7 +59,16 @@ def pages() -> list[StreamlitPage]:
         st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
         st.Page("pages/papers.py", title="Papers", icon=":material/menu_book:"),
         st.Page("pages/tasks.py", title="Tasks", icon=":material/school:"),
+        st.Page("pages/preparation.py", title="Preparation", icon=":material/receipt_long:"),
+        *_release(),
     ]
+
+
+def _release() -> list[StreamlitPage]:
+    """Return the Release page, unless DPVIZ_RELEASE=off takes it from a public demo."""
+    if os.environ.get("DPVIZ_RELEASE", "on") == "off":
+        return []
+    return [st.Page("pages/release.py", title="Release", icon=":material/output:")]
 
 
 def page(title: str) -> StreamlitPage:

@@ -1,0 +1,62 @@
+"""What each step of a private preparation costs, as a waterfall of recovery."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+_KEPT, _LOST, _GAINED = "#2a7fd0", "#c2563a", "#3a8f5c"
+
+
+def waterfall(table: pd.DataFrame) -> go.Figure:
+    """Return the figure.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns step, recovery, low, high, change: of `dpviz.paid.cost.waterfall_table`.
+    """
+    steps, recovery = table["step"].tolist(), table["recovery"].tolist()
+    figure = go.Figure()
+    figure.add_bar(
+        x=steps[:1],
+        y=recovery[:1],
+        marker_color=_KEPT,
+        hovertemplate="%{x}: recovery %{y:.3f}<extra></extra>",
+    )
+    changes = table["change"].tolist()[1:]
+    figure.add_bar(
+        x=steps[1:],
+        y=changes,
+        base=recovery[:-1],
+        marker_color=[_LOST if change < 0 else _GAINED for change in changes],
+        customdata=recovery[1:],
+        hovertemplate="%{x}: %{y:+.3f}, recovery %{customdata:.3f}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=steps,
+        y=recovery,
+        mode="markers+text",
+        text=[f"{value:.2f}" for value in recovery],
+        textposition="top center",
+        marker={"color": "#7F7F7F", "size": 7},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": (table["high"] - table["recovery"]).tolist(),
+            "arrayminus": (table["recovery"] - table["low"]).tolist(),
+            "color": "#7F7F7F",
+            "thickness": 1,
+        },
+        hoverinfo="skip",
+    )
+    low, high = min(0.0, float(table["low"].min())), max(1.0, float(table["high"].max()))
+    figure.update_layout(
+        barmode="overlay",
+        showlegend=False,
+        height=360,
+        margin={"l": 60, "r": 10, "t": 20, "b": 40},
+        yaxis={"title": "recovery", "range": [low - 0.02, high + 0.1]},
+        xaxis={"title": ""},
+    )
+    return figure

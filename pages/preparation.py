@@ -1,0 +1,119 @@
+"""Preparation: what it is worth that the mean, the scale, the row bound and n are public."""
+
+import streamlit as st
+
+from pages.ui import shell
+
+current = shell.through_entry()
+
+from dpviz.errors import InvalidSetting
+from dpviz.figures.waterfall import waterfall
+from dpviz.mechanisms import all_mechanisms
+from dpviz.paid.account import BOUND, COUNT, DEFAULT_SHARES, MEAN, SCALE
+from dpviz.paid.cost import PaidOptions, default_mechanism, told
+from pages.ui import cached, parts
+from pages.ui.guard import guard
+
+
+def share(column: st.delta_generator.DeltaGenerator, step: str, what: str) -> float:
+    """Draw the slider of one step's share of the budget."""
+    return float(
+        column.slider(
+            f"Share for the {what}",
+            0.01,
+            0.3,
+            DEFAULT_SHARES[step],
+            0.01,
+            key=f"preparation.share.{step}",
+        )
+    )
+
+
+def asked() -> PaidOptions:
+    """Draw the controls; epsilon, delta, k and the table are those of every page."""
+    settings = current.settings
+    zeroth, first, second, third = st.columns(4)
+    keys = list(all_mechanisms())
+    mechanism = zeroth.selectbox(
+        "Mechanism", keys, index=keys.index(default_mechanism()), key="preparation.mechanism"
+    )
+    relation = first.segmented_control(
+        "Neighbours",
+        ["zero-out", "replace"],
+        default="zero-out",
+        key="preparation.relation",
+        help="n can be private under zero-out only: replacing a person does not change it.",
+    )
+    scale = second.segmented_control(
+        "Scaling",
+        ["none", "standardize"],
+        default="none",
+        key="preparation.scale",
+    )
+    clip = third.segmented_control(
+        "Private row bound",
+        ["quantile", "adaptive"],
+        default="quantile",
+        key="preparation.clip",
+        help="A quantile of the row lengths by the exponential mechanism, or the radius at which "
+        "halving its square stops to pay, by the sparse vector technique.",
+    )
+    columns = st.columns(4)
+    shares = {
+        "mean_share": share(columns[0], MEAN, "mean"),
+        "scale_share": share(columns[1], SCALE, "scale"),
+        "bound_share": share(columns[2], BOUND, "row bound"),
+        "count_share": share(columns[3], COUNT, "number of people"),
+    }
+    return PaidOptions(
+        mechanism=mechanism,
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        k=settings.k,
+        relation=relation or "zero-out",
+        scale=scale or "none",
+        clip=clip or "quantile",
+        seed=settings.seed,
+        **shares,
+    )
+
+
+st.title("Preparation")
+st.markdown(
+    "Mean, scale, row bound and n are taken from the data before any noise is drawn. This is what "
+    "it costs to pay for them too."
+)
+if current.prepared is None:
+    st.info(current.problem or "Choose a table.")
+    st.stop()
+with guard():
+    options = asked()
+    if current.prepared.table.bounds is None:
+        raise InvalidSetting(
+            "feature bounds",
+            "public for a private preparation; take a table that has them, such as digits or "
+            "planted, or say them: dpviz waterfall TABLE --bounds LOW:HIGH",
+            current.prepared.name,
+        )
+    table, assumed = cached.waterfall(current.data_key, current.prepared, options)
+    st.markdown(f"**{told(table)}**")
+    st.plotly_chart(
+        waterfall(table),
+        key="preparation.waterfall",
+        alt="Recovery with everything public, then with mean, scale, row bound and n paid for",
+    )
+    st.caption(
+        f"{options.mechanism}, epsilon {options.epsilon:g} for the whole chain; bars show the mean "
+        f"of {options.trials} chains, whiskers their central 95 %."
+    )
+    parts.numbers("waterfall", table)
+    with st.expander("What is still assumed to be public", icon=":material/visibility:"):
+        st.markdown("\n".join(f"- {item}" for item in assumed))
+    with st.expander("How it is paid for", icon=":material/receipt_long:"):
+        st.markdown(
+            "Rows are cut to public bounds. Sums of rows and of their squares get Gaussian noise "
+            "(Laplace noise where delta is 0), each on its share of the squared mu; the row bound "
+            "is pure, with epsilon equal to its mu. What is left goes to the mechanism, by the "
+            "exact account of all of them together: one changed row, before anything is "
+            "subtracted, divided or cut, costs no more than epsilon."
+        )

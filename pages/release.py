@@ -1,0 +1,156 @@
+"""Release: one real release with noise that is safe on a computer."""
+
+import streamlit as st
+
+from pages.ui import shell
+
+current = shell.through_entry()
+
+import json
+
+from dpviz.base.params import params_of
+from dpviz.errors import DpvizError
+from dpviz.figures.account import repeated_figure
+from dpviz.releasing.ledger import Ledger, ledger_named
+from dpviz.releasing.making import RealRelease, make
+from dpviz.releasing.options import ReleaseOptions, limit_of
+from dpviz.values.problem import Budget
+from pages.ui import cached
+from pages.ui.guard import guard
+
+PARAMS = params_of(ReleaseOptions)
+MADE = "release.made"
+
+
+def field(name: str, *, value: str = "") -> str:
+    """Draw a text field from its declaration."""
+    param = PARAMS[name]
+    return str(st.text_input(param.label, value, key=f"release.{name}", help=param.help))
+
+
+def picked(name: str) -> str:
+    """Draw a choice from its declaration."""
+    param = PARAMS[name]
+    return str(
+        st.selectbox(
+            param.label,
+            list(param.choices),
+            format_func=lambda key: param.choices[key],
+            key=f"release.{name}",
+            help=param.help,
+        )
+    )
+
+
+def form() -> tuple[dict[str, str], str, str] | None:
+    """Draw the form; return what was written once it is sent."""
+    with st.form("release.form"):
+        left, middle, right = st.columns(3)
+        with left:
+            written = {
+                "row_bound": field("row_bound"),
+                "bounds": field("bounds"),
+                "center": picked("center"),
+            }
+        with middle:
+            written["epsilon"] = field("epsilon", value="1")
+            written["delta"] = field("delta", value="1e-6")
+            written["k"] = field("k", value="2")
+        with right:
+            written["relation"] = picked("relation")
+            ledger = st.text_input(
+                "Ledger",
+                "",
+                key="release.ledger",
+                help="Name of the ledger of this table: letters, digits, dashes. It is a file on "
+                "this machine; python -m dpviz ledger shows it.",
+            )
+            limit = st.text_input(
+                "Limit of a new ledger",
+                "",
+                key="release.limit",
+                help="EPSILON,DELTA that all releases together may not pass; empty for none.",
+            )
+        sent = st.form_submit_button("Release, and spend", type="primary")
+    return (written, ledger, limit) if sent else None
+
+
+def release(written: dict[str, str], name: str, limit: str) -> RealRelease:
+    """Make the release; the rows are read after the spend is on the disk."""
+    assert current.prepared is not None
+    options = ReleaseOptions(
+        table="upload", **{key: PARAMS[key].parse(text) for key, text in written.items()}
+    )
+    path = ledger_named(name)
+    ledger = Ledger(path)
+    if limit.strip() and not path.exists():
+        ledger.create(Budget(*limit_of(limit)))
+    return make(options, ledger=ledger, table=current.prepared.table)
+
+
+def shown(made: RealRelease) -> None:
+    """Show what was released, and nothing else."""
+    answer = made.to_json()
+    st.success(made.said)
+    proved, idealised = made.noise.proved, made.noise.idealised
+    columns = st.columns(3)
+    columns[0].metric("Proved epsilon", f"{proved.epsilon:.4g}", help=answer["proved"]["source"])
+    columns[1].metric(
+        "Idealised epsilon", f"{idealised.epsilon:.4g}", help=answer["idealised"]["source"]
+    )
+    columns[2].metric("Delta", f"{proved.delta:.3g}")
+    st.caption(
+        "Released components, one column each; they stand in the file with the noisy matrix, what "
+        "was declared, and a digest of the settings."
+    )
+    st.dataframe(made.components, alt="Released components")
+    st.download_button(
+        "Download the release",
+        json.dumps(answer, indent=1, allow_nan=False),
+        file_name="release.json",
+        mime="application/json",
+        key="release.download",
+    )
+
+
+st.title("Release")
+st.markdown(
+    "One real release: whole-number rows, discrete noise by OpenDP from the system's entropy, and "
+    "a ledger that is written first. There is no seed, no preview and no undo."
+)
+if current.prepared is None:
+    st.info(current.problem or "Choose a table.")
+    st.stop()
+table = current.prepared.table
+st.caption(
+    f"{table.name}: {len(table.rows):,} rows, {len(table.columns)} features, all of them. State "
+    "bounds that were known before anybody looked at the table. Every click makes another release "
+    "and spends again."
+)
+sent = form()
+if sent is not None:
+    st.session_state.pop(MADE, None)
+    with guard():
+        if table.notes:
+            raise DpvizError(
+                "the table was changed on reading (see its notes), which a release must not be: "
+                "give a file that needs no change; nothing was spent."
+            )
+        with st.spinner("Releasing"):
+            st.session_state[MADE] = release(*sent)
+if MADE in st.session_state:
+    shown(st.session_state[MADE])
+with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
+    st.plotly_chart(
+        repeated_figure(cached.repeated(current.settings.epsilon, 1e-6)),
+        key="release.repeated",
+        alt="Epsilon of several releases together, added up in three ways",
+    )
+with st.expander("What this proves, and what not", icon=":material/gavel:"):
+    st.markdown(
+        "Rows are cut to the bounds, centred on public numbers and truncated toward zero on a "
+        "grid of 2^-20 row bounds; their lengths are certified in whole numbers, so X'X is exact "
+        "and its sensitivity proved. The noise is discrete Gaussian (or Laplace where delta is 0), "
+        "drawn by OpenDP, whose own privacy map is what is claimed. Not covered: that the table "
+        "has n rows, that it is this table, and whatever else you publish about it."
+    )
