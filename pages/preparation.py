@@ -6,7 +6,6 @@ from pages.ui import shell
 
 current = shell.through_entry()
 
-from dpviz.errors import InvalidSetting
 from dpviz.figures.waterfall import waterfall
 from dpviz.mechanisms import all_mechanisms
 from dpviz.paid.account import BOUND, COUNT, DEFAULT_SHARES, MEAN, SCALE
@@ -25,6 +24,7 @@ def share(column: st.delta_generator.DeltaGenerator, step: str, what: str) -> fl
             DEFAULT_SHARES[step],
             0.01,
             key=f"preparation.share.{step}",
+            persist_state="session",
         )
     )
 
@@ -35,13 +35,18 @@ def asked() -> PaidOptions:
     zeroth, first, second, third = st.columns(4)
     keys = list(all_mechanisms())
     mechanism = zeroth.selectbox(
-        "Mechanism", keys, index=keys.index(default_mechanism()), key="preparation.mechanism"
+        "Mechanism",
+        keys,
+        index=keys.index(default_mechanism()),
+        key="preparation.mechanism",
+        persist_state="session",
     )
     relation = first.segmented_control(
         "Neighbours",
         ["zero-out", "replace"],
         default="zero-out",
         key="preparation.relation",
+        persist_state="session",
         help="n can be private under zero-out only: replacing a person does not change it.",
     )
     scale = second.segmented_control(
@@ -49,14 +54,24 @@ def asked() -> PaidOptions:
         ["none", "standardize"],
         default="none",
         key="preparation.scale",
+        persist_state="session",
     )
     clip = third.segmented_control(
         "Private row bound",
         ["quantile", "adaptive"],
         default="quantile",
         key="preparation.clip",
+        persist_state="session",
         help="A quantile of the row lengths by the exponential mechanism, or the radius at which "
         "halving its square stops to pay, by the sparse vector technique.",
+    )
+    bounds = st.text_input(
+        "Feature bounds",
+        "known" if current.prepared.table.bounds is not None else "",
+        key=f"preparation.bounds.{current.prepared.table.bounds is not None}",
+        help="Public bounds of each feature: LOW:HIGH for all of them, or known where the table "
+        "has its own.",
+        persist_state="session",
     )
     columns = st.columns(4)
     shares = {
@@ -67,6 +82,7 @@ def asked() -> PaidOptions:
     }
     return PaidOptions(
         mechanism=mechanism,
+        bounds=bounds,
         epsilon=settings.epsilon,
         delta=settings.delta,
         k=settings.k,
@@ -88,13 +104,12 @@ if current.prepared is None:
     st.stop()
 with guard():
     options = asked()
-    if current.prepared.table.bounds is None:
-        raise InvalidSetting(
-            "feature bounds",
-            "public for a private preparation; take a table that has them, such as digits or "
-            "planted, or say them: dpviz waterfall TABLE --bounds LOW:HIGH",
-            current.prepared.name,
+    if not options.bounds:
+        st.info(
+            f"{current.prepared.name} has no bounds that are known beforehand: state some, as "
+            "LOW:HIGH for all features."
         )
+        st.stop()
     table, assumed = cached.waterfall(current.data_key, current.prepared, options)
     st.markdown(f"**{told(table)}**")
     st.plotly_chart(

@@ -19,13 +19,22 @@ from pages.ui import cached
 from pages.ui.guard import guard
 
 PARAMS = params_of(ReleaseOptions)
-MADE = "release.made"
+MADE, ASKED = "release.made", "release.asked"
+
+
+def ask() -> None:
+    """Note that the form was sent; a callback, which runs before the page does."""
+    st.session_state[ASKED] = True
 
 
 def field(name: str, *, value: str = "") -> str:
     """Draw a text field from its declaration."""
     param = PARAMS[name]
-    return str(st.text_input(param.label, value, key=f"release.{name}", help=param.help))
+    return str(
+        st.text_input(
+            param.label, value, key=f"release.{name}", help=param.help, persist_state="session"
+        )
+    )
 
 
 def picked(name: str) -> str:
@@ -38,6 +47,7 @@ def picked(name: str) -> str:
             format_func=lambda key: param.choices[key],
             key=f"release.{name}",
             help=param.help,
+            persist_state="session",
         )
     )
 
@@ -62,6 +72,7 @@ def form() -> tuple[dict[str, str], str, str] | None:
                 "Ledger",
                 "",
                 key="release.ledger",
+                persist_state="session",
                 help="Name of the ledger of this table: letters, digits, dashes. It is a file on "
                 "this machine; python -m dpviz ledger shows it.",
             )
@@ -69,10 +80,14 @@ def form() -> tuple[dict[str, str], str, str] | None:
                 "Limit of a new ledger",
                 "",
                 key="release.limit",
+                persist_state="session",
                 help="EPSILON,DELTA that all releases together may not pass; empty for none.",
             )
-        sent = st.form_submit_button("Release, and spend", type="primary")
-    return (written, ledger, limit) if sent else None
+        st.form_submit_button(
+            "Release, and spend", type="primary", key="release.send", on_click=ask
+        )
+    # taken once: whatever makes the page run again does not spend again
+    return (written, ledger, limit) if st.session_state.pop(ASKED, False) else None
 
 
 def release(written: dict[str, str], name: str, limit: str) -> RealRelease:
@@ -113,6 +128,9 @@ def shown(made: RealRelease) -> None:
     )
 
 
+if not shell.releases():
+    st.info("Releases are switched off here.")
+    st.stop()
 st.title("Release")
 st.markdown(
     "One real release: whole-number rows, discrete noise by OpenDP from the system's entropy, and "

@@ -216,6 +216,10 @@ def stated_bounds(written: str, table: Table) -> FloatArray:
     """
     pair = pair_of(written)
     if pair is not None:
+        if not (np.isfinite(pair).all() and pair[0] < pair[1]):
+            raise InvalidSetting(
+                "bounds", "finite numbers with low below high", written, "--bounds"
+            )
         return np.tile(pair, (len(table.columns), 1))
     if written == "known":
         if table.bounds is None:

@@ -30,7 +30,7 @@ from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.paid.cost import PaidOptions, stages, waterfall_table
 from dpviz.prepare.bounding import BoundedRows, Prepared, prepare
 from dpviz.prepare.prepared import Measured
-from dpviz.releasing.making import float_safe
+from dpviz.releasing.making import float_safe, stated_bounds
 from dpviz.releasing.noise import Law
 from dpviz.reproduce import Effort, Experiment, Step
 from dpviz.run import axes
@@ -623,8 +623,7 @@ def recovered_picture(
 def _waterfall(
     key: tuple[str, ...], _prepared: Prepared, _options: PaidOptions
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    bounds = _prepared.table.bounds
-    assert bounds is not None
+    bounds = stated_bounds(_options.bounds, _prepared.table)
     found = stages(_prepared.table, bounds, _options)
     return waterfall_table(found), found[-1].assumed_public
 

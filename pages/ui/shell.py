@@ -64,9 +64,13 @@ def pages() -> list[StreamlitPage]:
     ]
 
 
+def releases() -> bool:
+    """Return whether real releases may be made: DPVIZ_RELEASE=off forbids it in public demos."""
+    return os.environ.get("DPVIZ_RELEASE", "on") != "off"
+
+
 def _release() -> list[StreamlitPage]:
-    """Return the Release page, unless DPVIZ_RELEASE=off takes it from a public demo."""
-    if os.environ.get("DPVIZ_RELEASE", "on") == "off":
+    if not releases():
         return []
     return [st.Page("pages/release.py", title="Release", icon=":material/output:")]
 

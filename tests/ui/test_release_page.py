@@ -1,0 +1,101 @@
+"""The Release and Preparation pages: nothing spent on an error, nothing true shown, a waterfall."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpviz.releasing.ledger import Ledger
+from pages.ui import shell
+from tests.ui.driver import QUICK, errors, go, start
+
+SETTING = {**QUICK, "table": "digits"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPVIZ_LEDGERS", str(tmp_path))
+    return tmp_path
+
+
+def _fill(at: object, **values: str) -> None:
+    for name, value in values.items():
+        at.text_input(key=f"release.{name}").set_value(value)  # type: ignore[attr-defined]
+
+
+def _send(at: object) -> object:
+    return at.button(key="release.send").click().run()  # type: ignore[attr-defined]
+
+
+def test_nothing_is_spent_before_all_is_declared(folder: Path) -> None:
+    at = start("release", **SETTING)
+    assert errors(at) == []
+    _fill(at, ledger="mine")
+    at = _send(at)
+    (said,) = errors(at)
+    assert "row bound must be a number above 0" in said
+    _fill(at, row_bound="60")
+    at = _send(at)
+    (said,) = errors(at)
+    assert "bounds must be LOW:HIGH" in said
+    _fill(at, bounds="known", ledger="../elsewhere")
+    at = _send(at)
+    (said,) = errors(at)
+    assert "a name of letters, digits and dashes" in said
+    assert not list(folder.glob("*.jsonl"))
+
+
+def test_a_second_click_spends_again_and_says_so(folder: Path) -> None:
+    at = start("release", **SETTING)
+    _fill(at, row_bound="60", bounds="known", ledger="mine", limit="2,1e-5")
+    at = _send(at)
+    assert errors(at) == []
+    assert "spend number 1" in at.success[0].value
+    at = _send(at)
+    assert "spend number 2" in at.success[0].value
+    ledger = Ledger(folder / "mine.jsonl")
+    assert len(ledger.read().spends) == 2
+    at = _send(at)
+    (said,) = errors(at)
+    assert "refuses" in said
+    assert not at.success  # nothing of the refused release is shown
+    assert len(ledger.read().spends) == 2
+    # what was typed survives a visit elsewhere, or is asked for again; it is never spent twice
+    at = go(go(at, "claims"), "release")
+    assert errors(at) == []
+    assert len(ledger.read().spends) == 2
+
+
+def test_the_page_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = len(shell.pages())
+    monkeypatch.setenv("DPVIZ_RELEASE", "off")
+    assert len(shell.pages()) == count - 1
+
+
+def test_the_waterfall_follows_its_controls() -> None:
+    at = start("preparation", **SETTING)
+    assert errors(at) == []
+    before = [box.value for box in at.main.markdown if "everything but the rows" in box.value]
+    assert len(before) == 1
+    at.slider(key="preparation.share.mean").set_value(0.3).run()
+    after = [box.value for box in at.main.markdown if "everything but the rows" in box.value]
+    assert errors(at) == []
+    assert len(after) == 1
+    chart = json.loads(at.get("plotly_chart")[0].proto.spec)
+    assert chart["data"][0]["x"] == ["everything public"]
+    at = go(go(at, "claims"), "preparation")
+    assert errors(at) == []
+
+
+def test_a_table_without_public_bounds_asks_for_them() -> None:
+    at = start("preparation", **{**QUICK, "table": "iris"})
+    assert errors(at) == []
+    assert any("has no bounds that are known beforehand" in box.value for box in at.info)
+    at.text_input(key="preparation.bounds.False").set_value("0:8").run()
+    assert errors(at) == []
+    assert any("everything but the rows" in box.value for box in at.main.markdown)
+    at.text_input(key="preparation.bounds.False").set_value("8:0").run()
+    (said,) = errors(at)
+    assert "low below high" in said
