@@ -94,22 +94,18 @@ def asked() -> PaidOptions:
     )
 
 
-st.title("Preparation")
-st.markdown(
-    "Mean, scale, row bound and n are taken from the data before any noise is drawn. This is what "
-    "it costs to pay for them too."
-)
-if current.prepared is None:
-    st.info(current.problem or "Choose a table.")
-    st.stop()
-with guard():
+def page() -> None:
+    """Draw the waterfall under its controls."""
+    if current.prepared is None:
+        st.info(current.problem or "Choose a table.")
+        return
     options = asked()
     if not options.bounds:
         st.info(
             f"{current.prepared.name} has no bounds that are known beforehand: state some, as "
             "LOW:HIGH for all features."
         )
-        st.stop()
+        return
     table, assumed = cached.waterfall(current.data_key, current.prepared, options)
     st.markdown(f"**{told(table)}**")
     st.plotly_chart(
@@ -132,3 +128,12 @@ with guard():
             "exact account of all of them together: one changed row, before anything is "
             "subtracted, divided or cut, costs no more than epsilon."
         )
+
+
+st.title("Preparation")
+st.markdown(
+    "Mean, scale, row bound and n are taken from the data before any noise is drawn. This is what "
+    "it costs to pay for them too."
+)
+with guard():
+    page()

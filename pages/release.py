@@ -53,39 +53,36 @@ def picked(name: str) -> str:
 
 
 def form() -> tuple[dict[str, str], str, str] | None:
-    """Draw the form; return what was written once it is sent."""
-    with st.form("release.form"):
-        left, middle, right = st.columns(3)
-        with left:
-            written = {
-                "row_bound": field("row_bound"),
-                "bounds": field("bounds"),
-                "center": picked("center"),
-            }
-        with middle:
-            written["epsilon"] = field("epsilon", value="1")
-            written["delta"] = field("delta", value="1e-6")
-            written["k"] = field("k", value="2")
-        with right:
-            written["relation"] = picked("relation")
-            ledger = st.text_input(
-                "Ledger",
-                "",
-                key="release.ledger",
-                persist_state="session",
-                help="Name of the ledger of this table: letters, digits, dashes. It is a file on "
-                "this machine; python -m dpviz ledger shows it.",
-            )
-            limit = st.text_input(
-                "Limit of a new ledger",
-                "",
-                key="release.limit",
-                persist_state="session",
-                help="EPSILON,DELTA that all releases together may not pass; empty for none.",
-            )
-        st.form_submit_button(
-            "Release, and spend", type="primary", key="release.send", on_click=ask
+    """Draw the fields and the button; return what was written once it was pressed."""
+    left, middle, right = st.columns(3)
+    with left:
+        written = {
+            "row_bound": field("row_bound"),
+            "bounds": field("bounds"),
+            "center": picked("center"),
+        }
+    with middle:
+        written["epsilon"] = field("epsilon", value="1")
+        written["delta"] = field("delta", value="1e-6")
+        written["k"] = field("k", value="2")
+    with right:
+        written["relation"] = picked("relation")
+        ledger = st.text_input(
+            "Ledger",
+            "",
+            key="release.ledger",
+            persist_state="session",
+            help="Name of the ledger of this table: letters, digits, dashes. It is a file on "
+            "this machine; python -m dpviz ledger shows it.",
         )
+        limit = st.text_input(
+            "Limit of a new ledger",
+            "",
+            key="release.limit",
+            persist_state="session",
+            help="EPSILON,DELTA that all releases together may not pass; empty for none.",
+        )
+    st.button("Release, and spend", type="primary", key="release.send", on_click=ask)
     # taken once: whatever makes the page run again does not spend again
     return (written, ledger, limit) if st.session_state.pop(ASKED, False) else None
 
@@ -96,6 +93,7 @@ def release(written: dict[str, str], name: str, limit: str) -> RealRelease:
     options = ReleaseOptions(
         table="upload", **{key: PARAMS[key].parse(text) for key, text in written.items()}
     )
+    options.require()
     path = ledger_named(name)
     ledger = Ledger(path)
     if limit.strip() and not path.exists():
@@ -128,47 +126,53 @@ def shown(made: RealRelease) -> None:
     )
 
 
-if not shell.releases():
-    st.info("Releases are switched off here.")
-    st.stop()
+def page() -> None:
+    """Draw the page."""
+    if current.prepared is None:
+        st.info(current.problem or "Choose a table.")
+        return
+    table = current.prepared.table
+    st.caption(
+        f"{table.name}: {len(table.rows):,} rows, {len(table.columns)} features, all of them. "
+        "State bounds that were known before anybody looked at the table. Every click makes "
+        "another release and spends again."
+    )
+    sent = form()
+    if sent is not None:
+        st.session_state.pop(MADE, None)
+        with guard():
+            if table.notes:
+                raise DpvizError(
+                    "the table was changed on reading (see its notes), which a release must not "
+                    "be: give a file that needs no change; nothing was spent."
+                )
+            with st.spinner("Releasing"):
+                st.session_state[MADE] = release(*sent)
+    if MADE in st.session_state:
+        shown(st.session_state[MADE])
+    with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
+        st.plotly_chart(
+            repeated_figure(cached.repeated(current.settings.epsilon, 1e-6)),
+            key="release.repeated",
+            alt="Epsilon of several releases together, added up in three ways",
+        )
+    with st.expander("What this proves, and what not", icon=":material/gavel:"):
+        st.markdown(
+            "Rows are cut to the bounds, centred on public numbers and truncated toward zero on "
+            "a grid of 2^-20 row bounds; their lengths are certified in whole numbers, so X'X is "
+            "exact and its sensitivity proved. The noise is discrete Gaussian (or Laplace where "
+            "delta is 0), drawn by OpenDP, whose own privacy map is what is claimed. Not covered: "
+            "that the table has n rows, that it is this table, and whatever else you publish "
+            "about it."
+        )
+
+
 st.title("Release")
 st.markdown(
     "One real release: whole-number rows, discrete noise by OpenDP from the system's entropy, and "
     "a ledger that is written first. There is no seed, no preview and no undo."
 )
-if current.prepared is None:
-    st.info(current.problem or "Choose a table.")
-    st.stop()
-table = current.prepared.table
-st.caption(
-    f"{table.name}: {len(table.rows):,} rows, {len(table.columns)} features, all of them. State "
-    "bounds that were known before anybody looked at the table. Every click makes another release "
-    "and spends again."
-)
-sent = form()
-if sent is not None:
-    st.session_state.pop(MADE, None)
-    with guard():
-        if table.notes:
-            raise DpvizError(
-                "the table was changed on reading (see its notes), which a release must not be: "
-                "give a file that needs no change; nothing was spent."
-            )
-        with st.spinner("Releasing"):
-            st.session_state[MADE] = release(*sent)
-if MADE in st.session_state:
-    shown(st.session_state[MADE])
-with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
-    st.plotly_chart(
-        repeated_figure(cached.repeated(current.settings.epsilon, 1e-6)),
-        key="release.repeated",
-        alt="Epsilon of several releases together, added up in three ways",
-    )
-with st.expander("What this proves, and what not", icon=":material/gavel:"):
-    st.markdown(
-        "Rows are cut to the bounds, centred on public numbers and truncated toward zero on a "
-        "grid of 2^-20 row bounds; their lengths are certified in whole numbers, so X'X is exact "
-        "and its sensitivity proved. The noise is discrete Gaussian (or Laplace where delta is 0), "
-        "drawn by OpenDP, whose own privacy map is what is claimed. Not covered: that the table "
-        "has n rows, that it is this table, and whatever else you publish about it."
-    )
+if shell.releases():
+    page()
+else:
+    st.info("Releases are switched off here.")
