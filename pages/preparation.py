@@ -12,6 +12,7 @@ from dpviz.paid.account import BOUND, COUNT, DEFAULT_SHARES, MEAN, SCALE
 from dpviz.paid.cost import PaidOptions, default_mechanism, told
 from pages.ui import cached, parts
 from pages.ui.guard import guard
+from pages.ui.texts import plain
 
 
 def share(column: st.delta_generator.DeltaGenerator, step: str, what: str) -> float:
@@ -102,7 +103,7 @@ def page() -> None:
     options = asked()
     if not options.bounds:
         st.info(
-            f"{current.prepared.name} has no bounds that are known beforehand: state some, as "
+            f"{plain(current.prepared.name)} has no bounds that are known beforehand: state some, as "
             "LOW:HIGH for all features."
         )
         return

@@ -17,6 +17,7 @@ from dpviz.releasing.options import ReleaseOptions, limit_of
 from dpviz.values.problem import Budget
 from pages.ui import cached
 from pages.ui.guard import guard
+from pages.ui.texts import plain
 
 PARAMS = params_of(ReleaseOptions)
 MADE, ASKED = "release.made", "release.asked"
@@ -133,7 +134,7 @@ def page() -> None:
         return
     table = current.prepared.table
     st.caption(
-        f"{table.name}: {len(table.rows):,} rows, {len(table.columns)} features, all of them. "
+        f"{plain(table.name)}: {len(table.rows):,} rows, {len(table.columns)} features, all of them. "
         "State bounds that were known before anybody looked at the table. Every click makes "
         "another release and spends again."
     )

@@ -65,8 +65,8 @@ def pages() -> list[StreamlitPage]:
 
 
 def releases() -> bool:
-    """Return whether real releases may be made: DPVIZ_RELEASE=off forbids it in public demos."""
-    return os.environ.get("DPVIZ_RELEASE", "on") != "off"
+    """Return whether real releases may be made: not by strangers, nor with DPVIZ_RELEASE=off."""
+    return os.environ.get("DPVIZ_RELEASE", "on") != "off" and not limits.caps().public
 
 
 def _release() -> list[StreamlitPage]:
