@@ -103,8 +103,8 @@ def page() -> None:
     options = asked()
     if not options.bounds:
         st.info(
-            f"{plain(current.prepared.name)} has no bounds that are known beforehand: state some, as "
-            "LOW:HIGH for all features."
+            f"{plain(current.prepared.name)} has no bounds that are known beforehand: state some, "
+            "as LOW:HIGH for all features."
         )
         return
     table, assumed = cached.waterfall(current.data_key, current.prepared, options)

@@ -134,8 +134,8 @@ def page() -> None:
         return
     table = current.prepared.table
     st.caption(
-        f"{plain(table.name)}: {len(table.rows):,} rows, {len(table.columns)} features, all of them. "
-        "State bounds that were known before anybody looked at the table. Every click makes "
+        f"{plain(table.name)}: {len(table.rows):,} rows, {len(table.columns)} features, all of "
+        "them. State bounds that were known before anybody looked at the table. Every click makes "
         "another release and spends again."
     )
     sent = form()
