@@ -369,8 +369,9 @@ def audit(
     **options
         ``epsilon`` and ``delta`` that are claimed (delta 0 for pure claims and 1e-5 for others, if
         not said); ``dimension``, ``k`` and ``rows`` of the made-up tables; ``relation`` of the
-        neighbours, replace or zero-out; ``trials`` releases of each table to choose events on, and
-        as many to count them on; ``confidence`` of all bounds together; ``seed``.
+        neighbours, replace or zero-out; their ``domain``, ball or box; ``trials`` releases of each
+        table to choose events on, and as many to count them on; ``confidence`` of all bounds
+        together; ``seed``.
 
     Returns
     -------

@@ -134,7 +134,7 @@ class Settings(Declared):
         label="Neighbours",
         group="Privacy",
         help="What one person may change: their row becomes any other row (replace), or becomes "
-        "zero (zero-out, add or remove with n public).",
+        "zero (zero-out; n stays public, so it is not add or remove).",
         examples=("zero-out",),
     )
     mechanisms: tuple[str, ...] = texts(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.claims import attack, exhibits, leaks
+from dpviz.claims import attack, exhibits, finds, leaks
 from dpviz.claims.audit import DEFAULT_D
 from dpviz.claims.table import STATUSES, audit_command, claims_now, filtered, spending_table
 from dpviz.figures.claims import (
@@ -246,6 +246,7 @@ def refuted(budget: Budget) -> None:
         )
         st.caption(caption)
         parts.numbers("claims.delta", deltas)
+    public_code(budget)
     st.markdown("#### A Gibbs chain beside the exact law")
     chains = cached.gibbs(epsilon, seed)
     caption = claims_words.gibbs_caption(chains)
@@ -302,6 +303,46 @@ def turning(epsilon: float, seed: int) -> None:
         alt="The published direction of each draw",
         column_config={"angle": st.column_config.NumberColumn("angle, degrees", format="%.1f")},
     )
+
+
+def public_code(budget: Budget) -> None:
+    """Show two slips found in public code."""
+    seed, number = current.settings.seed, st.column_config.NumberColumn
+    st.markdown("#### Found in public code: a mask that mirrors the data")
+    table = finds.mask_table(budget.epsilon, budget.delta or EXHIBIT_DELTA, seed)
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="claims.mask",
+        alt="Off-diagonal entries of a made-up table, as read off the release",
+        column_config={
+            "entry": "Entry",
+            "exact": number("In the table", format="%.6f"),
+            "read_off": number("Read off that release", format="%.6f"),
+            "as_meant": number("Published as meant", format="%.6f"),
+        },
+    )
+    st.caption(
+        f"{claims_words.mask_caption(table)} Recomputed here from this description alone; the code "
+        f"is at {finds.MASK_SOURCE}."
+    )
+    st.markdown("#### Found in public code: two samplers that are too sharp")
+    drawn = cached.samplers(seed)
+    st.dataframe(
+        drawn,
+        hide_index=True,
+        key="claims.samplers",
+        alt="Mean of the first coordinate squared, by each sampler",
+        column_config={
+            "sampler": "Sampler",
+            "mean": number("Mean of u_1^2", format="%.4f"),
+            "se": number("Standard error", format="%.4f"),
+            "draws": number("Draws"),
+            "measured": "Measured",
+        },
+    )
+    st.caption(claims_words.sampler_caption(drawn))
+    st.code("python -m benchmarks.bingham", language="bash")
 
 
 def attacker(problem: Problem, budget: Budget) -> None:

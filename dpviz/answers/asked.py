@@ -68,6 +68,7 @@ class AuditKeywords(TypedDict, total=False):
     k: int
     rows: int
     relation: str
+    domain: str
     seed: int
     trials: int
     confidence: float

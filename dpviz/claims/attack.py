@@ -17,7 +17,6 @@ from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import trade_off
-from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
 
 DEFAULT_LEVELS: FloatArray = np.linspace(0.0, 1.0, 201)
@@ -68,15 +67,18 @@ class EmpiricalCurve:
     simultaneous: bool
 
 
-def gaussian_curve(mu: float, alpha: FloatArray = DEFAULT_LEVELS) -> Curve:
+def gaussian_curve(mu: float, alpha: FloatArray = DEFAULT_LEVELS, *, exact: bool = True) -> Curve:
     """Return beta(alpha) = Phi(Phi^-1(1 - alpha) - mu), exact for Gaussian noise.
+
+    With ``exact`` False mu is an upper bound, and no attacker gets below the curve.
 
     Source
     ------
     Dong, Roth & Su 2022, equation 6.
     """
     beta = np.asarray(trade_off(alpha, mu), dtype=np.float64)
-    return Curve(alpha, beta, True, f"exact for Gaussian noise with mu = {mu:.3g}")
+    words = "exact for Gaussian noise with mu =" if exact else "Gaussian noise with mu at most"
+    return Curve(alpha, beta, exact, f"{words} {mu:.3g}")
 
 
 def bounded_curve(budget: Budget, alpha: FloatArray = DEFAULT_LEVELS) -> Curve:
@@ -102,29 +104,21 @@ def curve(
 ) -> Curve:
     """Return the attacker's trade-off against a mechanism, by what it really spends.
 
-    One Gaussian query is exact. Everything else gets the bound from the (epsilon, delta) spent;
+    Gaussian noise of known sensitivity is exact, and of bounded sensitivity a bound. Everything
+    else gets the bound from the (epsilon, delta) spent;
     where no epsilon describes the release, beta is 0 at every level.
     """
     mechanism.check(problem, budget)
     spent = mechanism.spent(problem, budget)
     if spent is None or not math.isfinite(spent.epsilon):
         return Curve(alpha, np.zeros_like(alpha), False, "no epsilon limits what can be learned")
-    mu = _mu(mechanism, problem, budget)
-    if mu is not None and spent.exact:
-        return gaussian_curve(mu, alpha)
+    if spent.mu is not None and 0 < spent.mu < math.inf:
+        return gaussian_curve(spent.mu, alpha, exact=spent.exact)
     if spent.epsilon == 0 and spent.delta == 0:
         return Curve(alpha, 1 - alpha, True, "the release does not depend on the data")
     # No more than a rounding away from the claim, and Budget needs an epsilon in its range.
     epsilon = max(spent.epsilon, 1e-4)
     return bounded_curve(Budget(min(epsilon, 1e6), spent.delta), alpha)
-
-
-def _mu(mechanism: Mechanism, problem: Problem, budget: Budget) -> float | None:
-    """Return the one number of a single Gaussian query, or None for other releases."""
-    parts = mechanism.calibrate(problem, budget).parts
-    if len(parts) == 1 and isinstance(parts[0], GaussianPart):
-        return parts[0].mu
-    return None
 
 
 def posterior(prior: float, alpha: float, beta: float) -> float:

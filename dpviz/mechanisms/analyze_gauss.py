@@ -41,7 +41,7 @@ class AnalyzeGauss(AdditiveMechanism):
         law=r"\hat A = A + G,\quad G_{ij} = G_{ji} \sim N(0, s^2)",
         calibration=r"s = R^2 \sqrt{2 \ln(1.25/\delta)} / (n \varepsilon)",
         complexity="d^3",
-        advice="Where add or remove one person is the right relation; otherwise use gaussian.",
+        advice="Where a row may become zero and n is public; for replaced rows use gaussian.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

@@ -6,11 +6,12 @@ import math
 
 import pandas as pd
 
-from dpviz.claims.attack import Curve, check_prior, posterior_bound
+from dpviz.claims.attack import Curve, check_prior, excess_probability, posterior_bound
 from dpviz.claims.audit import Audit, AuditVerdict
 from dpviz.claims.table import CANNOT_RUN
 from dpviz.narrative.phrases import budget_words, join_words, percent
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.gaussian import loss_beyond
 from dpviz.values.problem import Budget
 from dpviz.values.release import VERDICT_WORDS, Verdict
 
@@ -47,9 +48,22 @@ def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> s
     )
     if spent.delta == 0:
         return f"{start}."
+    return f"{start}, but for rare releases: {beyond_words(spent)}."
+
+
+def beyond_words(spent: Spent) -> str:
+    """Return how likely a release exceeds the epsilon spent; delta is not that probability."""
+    if spent.mu is not None and spent.exact and math.isfinite(spent.mu):
+        often = loss_beyond(spent.epsilon, spent.mu)
+        times = f", {often / spent.delta:.0f} times delta" if spent.delta > 0 else ""
+        return (
+            f"a loss beyond epsilon {spent.epsilon:.3g} comes up with probability "
+            f"{often:.2g}{times}, mostly little beyond"
+        )
+    limit = excess_probability(spent.epsilon, spent.delta, 1.0)
     return (
-        f"{start}, but for releases that come up with a probability of the order of "
-        f"{spent.delta:.2g}, which may give the person away."
+        f"a loss beyond epsilon {spent.epsilon:.3g} + t comes up with probability at most "
+        f"{spent.delta:.2g}/(1 - e^-t), which is {limit:.2g} for t = 1"
     )
 
 
@@ -114,6 +128,34 @@ def turning_caption(table: pd.DataFrame, label: str) -> str:
     return (
         f"{label}: one person's row turns the published direction by "
         f"{abs(angles[1] - angles[0]):.0f} degrees, {same}. Noise on the scores does not touch it."
+    )
+
+
+def mask_caption(table: pd.DataFrame) -> str:
+    """Return what the mirrored mask publishes."""
+    off = float((table["read_off"] - table["exact"]).abs().max())
+    size = float(table["exact"].abs().max())
+    exactly = "to the last digit" if off <= 1e-12 * size else f"to within {off:.1g}"
+    return (
+        "MOD-SULQ adds symmetric noise. One public implementation fills the lower half of the "
+        "noise from the data's upper half instead of the noise's: below the diagonal the release "
+        f"is then twice the table's own entry, and all {len(table)} are read off {exactly}, at "
+        "any epsilon."
+    )
+
+
+def sampler_caption(table: pd.DataFrame) -> str:
+    """Return what the two libraries draw, beside the law."""
+    exact, theirs = float(table["mean"].iloc[0]), float(table["mean"].iloc[-1])
+    libraries = table.iloc[2:-1]
+    seen = join_words(
+        f"{row.sampler} {row.mean:.3f} (standard error {row.se:.4f}, {row.measured})"
+        for row in libraries.itertuples()
+    )
+    return (
+        f"The mean of u_1^2 under the density exp(8 u_1^2) on the sphere is {exact:.3f}. Measured: "
+        f"{seen}. Their acceptance test divides by a factor that it should multiply by, which "
+        f"leads to {theirs:.3f}: a sharper law, so more is spent than is claimed."
     )
 
 

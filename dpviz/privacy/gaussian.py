@@ -117,6 +117,27 @@ def delta_of(epsilon: Numbers, mu: Numbers) -> FloatArray | float:
     return math.exp(logs) if isinstance(logs, float) else np.exp(logs)
 
 
+def loss_beyond(epsilon: float, mu: float) -> float:
+    """Return the chance that the privacy loss of noise ``mu`` exceeds epsilon.
+
+    The loss is normal with mean mu^2/2 and standard deviation mu, so it is Phi(mu/2 - epsilon/mu):
+    12 to 111 times the delta at usual settings, for delta is the mean of (1 - e^(epsilon - loss))_+
+    and most losses beyond epsilon lie only little beyond.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    mu : float
+        Sensitivity divided by standard deviation, at least 0; may be infinite.
+    """
+    _check_epsilon(epsilon)
+    _check_mu(mu)
+    if mu in (0.0, math.inf):
+        return 0.0 if mu == 0 else 1.0
+    return float(ndtr(mu / 2 - epsilon / mu))
+
+
 def epsilon_of(delta: float, mu: float) -> float:
     """Return the least epsilon that noise ``mu`` spends at ``delta``, rounded up.
 

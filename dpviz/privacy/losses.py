@@ -1,6 +1,6 @@
 """What is known of a loss without a single draw, where the law is known.
 
-Each route is a lower bound on what some pair of tables on the unit ball really costs, so it can
+Each route is a lower bound on what some pair of legal tables really costs, so it can
 refute a claim or show that it is tight. `Mechanism.exact_loss` says which route is a mechanism's.
 """
 
@@ -56,7 +56,7 @@ class ExactLoss:
 def of_parts(
     calibration: Calibration, delta: float, at_epsilons: tuple[float, ...], *, data: bool
 ) -> ExactLoss | None:
-    """Return the loss of one Gaussian or Laplace query; its sensitivity is attained on the ball.
+    """Return the loss of one Gaussian or Laplace query; the account says that it is attained.
 
     Several parts are composed adaptively and their worst cases need not meet, so they are left
     to the draws.

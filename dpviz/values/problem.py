@@ -30,7 +30,7 @@ class Relation(StrEnum):
     """When two tables are neighbours; n is public under both.
 
     ``REPLACE``: one row changes to any other legal row.
-    ``ZERO_OUT``: one row becomes the zero row (add or remove, with n public).
+    ``ZERO_OUT``: one row becomes the zero row; that there are n rows stays public.
     """
 
     REPLACE = "replace"

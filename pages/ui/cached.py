@@ -21,6 +21,7 @@ import streamlit as st
 from dpviz import datasets, reproduce
 from dpviz.base.arrays import FloatArray
 from dpviz.claims import exhibits as refutations
+from dpviz.claims import finds
 from dpviz.claims.account import account_view
 from dpviz.claims.audit import Audit, audit
 from dpviz.datasets import RawTable, Table
@@ -401,6 +402,12 @@ def true_deltas(delta: float) -> pd.DataFrame:
 def gibbs(epsilon: float, seed: int) -> pd.DataFrame:
     """Return the mean score of Gibbs chains beside the exact one."""
     return refutations.gibbs_table(epsilon, seed)
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def samplers(seed: int) -> pd.DataFrame:
+    """Return the first coordinate's mean square by dpviz's sampler and by two libraries."""
+    return finds.sampler_table(seed)
 
 
 @st.cache_resource(max_entries=20, show_spinner="Releasing two made-up tables again and again")

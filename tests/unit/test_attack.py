@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,10 @@ from dpviz.cli import main
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
 from dpviz.narrative import claims as claims_words
+from dpviz.narrative.claims import beyond_words, sentence
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.gaussian import mu_of
+from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 PROBLEM = Problem(100, 4, 2, Relation.REPLACE, Domain.ball(4))
@@ -62,6 +66,30 @@ def test_curves_of_mechanisms() -> None:
     assert not broken.beta.any()
     blind = attack.curve(parse_variant("random_projection"), PROBLEM, Budget(1.0))
     np.testing.assert_allclose(blind.beta, 1 - blind.alpha)
+
+
+def test_a_bounded_sensitivity_gives_a_bound_on_the_attacker() -> None:
+    """Rotated directions on a box: the curve is Gaussian and said to be a bound."""
+    problem = replace(PROBLEM, domain=Domain.box(PROBLEM.d))
+    problem = replace(problem, allocation=parse_allocation("uniform", "private:0.2"))
+    seen = attack.curve(parse_variant("directional_gaussian"), problem, Budget(1.0, 1e-5))
+    assert not seen.exact
+    assert "at most" in seen.source
+    claimed = attack.gaussian_curve(mu_of(Budget(1.0, 1e-5)))
+    np.testing.assert_allclose(seen.beta, claimed.beta, atol=1e-9)
+
+
+def test_what_exceeds_epsilon_is_not_said_to_be_delta() -> None:
+    budget = Budget(1.0, 1e-5)
+    one = parse_variant("gaussian").spent(PROBLEM, budget)
+    assert one is not None
+    assert "probability 0.00016, 16 times delta" in beyond_words(one)
+    text = sentence(budget, one)
+    assert "0.00016" in text
+    assert "of the order of" not in text
+    bounded = Spent(1.0, 1e-5, False, "said so")
+    assert "+ t comes up with probability at most 1e-05/(1 - e^-t)" in beyond_words(bounded)
+    assert "1.6e-05 for t = 1" in beyond_words(bounded)
 
 
 def test_the_posterior_bound() -> None:

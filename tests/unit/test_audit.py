@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,17 +11,22 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import dpviz
+from dpviz import api
 from dpviz.base.seeding import Draws, generator
 from dpviz.claims.audit import AuditOptions, audit, default_budget
 from dpviz.claims.audit.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
 from dpviz.claims.audit.events import Event, Learned, chosen, epsilon_value
 from dpviz.claims.audit.neighbours import candidates, moved
+from dpviz.claims.audit.result import AuditVerdict
 from dpviz.cli import main
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.privacy.densities import log_density
 from dpviz.privacy.losses import log_normaliser
+from dpviz.privacy.sensitivity import frobenius, nuclear
 from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Calibration
 
 # --- bounds ---------------------------------------------------------------------------------------
 
@@ -109,10 +115,58 @@ def test_tied_tables_swap_their_leading_direction() -> None:
     np.testing.assert_allclose(np.sort(inside.ravel()), [0, 0, 0, 1], atol=1e-9)
 
 
-def test_a_box_is_refused() -> None:
-    problem = Problem(40, 3, 1, Relation.REPLACE, Domain.box(3))
-    with pytest.raises(InvalidSetting, match="ball"):
-        candidates(problem, generator(0, "test"), additive=True, rows=False)
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize(("d", "k"), [(2, 1), (5, 1), (5, 3)])
+def test_every_candidate_on_a_box_is_a_legal_pair(relation: Relation, d: int, k: int) -> None:
+    problem = Problem(40, d, k, relation, Domain.box(d))
+    rng = generator(0, "test")
+    pairs = candidates(problem, rng, additive=False, rows=True)
+    pairs += [moved(pair, problem, 0.5, rng) for pair in pairs]
+    assert len(pairs) > 20
+    for pair in pairs:
+        rows = np.vstack([pair.first, pair.second, pair.others])
+        assert rows.shape == (41, d)
+        assert np.abs(rows).max() <= 1 + 1e-12
+        if relation is Relation.ZERO_OUT:
+            assert not pair.second.any()
+    # beyond the unit ball: these are not the ball's pairs again
+    assert max(pair.longest() for pair in pairs) == pytest.approx(math.sqrt(d))
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 6])
+def test_the_box_pairs_reach_the_sensitivities(d: int) -> None:
+    for relation in Relation:
+        problem = Problem(40, d, 1, relation, Domain.box(d))
+        pairs = candidates(problem, generator(0, "test"), additive=True, rows=False)
+        for norm, bound in (("fro", frobenius(problem)), ("nuc", nuclear(problem))):
+            found = max(float(np.linalg.norm(pair.difference, norm)) for pair in pairs)
+            assert found == pytest.approx(40 * bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("d", [3, 4])
+def test_an_audit_on_a_box_sees_its_own_neighbours(d: int) -> None:
+    """Gaussian noise on the box spends its claim; the same noise scaled for the ball does not."""
+    budget = Budget(1.0, 1e-3)
+    found = audit(parse_variant("gaussian"), budget, d=d, trials=2_000, domain="box")
+    assert found.problem.domain == Domain.box(d)
+    assert found.exact is not None
+    assert found.exact.epsilon == pytest.approx(1.0, rel=1e-6)
+    assert found.verdict is AuditVerdict.TIGHT
+    assert found.measured.epsilon_lower <= 1.0 + 1e-6
+    assert "corner" in found.evidence
+
+
+def test_noise_scaled_for_the_ball_is_caught_on_the_box() -> None:
+    """Rows reach length 2 at d = 4, so what is claimed as 1 costs about 4."""
+
+    class ForTheBall(Gaussian):
+        def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+            ball = replace(problem, domain=Domain.ball(problem.d))
+            return replace(super().calibrate(ball, budget), problem=problem)
+
+    found = audit(ForTheBall(), Budget(1.0, 1e-3), d=4, trials=4_000, domain="box")
+    assert found.measured.epsilon_lower > 1.2
+    assert found.verdict is AuditVerdict.REFUTED
 
 
 # --- events ---------------------------------------------------------------------------------------
@@ -267,6 +321,6 @@ def test_the_table_format_says_the_same(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_the_package_offers_the_audit_by_its_short_name() -> None:
-    assert dpviz.audit is audit
+    assert dpviz.audit is api.audit
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = dpviz.nothing

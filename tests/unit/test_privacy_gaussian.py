@@ -19,6 +19,7 @@ from dpviz.privacy.gaussian import (
     delta_of,
     epsilon_of,
     log_delta,
+    loss_beyond,
     mu_of,
     noise_std,
     rounding_room,
@@ -274,3 +275,28 @@ def test_bad_arguments_are_named(call: object, name: str) -> None:
     assert callable(call)
     with pytest.raises(InvalidSetting, match=f"^{name} must be"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "times"),
+    [(1.0, 1e-4, 12.3), (1.0, 1e-5, 16.1), (0.5, 1e-5, 28.6), (0.1, 1e-5, 111)],
+)
+def test_losses_beyond_epsilon_are_many_times_delta(
+    epsilon: float, delta: float, times: float
+) -> None:
+    """Theory 12.2, to the digits printed there."""
+    mu = mu_of(Budget(epsilon, delta))
+    assert loss_beyond(epsilon, mu) / delta == pytest.approx(times, rel=5e-3)
+    # the loss is N(mu^2/2, mu^2); delta is the mean of (1 - e^(epsilon - loss))_+
+    x = np.linspace(epsilon, mu**2 / 2 + 12 * mu, 200_001)
+    gains = -np.expm1(epsilon - x) * np.exp(-((x - mu**2 / 2) ** 2) / (2 * mu**2))
+    mean = gains.sum() * (x[1] - x[0]) / (mu * math.sqrt(2 * math.pi))
+    assert mean == pytest.approx(delta, rel=1e-4)
+
+
+def test_losses_beyond_epsilon_at_the_ends() -> None:
+    assert loss_beyond(0.0, 0.0) == 0
+    assert loss_beyond(5.0, math.inf) == 1
+    assert loss_beyond(0.0, 1.0) > 0.5  # the mean loss is above 0
+    with pytest.raises(InvalidSetting):
+        loss_beyond(-1.0, 1.0)

@@ -1,9 +1,9 @@
 """Worst-case neighbours: pairs of made-up tables that differ in one row.
 
-Geometry proposes: one person's row changes to an orthogonal one, to zero, or along the pair that is
-worst for an l1 norm, among other people whose rows are empty, point the same way, elsewhere, tie
-the k-th and (k+1)-th direction, or fill every direction alike. Random pairs and the search in
-`dpviz.claims.audit` add to them.
+Geometry proposes: one person's row changes to an orthogonal one (on a box, a corner to the most
+nearly orthogonal one), to zero, or along the pair that is worst for an l1 norm, among other people
+whose rows are empty, point the same way, elsewhere, tie the k-th and (k+1)-th direction, or fill
+every direction alike. Random pairs and the search in `dpviz.claims.audit` add to them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.errors import InvalidSetting
+from dpviz.privacy.boxes import frobenius_reach
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Problem, Relation
 
@@ -23,7 +23,7 @@ _RANDOM_PAIRS = 4
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbouring tables on the unit ball.
+    """Two neighbouring tables.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def candidates(
     Parameters
     ----------
     problem : Problem
-        On a ball. Under replace every zero-out pair is legal too: the zero row is a row.
+        On a ball or a box. Under replace every zero-out pair is legal too: the zero row is a row.
     rng : Generator
         For the random pairs.
     additive : bool
@@ -81,16 +81,9 @@ def candidates(
         the empty table is proposed.
     rows : bool
         Whether the release shows rows, so that opposite rows differ.
-
-    Raises
-    ------
-    InvalidSetting
-        If the problem is not on a ball.
     """
-    if problem.domain.kind != "ball":
-        raise InvalidSetting("domain", "a ball for an audit", problem.domain.kind, "--domain")
-    d = problem.d
-    changes = _changes(problem, rows)
+    d, box = problem.d, problem.domain.kind == "box"
+    changes = _box_changes(problem, rows) if box else _changes(problem, rows)
     backgrounds = ("empty",) if additive else tuple(_BACKGROUNDS)
     found = [
         Pair(f"{change}, {_BACKGROUNDS[kind]}", _others(kind, v, w, problem), v, w)
@@ -98,7 +91,10 @@ def candidates(
         for kind in backgrounds
     ]
     for number in range(_RANDOM_PAIRS):
-        v, w = (row / np.linalg.norm(row) for row in rng.standard_normal((2, d)))
+        if box:
+            v, w = rng.choice([-1.0, 1.0], (2, d)) * np.asarray(problem.domain.half_widths)
+        else:
+            v, w = (row / np.linalg.norm(row) for row in rng.standard_normal((2, d)))
         if problem.relation is Relation.ZERO_OUT:
             w = np.zeros(d)
         kind = backgrounds[number % len(backgrounds)]
@@ -119,9 +115,12 @@ def moved(pair: Pair, problem: Problem, step: float, rng: np.random.Generator) -
     rng : Generator
     """
     d = problem.d
+    widths = np.asarray(problem.domain.half_widths)
 
     def nudged(row: FloatArray) -> FloatArray:
         away = row + step * rng.standard_normal(d) / math.sqrt(d)
+        if len(widths):
+            return np.clip(away, -widths, widths)
         return away / max(1.0, float(np.linalg.norm(away)))
 
     first = nudged(pair.first)
@@ -130,6 +129,8 @@ def moved(pair: Pair, problem: Problem, step: float, rng: np.random.Generator) -
     # One small rotation for everybody else keeps their rows legal and their spectrum as it was.
     turn, upper = np.linalg.qr(np.eye(d) + step * rng.standard_normal((d, d)) / d)
     others = pair.others @ (turn * np.where(np.diag(upper) < 0, -1.0, 1.0)).T
+    if len(widths):  # turned out of the box, all are drawn in alike
+        others = others / max(1.0, float(np.abs(others / widths).max(initial=0.0)))
     name = pair.name if pair.name.endswith("after a search") else f"{pair.name}, after a search"
     return Pair(name, others, first, second, True)
 
@@ -155,6 +156,27 @@ def _changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, FloatA
     return found
 
 
+def _box_changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, FloatArray]]:
+    d = problem.d
+    corner, zero = np.array(problem.domain.half_widths), np.zeros(d)
+    axis = corner * np.eye(d)[0]
+    found = [("a corner zeroed", corner, zero), ("one feature's bound zeroed", axis, zero)]
+    if problem.relation is Relation.ZERO_OUT:
+        return found
+    # The pair that reaches the Frobenius and the nuclear sensitivity; see `dpviz.privacy.boxes`.
+    found.append(
+        (
+            "a corner replaced by the most nearly orthogonal one",
+            corner,
+            corner * frobenius_reach(np.square(corner)).row,
+        )
+    )
+    found.append(("a corner replaced by one feature's bound", corner, axis))
+    if rows:
+        found.append(("a corner reversed", corner, -corner))
+    return found
+
+
 _BACKGROUNDS = {
     "empty": "no other data",
     "same": "the others like the first row",
@@ -169,6 +191,12 @@ def _others(kind: str, v: FloatArray, w: FloatArray, problem: Problem) -> FloatA
     count, d = problem.n - 1, problem.d
     rows = np.zeros((count, d))
     axes = _axes(v, w)
+    if problem.domain.kind == "box":
+        # as long as the box allows for each, and the first two alike so that they can tie
+        widths = np.asarray(problem.domain.half_widths)
+        reach = (widths / np.maximum(np.abs(axes), 1e-12)).min(axis=1)
+        reach[:2] = reach[:2].min()
+        axes *= reach[:, None]
     if kind == "same":
         rows[:] = axes[0]
     elif kind == "elsewhere":

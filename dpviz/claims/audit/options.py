@@ -70,6 +70,12 @@ class AuditOptions(Declared):
         label="Neighbours",
         help="What one person may change.",
     )
+    domain: str = choice(
+        "ball",
+        {"ball": "rows of length at most 1", "box": "features between -1 and 1"},
+        label="Domain",
+        help="What rows the neighbouring tables may hold.",
+    )
     seed: int = integer(0, 0, 2**63 - 1, label="Seed", help="Same seed, same bounds.")
     trials: int = integer(
         DEFAULT_TRIALS,
@@ -109,6 +115,7 @@ class AuditOptions(Declared):
             k=self.k,
             relation=Relation(self.relation),
             n=self.rows,
+            domain=self.domain,
             seed=self.seed,
             trials=self.trials,
             confidence=self.confidence,

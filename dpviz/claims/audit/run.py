@@ -74,6 +74,7 @@ def audit(
     k: int = DEFAULT_K,
     relation: Relation = Relation.REPLACE,
     n: int = DEFAULT_N,
+    domain: str = "ball",
     seed: int = 0,
     trials: int = DEFAULT_TRIALS,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -90,6 +91,8 @@ def audit(
     d, k, n : int
         Features, components and rows; n only limits how concentrated the tables can be.
     relation : Relation
+    domain : {"ball", "box"}
+        Rows of length at most 1, or features between -1 and 1.
     seed : int
         Same seed, same bounds.
     trials : int
@@ -114,7 +117,8 @@ def audit(
         raise InvalidSetting("trials", f"at least {LEAST_TRIALS}", trials, "--trials")
     if not (0 < confidence < 1):
         raise InvalidSetting("confidence", "above 0 and below 1", confidence, "--confidence")
-    problem = Problem(n, d, k, relation, Domain.ball(d))
+    rows = Domain.box(d) if domain == "box" else Domain.ball(d)
+    problem = Problem(n, d, k, relation, rows)
     mechanism.check(problem, budget)
     claim = mechanism.claim(problem, budget)
     at_epsilons = _at_epsilons((claim or budget).epsilon)

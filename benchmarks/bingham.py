@@ -1,0 +1,51 @@
+"""Do two public libraries draw the Bingham vector from its law? Measured in their own environments.
+
+diffprivlib 0.6.6 and OpenDP 0.16.0 are installed, with pinned versions, each into an environment of
+its own, and asked for one eigenvector whose law is known: density exp(8 u_1^2) on the sphere.
+
+Run ``python -m benchmarks.bingham``: it prints the figures beside the exact ones and writes those
+of the libraries, with versions and date, to dpviz/claims/bingham.json, where the Claims page reads
+them. ``--environments FOLDER`` keeps the environments for the next run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import tempfile
+from pathlib import Path
+
+from benchmarks.peers import REQUIREMENTS, python_of, worker
+from dpviz.claims.finds import PEERS_FILE, bingham_moment, sampler_table, sharper_moment
+
+NAMES = {"diffprivlib": "diffprivlib", "opendp": "OpenDP"}
+
+
+def measured(folder: Path) -> list[dict[str, object]]:
+    """Return one record for each library."""
+    found = []
+    for peer, label in NAMES.items():
+        (law,) = worker(python_of(peer, folder), peer, "law")
+        version = next(
+            text.partition("==")[2] for text in REQUIREMENTS[peer] if text.startswith(f"{peer}==")
+        )
+        date = datetime.datetime.now(datetime.UTC).date().isoformat()
+        found.append({"library": label, "version": version, **law, "date": date})
+    return found
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--environments", type=Path, help="folder to keep the environments in")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as passing:
+        rows = measured(options.environments or Path(passing))
+    PEERS_FILE.write_text(json.dumps({"peers": rows}, indent=2) + "\n", encoding="utf-8")
+    print(f"exact {bingham_moment():.4f}, by their acceptance test {sharper_moment():.4f}")
+    print(sampler_table(0).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
