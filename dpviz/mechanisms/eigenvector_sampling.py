@@ -9,7 +9,8 @@ import numpy as np
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.params import choice, number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Info
+from dpviz.mechanisms._ranged import Ranged, account_choice
 from dpviz.noise.deflation import Complements, bingham_each
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear, spectral
@@ -20,7 +21,7 @@ from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class EigenvectorSampling(Mechanism):
+class EigenvectorSampling(Ranged):
     """Draw k orthonormal directions in turn, each an exponential mechanism on what is left.
 
     Source
@@ -36,6 +37,9 @@ class EigenvectorSampling(Mechanism):
     2 b R^2/n under replace. Under zero-out every score moves the same way and it costs half.
     Thus b = n epsilon_i/(2 R^2) and n epsilon_i/R^2 are enough; the published quarter spends half
     and a quarter of its promise. Every draw is exact (`dpviz.noise.deflation`).
+
+    With ``account=range`` the draws are accounted for by their bounded range at the budget's delta,
+    where that allows more than a k-th of epsilon each.
 
     Eigenvalues, if released, are all d of A with Laplace noise: by Lidskii's inequality they move
     by at most the nuclear norm of the difference, in l1 norm. They are sorted afterwards.
@@ -56,6 +60,7 @@ class EigenvectorSampling(Mechanism):
         help="Share of epsilon spent on noisy eigenvalues; 0 releases directions only.",
         examples=(0.5,),
     )
+    account: str = account_choice()
 
     info = Info(
         label="Eigenvector sampling",
@@ -80,7 +85,10 @@ class EigenvectorSampling(Mechanism):
         """Return the concentration of each draw, and the scale of the eigenvalues' noise."""
         reach = spectral(problem)
         sides = 2 if problem.relation is Relation.REPLACE else 1
+        ranged = self.better(budget, problem.k)
         each = budget.epsilon * (1 - self.values_share) / problem.k
+        if ranged:
+            each = self.epsilon_each(budget, 1 - self.values_share, problem.k)
         divisor = 4 if self.concentration == "published" else sides
         # k equal parts are added up again by the account; leave room for those roundings
         concentration = each / (divisor * reach) * (1 - 1e-14)
@@ -91,7 +99,11 @@ class EigenvectorSampling(Mechanism):
         values = {"epsilon_each": each}
         if self.values_share > 0:
             spread = nuclear(problem)
-            noise = spread / (budget.epsilon * self.values_share) * (1 + 1e-14)
+            # Laplace noise of epsilon e has rho at most e^2/2, a quarter of which one draw would
+            own = budget.epsilon * self.values_share
+            if ranged:
+                own = self.epsilon_each(budget, self.values_share, 1) / 2
+            noise = spread / own * (1 + 1e-14)
             parts += (LaplacePart(spread, noise),)
             values["values_scale"] = noise
         return Calibration(problem, budget, concentration, parts, values)
@@ -133,6 +145,11 @@ class EigenvectorSampling(Mechanism):
         )
         if self.concentration == "published":
             return f"{first}: a quarter of n epsilon is more cautious than it need be."
+        if spent.delta > 0:
+            return (
+                f"{first}; by their bounded range the {problem.k} of them spend epsilon "
+                f"{spent.epsilon:.3g} at delta {spent.delta:.2g}."
+            )
         return f"{first}; the {problem.k} of them add up to epsilon."
 
 

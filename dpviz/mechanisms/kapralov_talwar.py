@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from dpviz.base.arrays import fix_signs
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Info
+from dpviz.mechanisms._ranged import Ranged, account_choice
 from dpviz.noise.deflation import bingham_each
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import spectral
@@ -20,7 +22,7 @@ from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class KapralovTalwar(Mechanism):
+class KapralovTalwar(Ranged):
     """Draw a direction v, release v'Av with noise, subtract that rank-one matrix, k times.
 
     Source
@@ -49,6 +51,7 @@ class KapralovTalwar(Mechanism):
         help="Share of each round's budget spent on the noisy eigenvalue; the rest draws.",
         examples=(0.5,),
     )
+    account: str = account_choice()
 
     info = Info(
         label="Kapralov-Talwar",
@@ -82,6 +85,13 @@ class KapralovTalwar(Mechanism):
         last = each / (sides * reach) * room
         first = last * (1 - self.value_share)
         noise = reach / (each * self.value_share * room)
+        if self.better(budget, problem.k):
+            # Shares are of each round's rho: width^2/8 for a direction, at most e^2/2 for a value.
+            share = self.value_share
+            last = self.epsilon_each(budget, 1.0, problem.k) / (sides * reach) * room
+            first = last * math.sqrt(1 - share)
+            own = self.epsilon_each(budget, share, problem.k) / 2
+            noise = reach / (own * room)
         parts: tuple[Part, ...] = ()
         for _ in range(problem.k - 1):
             parts += (
@@ -126,6 +136,12 @@ class KapralovTalwar(Mechanism):
         """Return how the budget adds up."""
         if problem.k == 1:
             return "One direction by the exponential mechanism, drawn exactly; no value is needed."
+        if spent is not None and spent.delta > 0:
+            return (
+                f"By the bounded range of its {problem.k} exponential mechanisms, drawn exactly, "
+                f"and its Laplace values it spends epsilon {spent.epsilon:.3g} at delta "
+                f"{spent.delta:.2g}."
+            )
         values = "one Laplace value" if problem.k == 2 else f"{problem.k - 1} Laplace values"
         return (
             f"Its {problem.k} exponential mechanisms, drawn exactly, and {values}, each on what is "

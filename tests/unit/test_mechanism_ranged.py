@@ -1,0 +1,70 @@
+"""Exponential mechanisms by their bounded range: less spent for many draws, at a delta."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpviz.errors import CannotRun
+from dpviz.mechanisms import parse_variant
+from dpviz.privacy.composition import epsilon_of_rho
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
+
+BUDGET = Budget(1.0, 1e-6)
+
+
+def _problem(k: int) -> Problem:
+    return Problem(1000, 40, k, Relation.REPLACE, Domain.ball(40))
+
+
+@pytest.mark.parametrize(("k", "least"), [(10, 0.118), (30, 0.068)])
+def test_each_draw_gets_at_least_what_the_simple_conversion_allows(k: int, least: float) -> None:
+    """By rho + 2 sqrt(rho ln 1/delta) it would be .118 and .068; the optimal one allows more."""
+    ranged = parse_variant("eigenvector_sampling[account=range]")
+    each = ranged.calibrate(_problem(k), BUDGET).parts[0].epsilon
+    assert least < each < 1.25 * least
+    spent = ranged.spent(_problem(k), BUDGET)
+    assert spent is not None
+    assert spent.epsilon == pytest.approx(epsilon_of_rho(k * each**2 / 8, 1e-6), rel=1e-9)
+    assert spent.epsilon <= 1.0
+    assert spent.delta == 1e-6
+    assert ranged.status(_problem(k), BUDGET).verdict is Verdict.HOLDS
+    # the negative control: a tenth more concentration would be too much
+    assert epsilon_of_rho(k * (1.1 * each) ** 2 / 8, 1e-6) > 1.05
+
+
+def test_few_draws_gain_nothing() -> None:
+    for key in ("eigenvector_sampling", "kapralov_talwar"):
+        pure, ranged = parse_variant(key), parse_variant(f"{key}[account=range]")
+        assert (
+            pure.calibrate(_problem(2), BUDGET).scale == ranged.calibrate(_problem(2), BUDGET).scale
+        )
+
+
+def test_the_variant_promises_a_delta_and_its_class_none() -> None:
+    pure = parse_variant("kapralov_talwar")
+    ranged = parse_variant("kapralov_talwar[account=range]")
+    assert pure.info.guarantee == "pure" == type(ranged).info.guarantee
+    assert ranged.info.guarantee == "approximate"
+    assert ranged.claim(_problem(10), BUDGET) == BUDGET
+    assert pure.claim(_problem(10), BUDGET) == Budget(1.0, 0.0)
+    with pytest.raises(CannotRun, match="needs a delta above 0"):
+        ranged.check(_problem(10), Budget(1.0, 0.0))
+
+
+@pytest.mark.parametrize("k", [8, 12, 30])
+@pytest.mark.parametrize(
+    "variant",
+    [
+        "eigenvector_sampling[account=range]",
+        "eigenvector_sampling[account=range,values_share=0.5]",
+        "kapralov_talwar[account=range]",
+    ],
+)
+def test_directions_are_sharper_than_by_adding_epsilons(variant: str, k: int) -> None:
+    ranged = parse_variant(variant)
+    pure = parse_variant(variant.replace("account=range,", "").replace("[account=range]", ""))
+    assert ranged.calibrate(_problem(k), BUDGET).scale > pure.calibrate(_problem(k), BUDGET).scale
+    spent = ranged.spent(_problem(k), BUDGET)
+    assert spent is not None
+    assert 0.9 < spent.epsilon <= 1.0
