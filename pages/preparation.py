@@ -6,12 +6,16 @@ from pages.ui import shell
 
 current = shell.through_entry()
 
+import shlex
+
+from dpviz.base.params import params_of
 from dpviz.figures.waterfall import waterfall
 from dpviz.mechanisms import all_mechanisms
 from dpviz.paid.account import BOUND, COUNT, DEFAULT_SHARES, MEAN, SCALE
 from dpviz.paid.cost import PaidOptions, default_mechanism, told
 from pages.ui import cached, parts
 from pages.ui.guard import guard
+from pages.ui.state import UPLOAD
 from pages.ui.texts import plain
 
 
@@ -95,6 +99,16 @@ def asked() -> PaidOptions:
     )
 
 
+def command(options: PaidOptions) -> str:
+    """Return the command that prints the same numbers; an upload is named by its user."""
+    table = current.settings.table
+    words = ["python", "-m", "dpviz", "waterfall", "FILE" if table == UPLOAD else table]
+    params = params_of(PaidOptions)
+    for name, written in options.texts().items():
+        words += [params[name].flag, written]
+    return shlex.join(words)
+
+
 def page() -> None:
     """Draw the waterfall under its controls."""
     if current.prepared is None:
@@ -119,6 +133,7 @@ def page() -> None:
         f"of {options.trials} chains, whiskers their central 95 %."
     )
     parts.numbers("waterfall", table)
+    st.code(command(options), language="shell")
     with st.expander("What is still assumed to be public", icon=":material/visibility:"):
         st.markdown("\n".join(f"- {item}" for item in assumed))
     with st.expander("How it is paid for", icon=":material/receipt_long:"):
