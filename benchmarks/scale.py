@@ -25,7 +25,8 @@ from dpviz.base.seeding import generator
 from dpviz.prepare.bounding import prepare_batches
 from dpviz.settings import Settings
 
-PARTITION = 50_000
+ENTRIES = 4_000_000
+"""Of one partition: 32 MB."""
 
 
 def made(number: int, d: int, rows: int) -> pd.DataFrame:
@@ -68,7 +69,7 @@ def main() -> None:
           "1e8 rows on 16 workers |")  # fmt: skip
     print("|---|---|---|---|---|---|---|")
     for d in (int(text) for text in options.features.split(",")):
-        rows = max(1_000, PARTITION * 20 // d)
+        rows = max(1_000, ENTRIES // d)
         n = int(options.entries) // d // rows * rows
         with (
             distributed.LocalCluster(
