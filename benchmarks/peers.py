@@ -162,7 +162,8 @@ def measure_peer(
                 stopped += 1  # and the worker is gone
             else:
                 failed.append(row["kind"])
-    return summary(recoveries, seconds) | {"stopped": stopped, "failed": failed}
+    found = {"stopped": stopped, "failed": failed, "limit": options.timeout}
+    return summary(recoveries, seconds) | found
 
 
 def measure_ours(text: str, table: Table, k: int, epsilon: float, fits: int) -> dict[str, Any]:
@@ -199,7 +200,7 @@ def measure(options: Any) -> dict[str, Any]:
         if name not in kept["law"]:
             (kept["law"][name],) = worker(pythons[name], name, "law")
             keep()
-    for name in TABLES:
+    for name in options.tables.split(","):
         table = Table.load(name)
         with tempfile.TemporaryDirectory() as folder, one_blas_thread():
             file = str(Path(folder) / "rows.npz")
@@ -255,8 +256,13 @@ def right_moment() -> float:
 # --- docs -------------------------------------------------------------------------------------
 
 
+NOT_RUN: dict[str, Any] = {"fits": 0, "stopped": 0, "failed": [], "missing": True}
+
+
 def text_of(cell: dict[str, Any]) -> str:
     """Return a cell of the table in words."""
+    if cell.get("missing"):
+        return "not run"
     if not cell["fits"]:
         return "failed" if cell["failed"] and not cell["stopped"] else "stopped"
     half = "" if math.isnan(cell["half"]) else f" ± {cell['half']:.2f}"
@@ -264,10 +270,11 @@ def text_of(cell: dict[str, Any]) -> str:
     return f"{cell['recovery']:.2f}{half}{note}"
 
 
-def counted(kept: dict[str, Any], key: str) -> tuple[int, int, int]:
-    """Return the cells with a fit stopped, those without a single fit, and the fits that failed."""
+def counted(kept: dict[str, Any], key: str) -> tuple[int, int, int, int]:
+    """Return the cells, those with a fit stopped, those without any, and the fits that failed."""
     cells = [cell for name, cell in kept["cells"].items() if name.endswith(f"/{key}")]
     return (
+        len(cells),
         sum(cell["stopped"] > 0 for cell in cells),
         sum(cell["fits"] == 0 for cell in cells),
         sum(len(cell["failed"]) for cell in cells),
@@ -282,12 +289,12 @@ def ahead(kept: dict[str, Any]) -> list[str]:
         for k in KS:
             for epsilon in EPSILONS:
                 base = f"{name}/{k}/{epsilon:g}"
-                best = max(
-                    (kept["cells"][f"{base}/{key}"] for key in pure),
-                    key=lambda cell: cell["recovery"],
-                )
+                ours = [kept["cells"].get(f"{base}/{key}", NOT_RUN) for key in pure]
+                if not all(cell["fits"] for cell in ours):
+                    continue
+                best = max(ours, key=lambda cell: cell["recovery"])
                 for key, (_, label) in PEERS.items():
-                    cell = kept["cells"][f"{base}/{key}"]
+                    cell = kept["cells"].get(f"{base}/{key}", NOT_RUN)
                     if not cell["fits"] or math.isnan(cell["half"]):
                         continue
                     if cell["recovery"] - cell["half"] > best["recovery"] + best["half"]:
@@ -301,7 +308,8 @@ def ahead(kept: dict[str, Any]) -> list[str]:
 def page(kept: dict[str, Any], options: Any) -> str:
     """Return docs/peers.md."""
     labels = OURS | {key: label for key, (_, label) in PEERS.items()}
-    total = len(TABLES) * len(KS) * len(EPSILONS)
+    limits = sorted({cell.get("limit", 5.0) for cell in kept["cells"].values()})
+    limit = " to ".join(f"{value:g}" for value in dict.fromkeys((limits[0], limits[-1])))
     lines = [
         "# Beside diffprivlib and OpenDP",
         "",
@@ -309,7 +317,7 @@ def page(kept: dict[str, Any], options: Any) -> str:
         "bound 1, known origin, relation replace. Recovery is the captured share beyond chance: "
         "0 is a random subspace, 1 the best. A number is the mean over "
         f"{options.ours} fits of ours and up to {options.fits} of a peer, ± 1.96 standard errors. "
-        f"A fit above {options.timeout:g} s of CPU is stopped, and it ends its cell.",
+        f"A fit above {limit} s of CPU is stopped, and it ends its cell.",
         "",
         "`python -m benchmarks.peers` writes this page and its figure, and makes the environments: "
         + "; ".join(", ".join(items) for items in REQUIREMENTS.values())
@@ -319,10 +327,8 @@ def page(kept: dict[str, Any], options: Any) -> str:
         "",
         "## Fits that did not end",
         "",
-        f"Of {total} cells each:",
-        "",
-        "| library | cells with a fit stopped | cells without any fit | failures |",
-        "|---|---|---|---|",
+        "| library | cells | with a fit stopped | without any fit | fits that failed |",
+        "|---|---|---|---|---|",
     ]
     for key, label in labels.items():
         lines.append(f"| {label} | {' | '.join(str(count) for count in counted(kept, key))} |")
@@ -367,7 +373,9 @@ def page(kept: dict[str, Any], options: Any) -> str:
         ]
         for k in KS:
             for epsilon in EPSILONS:
-                cells = [kept["cells"][f"{name}/{k}/{epsilon:g}/{key}"] for key in labels]
+                cells = [
+                    kept["cells"].get(f"{name}/{k}/{epsilon:g}/{key}", NOT_RUN) for key in labels
+                ]
                 lines.append(f"| {k} | {epsilon:g} | " + " | ".join(map(text_of, cells)) + " |")
         lines += [
             "",
@@ -379,7 +387,10 @@ def page(kept: dict[str, Any], options: Any) -> str:
         for k in KS:
             row = []
             for key in labels:
-                cells = [kept["cells"][f"{name}/{k}/{epsilon:g}/{key}"] for epsilon in EPSILONS]
+                cells = [
+                    kept["cells"].get(f"{name}/{k}/{epsilon:g}/{key}", NOT_RUN)
+                    for epsilon in EPSILONS
+                ]
                 times = [cell["seconds"] for cell in cells if cell["fits"]]
                 span = f"{min(times):.3f} to {max(times):.3f}" if times else "none ended"
                 row.append(
@@ -428,7 +439,7 @@ def figure(kept: dict[str, Any]) -> str:
             for colour, key in zip(COLOURS, labels, strict=True):
                 points = []
                 for epsilon in EPSILONS:
-                    cell = kept["cells"][f"{name}/{k}/{epsilon:g}/{key}"]
+                    cell = kept["cells"].get(f"{name}/{k}/{epsilon:g}/{key}", NOT_RUN)
                     if cell["fits"]:
                         value = min(max(cell["recovery"], -0.05), 1.0)
                         points.append((x0 + x(epsilon), y0 + height * (1 - value)))
@@ -456,6 +467,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--environments", type=Path, default=ROOT / ".peers")
     parser.add_argument("--keep", type=Path, help="a file of measurements to go on from")
+    parser.add_argument("--tables", default=",".join(TABLES), help="which to measure, in order")
     parser.add_argument("--fits", type=int, default=10, help="of a peer, in each cell")
     parser.add_argument("--ours", type=int, default=30, help="fits of ours, in each cell")
     parser.add_argument("--timeout", type=float, default=5.0, help="seconds of CPU of one fit")

@@ -53,6 +53,7 @@ def compare(
     table: Any = "digits",
     *,
     progress: Callable[[int, int, str], None] | None = None,
+    foretell: Callable[[float], None] | None = None,
     **options: Unpack[Options],
 ) -> Compared:
     """Run mechanisms side by side on one table.
@@ -65,6 +66,8 @@ def compare(
         a plan without a table, ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
     progress : callable, optional
         Called with (done, total, what comes next) before each mechanism.
+    foretell : callable, optional
+        Called once with the seconds that a long run is expected to take.
     **options
         Fields of `dpviz.settings.Settings`. ``mechanisms`` is one variant such as
         ``"mvg[theorem=3]"`` or several, all that apply if not said; ``bounds`` may be a mapping of
@@ -121,7 +124,7 @@ def compare(
     ("the number of rows n and the features' names",)
     """
     prepared, settings = ready(table, options)
-    return Compared(compare_prepared(prepared, settings, progress))
+    return Compared(compare_prepared(prepared, settings, progress, foretell))
 
 
 @by_name(Settings)

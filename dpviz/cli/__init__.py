@@ -8,27 +8,43 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from dpviz.cli import account, claims, compare, dashboard, data, release, reproduce, task, waterfall
 from dpviz.cli.options import OneLineParser, with_negative_numbers
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 
-_FILES = (data, compare, claims, account, waterfall, reproduce, task, release, dashboard)
+_FILES = {
+    "data": ("datasets", "fetch"),
+    "compare": ("compare", "sweep"),
+    "claims": ("mechanisms", "audit", "claims"),
+    "account": ("account",),
+    "waterfall": ("waterfall",),
+    "reproduce": ("reproduce",),
+    "task": ("task",),
+    "release": ("release", "ledger"),
+    "dashboard": ("app",),
+}
+"""The files of this folder and the commands each adds, in the order of the help."""
 
 
-def build_parser() -> OneLineParser:
-    """Return the parser of all commands."""
+def build_parser(command: str | None = None) -> OneLineParser:
+    """Return the parser of one command, or of all where it is none of them.
+
+    A command's file brings its own imports, so only the one that is needed is imported.
+    """
     parser = OneLineParser(prog="dpviz", description="See what differential privacy costs a PCA.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for file in _FILES:
-        file.add(commands)
+    mine = [file for file, added in _FILES.items() if command in added]
+    for file in mine or _FILES:
+        import_module(f"dpviz.cli.{file}").add(commands)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     words = sys.argv[1:] if argv is None else argv
-    arguments = build_parser().parse_args(with_negative_numbers(words))
+    parser = build_parser(words[0] if words else None)
+    arguments = parser.parse_args(with_negative_numbers(words))
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()

@@ -18,7 +18,7 @@ from dpviz.cli.options import (
     store_from,
     whole_number,
 )
-from dpviz.cli.terminal import Watch, end_progress, print_table, show_progress
+from dpviz.cli.terminal import Watch, end_progress, print_table, show_progress, tell_ahead
 from dpviz.errors import InvalidSetting
 from dpviz.metrics import METRICS
 from dpviz.prepare.plan import Planned
@@ -76,7 +76,9 @@ def add(commands: Commands) -> None:
 def _compare(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments)
     fetch_table(settings.table)
-    found = api.compare(settings.table, progress=show_progress, **options_of(settings))
+    found = api.compare(
+        settings.table, progress=show_progress, foretell=tell_ahead, **options_of(settings)
+    )
     end_progress()
     if arguments.format == "json":
         print(found.to_json())

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dpviz.narrative.phrases import duration
 from dpviz.run.jobs import Progress
 
+LONG = 10.0
+"""Seconds of a run from which its length is said before it starts."""
+
 
 class Watch:
     """Shows a long run's progress on stderr: in place for a person, in a few lines for a log."""
@@ -37,6 +40,12 @@ def show_progress(done: int, total: int, name: str) -> None:
     """Show progress on stderr, where a person may be watching."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{done}/{total} {name}", end="", file=sys.stderr, flush=True)
+
+
+def tell_ahead(seconds: float) -> None:
+    """Say on stderr how long a run will take, if that is long."""
+    if seconds > LONG:
+        print(f"this will take about {duration(seconds)}", file=sys.stderr, flush=True)
 
 
 def end_progress() -> None:

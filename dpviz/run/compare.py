@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpviz.base.eigen import BATCHED_BELOW
 from dpviz.metrics import optimum
 from dpviz.prepare.prepared import Measured
-from dpviz.run.cells import Plan, Result, Skipped, plan, run_cell
+from dpviz.run.cells import Plan, Result, Skipped, joined, plan, run_cell
 from dpviz.settings import Settings
 from dpviz.theory.predict import components_found
 from dpviz.values.problem import Budget, Problem
@@ -186,6 +188,7 @@ def compare(
     prepared: Measured,
     settings: Settings,
     progress: Callable[[int, int, str], None] | None = None,
+    foretell: Callable[[float], None] | None = None,
 ) -> Comparison:
     """Run every chosen mechanism in one setting.
 
@@ -195,11 +198,31 @@ def compare(
     settings : Settings
     progress : callable, optional
         Called with (done, total, what comes next) before each cell.
+    foretell : callable, optional
+        Called once with the seconds that the rest is expected to take, judged by the first draws
+        of every mechanism, which count among the results.
     """
     chosen = plan(prepared, settings)
+    taste = _taste(prepared.d, settings.trials) if foretell is not None else 0
+    first: dict[int, Result] = {}
+    if foretell is not None and taste:
+        started = time.monotonic()
+        for number, cell in enumerate(chosen.cells):
+            first[number] = run_cell(replace(cell, trials=cell.trials[:taste]), prepared)
+        foretell((time.monotonic() - started) * (settings.trials - taste) / taste)
     results = []
     for done, cell in enumerate(chosen.cells):
         if progress is not None:
             progress(done, len(chosen.cells), cell.mechanism.text)
-        results.append(run_cell(cell, prepared))
+        if done in first:
+            rest = run_cell(replace(cell, trials=cell.trials[taste:]), prepared)
+            results.append(joined([first[done], rest]))
+        else:
+            results.append(run_cell(cell, prepared))
     return Comparison(chosen, tuple(results))
+
+
+def _taste(d: int, trials: int) -> int:
+    """Return how many draws tell what the others take, or 0 where all are done in no time."""
+    few = 1 if d >= BATCHED_BELOW else 20
+    return few if trials >= 5 * few and trials * d**2 >= 1_000_000 else 0

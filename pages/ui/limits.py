@@ -54,7 +54,7 @@ class Caps:
     uploads: bool = True
     sessions: int = 20
     trials: int = 1_000
-    dimension: int = 300
+    dimension: int = 1_500
     work: float = 180.0
 
 

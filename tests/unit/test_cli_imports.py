@@ -1,0 +1,52 @@
+"""A command imports its own file and no other's, and every command is listed with its file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import dpviz.cli as cli
+
+
+def commands_of(parser: object) -> set[str]:
+    (actions,) = (a for a in parser._actions if a.dest == "command")  # type: ignore[attr-defined]
+    return set(actions.choices)
+
+
+def test_each_file_adds_the_commands_it_is_listed_with() -> None:
+    listed = [command for added in cli._FILES.values() for command in added]
+    assert len(set(listed)) == len(listed)
+    assert commands_of(cli.build_parser()) == set(listed)
+    for added in cli._FILES.values():
+        for command in added:
+            assert commands_of(cli.build_parser(command)) == set(added)
+    folder = Path(cli.__file__).parent
+    with_add = {
+        path.stem
+        for path in folder.glob("[!_]*.py")
+        if hasattr(import_module(f"dpviz.cli.{path.stem}"), "add")
+    }
+    assert with_add == set(cli._FILES)
+
+
+@pytest.mark.parametrize("word", ["nonsense", "--help", "-h"])
+def test_other_words_see_every_command(word: str) -> None:
+    assert len(commands_of(cli.build_parser(word))) > 10
+
+
+def test_a_list_of_tables_does_not_import_other_commands() -> None:
+    program = (
+        "import sys; from dpviz.cli import main; main(['datasets']); "
+        "heavy = [m for m in sys.modules if m.startswith(('dpviz.reproduce', 'dpviz.releasing', "
+        "'dpviz.claims.account', 'dpviz.cli.')) and m not in "
+        "('dpviz.cli.data', 'dpviz.cli.options', 'dpviz.cli.terminal')]; "
+        "print(heavy, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip().splitlines()[-1] == "[]"

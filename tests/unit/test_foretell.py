@@ -1,0 +1,55 @@
+"""How long a comparison will take is said from its first draws, which are not drawn again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpviz.base.seeding import generator
+from dpviz.cli.terminal import tell_ahead
+from dpviz.datasets import Table, load
+from dpviz.prepare.bounding import prepare
+from dpviz.run.compare import compare
+from dpviz.settings import Settings
+
+
+def test_the_results_are_those_without_a_forecast() -> None:
+    settings = Settings(table="digits", trials=300, mechanisms=("gaussian", "ppca"))
+    prepared = prepare(load("digits"), settings)
+    told: list[float] = []
+    ahead = compare(prepared, settings, foretell=told.append)
+    plain = compare(prepared, settings)
+    assert len(told) == 1
+    assert told[0] > 0
+    for one, two in zip(ahead.results, plain.results, strict=True):
+        assert one.metrics.keys() == two.metrics.keys()
+        for name, values in one.metrics.items():
+            assert values.tobytes() == two.metrics[name].tobytes()
+        assert one.components.tobytes() == two.components.tobytes()
+
+
+def test_large_tables_are_told_from_one_draw() -> None:
+    rows = generator(0, "foretell").standard_normal((400, 160))
+    settings = Settings(table="wide", trials=45, mechanisms=("gaussian",))
+    prepared = prepare(Table("wide", rows, tuple(f"x{i}" for i in range(160))), settings)
+    told: list[float] = []
+    found = compare(prepared, settings, foretell=told.append)
+    assert len(told) == 1
+    assert len(found.results[0].metrics["captured_share"]) == 45
+    assert np.isfinite(found.results[0].angles).all()
+
+
+def test_short_runs_tell_nothing() -> None:
+    settings = Settings(table="iris", trials=50, mechanisms=("gaussian",))
+    told: list[float] = []
+    compare(prepare(load("iris"), settings), settings, foretell=told.append)
+    assert told == []
+
+
+def test_only_long_runs_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    for seconds in (0.5, 10.0, 31.0, 400.0):
+        tell_ahead(seconds)
+    assert capsys.readouterr().err.splitlines() == [
+        "this will take about 31 s",
+        "this will take about 7 min",
+    ]
