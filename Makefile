@@ -1,6 +1,7 @@
 # make run     the dashboard, on a machine with nothing but Python 3.11 to 3.13 and make
 # make test    everything CI runs
 # make check   the quick part of it, under two minutes
+# make docs    the documentation, into build/docs
 # Nothing is installed outside $(VENV). A stamp file records each installation, so that a second run
 # starts at once.
 
@@ -22,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run dev test check lint format lock audit wheel clean
+.PHONY: help run dev test check lint format docs lock audit wheel clean
 
 help:
 	@echo "make run      start the dashboard (creates $(VENV) the first time)"
@@ -32,6 +33,7 @@ help:
 	@echo "make format   reformat the code"
 	@echo "make lock     renew the lock files from the ranges"
 	@echo "make audit    compare the locked versions with known advisories (asks the package index)"
+	@echo "make docs     build the documentation into build/docs, with every warning an error"
 	@echo "make wheel    build the wheel into dist/"
 	@echo "make clean    remove $(VENV), caches and builds"
 
@@ -65,6 +67,9 @@ lock: $(DEV_STAMP)
 audit: $(DEV_STAMP)
 	$(PY) -m pip install --quiet "pip-audit>=2.9"
 	$(PY) -m pip_audit --require-hashes --disable-pip -r requirements.lock -r requirements-dev.lock
+docs: $(DEV_STAMP)
+	$(PY) -m tools.docs build/docs
+	@echo "build/docs/index.html"
 
 wheel: $(DEV_STAMP)
 	$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -58,6 +58,8 @@ LAYERS: tuple[Layer, ...] = (
     Layer("unit", 75, folder="unit"),
     Layer("contract", 25, folder="contract"),
     Layer("golden", 20, folder="golden"),
+    # One process: it builds the site once and looks at it many times.
+    Layer("docs", 45, folder="docs", workers=0),
     Layer("statistical", 150, folder="statistical"),
     Layer("ui", 225, folder="ui"),
     # One process: two browsers and two servers on two cores would only time each other out.

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpviz.answers import Answer
 from dpviz.errors import InvalidSetting
-from dpviz.metrics import METRICS
+from dpviz.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.narrative import explore
 from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
@@ -77,6 +77,7 @@ class Compared(Answer):
             If there is no figure of that name, or the picture needs rows that are not in memory.
         """
         from dpviz.figures import side_by_side
+        from dpviz.figures.distance import distance_figure
         from dpviz.figures.theme import panels
 
         name, found = self._named(name), self.comparison
@@ -88,8 +89,12 @@ class Compared(Answer):
             }
             return side_by_side.spectra(spectrum_table(prepared, found.results), shown, edges)
         if name == "distance":
-            return side_by_side.distances(
-                distance_table(found.results), shown, problem.d, problem.k
+            d, k = problem.d, problem.k
+            return distance_figure(
+                distance_table(found.results),
+                shown,
+                farthest=farthest_distance(d, k),
+                chance=chance_distance(d, k),
             )
         if name == "projection":
             if not isinstance(prepared, Prepared):

@@ -15,7 +15,7 @@ from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import Target
 
-NEEDED_COLUMNS = (
+TARGET_COLUMNS = (
     "mechanism", "least", "low", "high", "predicted", "status", "counts", "evidence", "reason",
 )  # fmt: skip
 
@@ -53,7 +53,7 @@ class Needed(Answer):
         and ``counts`` says whether the claim is one to rely on there.
         """
         rows = [self._row(target) for target in self.targets]
-        return pd.DataFrame(rows, columns=list(NEEDED_COLUMNS))
+        return pd.DataFrame(rows, columns=list(TARGET_COLUMNS))
 
     def _row(self, target: Target) -> dict[str, Any]:
         status = target.status
@@ -91,14 +91,14 @@ class Needed(Answer):
         -------
         plotly.graph_objects.Figure
         """
-        from dpviz.figures.needed import needed_figure
+        from dpviz.figures.targets import targets_figure
         from dpviz.figures.theme import panels_of
 
         self._named(name)
         problem = self.prepared.problem(self.settings)
         budget = self.prepared.budget(self.settings)
         shown = panels_of([target.mechanism for target in self.targets], problem, budget)
-        return needed_figure(self.table(), shown, self.what)
+        return targets_figure(self.table(), shown, self.what)
 
     def _shown(self) -> pd.DataFrame:
         return self.table().drop(columns=["evidence"])

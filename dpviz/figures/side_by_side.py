@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR, Panel, SymmetricLog, wrapped
-from dpviz.metrics import Metric, chance_distance, farthest_distance
+from dpviz.metrics import Metric
 
 _ACROSS = 3  # panels in a row
-_TALL = 230  # pixels of one row of panels
+_TALL = 250  # pixels of one row of panels
 _MOST_TRUE = 20.0  # largest true eigenvalues that an axis reaches: beyond, a line leaves its panel
 
 
@@ -22,16 +22,16 @@ def _grid(titles: Sequence[str], *, square: bool = False) -> tuple[go.Figure, in
     across = min(_ACROSS, max(len(titles), 1))
     down = math.ceil(max(len(titles), 1) / across)
     figure = make_subplots(
-        rows=down, cols=across, subplot_titles=[wrapped(title, 34) for title in titles],
+        rows=down, cols=across, subplot_titles=list(titles),
         shared_xaxes="all", shared_yaxes="all",
-        horizontal_spacing=0.04, vertical_spacing=0.16 / down if down > 1 else 0,
+        horizontal_spacing=0.04, vertical_spacing=0.26 / down if down > 1 else 0,
     )  # fmt: skip
     figure.update_layout(
         height=(_TALL + 60 * square) * down + 90,
-        margin={"l": 50, "r": 10, "t": 50, "b": 40},
+        margin={"l": 50, "r": 10, "t": 70, "b": 40},
         legend={"orientation": "h", "yanchor": "top", "y": -0.12 / down - 0.04, "x": 0},
     )
-    figure.update_annotations(font_size=12)
+    figure.update_annotations(font_size=11)
     return figure, across
 
 
@@ -40,7 +40,9 @@ def _place(number: int, across: int) -> dict[str, int]:
 
 
 def _titles(panels: Sequence[Panel]) -> list[str]:
-    return [f"{panel.label} ({panel.status})" if panel.status else panel.label for panel in panels]
+    # Two lines and narrow: on a phone three panels stand side by side.
+    words = [(panel.label, panel.status) for panel in panels]
+    return ["<br>".join(wrapped(text, 20) for text in pair if text) for pair in words]
 
 
 def spectra(
@@ -122,41 +124,6 @@ def spectra(
 def _faded(colour: str) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, 0.25)"
-
-
-def distances(table: pd.DataFrame, panels: Sequence[Panel], d: int, k: int) -> go.Figure:
-    """Draw how far each draw's subspace lies from the true one.
-
-    Parameters
-    ----------
-    table : DataFrame
-        `dpviz.tidy.comparison.ANGLE_COLUMNS`.
-    panels : sequence of Panel
-    d, k : int
-        Features and components: they give the distance of mere chance and the farthest.
-    """
-    figure = go.Figure()
-    once = table[table["angle"] == 1]
-    for panel in panels:
-        part = once[once["mechanism"] == panel.key]
-        figure.add_trace(
-            go.Box(
-                x=part["projection_distance"], name=wrapped(panel.label), marker_color=panel.colour,
-                boxpoints="all", pointpos=0, jitter=0.6, showlegend=False, orientation="h",
-                marker={"size": 4, "opacity": 0.5},
-                hovertemplate="%{x:.3g}<extra>" + panel.label + "</extra>",
-            )
-        )  # fmt: skip
-    figure.add_vline(
-        x=chance_distance(d, k), line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
-        annotation={"text": "mere chance", "font": {"size": 11}},
-        annotation_position="top left",
-    )  # fmt: skip
-    figure.update_xaxes(
-        title="projection distance: 0 is the true subspace",
-        range=[0, 1.03 * farthest_distance(d, k)],
-    )
-    return _listed(figure, len(panels))
 
 
 def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go.Figure:

@@ -56,11 +56,18 @@ def test_every_example_runs() -> None:
             assert failed == 0, name
 
 
-def test_the_readme_s_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "heading"), [("README.md", "## From Python"), ("docs/python.md", "")]
+)
+def test_the_examples_of_a_page_run(
+    name: str, heading: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = text.partition("## From Python")[2].partition("```python")[2].partition("```")[0]
-    test = doctest.DocTestParser().get_doctest(block, {}, "README.md", "README.md", 0)
+    text = (ROOT / name).read_text(encoding="utf-8").partition(heading or "# ")[2]
+    blocks = text.split("```python\n")[1:]
+    assert blocks
+    source = "\n".join(block.partition("```")[0] for block in blocks)
+    test = doctest.DocTestParser().get_doctest(source, {}, name, name, 0)
     assert len(test.examples) >= 10
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
 

@@ -10,13 +10,13 @@ import plotly.graph_objects as go
 from dpviz.figures.theme import TRUE_COLOUR, Panel, wrapped
 
 
-def needed_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> go.Figure:
+def targets_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> go.Figure:
     """Draw each answer as a point inside the interval that holds it, on a log axis.
 
     Parameters
     ----------
     table : DataFrame
-        `dpviz.answers.needed.NEEDED_COLUMNS`. Answers that do not count are grey crosses;
+        `dpviz.answers.needed.TARGET_COLUMNS`. Answers that do not count are grey crosses;
         mechanisms without an answer have a line but no point.
     panels : sequence of Panel
     what : {"epsilon", "n"}

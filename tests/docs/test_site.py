@@ -1,0 +1,140 @@
+"""The documentation: built strictly, whole, without a dead link and without another host."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dpviz
+from dpviz.answers import Answer
+from dpviz.base.params import params_of
+from dpviz.mechanisms import all_mechanisms
+from dpviz.metrics import METRICS
+from dpviz.settings import Settings
+from tools import docs, gallery
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site as `make docs` does, in a process of its own."""
+    out = tmp_path_factory.mktemp("site")
+    answer = subprocess.run(
+        [sys.executable, "-m", "tools.docs", str(out)],
+        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+    return out
+
+
+def text_of(site: Path, page: str) -> str:
+    return (site / f"{page}.html").read_text(encoding="utf-8")
+
+
+def test_nothing_is_wrong_with_the_site(site: Path) -> None:
+    assert list(docs.faults(site)) == []
+    assert len(list(site.rglob("*.html"))) > 35
+
+
+def test_every_function_and_answer_is_in_the_reference(site: Path) -> None:
+    functions, answers = text_of(site, "reference/functions"), text_of(site, "reference/answers")
+    for name in dpviz.__all__:
+        assert f'id="dpviz.api.{name}"' in functions
+    assert functions.count('class="admonition seealso"') == len(dpviz.__all__)
+    for cls in (Answer, *Answer.__subclasses__()):
+        assert f'id="{cls.__module__}.{cls.__name__}"' in answers
+        assert f'id="{cls.__module__}.{cls.__name__}.to_json"' in answers or cls is not Answer
+
+
+def test_what_is_declared_is_in_the_reference(site: Path) -> None:
+    pages = {name: text_of(site, f"reference/{name}") for name in ("options", "metrics", "tables")}
+    for name, param in params_of(Settings).items():
+        assert f">{name}</span>" in pages["options"]
+        assert param.flag in pages["options"]
+    assert all(f">{key}</span>" in pages["metrics"] for key in METRICS)
+    assert all(f">{key}</span>" in pages["tables"] for key in dpviz.datasets().keys)
+    listed = text_of(site, "reference/mechanisms")
+    assert all(f">{key}</span>" in listed for key in all_mechanisms())
+    commands = text_of(site, "reference/commands")
+    assert "usage: dpviz sweep" in commands
+    assert str(Path.home()) not in commands
+
+
+def test_every_figure_has_its_page_with_a_picture_and_its_code(site: Path) -> None:
+    index = text_of(site, "gallery/index")
+    for page in gallery.pages():
+        shown = text_of(site, f"gallery/{page.__name__}")
+        assert f'id="figure-{page.__name__}"' in shown
+        assert "Plotly.newPlot" in shown
+        assert f'href="{page.__name__}.html"' in index
+        ast.parse(docs._body(page))  # what is shown is Python
+    assert (site / "_static" / "plotly.min.js").stat().st_size > 1_000_000
+
+
+def figure_functions() -> Iterator[str]:
+    """Yield the public functions of `dpviz.figures` that return a Plotly figure."""
+    for path in sorted((ROOT / "dpviz" / "figures").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                returned = "" if node.returns is None else ast.unparse(node.returns)
+                if returned.startswith("go.Figure"):
+                    yield node.name
+
+
+def test_no_figure_is_missing_from_the_gallery() -> None:
+    drawing = [ROOT / "tools" / "gallery.py", *(ROOT / "dpviz" / "answers").glob("*.py")]
+    called = {
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for path in drawing
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute | ast.Name)
+    }
+    found = set(figure_functions())
+    assert len(found) > 15
+    assert found - called == set()
+
+
+# Negative controls ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('<a href="nowhere.html">x</a>', "links to nowhere.html, which is not there"),
+        ('<a href="#nowhere">x</a>', "which has no such place"),
+        ('<a href="other.html#nowhere">x</a>', "which has no such place"),
+        ('<script src="https://example.org/x.js"></script>', "fetches https://example.org"),
+        ('<img src="//example.org/x.png">', "fetches //example.org"),
+        ('<link rel="stylesheet" href="http://example.org/x.css">', "fetches http://example.org"),
+    ],
+)
+def test_a_fault_is_found(body: str, fault: str, tmp_path: Path) -> None:
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "other.html").write_text('<p id="here">x</p>')
+    (tmp_path / "index.html").write_text(f'<a href="other.html#here">x</a>{body}')
+    (found,) = docs.faults(tmp_path)
+    assert fault in found
+
+
+def test_a_warning_fails_the_build(tmp_path: Path) -> None:
+    sources = tmp_path / "docs"
+    (sources / "_static").mkdir(parents=True)
+    (sources / "conf.py").write_bytes((ROOT / "docs" / "conf.py").read_bytes())
+    words = "from pathlib import Path; from tools.docs import build; import sys;"
+    words += "sys.exit(build(Path(sys.argv[1]), Path(sys.argv[2]), generated=False))"
+    statuses = []
+    for text in ("# Title\n\nWords.\n", "# Title\n\n[a dead link](nowhere.md)\n"):
+        (sources / "index.md").write_text(text)
+        answer = subprocess.run(
+            [sys.executable, "-c", words, str(tmp_path / "out"), str(sources)],
+            cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        statuses.append(answer.returncode)
+    assert statuses == [0, 1]

@@ -1,0 +1,358 @@
+"""Build the documentation: ``python -m tools.docs OUT``, or ``make docs``.
+
+The sources are `docs/`, the docstrings, the declared options, and the gallery, whose pictures are
+drawn here. All of it is copied to a folder of its own first, so that a build leaves the checkout as
+it was. A warning is an error, and so is a link that leads nowhere or a page that asks another host
+for anything. No network is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import shutil
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+from sphinx.cmd.build import build_main
+
+import dpviz
+from dpviz.base.params import Param, params_of
+from dpviz.cli import build_parser
+from dpviz.metrics import METRICS
+from dpviz.settings import Settings
+from tools import gallery
+
+ROOT = Path(__file__).resolve().parent.parent
+_WIDTH = "92"  # columns of the commands' help
+Figure = Callable[[], go.Figure]
+
+
+# Generated pages ---------------------------------------------------------------------------
+
+
+def write_generated(sources: Path) -> None:
+    """Write every page that is not committed."""
+    (sources / "gallery").mkdir()
+    (sources / "reference").mkdir()
+    static = sources / "_static"
+    static.mkdir(exist_ok=True)
+    (static / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
+    _write_gallery(sources / "gallery")
+    _write_reference(sources / "reference")
+
+
+def _write_gallery(folder: Path) -> None:
+    index = [
+        "# Gallery",
+        "",
+        "Every figure, drawn from built-in data when this site was built.",
+        "",
+    ]
+    for section, pages in gallery.SECTIONS.items():
+        index += [f"## {section}", ""]
+        for page in pages:
+            words = (inspect.getdoc(page) or "").partition("\n")[0]
+            index.append(f"- [{gallery.title_of(page)}]({page.__name__}.md): {words}")
+            (folder / f"{page.__name__}.md").write_text(_figure_page(page), encoding="utf-8")
+        index.append("")
+    names = [page.__name__ for page in gallery.pages()]
+    index += ["```{toctree}", ":hidden:", "", *names, "```", ""]
+    (folder / "index.md").write_text("\n".join(index), encoding="utf-8")
+
+
+def _figure_page(page: Figure) -> str:
+    """Return one page: the words, the picture, and the code that drew it."""
+    figure = page()
+    figure.update_layout(
+        paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", font_color="#7f7f7f"
+    )
+    figure.update_xaxes(gridcolor="rgba(127,127,127,0.2)", zerolinecolor="rgba(127,127,127,0.4)")
+    figure.update_yaxes(gridcolor="rgba(127,127,127,0.2)", zerolinecolor="rgba(127,127,127,0.4)")
+    drawn = figure.to_html(
+        full_html=False, include_plotlyjs=False, div_id=f"figure-{page.__name__}",
+        config={"displaylogo": False, "responsive": True},
+    )  # fmt: skip
+    words = inspect.getdoc(page) or ""
+    return "\n".join(
+        [
+            f"# {gallery.title_of(page)}", "", words, "",
+            "```{raw} html", '<script src="../_static/plotly.min.js"></script>', drawn, "```", "",
+            "```python", _body(page), "```", "",
+        ]
+    )  # fmt: skip
+
+
+def _body(page: Figure) -> str:
+    """Return the source of a page's function without its docstring, and what it needs of here."""
+    source = inspect.getsource(page)
+    helpers = [
+        inspect.getsource(inspect.unwrap(helper)).replace("@cache\n", "").strip()
+        for name, helper in vars(gallery).items()
+        if name.startswith("_") and f"{name}()" in source
+    ]
+    body = textwrap.dedent(source.split('"""')[2]).strip()
+    text = "\n\n\n".join([*helpers, body.replace("return ", "figure = ")])
+    text = text.replace("  # fmt: skip", "")
+    constants = [
+        f"{name} = {value!r}"
+        for name, value in vars(gallery).items()
+        if name.isupper() and name != "SECTIONS" and name in text
+    ]
+    return "\n".join([*constants, "", text] if constants else [text])
+
+
+def _write_reference(folder: Path) -> None:
+    pages = {
+        "functions": _functions(),
+        "answers": _answers(),
+        "options": _options(),
+        "metrics": _metrics(),
+        "mechanisms": _mechanisms(),
+        "tables": _tables(),
+        "commands": _commands(),
+        "contract": _contract(),
+        "errors": _errors(),
+    }
+    for name, text in pages.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    index = ["# Reference", "", "```{toctree}", "", *pages, "```", ""]
+    (folder / "index.md").write_text("\n".join(index), encoding="utf-8")
+
+
+def _automatic(title: str, words: str, directives: Sequence[str]) -> str:
+    return "\n".join([f"# {title}", "", words, "", "```{eval-rst}", *directives, "```", ""])
+
+
+def _functions() -> str:
+    lines = [".. currentmodule:: dpviz.api", ""]
+    for name in dpviz.__all__:
+        lines += [f".. autofunction:: {name}", ""]
+    words = (
+        "Each is reached as `dpviz.NAME`. Keywords are the [options](options.md) of the command "
+        "line, always by name."
+    )
+    return _automatic("Functions", words, lines)
+
+
+_ANSWERS = (
+    "compared.Compared", "swept.Swept", "needed.Needed", "predicted.Predicted",
+    "audited.Audited", "listing.Listing",
+)  # fmt: skip
+
+
+def _answers() -> str:
+    lines = []
+    for name in ("Answer", *_ANSWERS):
+        module, _, cls = f"dpviz.answers.{name}".rpartition(".")
+        lines += [f".. currentmodule:: {module}", "", f".. autoclass:: {cls}()", "   :members:", ""]
+    words = "What the functions hand back. A notebook shows the words, the table and the picture."
+    return _automatic("Answers", words, lines)
+
+
+def _contract() -> str:
+    lines = []
+    for name in ("mechanisms._base.Mechanism", "mechanisms._base.AdditiveMechanism",
+                 "values.problem.Problem", "values.problem.Budget", "values.release.Calibration",
+                 "values.release.Release", "values.release.Status"):  # fmt: skip
+        module, _, cls = f"dpviz.{name}".rpartition(".")
+        lines += [f".. currentmodule:: {module}", "", f".. autoclass:: {cls}", "   :members:", ""]
+    words = (
+        "What a mechanism is. CONTRIBUTING.md in the repository says how to add one in one file."
+    )
+    return _automatic("A mechanism", words, lines)
+
+
+def _errors() -> str:
+    lines = [".. automodule:: dpviz.errors", "   :members:", "   :member-order: bysource", ""]
+    return _automatic("Errors", "Each is one sentence, and none shows a value of the data.", lines)
+
+
+def _row(*cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    return [_row(*header), _row(*["---"] * len(header)), *(_row(*row) for row in rows), ""]
+
+
+def _options() -> str:
+    def given(param: Param) -> str:
+        return f"`{param.format(param.default)}`" if param.format(param.default) else "all"
+
+    rows = [
+        (f"`{name}`", f"`{param.flag}`", given(param), param.allowed, param.help)
+        for name, param in params_of(Settings).items()
+    ]
+    words = "Every option, declared once: the keyword in Python and the flag on the command line."
+    header = ("keyword", "flag", "default", "allowed", "what it is")
+    return "\n".join(["# Options", "", words, "", *_table(header, rows)])
+
+
+def _metrics() -> str:
+    rows = [
+        (f"`{key}`", metric.help, metric.unit or "ratio", metric.better, metric.needs)
+        for key, metric in METRICS.items()
+    ]
+    header = ("metric", "what it is", "unit", "better", "needs a released")
+    return "\n".join(["# Metrics", "", *_table(header, rows)])
+
+
+def _mechanisms() -> str:
+    found = dpviz.mechanisms()
+    by_key: dict[str, list[dict[str, str]]] = {}
+    for row in found:
+        by_key.setdefault(row["key"], []).append(row)
+    rows = [
+        (f"`{key}`", pair[0]["label"], pair[0]["paper"], pair[0]["release"], pair[0]["guarantee"],
+         *(row["status"] for row in pair))
+        for key, pair in by_key.items()
+    ]  # fmt: skip
+    relations = [row["relation"] for row in next(iter(by_key.values()))]
+    header = ("key", "mechanism", "source", "releases", "guarantee", *relations)
+    words = "What is known of each claim at epsilon 1, delta 1e-6, n 1000, d 10 and k 2."
+    evidence = []
+    for pair in by_key.values():
+        evidence += [f"## {pair[0]['label']}", ""]
+        evidence += [f"- {row['relation']}: **{row['status']}**. {row['evidence']}" for row in pair]
+        evidence.append("")
+    return "\n".join(["# Mechanisms", "", words, "", *_table(header, rows), *evidence])
+
+
+def _tables() -> str:
+    rows = [
+        (f"`{row['key']}`", row["origin"], row["n"], row["d"], row["description"], row["source"],
+         row["licence"])
+        for row in dpviz.datasets()
+    ]  # fmt: skip
+    header = ("key", "origin", "n", "d", "what it is", "source", "licence")
+    return "\n".join(["# Tables", "", *_table(header, rows)])
+
+
+def _commands() -> str:
+    """Return the help of every command, at a width of its own."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = _WIDTH
+    try:
+        actions = build_parser()._subparsers
+        assert actions is not None
+        choices = actions._group_actions[0].choices
+        assert isinstance(choices, dict)
+        parts = ["# Commands", "", "`dpviz COMMAND`, or `python -m dpviz COMMAND`.", ""]
+        for name, parser in choices.items():
+            # Defaults name folders of the machine that builds.
+            shown = parser.format_help().rstrip().replace(str(Path.home()), "~")
+            parts += [f"## {name}", "", "```text", shown, "```", ""]
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+    return "\n".join(parts)
+
+
+# The build ---------------------------------------------------------------------------------
+
+
+def build(out: Path, docs: Path = ROOT / "docs", *, generated: bool = True) -> int:
+    """Build the site into a folder; return 0 if there was no warning.
+
+    Parameters
+    ----------
+    out : Path
+    docs : Path
+        The committed sources.
+    generated : bool
+        Whether to write the gallery and the reference as well.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        sources = Path(folder) / "docs"
+        shutil.copytree(docs, sources)
+        if generated:
+            write_generated(sources)
+        # -n: a reference that leads nowhere is a warning too; -j would cost more than it saves.
+        words = ["-b", "html", "-W", "--keep-going", "-n", "-q", "-E", "-d", f"{folder}/trees"]
+        status: int = build_main([*words, str(sources), str(out)])
+        return status
+
+
+# What is wrong with a built site -----------------------------------------------------------
+
+
+class _Page(HTMLParser):
+    """The links, assets and anchors of one page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.assets: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.anchors |= {value for name in ("id", "name") if (value := found.get(name))}
+        target = found.get("href") if tag in ("a", "link") else found.get("src")
+        if target is None:
+            return
+        # rel says what a link element is for; next, prev and the like ask for nothing
+        kinds = set((found.get("rel") or "").split())
+        fetched = {"stylesheet", "icon", "preload", "preconnect", "manifest"}
+        if tag == "a" or (tag == "link" and not kinds & fetched):
+            self.links.append(target)
+        else:
+            self.assets.append(target)
+
+
+def _read(path: Path) -> _Page:
+    page = _Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
+
+
+def faults(site: Path) -> Iterator[str]:
+    """Yield what is wrong: links within the site that lead nowhere, and assets of other hosts."""
+    pages = {path.resolve(): _read(path) for path in sorted(site.rglob("*.html"))}
+    for path, page in pages.items():
+        name = path.relative_to(site.resolve()).as_posix()
+        for target in page.assets:
+            if urlsplit(target).scheme not in ("", "data") or target.startswith("//"):
+                yield f"{name} fetches {target}"
+        for target in (*page.links, *page.assets):
+            parts = urlsplit(target)
+            if parts.scheme or target.startswith("//"):
+                continue
+            goal = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if goal.is_dir():
+                goal /= "index.html"
+            if not goal.is_file():
+                yield f"{name} links to {target}, which is not there"
+            elif goal in pages and unquote(parts.fragment) not in pages[goal].anchors | {""}:
+                yield f"{name} links to {target}, which has no such place"
+    for path in sorted((site / "_static").rglob("*.css")):
+        text = path.read_text(encoding="utf-8")
+        if "url(http" in text or "url(//" in text or "@import" in text:
+            yield f"{path.name} fetches from another host"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build, then say what is wrong with what was built."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, metavar="OUT", help="folder of the site")
+    out: Path = parser.parse_args(arguments).out
+    status = build(out)
+    wrong = list(faults(out)) if status == 0 else []
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return status or int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

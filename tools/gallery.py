@@ -1,0 +1,280 @@
+"""The gallery of the documentation: one page per figure, drawn at build from built-in data.
+
+Each function below is one page: its source is the code shown, its docstring the words, and what it
+returns the picture. Nothing of it is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import plotly.graph_objects as go
+
+import dpviz
+from dpviz.answers.compared import Compared
+from dpviz.claims import attack, exhibits
+from dpviz.claims.table import spending_table
+from dpviz.figures import claims, lessons, precision, tasks
+from dpviz.figures.reproduction import chart_figure, lines_figure
+from dpviz.figures.theme import panels, panels_of
+from dpviz.guide import leaking
+from dpviz.guide.needed import needed_table
+from dpviz.mechanisms import parse_variant, parse_variants
+from dpviz.reproduce import Effort, Reproduction, experiment, reproduce
+from dpviz.settings import Settings
+from dpviz.tasks import Task, band_table, finish, load_labelled, plan_task
+from dpviz.tidy.precision import account_table, noise_table, pair_table, price_table
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+
+FEATURED = ("gaussian", "wishart_difference", "ppca", "analyze_gauss", "laplace", "wishart")
+SHAPED = ("directional_gaussian", "gaussian", "directional_wishart_difference")
+
+
+@cache
+def _compared() -> Compared:
+    return dpviz.compare(
+        "digits", epsilon=1, delta=1e-4, k=2, trials=30,
+        mechanisms=FEATURED,
+    )  # fmt: skip
+
+
+@cache
+def _shaped() -> Compared:
+    return dpviz.compare(
+        "wine", domain="box", epsilon=1, delta=1e-5, k=2, trials=10,
+        allocation="binary:1,2:0.9", mechanisms=SHAPED,
+    )  # fmt: skip
+
+
+@cache
+def _reproduced() -> Reproduction:
+    return reproduce(experiment("jiang_table1"), Effort.QUICK)
+
+
+# Side by side ------------------------------------------------------------------------------
+
+
+def spectrum() -> go.Figure:
+    """Noisy eigenvalues against the true ones, one panel per mechanism.
+
+    Bars are the true eigenvalues, the line is the median of what is released, the band its range.
+    A dotted line shows variance captured along directions whose eigenvalues are not released; the
+    dashed one is the edge of the noise's own spectrum.
+    """
+    found = dpviz.compare(
+        "digits", epsilon=1, delta=1e-4, k=2, trials=30,
+        mechanisms=FEATURED,
+    )  # fmt: skip
+    return found.figure("spectrum")
+
+
+def distance() -> go.Figure:
+    """How far each draw's subspace lies from the true one."""
+    return _compared().figure("distance")
+
+
+def projection() -> go.Figure:
+    """The 2-D picture an analyst would get from the first draw, after the exact one.
+
+    Each picture is turned to match the true axes, which hides rotation inside the released space.
+    """
+    return _compared().figure("projection")
+
+
+def measure() -> go.Figure:
+    """One metric, mean and 95 % of the draws."""
+    return _compared().figure("captured_share")
+
+
+def prediction() -> go.Figure:
+    """What is expected without a single draw, from a number of people and a guessed spectrum."""
+    found = dpviz.predict(
+        n=20_000, spectrum="power:d=40,exponent=1.2,total=0.5", epsilon=0.5, delta=1e-6, k=3,
+        mechanisms=["gaussian", "wishart_difference", "laplace"],
+    )  # fmt: skip
+    return found.figure("spectrum")
+
+
+# Along an axis -----------------------------------------------------------------------------
+
+
+def curve() -> go.Figure:
+    """A metric along epsilon, with a random subspace below and exact PCA above."""
+    found = dpviz.sweep(
+        "breast_cancer", over="epsilon", values="0.03:30:7", k=2, trials=15,
+        mechanisms=["gaussian", "wishart_difference", "ppca", "laplace"],
+    )  # fmt: skip
+    return found.figure("captured_share")
+
+
+def least_epsilon() -> go.Figure:
+    """The least epsilon at which each mechanism reaches a goal, and whether its claim counts."""
+    found = dpviz.least(
+        "wine", captured_share=0.9, k=2,
+        mechanisms=["gaussian", "wishart_difference", "laplace", "wishart"],
+    )  # fmt: skip
+    return found.figure()
+
+
+def task() -> go.Figure:
+    """The score of a classifier after a private projection, along epsilon."""
+    settings = Settings(table="iris", mechanisms=("gaussian", "laplace"), trials=3)
+    wanted = Task(tuning="fixed", epsilons="0.1,1,10")
+    table, bounds = load_labelled(settings)
+    variants = parse_variants(settings.mechanisms)
+    plan = plan_task(table, settings, wanted, None, variants, bounds=bounds)
+    bands = band_table(plan, finish(plan))
+    shown = panels_of(plan.mechanisms, *plan.problem_and_budget(0, plan.shown_epsilon))
+    return tasks.task_figure(
+        bands, shown, score=plan.learner.score, epsilons=plan.epsilons, now=settings.epsilon
+    )
+
+
+# Claims ------------------------------------------------------------------------------------
+
+
+def audit_bounds() -> go.Figure:
+    """What an audit finds from below, beside what is claimed and what is known exactly."""
+    return dpviz.audit("wishart", epsilon=1.0, trials=2_000).figure()
+
+
+def spending() -> go.Figure:
+    """The epsilon that each mechanism spends beside the one it claims."""
+    problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
+    return claims.spending_figure(spending_table(problem, Budget(1.0, 1e-6)))
+
+
+def moving_support() -> go.Figure:
+    """The share of releases that betray their table: counted beside exact."""
+    return claims.support_figure(exhibits.support_table(5, 1.0, seed=0, trials=400), now=1.0)
+
+
+def cone() -> go.Figure:
+    """Releases at d = 2 and the cone of those that the full table can make."""
+    return claims.cone_figure(exhibits.cone_table(1.0, seed=0))
+
+
+def turning() -> go.Figure:
+    """The direction published for a table with and without one person."""
+    return claims.turning_figure(exhibits.turning_rows(), exhibits.turning_table(1.0, seed=0))
+
+
+def true_delta() -> go.Figure:
+    """The true delta of classical Gaussian noise beside the claimed one."""
+    return claims.delta_figure(exhibits.delta_table(1e-5), now=1.0)
+
+
+def gibbs() -> go.Figure:
+    """The mean score of a sampler's chains after each sweep beside the exact mean."""
+    return claims.gibbs_figure(exhibits.gibbs_table(1.0, seed=0, chains=400))
+
+
+def attacker() -> go.Figure:
+    """Misses against false alarms of the best membership test."""
+    problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
+    mechanism = parse_variant("gaussian")
+    seen = attack.curve(mechanism, problem, Budget(1.0, 1e-6))
+    return claims.attack_figure(seen, mechanism.label, mechanism.info.family)
+
+
+def posterior() -> go.Figure:
+    """What an alarm leaves believed, at each level of false alarms."""
+    problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
+    mechanism = parse_variant("gaussian")
+    budget = Budget(1.0, 1e-6)
+    seen = attack.attacker_curve(mechanism, problem, budget)
+    limit = attack.limit_of(0.5, mechanism.spent(problem, budget))
+    table = attack.attack_table(seen, 0.5)
+    return claims.posterior_figure(table, 0.5, mechanism.info.family, limit)
+
+
+# Precision ---------------------------------------------------------------------------------
+
+
+def noise_along() -> go.Figure:
+    """The noise along each direction when two features get nine tenths of the precision."""
+    found = _shaped().comparison
+    variants = [result.mechanism for result in found.results]
+    table = noise_table(variants, found.prepared, found.problem, found.budget, 0)
+    return precision.stds_figure(table, panels(found.results), found.prepared.columns, (1, 2))
+
+
+def ellipses() -> go.Figure:
+    """One standard deviation of the noise on two variances."""
+    found = _shaped().comparison
+    variants = [result.mechanism for result in found.results]
+    noise = noise_table(variants, found.prepared, found.problem, found.budget, 0)
+    names = found.prepared.columns
+    pair = pair_table(noise, 1, 3, only_near=False)
+    return precision.ellipses_figure(pair, panels(found.results), names[0], names[2])
+
+
+def accounts() -> go.Figure:
+    """The noise that one budget buys under the published and the exact account."""
+    found = _shaped().comparison
+    variants = parse_variants(["mvg", "mvg[theorem=3,tail=tight]", "directional_gaussian"])
+    table = account_table(variants, found.prepared, found.problem, found.budget, 0)
+    return precision.accounts_figure(table, panels_of(variants, found.problem, found.budget))
+
+
+def prices() -> go.Figure:
+    """The noise along a direction against its share of the precision."""
+    found = _shaped().comparison
+    variants = [result.mechanism for result in found.results]
+    table = price_table(variants, found.prepared, found.problem, found.budget, 0)
+    return precision.prices_figure(table, panels(found.results))
+
+
+# Papers and lessons ------------------------------------------------------------------------
+
+
+def paper_chart() -> go.Figure:
+    """A figure of a paper, redone in its quick form."""
+    found = _reproduced()
+    points = found.found.table()
+    chart = next(c for c in found.experiment.charts() if c.quantity in set(points["quantity"]))
+    return chart_figure(points, chart)
+
+
+def paper_lines() -> go.Figure:
+    """What a paper reports beside what was measured, in its quick form."""
+    figure = lines_figure(_reproduced().lines)
+    assert figure is not None
+    return figure
+
+
+def people_needed() -> go.Figure:
+    """The people needed for nearly all of the structure, along epsilon (a lesson of the Guide)."""
+    settings, mechanism = Settings(table="digits", k=2), parse_variant("gaussian")
+    table = needed_table(settings, mechanism)
+    at = table.iloc[len(table) // 2]
+    return lessons.needed_figure(table, (float(at["epsilon"]), float(at["people"])))
+
+
+def leaks() -> go.Figure:
+    """What the row bound gives away of the last row (a lesson of the Guide)."""
+    return lessons.leak_figure(leaking.leak(), "bound", declared=False)
+
+
+SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
+    "Side by side": (spectrum, distance, projection, measure, prediction),
+    "Along an axis": (curve, least_epsilon, task),
+    "Claims": (
+        audit_bounds, spending, moving_support, cone, turning, true_delta, gibbs, attacker,
+        posterior,
+    ),
+    "Precision": (noise_along, ellipses, accounts, prices),
+    "Papers": (paper_chart, paper_lines),
+    "Lessons": (people_needed, leaks),
+}  # fmt: skip
+
+
+def pages() -> list[Callable[[], go.Figure]]:
+    """Return every page's function, in order."""
+    return [page for section in SECTIONS.values() for page in section]
+
+
+def title_of(page: Callable[[], go.Figure]) -> str:
+    """Return the title of a page: its name in words."""
+    return page.__name__.replace("_", " ").capitalize()
