@@ -19,6 +19,7 @@ from dpviz.answers.asked import (
     audit_options,
     axes_of,
     by_name,
+    goal_of,
     numbers_of,
     ready,
 )
@@ -26,7 +27,7 @@ from dpviz.answers.audited import Audited
 from dpviz.answers.compared import Compared
 from dpviz.answers.listing import Listing
 from dpviz.answers.needed import Needed
-from dpviz.answers.predicted import Predicted
+from dpviz.answers.predicted import Predictions
 from dpviz.answers.swept import Swept
 from dpviz.base.arrays import FloatArray
 from dpviz.claims.audit import AuditOptions
@@ -41,7 +42,6 @@ from dpviz.run.jobs import Pool, Progress
 from dpviz.run.store import Store
 from dpviz.run.sweep import sweep as sweep_prepared
 from dpviz.settings import Settings
-from dpviz.targets.goal import Goal
 from dpviz.targets.least import targets
 from dpviz.tidy.predicted import expectations
 
@@ -232,7 +232,7 @@ def least(
         Most draws at each value tried.
     **options
         One goal, a metric of `dpviz.metrics.METRICS` and the value to reach, such as
-        ``captured_share=0.9``; the rest as in `compare`. An epsilon is read for n alone.
+        ``recovery=0.9``; the rest as in `compare`. An epsilon is read for n alone.
 
     Returns
     -------
@@ -258,7 +258,7 @@ def least(
     Examples
     --------
     >>> import dpviz
-    >>> found = dpviz.least("iris", captured_share=0.9, k=1, mechanisms=["gaussian", "laplace"])
+    >>> found = dpviz.least("iris", recovery=0.9, k=1, mechanisms=["gaussian", "laplace"])
     >>> found.table()["mechanism"].tolist()
     ['gaussian', 'laplace']
     >>> bool(found.table()["least"].is_monotonic_increasing)
@@ -270,16 +270,14 @@ def least(
         allowed = f"one of {', '.join(GOAL_METRICS)}, with the value to reach"
         raise InvalidSetting("the goal", allowed, ", ".join(named) or "none")
     ((metric, value),) = named.items()
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidSetting("the goal", "a positive number", value)
-    goal = Goal(metric, float(value), of_draws)
     if over not in ("epsilon", "n"):
         raise InvalidSetting("over", "epsilon or n", over)
     if not (isinstance(confidence, (int, float)) and 0 < confidence < 1):
         raise InvalidSetting("confidence", "above 0 and below 1", confidence)
     prepared, settings = ready(table, asked)
+    goal = goal_of(metric, value, of_draws, prepared, settings.k)
     found = targets(prepared, settings, goal, over, confidence=confidence, most_draws=most_draws)
-    return Needed(found, goal, over, prepared, settings)
+    return Needed(found, (metric, float(value)), goal, over, prepared, settings)
 
 
 @by_name(Settings)
@@ -289,7 +287,7 @@ def predict(
     n: float | None = None,
     spectrum: str | PathLike[str] | Sequence[float] | FloatArray | None = None,
     **options: Unpack[Options],
-) -> Predicted:
+) -> Predictions:
     """Say what mechanisms are expected to do, without a single draw.
 
     Parameters
@@ -307,7 +305,7 @@ def predict(
 
     Returns
     -------
-    Predicted
+    Predictions
         Expected shares, distances, noise and spectra of the mechanisms whose noise has a limiting
         law; the others are in ``skipped`` with the reason.
 
@@ -351,7 +349,7 @@ def predict(
     prepared, settings = ready(table, options)
     measured = prepared if n is None else prepared.with_n(whole_people(str(n)), settings.seed)
     found, skipped = expectations(measured, settings, variants_of(settings))
-    return Predicted(found, skipped, measured, settings)
+    return Predictions(found, skipped, measured, settings)
 
 
 @by_name(AuditOptions)

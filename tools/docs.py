@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from plotly.offline import get_plotlyjs
 from sphinx.cmd.build import build_main
 
 import dpviz
+from dpviz import api
 from dpviz.base.params import Param, params_of
 from dpviz.cli import build_parser
 from dpviz.metrics import METRICS
@@ -114,6 +116,7 @@ def _write_reference(folder: Path) -> None:
     pages = {
         "functions": _functions(),
         "answers": _answers(),
+        "estimator": _estimator(),
         "options": _options(),
         "metrics": _metrics(),
         "mechanisms": _mechanisms(),
@@ -134,7 +137,7 @@ def _automatic(title: str, words: str, directives: Sequence[str]) -> str:
 
 def _functions() -> str:
     lines = [".. currentmodule:: dpviz.api", ""]
-    for name in dpviz.__all__:
+    for name in api.__all__:
         lines += [f".. autofunction:: {name}", ""]
     words = (
         "Each is reached as `dpviz.NAME`. Keywords are the [options](options.md) of the command "
@@ -144,7 +147,7 @@ def _functions() -> str:
 
 
 _ANSWERS = (
-    "compared.Compared", "swept.Swept", "needed.Needed", "predicted.Predicted",
+    "compared.Compared", "swept.Swept", "needed.Needed", "predicted.Predictions",
     "audited.Audited", "listing.Listing",
 )  # fmt: skip
 
@@ -156,6 +159,13 @@ def _answers() -> str:
         lines += [f".. currentmodule:: {module}", "", f".. autoclass:: {cls}()", "   :members:", ""]
     words = "What the functions hand back. A notebook shows the words, the table and the picture."
     return _automatic("Answers", words, lines)
+
+
+def _estimator() -> str:
+    home = dpviz.PrivatePCA.__module__
+    lines = [f".. currentmodule:: {home}", "", ".. autoclass:: PrivatePCA", "   :members:", ""]
+    words = "One private release as a scikit-learn estimator: `dpviz.PrivatePCA`."
+    return _automatic("Estimator", words, lines)
 
 
 def _contract() -> str:
@@ -259,6 +269,39 @@ def _commands() -> str:
     return "\n".join(parts)
 
 
+_LINK = re.compile(r"\[([^\]]*)\]\((\.\./)([\w./-]+)\)")
+
+
+def bring_linked(sources: Path) -> None:
+    """Make links to files of the repository good in the site.
+
+    Where `docs/` links to a Markdown file above it, that page is brought along; a link from a page
+    that is in the site to any other file that is there becomes its name.
+    """
+    waiting = sorted(sources.glob("*.md"))
+    while waiting:
+        page = waiting.pop()
+
+        def mended(found: re.Match[str]) -> str:
+            text, _, name = found.groups()
+            above = ROOT / name
+            if not above.is_file():
+                return found.group()  # the build will say that it is dead
+            if above.suffix != ".md" or above.parent != ROOT or name == "README.md":
+                return f"`{text.strip('`')}`"
+            brought = sources / name
+            if not brought.exists():
+                # Seen from docs/, as all links of the site are.
+                above_docs = re.sub(
+                    r"\]\((?!\w+:|#|docs/)", "](../", above.read_text(encoding="utf-8")
+                )
+                brought.write_text(above_docs.replace("](docs/", "]("), encoding="utf-8")
+                waiting.append(brought)
+            return f"[{text}]({name})"
+
+        page.write_text(_LINK.sub(mended, page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 # The build ---------------------------------------------------------------------------------
 
 
@@ -276,6 +319,7 @@ def build(out: Path, docs: Path = ROOT / "docs", *, generated: bool = True) -> i
     with tempfile.TemporaryDirectory() as folder:
         sources = Path(folder) / "docs"
         shutil.copytree(docs, sources)
+        bring_linked(sources)
         if generated:
             write_generated(sources)
         # -n: a reference that leads nowhere is a warning too; -j would cost more than it saves.

@@ -111,7 +111,7 @@ def curve() -> go.Figure:
 def least_epsilon() -> go.Figure:
     """The least epsilon at which each mechanism reaches a goal, and whether its claim counts."""
     found = dpviz.least(
-        "wine", captured_share=0.9, k=2,
+        "wine", recovery=0.9, k=2,
         mechanisms=["gaussian", "wishart_difference", "laplace", "wishart"],
     )  # fmt: skip
     return found.figure()

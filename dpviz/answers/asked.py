@@ -18,13 +18,15 @@ from dpviz.base.params import Declared, format_number, params_of
 from dpviz.claims.audit import AuditOptions
 from dpviz.errors import InvalidSetting, WrongArgument
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import METRICS
+from dpviz.metrics import FLAT, METRICS, chance_share
 from dpviz.prepare.bounding import BoundedRows, Bounds
 from dpviz.prepare.given import name_of, prepare_given
 from dpviz.prepare.load import resolve_allocation
 from dpviz.prepare.plan import Planned
+from dpviz.prepare.prepared import Measured
 from dpviz.run.axes import axis_param, parse_values
 from dpviz.settings import Settings
+from dpviz.targets.goal import Goal
 from dpviz.values.allocation_text import of_mapping
 
 P = ParamSpec("P")
@@ -77,6 +79,7 @@ class AuditKeywords(TypedDict, total=False):
 class Goals(Options, total=False):
     """`Options`, and one metric with the value that it must reach."""
 
+    recovery: float
     captured_share: float
     captured_total: float
     projection_distance: float
@@ -205,6 +208,25 @@ def audit_options(mechanism: str | Mechanism, options: Mapping[str, Any]) -> Aud
     """Return what to audit."""
     text = mechanism.text if isinstance(mechanism, Mechanism) else mechanism
     return AuditOptions(mechanism=text, **options)
+
+
+def goal_of(metric: str, value: Any, of_draws: float | None, prepared: Measured, k: int) -> Goal:
+    """Return the goal that a call states; a recovery becomes the captured share that means it.
+
+    Raises
+    ------
+    InvalidSetting
+        If the value is not a number, or out of its range.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidSetting("the goal", "a positive number", value)
+    if metric != "recovery":
+        return Goal(metric, float(value), of_draws)
+    chance = chance_share(prepared.reference, k)
+    if chance > 1 - FLAT:
+        allowed = f"another measure than recovery: any {k} directions capture as much here"
+        raise InvalidSetting("the goal", allowed, f"recovery {value:g}")
+    return replace(Goal.of_recovery(float(value), chance), of_draws=of_draws)
 
 
 def axes_of(over: Any, values: Any) -> dict[str, list[Any]]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
+from dpviz.metrics import METRICS
 from dpviz.narrative.targets import sentence
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
@@ -27,7 +28,10 @@ class Needed(Answer):
     ----------
     targets : tuple of dpviz.targets.least.Target
         Those that count first, the least first.
+    asked : (str, float)
+        The metric asked for, and the value to reach.
     goal : dpviz.targets.goal.Goal
+        What was searched: a recovery is searched as the captured share that means the same.
     prepared : Measured
     settings : Settings
     """
@@ -35,15 +39,22 @@ class Needed(Answer):
     figures: ClassVar[tuple[str, ...]] = ("least",)
 
     def __init__(
-        self, targets: Sequence[Target], goal: Goal, what: str, prepared: Measured,
-        settings: Settings,
+        self, targets: Sequence[Target], asked: tuple[str, float], goal: Goal, what: str,
+        prepared: Measured, settings: Settings,
     ) -> None:  # fmt: skip
-        self.targets, self.goal, self.what = tuple(targets), goal, what
+        self.targets, self.asked, self.goal, self.what = tuple(targets), asked, goal, what
         self.prepared, self.settings = prepared, settings
 
     def summary(self) -> str:
-        """Return one sentence per mechanism, those whose claim holds at their answer first."""
-        return "\n".join(sentence(target, self.settings.k) for target in self.targets)
+        """Return the goal, and one sentence per mechanism, those that count first."""
+        metric, value = self.asked
+        side = "at least" if METRICS[metric].better == "higher" else "at most"
+        goal = f"The least {'n' if self.what == 'n' else 'epsilon'} for a "
+        goal += f"{METRICS[metric].label} of {side} {value:g}"
+        if metric != self.goal.metric:
+            goal += f" (a {METRICS[self.goal.metric].label} of {self.goal.value:.3g} here)"
+        sentences = [sentence(target, self.settings.k) for target in self.targets]
+        return "\n".join([f"{goal}.", *sentences])
 
     def table(self) -> pd.DataFrame:
         """Return one row per mechanism.
@@ -72,7 +83,7 @@ class Needed(Answer):
 
     def data(self) -> dict[str, Any]:
         """Return the goal, the settings and the rows of `table`."""
-        goal = {"metric": self.goal.metric, "value": self.goal.value}
+        goal = {"metric": self.asked[0], "value": self.asked[1]}
         return {
             "goal": goal | {"of_draws": self.goal.of_draws},
             "what": self.what,

@@ -18,12 +18,12 @@ from dpviz.tidy.predicted import Expected, expected_row, expected_spectrum
 
 # What follows from the overlaps or from the noise's law.
 _PREDICTED = (
-    "captured_share", "captured_total", "projection_distance", "noise_spectral",
+    "recovery", "captured_share", "captured_total", "projection_distance", "noise_spectral",
     "noise_frobenius", "negative_eigenvalues",
 )  # fmt: skip
 
 
-class Predicted(Answer):
+class Predictions(Answer):
     """What mechanisms are expected to do in one setting, without a single draw.
 
     Attributes

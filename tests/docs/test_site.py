@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import dpviz
+from dpviz import api
 from dpviz.answers import Answer
 from dpviz.base.params import params_of
 from dpviz.mechanisms import all_mechanisms
@@ -45,9 +46,11 @@ def test_nothing_is_wrong_with_the_site(site: Path) -> None:
 
 def test_every_function_and_answer_is_in_the_reference(site: Path) -> None:
     functions, answers = text_of(site, "reference/functions"), text_of(site, "reference/answers")
-    for name in dpviz.__all__:
+    for name in api.__all__:
         assert f'id="dpviz.api.{name}"' in functions
-    assert functions.count('class="admonition seealso"') == len(dpviz.__all__)
+    assert functions.count('class="admonition seealso"') == len(api.__all__)
+    home = dpviz.PrivatePCA.__module__
+    assert f'id="{home}.PrivatePCA"' in text_of(site, "reference/estimator")
     for cls in (Answer, *Answer.__subclasses__()):
         assert f'id="{cls.__module__}.{cls.__name__}"' in answers
         assert f'id="{cls.__module__}.{cls.__name__}.to_json"' in answers or cls is not Answer

@@ -27,7 +27,7 @@ from dpviz.claims.audit import AuditOptions
 from dpviz.cli import main
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable, WrongArgument
 from dpviz.mechanisms import parse_variant
-from dpviz.metrics import METRICS
+from dpviz.metrics import METRICS, chance_share
 from dpviz.prepare.plan import plan_of
 from dpviz.settings import Settings
 
@@ -48,8 +48,8 @@ def test_every_example_runs() -> None:
     flags = doctest.ELLIPSIS
     for name in dpviz.__all__:
         finder = doctest.DocTestFinder(recurse=False)
-        function = inspect.unwrap(getattr(api, name))
-        tests = finder.find(function, name, module=api, globs={})
+        function = inspect.unwrap(getattr(api, name, None) or getattr(dpviz, name))
+        tests = finder.find(function, name, module=inspect.getmodule(function), globs={})
         assert sum(len(test.examples) for test in tests) >= 2, name
         for test in tests:
             failed = doctest.DocTestRunner(optionflags=flags).run(test).failed
@@ -77,7 +77,7 @@ def test_a_wrong_example_fails() -> None:
     assert doctest.DocTestRunner(verbose=False).run(test, out=lambda text: None).failed == 1
 
 
-@pytest.mark.parametrize("name", dpviz.__all__)
+@pytest.mark.parametrize("name", api.__all__)
 def test_every_function_says_what_a_reader_needs(name: str) -> None:
     words = inspect.getdoc(getattr(api, name)) or ""
     for section in ("Returns", "See Also", "Examples"):
@@ -88,7 +88,7 @@ def test_every_function_says_what_a_reader_needs(name: str) -> None:
 
 
 def test_the_front_door_is_complete_and_typed() -> None:
-    assert sorted(dpviz.__all__) == dpviz.__all__ == api.__all__
+    assert sorted(dpviz.__all__) == dpviz.__all__ == ["PrivatePCA", *api.__all__]
     assert set(dpviz.__all__) <= set(dir(dpviz))
     assert (ROOT / "dpviz" / "py.typed").is_file()
     with pytest.raises(AttributeError, match="no attribute 'compere'"):
@@ -379,9 +379,9 @@ def test_names_of_a_table_are_escaped_in_a_notebook() -> None:
 def test_a_sweep_is_drawn_along_the_axis_and_at_the_values_asked_for() -> None:
     found = ANSWERS["sweep"]()
     assert isinstance(found, api.Swept)
-    first, second = found.figure(at={"k": 1}), found.figure(at={"k": 2})
+    first, second = (found.figure("captured_share", at={"k": k}) for k in (1, 2))
     assert first.to_json() != second.to_json()
-    assert first.to_json() == found.figure().to_json()
+    assert first.to_json() == found.figure("captured_share").to_json()
     along_k = found.figure("projection_distance", over="k", at={"epsilon": 10.0})
     assert "at epsilon 10" in along_k.layout.xaxis.title.text
     table = found.table()
@@ -401,6 +401,18 @@ def test_least_judges_each_claim_at_its_own_answer() -> None:
     assert table.loc["gaussian", "low"] < table.loc["gaussian", "least"]
     assert table.loc["gaussian", "least"] < table.loc["gaussian", "high"]
     assert found.targets[0].mechanism.key == "gaussian"
+
+
+def test_a_recovery_is_asked_as_the_share_that_means_it() -> None:
+    named: dict[str, Any] = {"k": 1, "mechanisms": "gaussian"}
+    found = dpviz.least("iris", recovery=0.8, **named)
+    # iris has most of its variance along one direction: chance is well below one half.
+    chance = chance_share(found.prepared.reference, 1)
+    assert 0.2 < chance < 0.4
+    same = dpviz.least("iris", captured_share=chance + 0.8 * (1 - chance), **named)
+    assert found.table()["high"].item() == same.table()["high"].item()
+    assert found.summary().startswith("The least epsilon for a recovery of at least 0.8 (a captur")
+    assert found.data()["goal"]["metric"] == "recovery"
 
 
 def test_the_answers_of_least_lie_where_the_measure_crosses() -> None:
@@ -450,9 +462,11 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], tuple[str, ...]]] = [
     (lambda: dpviz.sweep("iris", over=["k"], values="1,2"), InvalidSetting, ("each axis",)),
     (lambda: dpviz.sweep("iris", over={"k": [1]}, values=[1]), InvalidSetting, ("mapping",)),
     (lambda: dpviz.sweep("iris", over="k", values=[9]), InvalidSetting, ("k", "4", "9")),
-    (lambda: dpviz.least("iris"), InvalidSetting, ("goal", "captured_share", "none")),
+    (lambda: dpviz.least("iris"), InvalidSetting, ("goal", "recovery", "none")),
     (lambda: dpviz.least("iris", captured_share=0.9, captured_total=0.1), InvalidSetting,
      ("one of", "captured_share, captured_total")),
+    (lambda: dpviz.least("iris", recovery=1.5), InvalidSetting, ("recovery", "below 1", "1.5")),
+    (lambda: dpviz.least("iris", recovery=0.5, k=4), InvalidSetting, ("another", "recovery")),
     (lambda: dpviz.least("iris", captured_share=2), InvalidSetting, ("goal", "below 1", "2")),
     (lambda: dpviz.least("iris", captured_share="much"), InvalidSetting, ("goal", "much")),
     (lambda: dpviz.least("iris", captured_share=0.9, over="k"), InvalidSetting, ("over", "n", "k")),
