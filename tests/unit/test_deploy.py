@@ -85,8 +85,14 @@ def test_locks_pin_what_the_ranges_allow(name: str) -> None:
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     required = [Requirement(line) for line in lines if line and not line.startswith("#")]
     if "dev" in name:
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-        required += [Requirement(item) for item in project["dependency-groups"]["dev"]]
+        groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        waiting = list(groups["dependency-groups"]["dev"])
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, dict):
+                waiting += groups["dependency-groups"][item["include-group"]]
+            else:
+                required.append(Requirement(item))
     for requirement in required:
         version = pinned[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), requirement
