@@ -14,13 +14,18 @@ import plotly.graph_objects as go
 import dpviz
 from dpviz.answers.compared import Compared
 from dpviz.claims import attack, exhibits
+from dpviz.claims.account import account_view
 from dpviz.claims.table import spending_table
-from dpviz.figures import claims, lessons, precision, tasks
+from dpviz.datasets import load
+from dpviz.figures import account, claims, lessons, precision, tasks
 from dpviz.figures.reproduction import chart_figure, lines_figure
 from dpviz.figures.theme import panels, panels_of
+from dpviz.figures.waterfall import waterfall
 from dpviz.guide import leaking
 from dpviz.guide.needed import needed_table
 from dpviz.mechanisms import parse_variant, parse_variants
+from dpviz.paid.cost import PaidOptions, stages, waterfall_table
+from dpviz.releasing.making import stated_bounds
 from dpviz.reproduce import Effort, Reproduction, experiment, reproduce
 from dpviz.settings import Settings
 from dpviz.tasks import Task, band_table, finish, load_labelled, plan_task
@@ -189,6 +194,28 @@ def posterior() -> go.Figure:
     return claims.posterior_figure(table, 0.5, mechanism.info.family, limit)
 
 
+def account_curve() -> go.Figure:
+    """Delta against epsilon: all that one release promises."""
+    problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
+    view = account_view(parse_variant("gaussian"), problem, Budget(1.0, 1e-6))
+    return account.curve_figure(view.curve_table())
+
+
+def repeated_releases() -> go.Figure:
+    """What many releases of the same table cost together, by three ways of adding up."""
+    problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
+    view = account_view(parse_variant("gaussian"), problem, Budget(1.0, 1e-6))
+    return account.repeated_figure(view.repeated_table())
+
+
+def paid_preparation() -> go.Figure:
+    """What each step of a private preparation costs in recovery."""
+    table = load("digits")
+    options = PaidOptions(bounds="0:16", epsilon=2.0, trials=5)
+    found = stages(table, stated_bounds(options.bounds, table), options)
+    return waterfall(waterfall_table(found))
+
+
 # Precision ---------------------------------------------------------------------------------
 
 
@@ -262,7 +289,7 @@ SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
     "Along an axis": (curve, least_epsilon, task),
     "Claims": (
         audit_bounds, spending, moving_support, cone, turning, true_delta, gibbs, attacker,
-        posterior,
+        posterior, account_curve, repeated_releases, paid_preparation,
     ),
     "Precision": (noise_along, ellipses, accounts, prices),
     "Papers": (paper_chart, paper_lines),
