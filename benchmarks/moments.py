@@ -118,7 +118,7 @@ def main() -> None:
                 continue
             write(path, n)
             apart("floor", path, n)
-            for bound in ("max", "12", "quantile:0.9"):
+            for bound in ("max", "12"):
                 sides: dict[str, list[dict[str, float]]] = {"floor": [], bound: []}
                 for _ in range(arguments.rounds):
                     for side, found in sides.items():

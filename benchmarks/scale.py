@@ -73,7 +73,7 @@ def main() -> None:
         n = int(options.entries) // d // rows * rows
         with (
             distributed.LocalCluster(
-                n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+                n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
             ) as cluster,
             distributed.Client(cluster) as client,
         ):

@@ -33,41 +33,6 @@ def app_path() -> Path:
     return _root() / "app.py"
 
 
-def config_dir() -> Path:
-    """Return the absolute path of the ``.streamlit`` folder beside ``app.py``.
-
-    Streamlit 1.67 reads this folder by itself when it runs ``app_path()``, from whatever
-    directory it was started; the path is for showing it and for reading its values.
-
-    Returns
-    -------
-    Path
-        Folder that holds ``config.toml``.
-
-    Raises
-    ------
-    FileNotFoundError
-        As ``app_path``.
-    """
-    return _root() / ".streamlit"
-
-
-def data_dir() -> Path:
-    """Return the absolute path of the folder of example tables.
-
-    Returns
-    -------
-    Path
-        Folder ``data`` beside ``app.py``.
-
-    Raises
-    ------
-    FileNotFoundError
-        As ``app_path``.
-    """
-    return _root() / "data"
-
-
 def _root() -> Path:
     """Return the folder of ``app.py``, preferring the wheel's copy.
 

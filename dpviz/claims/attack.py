@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -266,13 +265,6 @@ ATTACK_LEVELS: FloatArray = np.union1d(np.geomspace(1e-6, 1.0, 121), np.linspace
 # Which mechanism stands for what -----------------------------------------------
 
 
-def first_variant(found: Iterable[Mechanism], what: str) -> Mechanism:
-    """Return the first of the found mechanisms, or complain that there is none."""
-    for mechanism in found:
-        return mechanism
-    raise LookupError(f"no mechanism is {what}")
-
-
 # The attacker ------------------------------------------------------------------
 
 
@@ -315,7 +307,7 @@ def exhibited(problem: Problem, budget: Budget) -> Mechanism:
         and m.spent(problem, budget) is not None
     ]
     exact = [m for m in claiming if curve(m, problem, budget).exact]
-    return first_variant([*exact, *claiming, *every_mechanism()], "there")
+    return [*exact, *claiming, *every_mechanism()][0]
 
 
 def claimed_curve(claim: Budget) -> Curve:

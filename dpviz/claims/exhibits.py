@@ -16,19 +16,21 @@ from scipy.special import ive
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
-from dpviz.claims.attack import ATTACK_LEVELS, first_variant
+from dpviz.claims.attack import ATTACK_LEVELS
 from dpviz.claims.audit import DEFAULT_D
 from dpviz.claims.audit.bounds import lower_limit, upper_limit
 from dpviz.claims.table import every_mechanism
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.mechanisms.laplace_output import LaplaceOutput
+from dpviz.mechanisms.wishart import Wishart
+from dpviz.mechanisms.wishart_difference import WishartDifference
 from dpviz.noise.stiefel import stiefel_bingham
 from dpviz.privacy.gaussian import delta_of
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 SUPPORT_COLUMNS = ("epsilon", "draws", "outside", "share", "low", "high", "exact")
 CONE_COLUMNS = ("mechanism", "table", "half_trace", "radius", "outside")
@@ -58,43 +60,17 @@ _NORMAL_99 = 2.5758293035489004
 
 def moving_cone() -> AdditiveMechanism:
     """Return the mechanism with one-sided noise that claims pure epsilon."""
-    found = first_variant(
-        (m for m in every_mechanism() if m.info.guarantee == "pure" and m.one_sided),
-        "one-sided under a pure claim",
-    )
-    assert isinstance(found, AdditiveMechanism)
-    return found
+    return Wishart()
 
 
 def repaired_cone() -> AdditiveMechanism:
     """Return the mechanism of the same family whose noise has no support that moves."""
-    broken = moving_cone().info
-    found = first_variant(
-        (
-            m
-            for m in every_mechanism()
-            if (m.info.family, m.info.guarantee) == (broken.family, broken.guarantee)
-            and isinstance(m, AdditiveMechanism)
-            and not m.info.psd
-        ),
-        "two-sided in the family",
-    )
-    assert isinstance(found, AdditiveMechanism)
-    return found
+    return WishartDifference()
 
 
 def bare_directions() -> Mechanism:
     """Return the mechanism that noises rows only, with a pure claim that is false."""
-    problem, budget = _problem(2, Relation.REPLACE), Budget(1.0)
-    return first_variant(
-        (
-            m
-            for m in every_mechanism()
-            if (m.info.guarantee, m.info.release) == ("pure", "data")
-            and m.status(problem, budget).verdict is Verdict.REFUTED
-        ),
-        "a refuted release of rows",
-    )
+    return LaplaceOutput()
 
 
 def _problem(d: int, relation: Relation) -> Problem:

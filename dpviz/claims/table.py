@@ -22,6 +22,7 @@ from dpviz.claims.audit import (
 from dpviz.claims.audit.run import LEAST_TRIALS
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms
+from dpviz.privacy.accounting import Spent
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Status, Verdict
 
@@ -112,6 +113,44 @@ def claims_table(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What a mechanism promises, what it spends and what holds, in one setting.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    claim : Budget or None
+        None where it promises nothing.
+    spent : Spent or None
+        None where no epsilon describes the release, or where it cannot run.
+    status : Status or None
+        None where it cannot run.
+    reason : str or None
+        Why it cannot run.
+    """
+
+    mechanism: Mechanism
+    problem: Problem
+    claim: Budget | None
+    spent: Spent | None
+    status: Status | None
+    reason: str | None
+
+
+def standing(mechanism: Mechanism, problem: Problem, budget: Budget) -> Standing:
+    """Return the facts that every table of claims is made of."""
+    reason = mechanism.unable(problem, budget)
+    claim = mechanism.claim(problem, budget)
+    if reason is not None:
+        return Standing(mechanism, problem, claim, None, None, reason)
+    spent = mechanism.spent(problem, budget)
+    status = mechanism.judged(problem, budget, spent)
+    described = spent is not None and math.isfinite(spent.epsilon)
+    return Standing(mechanism, problem, claim, spent if described else None, status, None)
+
+
 def claim_of(
     mechanism: Mechanism, relation: Relation, seed: int = 0, trials: int = TABLE_TRIALS
 ) -> Claim:
@@ -153,21 +192,13 @@ def _row(
         delta_lower=None if found is None else found.delta_lower,
         at_epsilon=None if found is None else found.at_epsilon,
         found=f"cannot be audited here: {reason}" if found is None else found.evidence,
-        command=_command(mechanism, problem.relation, budget, seed, trials),
+        command=audit_command(mechanism, problem, budget, trials=trials, seed=seed),
     )
 
 
 def _kind(found: Audit) -> str:
     """Return what settles the verdict."""
     return "exact" if found.exact is not None else "measured"
-
-
-def _command(
-    mechanism: Mechanism, relation: Relation, budget: Budget, seed: int, trials: int
-) -> str:
-    words = ["python", "-m", "dpviz", "audit", mechanism.text, "--epsilon", f"{budget.epsilon:g}"]
-    words += ["--relation", str(relation), "--seed", str(seed), "--trials", str(trials)]
-    return shlex.join(words)
 
 
 # The setting at which `mechanisms` states status and evidence.
@@ -234,25 +265,18 @@ def claims_now(problem: Problem, budget: Budget) -> pd.DataFrame:
 
 
 def _claim_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, object]:
-    reason = mechanism.unable(problem, budget)
-    claim = mechanism.claim(problem, budget)
-    if reason is None:
-        spent = mechanism.spent(problem, budget)
-        status = mechanism.judged(problem, budget, spent)
-        words, evidence = status.marked, status.evidence
-    else:
-        spent, words, evidence = None, CANNOT_RUN, f"Cannot run here: {reason}."
-    finite = spent is not None and math.isfinite(spent.epsilon)
+    found = standing(mechanism, problem, budget)
+    claim, spent, status = found.claim, found.spent, found.status
     return {
         "mechanism": mechanism.label,
         "claim": "no claim" if claim is None else _guarantee_words(mechanism),
         "relation": str(problem.relation),
-        "status": words,
+        "status": CANNOT_RUN if status is None else status.marked,
         "claimed_epsilon": None if claim is None else claim.epsilon,
-        "spent_epsilon": spent.epsilon if spent is not None and finite else None,
+        "spent_epsilon": None if spent is None else spent.epsilon,
         "claimed_delta": None if claim is None else claim.delta,
-        "true_delta": spent.delta_at_epsilon if spent is not None and finite else None,
-        "evidence": evidence,
+        "true_delta": None if spent is None else spent.delta_at_epsilon,
+        "evidence": f"Cannot run here: {found.reason}." if status is None else status.evidence,
         "command": audit_command(mechanism, problem, budget),
     }
 
@@ -311,12 +335,11 @@ def spending_table(problem: Problem, budget: Budget) -> pd.DataFrame:
     """
     rows = []
     for mechanism in every_mechanism():
-        claim = mechanism.claim(problem, budget)
-        if claim is None or mechanism.unable(problem, budget) is not None:
+        found = standing(mechanism, problem, budget)
+        if found.claim is None or found.status is None:
             continue
-        spent = mechanism.spent(problem, budget)
-        known = spent is not None and math.isfinite(spent.epsilon)
-        epsilon = spent.epsilon if spent is not None and known else math.nan
+        spent, claim = found.spent, found.claim
+        epsilon = math.nan if spent is None else spent.epsilon
         rows.append(
             {
                 "mechanism": mechanism.label,
@@ -324,7 +347,7 @@ def spending_table(problem: Problem, budget: Budget) -> pd.DataFrame:
                 "spent": epsilon,
                 "ratio": epsilon / claim.epsilon,
                 "exact": spent is not None and spent.exact,
-                "status": str(mechanism.status(problem, budget).verdict),
+                "status": str(found.status.verdict),
             }
         )
     table = pd.DataFrame(rows, columns=list(SPENDING_COLUMNS))

@@ -8,13 +8,11 @@ is refused.
 
 from __future__ import annotations
 
-import weakref
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,8 +39,7 @@ from dpviz.datasets.files import (
 from dpviz.datasets.raw import MAX_MAGNITUDE, Kind, is_text, listed, plain_numbers
 from dpviz.datasets.source import IN_MEMORY, Source, readable
 from dpviz.errors import InvalidTable, printable
-from dpviz.prepare.sums import Sum, digit_counts, norms
-from dpviz.prepare.transform import Transform
+from dpviz.prepare.sums import Sum
 
 LARGE_BYTES = 8 * IN_MEMORY.cells
 """A file is read in batches if its numbers, or its text, take more than this: 512 MiB."""
@@ -311,34 +308,6 @@ class FileBatches:
             total.dropped += dropped
             if len(block):
                 total.add(block, total.rows)
-        return total
-
-    def spool(self, unscaled: Transform) -> FileSpool:
-        """Return the norms of all rows, kept in a temporary file."""
-        spool = FileSpool()
-        for block, _ in self.blocks():
-            if len(block):
-                spool.write(norms(unscaled, block))
-        return spool
-
-
-class FileSpool:
-    """Numbers in a temporary file, which goes when this object does."""
-
-    def __init__(self) -> None:
-        self._file = TemporaryFile()  # noqa: SIM115 (open as long as the object lives)
-        weakref.finalize(self, self._file.close)
-
-    def write(self, values: FloatArray) -> None:
-        """Append numbers."""
-        self._file.write(np.ascontiguousarray(values).data)
-
-    def counts(self, prefix: int, shift: int) -> FloatArray:
-        """Return the counts of the next digit over all numbers; see `dpviz.prepare.sums`."""
-        total = np.zeros(1 << 16)
-        self._file.seek(0)
-        while block := self._file.read(8 << 20):
-            total += digit_counts(np.frombuffer(block), prefix, shift)
         return total
 
 

@@ -17,8 +17,7 @@ from dpviz.base.arrays import FloatArray
 from dpviz.datasets.raw import listed
 from dpviz.errors import InvalidTable
 from dpviz.prepare.batches import complete
-from dpviz.prepare.sums import Sum, digit_counts, norms
-from dpviz.prepare.transform import Transform
+from dpviz.prepare.sums import Sum
 
 S = TypeVar("S", bound=Sum)
 
@@ -90,30 +89,6 @@ class FrameBatches:
             total.merge(part)
         return total
 
-    def spool(self, unscaled: Transform) -> FrameSpool:
-        """Return the norms of all rows, kept where the partitions were computed."""
-        return FrameSpool(
-            _persist(
-                _delayed(_partition_norms)(part, unscaled, self._named(number), self.columns)
-                for number, part in enumerate(self._partitions())
-            )
-        )
-
-
-class FrameSpool:
-    """Arrays of numbers in the memory of the cluster."""
-
-    def __init__(self, parts: list[Any]) -> None:
-        self._parts = parts
-
-    def counts(self, prefix: int, shift: int) -> FloatArray:
-        """Return the counts of the next digit over all numbers; see `dpviz.prepare.sums`."""
-        found: list[FloatArray] = _compute(
-            _delayed(digit_counts)(part, prefix, shift) for part in self._parts
-        )
-        total: FloatArray = np.sum(found, axis=0)
-        return total
-
 
 def _delayed(function: Callable[..., Any]) -> Callable[..., Any]:
     import dask
@@ -126,12 +101,6 @@ def _compute(tasks: Any) -> list[Any]:
     import dask
 
     return list(dask.compute(*tasks))
-
-
-def _persist(tasks: Any) -> list[Any]:
-    import dask
-
-    return list(dask.persist(*tasks))
 
 
 def _rows(frame: pd.DataFrame, name: str, columns: tuple[str, ...]) -> tuple[FloatArray, int]:
@@ -150,9 +119,3 @@ def _partition_sum(
     for at in range(0, len(rows), size):
         total.add(rows[at : at + size], start + at)
     return total
-
-
-def _partition_norms(
-    frame: pd.DataFrame, unscaled: Transform, name: str, columns: tuple[str, ...]
-) -> FloatArray:
-    return norms(unscaled, _rows(frame, name, columns)[0])

@@ -4,7 +4,7 @@ Preparation asks the questions of `Passes` and does not know where the rows
 are. `InMemory` answers from an array. `Batched` answers from a source that
 folds sums over its rows, and reads them once where it can: the mean, the
 scatter and, as a rule, the longest row come out of one pass; a bound that
-shortens rows takes a second, and a quantile of the norms a third.
+shortens rows takes a second. A quantile of the norms is refused: it would need all of them at once.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidTable
+from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.prepare.subsample import Subsample
-from dpviz.prepare.sums import DigitCounts, Extent, Longest, Moments, Sum, norms, quantile
+from dpviz.prepare.sums import Extent, Longest, Moments, Sum, norms
 from dpviz.prepare.transform import Transform
 from dpviz.values.moments import SecondMoment
 
@@ -150,14 +150,6 @@ class InMemory:
 S = TypeVar("S", bound=Sum)
 
 
-class Spool(Protocol):
-    """Norms of all rows, kept outside memory."""
-
-    @property
-    def counts(self) -> DigitCounts:
-        """(prefix, shift) to counts of the next digit over all norms."""
-
-
 class Source(Protocol):
     """Rows that can be folded into a sum any number of times, always in the same order."""
 
@@ -179,9 +171,6 @@ class Source(Protocol):
     def fold(self, new: Callable[[], S]) -> S:
         """Return the sum over all rows; ``new`` makes an empty one."""
 
-    def spool(self, unscaled: Transform) -> Spool:
-        """Return the norms of all rows in the units of a transform, after one pass."""
-
 
 class Batched:
     """Passes over a source that does not fit in memory.
@@ -200,7 +189,6 @@ class Batched:
         self.source = source
         self._about_zero = about_zero
         self._extent: Extent | None = None
-        self._spooled: tuple[bytes, Spool] | None = None
 
     @property
     def name(self) -> str:
@@ -265,13 +253,22 @@ class Batched:
         return deviations
 
     def row_bound(self, unscaled: Transform, level: float | None) -> float:
-        """Return the largest norm or a quantile; reads the rows again where it must."""
-        if level is None:
+        """Return the largest norm; reads the rows again where it must.
+
+        Raises
+        ------
+        InvalidSetting
+            If a quantile is asked for: it would need the norms of all rows at once.
+        """
+        if level is None or level == 1:
             return self._longest(unscaled)
-        key = unscaled.center.tobytes() + unscaled.scale.tobytes()
-        if self._spooled is None or self._spooled[0] != key:
-            self._spooled = (key, self.source.spool(unscaled))
-        return quantile(self._spooled[1].counts, self.extent().rows, level)
+        raise InvalidSetting(
+            "row bound",
+            "max or a number for a table that is read in batches, since a quantile needs the norms "
+            "of all its rows at once",
+            f"quantile:{level:g}",
+            "--row-bound",
+        )
 
     def _longest(self, unscaled: Transform) -> float:
         """Return the largest norm: among the far rows, if no other row can be longer."""

@@ -9,7 +9,6 @@ data lies from zero (Chan, Golub and LeVeque 1983).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol, Self
 
 import numpy as np
@@ -20,8 +19,6 @@ from dpviz.prepare.transform import Transform, into_domain
 
 FAR_ROWS = 1_024
 """Rows kept because they lie farthest out: the longest row is among them as a rule."""
-
-_DIGIT = 16
 
 
 class Sum(Protocol):
@@ -196,61 +193,3 @@ def norms(unscaled: Transform, block: FloatArray) -> FloatArray:
     rows = unscaled.unbounded(block)
     lengths: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return lengths
-
-
-DigitCounts = Callable[[int, int], FloatArray]
-
-
-def digit_counts(values: FloatArray, prefix: int, shift: int) -> FloatArray:
-    """Count the next 16 bits of those non-negative numbers whose bits start with a prefix.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        At least 0, so that bit patterns are in the order of the numbers.
-    prefix : int
-        The bits above ``shift + 16``.
-    shift : int
-        48, 32, 16 or 0.
-
-    Returns
-    -------
-    ndarray of shape (65536,)
-    """
-    bits = (values + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-    if shift < 48:
-        bits = bits[bits >> np.uint64(shift + _DIGIT) == np.uint64(prefix)]
-    digits = (bits >> np.uint64(shift)) & np.uint64((1 << _DIGIT) - 1)
-    return np.bincount(digits.astype(np.int64), minlength=1 << _DIGIT).astype(float)
-
-
-def order_statistic(counts: DigitCounts, rank: int) -> float:
-    """Return the number of a rank, from 0, by radix selection: exact, in constant memory.
-
-    Parameters
-    ----------
-    counts : callable
-        (prefix, shift) to `digit_counts` of all the numbers.
-    rank : int
-    """
-    prefix = 0
-    for shift in (48, 32, 16, 0):
-        cumulative = np.cumsum(counts(prefix, shift))
-        digit = int(np.searchsorted(cumulative, rank, side="right"))
-        rank -= int(cumulative[digit - 1]) if digit else 0
-        prefix = prefix << _DIGIT | digit
-    return float(np.array([prefix], dtype=np.uint64).view(np.float64)[0])
-
-
-def quantile(counts: DigitCounts, size: int, level: float) -> float:
-    """Return a quantile as `numpy.quantile` defines it, from counts of digits."""
-    place = level * (size - 1)
-    below = int(place)
-    low = order_statistic(counts, below)
-    share = place - below
-    if share == 0:
-        return low
-    high = order_statistic(counts, below + 1)
-    if share >= 0.5:  # as numpy does, so that level 1 is exactly the maximum
-        return high - (high - low) * (1 - share)
-    return low + (high - low) * share

@@ -16,9 +16,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms._base import Mechanism
-from dpviz.noise.limits import SemiCircle, WishartDifferenceLaw
-from dpviz.privacy.gaussian import epsilon_of
-from dpviz.privacy.sensitivity import frobenius, nuclear
+from dpviz.noise.limits import SemiCircle
 from dpviz.theory.predict import FOUND, direction_overlaps
 from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, Relation
 
@@ -161,25 +159,6 @@ def _first(holds: Callable[[float], bool], low: float, high: float) -> float | N
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def gaussian_appears_at(problem: Problem, delta: float, eigenvalue: float) -> float:
-    """Return the epsilon at which a component appears under the exact Gaussian mechanism.
-
-    Closed form up to the privacy profile: the threshold ``s sqrt(d)`` with
-    ``s = D_F g/sqrt(2)`` gives the noise that may be spent, and the profile its
-    epsilon. Limit for large d. Zero where even epsilon 0 leaves it visible.
-    """
-    _positive("eigenvalue", eigenvalue)
-    scale = eigenvalue * math.sqrt(2 / problem.d)
-    return epsilon_of(delta, frobenius(problem) / scale)
-
-
-def wishart_difference_appears_at(problem: Problem, eigenvalue: float) -> float:
-    """Return 2.0582 d c(1)/lambda, c(1) the scale at epsilon 1; limit for large d."""
-    _positive("eigenvalue", eigenvalue)
-    law = WishartDifferenceLaw(problem.d * nuclear(problem) / 2, problem.d)
-    return law.visible_above / eigenvalue
 
 
 # Subspaces -----------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from dpviz.base.paths import config_dir
+from dpviz.base.paths import app_path
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, watch_of
 
 ServerFactory = Callable[..., Server]
@@ -42,7 +42,7 @@ st.html('<img src="http://elsewhere.invalid/pixel.png" alt="">')
 
 def _write(folder: Path, text: str) -> Path:
     """Write an app beside the dashboard's own settings, without which Streamlit phones home."""
-    shutil.copytree(config_dir(), folder / ".streamlit")
+    shutil.copytree(app_path().parent / ".streamlit", folder / ".streamlit")
     script = folder / "app.py"
     script.write_text(text)
     return script

@@ -34,7 +34,7 @@ OVER = {"epsilon": [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0], "k": [1, 2]}
 @pytest.fixture
 def cluster() -> Iterator[Any]:
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
     ) as found:
         yield found
 

@@ -17,9 +17,10 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from dpviz.base.paths import app_path, config_dir, data_dir
+from dpviz.base.paths import app_path
 
 ROOT = Path(__file__).resolve().parents[2]
+CONFIG = app_path().parent / ".streamlit" / "config.toml"
 
 # Import name of a distribution where the two differ.
 _DISTRIBUTION_OF = {"sklearn": "scikit-learn"}
@@ -139,9 +140,7 @@ def test_nothing_is_required_in_vain() -> None:
 
 def test_a_checkout_uses_the_files_beside_the_package() -> None:
     assert app_path() == ROOT / "app.py"
-    assert config_dir() == ROOT / ".streamlit"
-    assert data_dir() == ROOT / "data"
-    assert (config_dir() / "config.toml").is_file()
+    assert (CONFIG).is_file()
 
 
 # --------------------------------------------------------------------------- the wheel
@@ -204,7 +203,7 @@ def test_an_installed_package_finds_its_own_dashboard(installed: Path, tmp_path:
 
 
 def _config() -> dict[str, Any]:
-    return tomllib.loads((config_dir() / "config.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((CONFIG).read_text(encoding="utf-8"))
 
 
 def test_the_dashboard_keeps_to_itself() -> None:
@@ -218,7 +217,7 @@ def test_the_dashboard_keeps_to_itself() -> None:
 
 
 def test_the_settings_name_no_other_host() -> None:
-    assert "://" not in (config_dir() / "config.toml").read_text(encoding="utf-8")
+    assert "://" not in (CONFIG).read_text(encoding="utf-8")
 
 
 def test_streamlit_knows_every_setting() -> None:

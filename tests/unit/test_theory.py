@@ -12,20 +12,21 @@ from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.noise.limits import WishartDifferenceLaw
 from dpviz.noise.wishart import wishart
 from dpviz.prepare.load import load_prepared
+from dpviz.privacy.gaussian import epsilon_of
+from dpviz.privacy.sensitivity import frobenius, nuclear
 from dpviz.settings import Settings
 from dpviz.theory.bounds import (
     appears_at,
     davis_kahan,
-    gaussian_appears_at,
     low_rank_error_scaling,
     mod_sulq_scaling,
     noise_edge,
     ppca_sample_size,
     pure_error_floor_scaling,
     pure_lower_sample_size,
-    wishart_difference_appears_at,
     wishart_difference_sample_size,
     wishart_over_laplace_scaling,
     wishart_sample_size,
@@ -39,6 +40,18 @@ DIGITS = load_prepared(Settings(table="digits"))
 
 
 # Where a component appears -----------------------------------------------------
+
+
+def gaussian_appears_at(problem: Problem, delta: float, eigenvalue: float) -> float:
+    """Closed form: the threshold s sqrt(d) with s = D_F g/sqrt(2), and the profile's epsilon."""
+    scale = eigenvalue * math.sqrt(2 / problem.d)
+    return epsilon_of(delta, frobenius(problem) / scale)
+
+
+def wishart_difference_appears_at(problem: Problem, eigenvalue: float) -> float:
+    """Closed form: 2.0582 d c(1)/lambda, c(1) the scale at epsilon 1."""
+    law = WishartDifferenceLaw(problem.d * nuclear(problem) / 2, problem.d)
+    return law.visible_above / eigenvalue
 
 
 @pytest.mark.parametrize("relation", list(Relation))
