@@ -22,7 +22,7 @@ GUARANTEES = {"pure": "(ε, 0)", "approximate": "(ε, δ)", "none": "none"}
 
 def table() -> str:
     """Return the table in Markdown: digits at epsilon 1, every default."""
-    settings = Settings(table="digits", delta=1e-4, trials=200)
+    settings = Settings(table="digits", trials=200)
     comparison = compare(prepare(datasets.load(settings.table), settings), settings)
     lines = [
         "| mechanism | paper | guarantee | status (replace) | spent ε | captured share |",

@@ -110,7 +110,7 @@ def label(card: Card) -> list[tuple[str, str]]:
         ),
     ]
     if best is not None and not best.pure:
-        rows.append(("With probability about delta", delta_words(card)))
+        rows.append(("What delta allows", delta_words(card)))
     else:
         rows.append(("Delta", "None: the promise has no exceptions."))
     return rows

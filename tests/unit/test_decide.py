@@ -163,7 +163,7 @@ def test_the_label_says_who_sees_what(card: Card, pure: bool) -> None:
     label = dict(words.label(replace(card, offers=offers)))
     assert set(label) == {
         "Who sees raw data", "What is protected", "What is not protected",
-        "Delta" if pure else "With probability about delta",
+        "Delta" if pure else "What delta allows",
     }  # fmt: skip
     for item in MEASURED.assumed_public:
         assert item in label["What is not protected"]
