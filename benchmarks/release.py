@@ -65,7 +65,7 @@ def main() -> None:
     seconds = (time.perf_counter() - start) / releases
     sums /= releases
     for name, found, entries in zip(
-        ("diagonal", "off the diagonal"), sums, (d, d * (d - 1) // 2), strict=True
+        ("on the diagonal", "off the diagonal"), sums, (d, d * (d - 1) // 2), strict=True
     ):
         errors = np.sqrt(np.array([1.0, 2.0, 96.0]) / (releases * entries))
         words = ", ".join(
@@ -74,7 +74,7 @@ def main() -> None:
                 ("mean", "second", "fourth"), found, (0.0, 1.0, 3.0), errors, strict=True
             )
         )
-        print(f"noise on the {name}, standardised: {words}")
+        print(f"noise {name}, standardised: {words}")
     mechanism = parse_variant(default_mechanism())
     problem = Problem(n, d, 2, Relation.REPLACE, Domain.ball(d))
     calibration = mechanism.calibrate(problem, noise.idealised)

@@ -20,8 +20,8 @@ from dpviz.paid.account import BOUND, COUNT, MEAN, SCALE, Preparation
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Relation
 
-_RADII = 64
-_STEP = 2**-0.25  # of the radii that a private quantile may choose
+_RADII, _STEP = 256, 2**-0.0625  # that a private quantile may choose among
+_CLIPS = 64
 _HALVING = 2**-0.5  # of the radii that the adaptive clip tries in turn: squares halve
 _LEAST_SPREAD = 1e-3  # of a feature's half width: below it a spread is taken for noise
 
@@ -134,18 +134,23 @@ def run(
         public.require_bounds()
         middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
         u = (cut - middle) / half
+    # Drawn in an order in which a further step changes no number of the others.
+    mean_noise, scale_noise = (_noise(plan, step, draws, d) for step in (MEAN, SCALE))
+    if BOUND in plan.noises:
+        chances = draws.uniform(1)[:, 0]
+        pairs = draws.exponential(2, _CLIPS + 1)
+        laplace = pairs[:, 0] - pairs[:, 1]
+    count_noise = _noise(plan, COUNT, draws, 1)
     count = np.full(draws.size, float(n))
-    if COUNT in plan.noises:
-        counted = here.sum() + _noise(plan, COUNT, draws, 1)[:, 0]
-        count = np.maximum(np.rint(counted), 2.0)
+    if count_noise is not None:
+        count = np.maximum(np.rint(here.sum() + count_noise[:, 0]), 2.0)
     center = np.repeat(public.center[None], draws.size, axis=0)
-    if MEAN in plan.noises:
-        totals = (u.T @ here)[None] + _noise(plan, MEAN, draws, d)
-        means = np.clip(totals / count[:, None], -1.0, 1.0)
+    if mean_noise is not None:
+        means = np.clip(((u.T @ here)[None] + mean_noise) / count[:, None], -1.0, 1.0)
         center = middle + half * means
     scale = np.repeat(public.scale[None], draws.size, axis=0)
-    if SCALE in plan.noises:
-        squares = (np.square(u).T @ here)[None] + _noise(plan, SCALE, draws, d)
+    if scale_noise is not None:
+        squares = (np.square(u).T @ here)[None] + scale_noise
         # E (u - c)^2 = E u^2 - c^2 where c is the mean; else about the middle of the bounds
         shift = (center - middle) / half
         linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(d)
@@ -154,10 +159,6 @@ def run(
         scale = half * np.sqrt(np.clip(spread, floor, 4.0))
     row_bound = np.full(draws.size, public.row_bound)
     moments = np.empty((draws.size, d, d))
-    if BOUND in plan.noises:
-        chances = draws.uniform(1)[:, 0]
-        pairs = draws.exponential(2, _RADII + 1)
-        laplace = pairs[:, 0] - pairs[:, 1]
     for index in range(draws.size):
         z = (cut - center[index]) / scale[index]
         lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
@@ -177,7 +178,10 @@ def run(
     return Prepared(center, scale, row_bound, count, moments)
 
 
-def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray:
+def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray | None:
+    """Return the noise of a step, shape (draws, size), or None where it is not paid for."""
+    if step not in plan.noises:
+        return None
     if plan.pure:
         pair = draws.exponential(2, size)
         return plan.noises[step] * (pair[:, 0] - pair[:, 1])
@@ -224,10 +228,10 @@ def _adaptive(
     """
     epsilon = plan.noises[BOUND]
     threshold = edge + 2 / epsilon * laplace[0]
-    radii: FloatArray = most * np.power(_HALVING, np.arange(_RADII, dtype=np.float64))
-    answers = _longer(lengths, here, radii[1:]) + 4 / epsilon * laplace[1:_RADII]
+    radii: FloatArray = most * np.power(_HALVING, np.arange(_CLIPS, dtype=np.float64))
+    answers = _longer(lengths, here, radii[1:]) + 4 / epsilon * laplace[1:_CLIPS]
     too_many = np.flatnonzero(answers >= threshold)
-    return float(radii[int(too_many[0]) if len(too_many) else _RADII - 1])
+    return float(radii[int(too_many[0]) if len(too_many) else _CLIPS - 1])
 
 
 def _longer(lengths: FloatArray, here: FloatArray, radii: FloatArray) -> FloatArray:
