@@ -10,7 +10,7 @@ import json
 
 from dpviz.base.params import params_of
 from dpviz.errors import DpvizError
-from dpviz.figures.account import repeated_figure
+from dpviz.figures.account import curve_figure, repeated_figure
 from dpviz.releasing.ledger import Ledger, ledger_named
 from dpviz.releasing.making import RealRelease, make
 from dpviz.releasing.options import ReleaseOptions, limit_of
@@ -152,8 +152,13 @@ def page() -> None:
     if MADE in st.session_state:
         shown(st.session_state[MADE])
     with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
-        st.plotly_chart(
-            repeated_figure(cached.repeated(current.settings.epsilon, 1e-6)),
+        curve, repeated = cached.account(current.settings.epsilon, 1e-6)
+        left, right = st.columns(2)
+        left.plotly_chart(
+            curve_figure(curve), key="release.curve", alt="Delta against epsilon of one release"
+        )
+        right.plotly_chart(
+            repeated_figure(repeated),
             key="release.repeated",
             alt="Epsilon of several releases together, added up in three ways",
         )

@@ -16,7 +16,8 @@ def waterfall(table: pd.DataFrame) -> go.Figure:
     table : DataFrame
         Columns step, recovery, low, high, change: of `dpviz.paid.cost.waterfall_table`.
     """
-    steps, recovery = table["step"].tolist(), table["recovery"].tolist()
+    recovery = table["recovery"].tolist()
+    steps = [f"{step}<br>{value:.2f}" for step, value in zip(table["step"], recovery, strict=True)]
     figure = go.Figure()
     figure.add_bar(
         x=steps[:1],
@@ -36,9 +37,7 @@ def waterfall(table: pd.DataFrame) -> go.Figure:
     figure.add_scatter(
         x=steps,
         y=recovery,
-        mode="markers+text",
-        text=[f"{value:.2f}" for value in recovery],
-        textposition="top center",
+        mode="markers",
         marker={"color": "#7F7F7F", "size": 7},
         error_y={
             "type": "data",

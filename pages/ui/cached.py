@@ -644,8 +644,9 @@ def waterfall(
 
 
 @st.cache_data(max_entries=50, show_spinner=False)
-def repeated(epsilon: float, delta: float) -> pd.DataFrame:
-    """Return what repeating a release by the default mechanism costs."""
+def account(epsilon: float, delta: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the curve of the mechanism that releases, and what repeating it costs."""
     problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     mechanism = parse_variant(next(key for key, law in float_safe().items() if law is Law.NORMAL))
-    return account_view(mechanism, problem, Budget(epsilon, delta)).repeated_table()
+    view = account_view(mechanism, problem, Budget(epsilon, delta))
+    return view.curve_table(), view.repeated_table()

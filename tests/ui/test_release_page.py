@@ -84,7 +84,7 @@ def test_the_waterfall_follows_its_controls() -> None:
     assert errors(at) == []
     assert len(after) == 1
     chart = json.loads(at.get("plotly_chart")[0].proto.spec)
-    assert chart["data"][0]["x"] == ["everything public"]
+    assert chart["data"][0]["x"][0].startswith("everything public<br>0.")
     at = go(go(at, "claims"), "preparation")
     assert errors(at) == []
 
