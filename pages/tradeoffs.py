@@ -167,7 +167,7 @@ def theory_of(
     values = axes.default_values(axis, rows, axes.FINE)
     return {
         "predicted": cached.predicted(current.data_key, rows, settings, axis, metric),
-        "limits": curves.limit_table(rows, settings, axis, values, metric),
+        "limits": curves.known_table(rows, settings, axis, values, metric),
         "scalings": curves.scaling_table(rows, settings, axis, values, metric),
         "marks": curves.marks(rows, settings, mechanisms) if axis == "epsilon" else None,
     }
