@@ -111,3 +111,19 @@ class Compared(Answer):
         table = self.table()
         means = [name for name in METRICS if name in table]
         return table[[name for name in (*_SHOWN, *means) if name in table]]
+
+    def _picture(self) -> str:
+        from dpviz.figures.small import spectra_image
+        from dpviz.figures.theme import panels
+
+        found = self.comparison
+        if not found.results:
+            return ""
+        notes = {}
+        for result in found.results:
+            if "recovery" in result.summaries:
+                seen = result.summaries["recovery"]
+                words = f"recovery {seen.mean:.2f} ({seen.low:.2f} to {seen.high:.2f})"
+                notes[result.mechanism.text] = words
+        table = spectrum_table(found.prepared, found.results)
+        return spectra_image(table, panels(found.results), notes)

@@ -113,3 +113,17 @@ class Needed(Answer):
 
     def _shown(self) -> pd.DataFrame:
         return self.table().drop(columns=["evidence"])
+
+    def _picture(self) -> str:
+        from dpviz.figures.small import ranges_image
+        from dpviz.figures.theme import panels_of
+
+        problem = self.prepared.problem(self.settings)
+        budget = self.prepared.budget(self.settings)
+        shown = panels_of([target.mechanism for target in self.targets], problem, budget)
+        ends = self.table().rename(columns={"least": "mean"})
+        ends = ends.astype({"mean": float, "low": float, "high": float})
+        for end in ("low", "high"):  # one of them is missing where the answer is an end itself
+            ends[end] = ends[end].fillna(ends["mean"])
+        words = "people" if self.what == "n" else "epsilon"
+        return ranges_image(ends, shown, f"least {words}", log=True)

@@ -120,3 +120,20 @@ class Predictions(Answer):
         drawn = [(key, value, value, value) for key, value in values.itertuples(index=False)]
         table = pd.DataFrame(drawn, columns=list(MEASURE_COLUMNS))
         return side_by_side.measures(table, shown, METRICS[name])
+
+    def _picture(self) -> str:
+        from dpviz.figures.small import spectra_image
+        from dpviz.figures.theme import panels_of
+
+        rows, settings = self.prepared, self.settings
+        mechanisms = [item.mechanism for item in self.found]
+        if not mechanisms:
+            return ""
+        expected = {item.mechanism.text: expected_row(item, settings.k) for item in self.found}
+        notes = {
+            key: f"recovery {row['recovery']:.2f}"
+            for key, row in expected.items()
+            if "recovery" in row
+        }
+        shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
+        return spectra_image(expected_spectrum(rows, self.found), shown, notes)

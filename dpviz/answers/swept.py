@@ -183,3 +183,15 @@ class Swept(Answer):
         table, _ = self._slice(self.axis, {})
         bands = band_table_of_sweep(table, self.prepared, self.settings, self.axis, self.figures[0])
         return bands.rename(columns={"x": self.axis, "mean": self.figures[0]})
+
+    def _picture(self) -> str:
+        from dpviz.figures.small import curves_image
+        from dpviz.figures.theme import panels_of
+
+        rows, settings, axis = self.prepared, self.settings, self.axis
+        metric = METRICS[self.figures[0]]
+        table, _ = self._slice(axis, {})
+        bands = band_table_of_sweep(table, rows, settings, axis, metric.key)
+        shown = panels_of(self._mechanisms, rows.problem(settings), rows.budget(settings))
+        logarithmic = axis in ("epsilon", "delta", "n") and bool((bands["x"] > 0).all())
+        return curves_image(bands, shown, f"{metric.label} against {axis}", log=logarithmic)

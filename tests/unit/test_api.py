@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import doctest
 import inspect
 import json
+import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -359,6 +362,12 @@ def test_an_answer_can_be_read_in_every_way(name: str) -> None:
     shown = found._repr_html_()
     assert "<table" in shown
     assert shown.count("<div") == shown.count("</div>")
+    if isinstance(found, api.Compared | api.Swept | api.Needed | api.Predictions):
+        (coded,) = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]+)" alt="[^"]+"', shown)
+        picture = ElementTree.fromstring(base64.b64decode(coded))
+        label = parse_variant(found.table()["mechanism"].iloc[0]).label
+        assert any((text or "").startswith(label[:20]) for text in picture.itertext())
+        assert "href" not in base64.b64decode(coded).decode()
     drawn = [figure for figure in found.figures if figure in found.table() or figure not in METRICS]
     for figure in drawn:
         assert len(found.figure(figure).data), figure

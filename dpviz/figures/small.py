@@ -1,0 +1,182 @@
+"""Small still pictures for notebooks: SVG inside an image element, without a script or a host.
+
+They show wherever HTML shows, also where a notebook is only read; the Plotly figures are a call
+away.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from dpviz.figures.theme import TRUE_COLOUR, Panel, SymmetricLog
+
+_PANEL, _TALL, _ACROSS = 200, 120, 4  # pixels of a panel, and panels in a row
+_MOST_PANELS = 12
+_WIDE, _LINE = 640, 26  # pixels of a picture with one line per variant, and of a line
+_TEXT = 'font-family="sans-serif" font-size="11" fill="#7F7F7F"'
+
+
+def _image(width: int, height: int, inside: Sequence[str], words: str) -> str:
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}">{"".join(inside)}</svg>'
+    )
+    coded = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<img src="data:image/svg+xml;base64,{coded}" alt="{escape(words)}" '
+        'style="max-width:100%;height:auto">'
+    )
+
+
+def _path(xs: Sequence[float], ys: Sequence[float]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
+
+
+def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" {_TEXT} text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def spectra_image(table: pd.DataFrame, panels: Sequence[Panel], notes: Mapping[str, str]) -> str:
+    """Return noisy eigenvalues over the true ones, one small panel per variant.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.tidy.comparison.SPECTRUM_COLUMNS`.
+    panels : sequence of Panel
+        The first twelve are drawn.
+    notes : mapping of str to str
+        What stands under a panel, by variant.
+    """
+    shown = panels[:_MOST_PANELS]
+    true = table["true"].to_numpy(dtype=float)
+    positive = true[true > 0]
+    axis = SymmetricLog(max(float(np.median(positive)), float(positive.max()) * 1e-4))
+    top = axis.forward(20 * float(positive.max()))
+    rows = math.ceil(len(shown) / _ACROSS)
+    height, half = rows * (_TALL + 56), _TALL / 2
+
+    inside = []
+    for number, panel in enumerate(shown):
+        part = table[table["mechanism"] == panel.key]
+        left = number % _ACROSS * _PANEL + 6
+        middle = number // _ACROSS * (_TALL + 56) + 34 + half
+        step = (_PANEL - 16) / max(len(true) if part.empty else int(table["component"].max()), 1)
+
+        def at(value: float, middle: float = middle) -> float:
+            return middle - half * min(max(axis.forward(value) / top, -1.0), 1.0)
+
+        xs = [left + step * (float(c) - 0.5) for c in part["component"]]
+        inside += [_text(left, middle - half - 20, panel.label[:32])]
+        inside += [_text(left, middle - half - 7, panel.status)]
+        inside += [
+            f'<rect x="{x - 0.4 * step:.1f}" y="{min(at(v), middle):.1f}" '
+            f'width="{0.8 * step:.1f}" height="{abs(at(v) - middle):.1f}" fill="#BBBBBB"/>'
+            for x, v in zip(xs, part["true"], strict=True)
+        ]
+        inside.append(
+            f'<line x1="{left}" x2="{left + _PANEL - 16}" y1="{middle}" y2="{middle}" '
+            f'stroke="{TRUE_COLOUR}" stroke-width="0.7"/>'
+        )
+        line = _path(xs, [at(float(v)) for v in part["median"]])
+        inside.append(
+            f'<polyline points="{line}" fill="none" stroke="{panel.colour}" stroke-width="2"/>'
+        )
+        inside.append(_text(left, middle + half + 14, notes.get(panel.key, "")))
+    names = ", ".join(f"{panel.label}: {notes.get(panel.key, '')}" for panel in shown)
+    return _image(
+        min(len(shown), _ACROSS) * _PANEL, height, inside,
+        f"Noisy eigenvalues (lines) over the true ones (bars). {names}",
+    )  # fmt: skip
+
+
+def ranges_image(
+    table: pd.DataFrame, panels: Sequence[Panel], title: str, *, log: bool = False
+) -> str:
+    """Return a point inside its range for each variant, one line each.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns mechanism, mean, low and high; a variant without a number has an empty line.
+    panels : sequence of Panel
+    title : str
+        What the numbers are.
+    log : bool
+        Whether the axis is logarithmic; all numbers are then positive.
+    """
+    known = table.dropna(subset=["mean", "low", "high"])
+    numbers = known[["mean", "low", "high"]].to_numpy(dtype=float)
+    if not len(numbers):
+        return ""
+
+    def forward(value: float) -> float:
+        return math.log10(value) if log else value
+
+    ends = (float(numbers.min()), float(numbers.max()))
+    low, high = (forward(end) for end in ends)
+    room = (high - low) or 1.0
+
+    def at(value: float) -> float:
+        return 230 + (_WIDE - 270) * (forward(value) - low) / room
+
+    inside = []
+    for number, panel in enumerate(panels):
+        y = 22 + number * _LINE
+        inside.append(_text(222, y + 4, panel.label[:34], "end"))
+        for mean, lowest, highest in numbers[(known["mechanism"] == panel.key).to_numpy()]:
+            inside.append(
+                f'<line x1="{at(lowest):.1f}" x2="{at(highest):.1f}" y1="{y}" y2="{y}" '
+                f'stroke="{panel.colour}" stroke-width="3" opacity="0.5"/>'
+                f'<circle cx="{at(mean):.1f}" cy="{y}" r="5" fill="{panel.colour}"/>'
+            )
+    bottom = 22 + len(panels) * _LINE
+    inside += [_text(at(end), bottom + 4, f"{end:.3g}", "middle") for end in dict.fromkeys(ends)]
+    inside.append(_text(_WIDE / 2 + 95, bottom + 20, title, "middle"))
+    return _image(_WIDE, bottom + 28, inside, f"{title}, one line per mechanism")
+
+
+def curves_image(bands: pd.DataFrame, panels: Sequence[Panel], title: str, *, log: bool) -> str:
+    """Return the mean of one metric along one axis, a line per variant, named at its end.
+
+    Parameters
+    ----------
+    bands : DataFrame
+        `dpviz.tidy.curves.BAND_COLUMNS`.
+    panels : sequence of Panel
+    title : str
+        What is drawn against what.
+    log : bool
+        Whether the axis is logarithmic; all its values are then positive.
+    """
+    if bands.empty:
+        return ""
+    xs = bands["x"].to_numpy(dtype=float)
+    forward = np.log10(xs) if log else xs
+    means = bands["mean"].to_numpy(dtype=float)
+    wide, tall = _WIDE - 200, 180
+    across = (forward - forward.min()) / ((forward.max() - forward.min()) or 1.0)
+    up = (means - means.min()) / ((means.max() - means.min()) or 1.0)
+    foot, right = 34 + tall, 50 + wide
+    inside = [_text(46, 20, f"{means.max():.3g}", "end")]
+    inside += [_text(46, 16 + tall, f"{means.min():.3g}", "end")]
+    inside += [_text(50, foot, f"{xs.min():.3g}"), _text(right, foot, f"{xs.max():.3g}", "end")]
+    inside += [_text(50 + wide / 2, foot, title, "middle")]
+    for panel in panels:
+        mine = (bands["mechanism"] == panel.key).to_numpy()
+        if not mine.any():
+            continue
+        places = [50 + wide * float(a) for a in across[mine]]
+        points = _path(places, [16 + tall * (1 - float(u)) for u in up[mine]])
+        inside.append(
+            f'<polyline points="{points}" fill="none" stroke="{panel.colour}" stroke-width="2"/>'
+        )
+        last = 16 + tall * (1 - float(up[mine][-1]))
+        inside.append(_text(56 + wide, last + 4, panel.label[:24]))
+    return _image(_WIDE, tall + 44, inside, f"{title}, one line per mechanism")
