@@ -168,6 +168,7 @@ def curves_image(bands: pd.DataFrame, panels: Sequence[Panel], title: str, *, lo
     inside += [_text(46, 16 + tall, f"{means.min():.3g}", "end")]
     inside += [_text(50, foot, f"{xs.min():.3g}"), _text(right, foot, f"{xs.max():.3g}", "end")]
     inside += [_text(50 + wide / 2, foot, title, "middle")]
+    named: list[tuple[float, str]] = []
     for panel in panels:
         mine = (bands["mechanism"] == panel.key).to_numpy()
         if not mine.any():
@@ -177,6 +178,9 @@ def curves_image(bands: pd.DataFrame, panels: Sequence[Panel], title: str, *, lo
         inside.append(
             f'<polyline points="{points}" fill="none" stroke="{panel.colour}" stroke-width="2"/>'
         )
-        last = 16 + tall * (1 - float(up[mine][-1]))
-        inside.append(_text(56 + wide, last + 4, panel.label[:24]))
+        named.append((16 + tall * (1 - float(up[mine][-1])), panel.label[:24]))
+    lowest = 0.0
+    for end, label in sorted(named):  # names that would touch move down
+        lowest = max(end + 4, lowest + 12)
+        inside.append(_text(56 + wide, lowest, label))
     return _image(_WIDE, tall + 44, inside, f"{title}, one line per mechanism")
