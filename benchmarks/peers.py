@@ -232,8 +232,8 @@ def overspending(d: int, epsilon: float, most: float = 1e4, steps: int = 400) ->
     Both accept an angular central Gaussian proposal with exp(-u'Mu)/(K (u'Wu)^(d/2)), where the
     right test multiplies by (u'Wu)^(d/2), so they draw from the density exp(-u'Mu) (u'Wu)^-d with
     M = (epsilon/4)(top I - C), W = I + 2M/b and b from sum 1/(b + 2 M_i) = 1. Take
-    C = diag(x, x + 1, 0, ..), x at most ``most``, and its neighbour diag(x + 1, x, 0, ..): the normalisers agree, and at
-    e_1 the log ratio is epsilon/4 + d ln(1 + epsilon/(2b)).
+    C = diag(x, x + 1, 0, ..), x at most ``most``, and its neighbour diag(x + 1, x, 0, ..): the
+    normalisers agree, and at e_1 the log ratio is epsilon/4 + d ln(1 + epsilon/(2b)).
     """
     worst = 0.0
     for x in np.geomspace(1e-2, most, steps):
