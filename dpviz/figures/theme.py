@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpviz.mechanisms import Mechanism, all_mechanisms
+from dpviz.mechanisms import Mechanism, all_mechanisms, featured
 from dpviz.run.cells import Result
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Status
@@ -29,6 +29,8 @@ FAMILY_SHADES = {
     "baseline": ("#939393", "#5E5E5E", "#787878"),
 }
 FAMILY_COLOURS = {family: shades[0] for family, shades in FAMILY_SHADES.items()}
+# What is shown before a user chooses, in the order of its slots.
+HIGHLIGHTS = ("#785A2D", "#4B5A87", "#8700FF", "#E15AF0", "#F0690F", "#2DA596")
 TRUE_COLOUR = "#7F7F7F"
 MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "triangle-down", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -110,6 +112,15 @@ def _rank(key: str) -> int:
     known = all_mechanisms()
     family = [other for other, cls in known.items() if cls.info.family == known[key].info.family]
     return family.index(key)
+
+
+def colour_of(mechanism: Mechanism) -> str:
+    """Return the colour of a mechanism, the same wherever it stands."""
+    known = featured()
+    if mechanism.key in known:
+        return HIGHLIGHTS[known.index(mechanism.key) % len(HIGHLIGHTS)]
+    shades = FAMILY_SHADES[mechanism.info.family]
+    return shades[_rank(mechanism.key) % len(shades)]
 
 
 def wrapped(text: str, width: int = 22) -> str:

@@ -1,0 +1,132 @@
+"""The board's renderer: plain JavaScript and CSS, and a page that holds all of it.
+
+``board.js`` defines one global, ``DpvizBoard``, with one function::
+
+    board = DpvizBoard.mount(element, payload, options)
+
+``payload`` is `dpviz.tidy.board.payload`. All options may be left out: ``rows`` (of picture,
+spectrum, distance, recovery), ``keys`` (only these mechanisms), ``controls`` (of scrub, play, pin,
+draws, fresh, present; an empty list hides the bar), ``strip``, ``answer`` and ``exact`` (whether to
+show recovery against epsilon, the sentence on top, the exact column), ``range`` of epsilon,
+``masked`` (hide what mechanisms do until ``board.reveal()``), and the callbacks
+``onScrub(epsilon)`` while epsilon moves, ``onCommit(epsilon)`` when it is let go,
+``onOpen(key or null)``, ``onPin("pin", "unpin" or "swap")``, ``onFresh()``, ``onDraws(epsilon)``
+and ``onLink(name)``.
+
+The board has ``epsilon``, ``setEpsilon``, ``addFrames``, ``setPayload``, ``setPin``, ``setDraws``,
+``play``, ``stop``, ``present``, ``open``, ``reveal``, ``mask`` and ``destroy``.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from dpviz.figures.theme import colour_of
+from dpviz.mechanisms import Mechanism
+from dpviz.tidy import board
+
+
+@dataclass(frozen=True)
+class Assets:
+    """What draws the board.
+
+    Attributes
+    ----------
+    js, css : str
+        Texts to be put into a page.
+    """
+
+    js: str
+    css: str
+
+
+@cache
+def assets() -> Assets:
+    """Return the renderer's script and style."""
+    folder = files(__package__)
+    return Assets(
+        folder.joinpath("board.js").read_text(encoding="utf-8"),
+        folder.joinpath("board.css").read_text(encoding="utf-8"),
+    )
+
+
+def written(payload: Mapping[str, Any]) -> str:
+    """Return a payload as JSON that may stand inside a script element."""
+    text = json.dumps(payload, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return text.replace("<", "\\u003c")
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>
+{css}
+body {{ margin: 0; background: #ffffff; }}
+@media (prefers-color-scheme: dark) {{ body {{ background: #030508; }} }}
+main {{ max-width: 1400px; margin: 0 auto; padding: 10px 16px; }}
+.note {{ font: 14px/1.45 system-ui, sans-serif; color: #55616d; max-width: 62em; }}
+h1 {{ font: 600 20px/1.3 system-ui, sans-serif; margin: 0 0 6px; color: #1c2530; }}
+@media (prefers-color-scheme: dark) {{ h1 {{ color: #dce2e9; }} .note {{ color: #a3afbb; }} }}
+</style>
+<main>
+<h1>{title}</h1>
+<div id="board"></div>
+<p class="note">{note}</p>
+</main>
+<script id="payload" type="application/json">{payload}</script>
+<script>
+{js}
+const payload = JSON.parse(document.getElementById("payload").textContent);
+const options = {options};
+globalThis.board = DpvizBoard.mount(document.getElementById("board"), payload, options);
+if (payload.draws) globalThis.board.redraws = payload.draws;
+</script>
+</html>
+"""
+
+
+def board_html(
+    payload: Mapping[str, Any],
+    *,
+    title: str = "What does privacy cost this PCA?",
+    note: str = "",
+    options: Mapping[str, Any] | None = None,
+) -> str:
+    """Return one page that shows a board without a server or a network.
+
+    Parameters
+    ----------
+    payload : mapping
+        `dpviz.tidy.board.payload`, with every frame.
+    title, note : str
+        Plain texts above and below.
+    options : mapping, optional
+        Of the renderer; no callbacks.
+    """
+    used = assets()
+    return _PAGE.format(
+        title=html.escape(title),
+        note=html.escape(note),
+        css=used.css,
+        js=used.js,
+        payload=written(payload),
+        options=written(options or {}),
+    )
+
+
+def shown(mechanisms: Sequence[Mechanism]) -> list[dict[str, Any]]:
+    """Return the columns of mechanisms, in their order, with their colours."""
+    return [
+        column | {"colour": colour_of(mechanism)}
+        for mechanism, column in zip(mechanisms, board.columns(mechanisms), strict=True)
+    ]

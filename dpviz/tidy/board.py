@@ -1,0 +1,509 @@
+"""What the board draws, as JSON: the truth once, and one frame for each epsilon.
+
+A frame is a comparison at one epsilon, boiled down to what the board shows. Every
+frame uses the same named streams as `compare`, so the frame at the current epsilon
+holds exactly the numbers that every other page shows, and a dot that moves between
+frames is the same draw with more or less noise.
+
+The payload (`payload`) is a dictionary of texts, numbers, lists and dictionaries::
+
+    version    1
+    table      name, n, d, k, delta, relation, draws
+    truth      eigenvalues (all d), picture, heights (k = 1 only), captured_total
+    labels     name, kinds (or null), codes; or values in [0, 1] where numeric
+    limits     picture [x, y], scale, distance, spectrum: [low, high, linear up to] for the first
+               components and for all
+    chance     share, distance
+    columns    one for each mechanism, in the order of the board
+    epsilons   every epsilon that frames are planned for, ascending
+    predicted  recovery expected without a draw, by mechanism: one number an epsilon
+    least      the least epsilon predicted to recover 90 %, with and without delta
+    frames     those that are computed so far, see `frame`
+
+Arrays of numbers that are drawn and not read travel packed: ``picture`` holds int16
+pairs in units of ``limits.scale/32767``, ``codes`` uint8 and spectra float32, each as
+base64 of little-endian bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.blas import one_blas_thread
+from dpviz.base.seeding import generator
+from dpviz.claims.worlds import both_worlds
+from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.metrics import (
+    FLAT,
+    chance_distance,
+    chance_share,
+    farthest_distance,
+    optimum,
+    recovery_of,
+    summarise,
+)
+from dpviz.prepare.bounding import Prepared
+from dpviz.prepare.prepared import Measured, worth
+from dpviz.run.cells import Cell, Result, Skipped, plan, run_cell
+from dpviz.run.compare import Comparison
+from dpviz.settings import Settings
+from dpviz.targets.goal import Goal
+from dpviz.targets.least import predicted_crossing
+from dpviz.theory.predict import predict
+from dpviz.tidy.projection import coordinates
+from dpviz.values.release import Verdict
+
+VERSION = 1
+PICTURE_POINTS = 300
+FIRST_COMPONENTS = 15
+"""Components of a spectrum that are shown at first; board.js says the same."""
+
+MOST_COMPONENTS = 64
+"""Eigenvalues sent for each mechanism and frame."""
+
+# The metrics a frame needs; the rest would cost two more eigenvalue problems a draw.
+FRAME_METRICS = ("recovery", "captured_share", "projection_distance")
+
+PLAY = (0.05, 10.0)
+"""Range of epsilon that the board is scrubbed and played over."""
+
+ORDERED_AT = 1.0
+"""Epsilon at which the columns are put in order, so that the order holds still."""
+
+# Renard's series R10: ten round steps a decade.
+_STEPS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
+_WORDS = ((0.1, "mere chance"), (0.5, "partly"), (0.9, "usable"), (math.inf, "nearly all"))
+
+# How far above and below the truth an eigenvalue axis reaches, in largest eigenvalues: what is
+# beyond is marked as beyond, and the truth keeps its place whatever epsilon is.
+_ABOVE, _BELOW = 6.0, 2.0
+_MOST_KINDS = 10
+
+
+def recovery_words(recovery: float) -> str:
+    """Return a recovery in words: mere chance, partly, usable or nearly all."""
+    return next(words for below, words in _WORDS if recovery < below)
+
+
+def frame_epsilons(count: int | None = None, *also: float) -> list[float]:
+    """Return the epsilons of a board: round steps over `PLAY`, ascending.
+
+    Parameters
+    ----------
+    count : int, optional
+        At most this many of the round steps, evenly spread, both ends kept.
+    *also : float
+        Epsilons that must be there: the current one.
+    """
+    low, high = PLAY
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = [float(f"{step * 10.0**decade:.6g}") for decade in decades for step in _STEPS]
+    steps = [step for step in steps if low <= step <= high]
+    if count is not None and count < len(steps):
+        places = np.linspace(0, len(steps) - 1, max(count, 2)).round().astype(int)
+        steps = [steps[place] for place in places]
+    return sorted({*steps, *also})
+
+
+def outwards(epsilons: Sequence[float], now: float) -> list[float]:
+    """Return the epsilons in the order to compute them: the current one first, then outwards."""
+    return sorted(epsilons, key=lambda epsilon: (abs(math.log(epsilon / now)), epsilon))
+
+
+def _packed(values: FloatArray | NDArray[Any], kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
+
+
+class _Picture:
+    """The rows of a picture: the same in every frame."""
+
+    def __init__(self, prepared: Prepared, k: int) -> None:
+        self.rows, self.index = prepared.picture(PICTURE_POINTS)
+        self.true = prepared.reference.eigenvectors[:, :k]
+        # No projection of a row is longer than the row: nothing is ever cut off.
+        self.scale = float(np.linalg.norm(self.rows, axis=1).max()) or 1.0
+
+    def places(self, frame: FloatArray, axes: str) -> FloatArray:
+        return coordinates(self.rows, frame, self.true, axes)
+
+    def packed(self, frame: FloatArray, axes: str = "aligned") -> str:
+        drawn = self.places(frame, axes)
+        return _packed(np.round(drawn / self.scale * 32767), "<i2")
+
+
+def _four(values: FloatArray) -> list[float]:
+    summary = summarise(values)
+    error = 0.0 if math.isnan(summary.se) else summary.se
+    return [_short(value) for value in (summary.mean, summary.low, summary.high, error)]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _spectrum(result: Result) -> dict[str, Any]:
+    released = result.eigenvalues is not None
+    values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
+    kept = values[:, :MOST_COMPONENTS]
+    lines = np.stack([np.median(kept, axis=0), kept.min(axis=0), kept.max(axis=0)])
+    return {"released": released, "count": int(kept.shape[1]), "lines": _packed(lines, "<f4")}
+
+
+def _cell(result: Result, picture: _Picture) -> dict[str, Any]:
+    share = result.metrics["captured_share"]
+    distances = result.metrics["projection_distance"]
+    degrees = np.degrees(result.angles)
+    claimed, spent, status = result.claimed, result.spent, result.status
+    worlds = both_worlds(spent)
+    return {
+        "status": {
+            "verdict": str(status.verdict),
+            "mark": status.mark,
+            "words": status.words,
+            "evidence": status.evidence,
+        },
+        "claimed": claimed and {"epsilon": claimed.epsilon, "delta": claimed.delta},
+        "spent": spent
+        and {"epsilon": _short(spent.epsilon), "delta": spent.delta, "exact": spent.exact},
+        "risk": [_short(worlds.out), _short(worlds.within)],
+        # Without one where k = d: every subspace is then the whole space.
+        "recovery": _four(result.metrics["recovery"]) if "recovery" in result.metrics else None,
+        "share": _four(share),
+        "distances": [float(f"{value:.4g}") for value in distances],
+        "distance": [_short(float(np.median(distances))), *_four(distances)[1:3]],
+        "angles": [
+            [float(f"{value:.4g}") for value in row]
+            for row in np.quantile(degrees, [0.5, 0.025, 0.975], axis=0)
+        ],
+        "spectrum": _spectrum(result),
+        "edges": None if result.edges is None else [_short(edge) for edge in result.edges],
+        "picture": picture.packed(result.components[0]),
+    }
+
+
+def frame(
+    prepared: Prepared,
+    k: int,
+    epsilon: float,
+    results: Sequence[Result],
+    skipped: Sequence[Skipped] = (),
+) -> dict[str, Any]:
+    """Return what the board shows at one epsilon.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    k : int
+    epsilon : float
+    results : sequence of Result
+        With the metrics `FRAME_METRICS` at least.
+    skipped : sequence of Skipped
+
+    Returns
+    -------
+    dict
+        ``epsilon``; ``cells`` by mechanism: status, claimed, spent, risk (how often an informed
+        guesser says that one person is in, when they are out and when in), recovery and share
+        (mean, the central 95 % of the draws, and the mean's
+        standard error, 0 for a single draw), distances (one a draw), distance (median and
+        range), angles (degrees: medians, lows, highs), spectrum, edges of the noise, picture of
+        the first draw; ``skipped``: why, by mechanism.
+    """
+    picture = _Picture(prepared, k)
+    return {
+        "epsilon": epsilon,
+        "cells": {result.mechanism.text: _cell(result, picture) for result in results},
+        "skipped": {item.mechanism: item.reason for item in skipped},
+    }
+
+
+def frame_of(comparison: Comparison, prepared: Prepared) -> dict[str, Any]:
+    """Return the frame of a whole comparison."""
+    return frame(
+        prepared,
+        comparison.problem.k,
+        comparison.budget.epsilon,
+        comparison.results,
+        comparison.skipped,
+    )
+
+
+def compute(
+    prepared: Prepared,
+    settings: Settings,
+    epsilon: float,
+    *,
+    workers: int = 1,
+) -> dict[str, Any]:
+    """Return the frame at an epsilon, computed with nothing but what it shows.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+        All but epsilon.
+    epsilon : float
+    workers : int
+        Threads; LAPACK lets others run while it works, and the numbers do not change.
+    """
+    chosen = plan(prepared, replace(settings, epsilon=epsilon), strict=False)
+
+    def one(cell: Cell) -> Result:
+        return run_cell(cell, prepared, FRAME_METRICS)
+
+    with one_blas_thread():
+        if workers == 1 or len(chosen.cells) == 1:
+            results = [one(cell) for cell in chosen.cells]
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                results = list(pool.map(one, chosen.cells))
+    return frame(prepared, settings.k, epsilon, results, chosen.skipped)
+
+
+def draws(comparison: Comparison, prepared: Prepared, most: int = 20) -> dict[str, list[str]]:
+    """Return the picture of each of the first draws by mechanism, packed as in a frame."""
+    picture = _Picture(prepared, comparison.problem.k)
+    return {
+        result.mechanism.text: [picture.packed(drawn) for drawn in result.components[:most]]
+        for result in comparison.results
+    }
+
+
+def ordered(mechanisms: Sequence[Mechanism], at: Mapping[str, Any]) -> list[Mechanism]:
+    """Return mechanisms in the order of the board.
+
+    Claims that hold come first, by recovery; then those that cannot run at this epsilon, those
+    that are approximate, not proved or false, and last the baselines.
+
+    Parameters
+    ----------
+    mechanisms : sequence of Mechanism
+    at : mapping
+        The frame that decides, at `ORDERED_AT`.
+    """
+
+    def place(mechanism: Mechanism) -> tuple[int, float, int]:
+        cell = at["cells"].get(mechanism.text)
+        if cell is None:
+            return 1, 0.0, mechanism.info.slot
+        group = _GROUPS.get(cell["status"]["verdict"], _LAST_GROUP)
+        return group, -(cell["recovery"] or [0.0])[0], mechanism.info.slot
+
+    return sorted(mechanisms, key=place)
+
+
+_GROUPS = {
+    str(Verdict.HOLDS): 0,
+    str(Verdict.LOOSE): 0,
+    str(Verdict.APPROXIMATE): 2,
+    str(Verdict.UNPROVEN): 3,
+    str(Verdict.BASELINE): 5,
+}
+_LAST_GROUP = 4
+
+
+def columns(mechanisms: Iterable[Mechanism]) -> list[dict[str, Any]]:
+    """Return what a column's head says, without its colours."""
+    return [
+        {
+            "key": mechanism.text,
+            "label": mechanism.label,
+            "summary": mechanism.info.summary,
+            "paper": mechanism.info.paper,
+            "guarantee": mechanism.info.guarantee,
+            "release": mechanism.info.release,
+            "redraws": mechanism.info.redraws,
+        }
+        for mechanism in mechanisms
+    ]
+
+
+def predicted(
+    prepared: Measured, settings: Settings, epsilons: Sequence[float]
+) -> dict[str, list[float | None]]:
+    """Return the recovery expected without a draw, at each epsilon, of each mechanism with a law.
+
+    An entry is None where the mechanism cannot run.
+    """
+    k = settings.k
+    chance, found = chance_share(prepared.reference, k), {}
+    if 1 - chance < FLAT:
+        return {}
+    for mechanism in parse_variants(settings.mechanisms):
+        line: list[float | None] = []
+        for epsilon in epsilons:
+            here = replace(settings, epsilon=epsilon)
+            problem, budget = prepared.problem(here), prepared.budget(here)
+            if mechanism.unable(problem, budget, rows=prepared.has_rows) is not None:
+                line.append(None)
+                continue
+            noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+            if noise is None:
+                line.append(None)
+                continue
+            expected = predict(prepared.moment.eigenvalues, k, noise, worth(prepared))
+            line.append(_short(float(recovery_of(expected.captured_share, chance))))
+        if any(value is not None for value in line):
+            found[mechanism.text] = line
+    return found
+
+
+def least_epsilons(
+    prepared: Measured, settings: Settings, wanted: float = 0.9
+) -> dict[str, dict[str, Any] | None]:
+    """Return the least epsilon that is predicted to recover a share, with and without delta.
+
+    Each answer is judged at itself: a mechanism counts only if its claim holds at the epsilon
+    found, and only where its noise has a law that predicts.
+
+    Returns
+    -------
+    dict
+        ``approximate`` (any guarantee) and ``pure`` (no delta), each with key, label and epsilon,
+        or None where nothing reaches the share.
+    """
+    found: list[tuple[float, Mechanism]] = []
+    chance = chance_share(prepared.reference, settings.k)
+    if 1 - chance >= FLAT:
+        goal = Goal.of_recovery(wanted, chance)
+        for mechanism in parse_variants(settings.mechanisms):
+            epsilon = predicted_crossing(prepared, settings, mechanism, goal)
+            if epsilon is None or math.isinf(epsilon):
+                continue
+            there = replace(settings, epsilon=epsilon)
+            status = mechanism.status(prepared.problem(there), prepared.budget(there))
+            if status.verdict in (Verdict.HOLDS, Verdict.LOOSE):
+                found.append((epsilon, mechanism))
+    found.sort(key=lambda pair: (pair[0], pair[1].info.slot))
+
+    def first(kinds: tuple[str, ...]) -> dict[str, Any] | None:
+        for epsilon, mechanism in found:
+            if mechanism.info.guarantee in kinds:
+                return {"key": mechanism.text, "label": mechanism.label, "epsilon": epsilon}
+        return None
+
+    return {"approximate": first(("pure", "approximate")), "pure": first(("pure",))}
+
+
+def _labels(prepared: Prepared, index: NDArray[np.intp]) -> dict[str, Any]:
+    labels = prepared.table.labels
+    if labels is None:
+        return {"name": None, "kinds": None, "codes": None, "values": None}
+    shown = np.asarray(labels)[index]
+    name = prepared.table.label_name
+    numeric = shown.dtype.kind == "f" or (
+        shown.dtype.kind in "iu" and len(np.unique(shown)) > _MOST_KINDS
+    )
+    if numeric:
+        values = shown.astype(float)
+        low, high = float(values.min()), float(values.max())
+        share = (values - low) / ((high - low) or 1.0)
+        codes = _packed(np.round(255 * share), "u1")
+        return {"name": name, "kinds": None, "codes": codes, "values": [low, high]}
+    kinds, codes_ = np.unique(shown.astype(str), return_inverse=True)
+    return {
+        "name": name,
+        "kinds": kinds.tolist(),
+        "codes": _packed(np.minimum(codes_, 255), "u1"),
+        "values": None,
+    }
+
+
+def payload(
+    prepared: Prepared,
+    settings: Settings,
+    shown: Sequence[dict[str, Any]],
+    epsilons: Sequence[float],
+    frames: Sequence[dict[str, Any]],
+    *,
+    expected: Mapping[str, Sequence[float | None]] | None = None,
+    least: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return all that the board needs of one table and setting.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+        With the current epsilon.
+    shown : sequence of dict
+        The columns, in order: those of `columns`, with colours.
+    epsilons : sequence of float
+        Every epsilon planned.
+    frames : sequence of dict
+        Those at hand; others may be added to ``frames`` later.
+    expected : mapping, optional
+        `predicted` at ``epsilons``.
+    least : mapping, optional
+        `least_epsilons`.
+    """
+    k, d = settings.k, prepared.d
+    picture = _Picture(prepared, k)
+    true = picture.places(picture.true, "aligned")
+    eigenvalues = prepared.reference.eigenvalues
+    largest = float(eigenvalues.max())
+    positive = eigenvalues[eigenvalues > 0]
+    threshold = max(float(np.median(positive)), largest * 1e-4)
+    limit = 1.12 * np.abs(true).max(axis=0)
+    # Noise leaves the first eigenvalues of many positive; of few, the last may turn negative.
+    first_low = 0.0 if d > 2 * FIRST_COMPONENTS else -largest / 2
+    first_high = _ABOVE * largest
+    first_linear = max(threshold, float(eigenvalues[: min(FIRST_COMPONENTS, d)][-1]))
+    return {
+        "version": VERSION,
+        "table": {
+            "name": prepared.name,
+            "n": prepared.n,
+            "d": d,
+            "k": k,
+            "delta": prepared.budget(settings).delta,
+            "relation": settings.relation,
+            "draws": settings.trials,
+        },
+        "now": settings.epsilon,
+        "truth": {
+            "eigenvalues": [_short(value) for value in eigenvalues],
+            "picture": picture.packed(picture.true),
+            "heights": (
+                _packed(generator(0, "strip", len(picture.index)).uniform(-1, 1, len(true)), "<f4")
+                if k == 1
+                else None
+            ),
+            "captured_total": _short(optimum(prepared.reference, k) / prepared.reference.total),
+        },
+        "labels": _labels(prepared, picture.index),
+        "limits": {
+            "picture": [_short(float(limit[0])), _short(float(limit[-1] if k > 1 else 1.6))],
+            "scale": picture.scale,
+            "spectrum": {
+                "first": [float(value) for value in (first_low, first_high, first_linear)],
+                "all": [-_BELOW * largest, _ABOVE * largest, threshold],
+            },
+            "distance": farthest_distance(d, k),
+        },
+        "chance": {
+            "share": _short(chance_share(prepared.reference, k)),
+            "distance": chance_distance(d, k),
+        },
+        "columns": list(shown),
+        "epsilons": list(epsilons),
+        "predicted": dict(expected or {}),
+        "least": None if least is None else dict(least),
+        "frames": list(frames),
+    }
+
+
+def frames_affordable(seconds_a_frame: float, seconds: float = 8.0) -> int | None:
+    """Return how many frames fit the time a page may take, or None for all of them."""
+    most = len(frame_epsilons())
+    fit = int(seconds / max(seconds_a_frame, 1e-9))
+    return None if fit >= most else max(fit, 4)

@@ -1,0 +1,251 @@
+"""The board's payload: the numbers of every other page, the order of columns, what travels."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpviz.datasets import load
+from dpviz.figures.board import assets, board_html, shown
+from dpviz.mechanisms import featured, parse_variants
+from dpviz.metrics import chance_share, summarise
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.run.compare import Comparison, compare
+from dpviz.settings import Settings
+from dpviz.theory.predict import predict
+from dpviz.tidy import board
+from dpviz.values.release import Verdict
+
+BASE = Settings(table="wine", mechanisms=featured(), trials=7)
+
+
+def prepared(settings: Settings = BASE) -> Prepared:
+    return prepare(load(settings.table), settings)
+
+
+def made(settings: Settings = BASE) -> tuple[Prepared, Comparison]:
+    ready = prepared(settings)
+    return ready, compare(ready, settings)
+
+
+def floats(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype=kind).astype(float)
+
+
+def whole(settings: Settings = BASE, count: int = 4) -> dict[str, Any]:
+    ready = prepared(settings)
+    epsilons = board.frame_epsilons(count, settings.epsilon)
+    frames = [board.compute(ready, settings, epsilon) for epsilon in epsilons]
+    columns = shown(parse_variants(settings.mechanisms))
+    return board.payload(ready, settings, columns, epsilons, frames)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.3])
+def test_a_frame_holds_the_numbers_of_every_other_page(epsilon: float) -> None:
+    settings = replace(BASE, epsilon=epsilon)
+    ready, comparison = made(settings)
+    assert comparison.results
+    full = board.frame_of(comparison, ready)
+    # What is computed for the path alone is the same to the last digit.
+    assert board.compute(ready, BASE, epsilon) == full
+    assert board.compute(ready, BASE, epsilon, workers=2) == full
+    for result in comparison.results:
+        cell = full["cells"][result.mechanism.text]
+        summary = summarise(result.metrics["recovery"])
+        wanted = [summary.mean, summary.low, summary.high, summary.se]
+        np.testing.assert_allclose(cell["recovery"], wanted, rtol=1e-5)
+        np.testing.assert_allclose(
+            cell["distances"], result.metrics["projection_distance"], rtol=1e-3
+        )
+        assert cell["status"]["verdict"] == str(result.status.verdict)
+        values = result.captured_each if result.eigenvalues is None else result.eigenvalues
+        lines = floats(cell["spectrum"]["lines"], "<f4").reshape(3, -1)
+        np.testing.assert_allclose(lines[0], np.median(values, axis=0), rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(lines[1], values.min(axis=0), rtol=1e-6, atol=1e-9)
+
+
+def test_another_seed_is_another_frame() -> None:
+    ready = prepared()  # the control of the equalities above
+    one = board.compute(ready, BASE, 1.0)
+    other = board.compute(ready, replace(BASE, seed=1), 1.0)
+    for key, cell in one["cells"].items():
+        assert cell["distances"] != other["cells"][key]["distances"]
+
+
+def test_the_picture_is_that_of_the_rows() -> None:
+    ready, comparison = made()
+    payload = whole()
+    rows, _ = ready.picture(board.PICTURE_POINTS)
+    true = ready.reference.eigenvectors[:, : BASE.k]
+    unit = payload["limits"]["scale"] / 32767
+    drawn = floats(payload["truth"]["picture"], "<i2").reshape(-1, 2) * unit
+    np.testing.assert_allclose(drawn, rows @ true, atol=unit)
+    assert (np.abs(drawn) <= payload["limits"]["picture"]).all()
+    # Turned within the released space, which keeps every row's length in it.
+    frame = board.frame_of(comparison, ready)
+    for result in comparison.results:
+        text = frame["cells"][result.mechanism.text]["picture"]
+        placed = floats(text, "<i2").reshape(-1, 2) * unit
+        lengths = np.linalg.norm(rows @ result.components[0], axis=1)
+        np.testing.assert_allclose(np.linalg.norm(placed, axis=1), lengths, atol=2 * unit)
+
+
+def test_the_truth_and_its_axes_do_not_move_with_epsilon() -> None:
+    one, other = whole(), whole(replace(BASE, epsilon=0.1))
+    for part in ("truth", "limits", "chance", "labels", "table"):
+        assert one[part] == other[part]
+    assert one["frames"] != other["frames"]
+
+
+def test_epsilons_are_round_and_hold_the_current_one() -> None:
+    steps = board.frame_epsilons()
+    assert 20 <= len(steps) <= 26
+    assert (steps[0], steps[-1]) == board.PLAY
+    assert 1.0 in steps
+    ratios = np.diff(np.log10(steps))
+    assert (ratios > 0.09).all()
+    assert (ratios < 0.12).all()
+    assert board.frame_epsilons(None, 1.7) == sorted([*steps, 1.7])
+    few = board.frame_epsilons(5)
+    assert len(few) == 5
+    assert set(few) <= set(steps)
+    assert (few[0], few[-1]) == board.PLAY
+    assert board.outwards([0.1, 0.5, 1.0, 2.0, 10.0], 1.0) == [1.0, 0.5, 2.0, 0.1, 10.0]
+    assert board.frames_affordable(0.01) is None
+    assert board.frames_affordable(1.0, 8.0) == 8
+    assert board.frames_affordable(100.0, 8.0) == 4
+
+
+def test_columns_stand_by_claim_and_recovery() -> None:
+    settings = replace(BASE, table="digits", trials=3)
+    ready = prepared(settings)
+    frame = board.compute(ready, settings, board.ORDERED_AT)
+    order = board.ordered(parse_variants(settings.mechanisms), frame)
+    verdicts = [frame["cells"][m.text]["status"]["verdict"] for m in order]
+    groups = [
+        ["holds", "loose"].count(v) * 1 or {"approximate": 2, "unproven": 3}.get(v, 4)
+        for v in verdicts
+    ]
+    assert groups == sorted(groups)
+    assert {1, 2, 4} <= set(groups), "or the order is not tried"
+    for group in set(groups):
+        kept = [
+            frame["cells"][m.text]["recovery"][0]
+            for m, g in zip(order, groups, strict=True)
+            if g == group
+        ]
+        assert kept == sorted(kept, reverse=True)
+
+
+def test_what_cannot_run_says_why() -> None:
+    settings = replace(BASE, mechanisms=("wishart_approx", "gaussian"))
+    ready = prepared(settings)
+    frame = board.compute(ready, settings, 2.0)
+    assert set(frame["cells"]) == {"gaussian"}
+    assert "below 1" in frame["skipped"]["wishart_approx"]
+    assert set(board.compute(ready, settings, 0.5)["cells"]) == {"gaussian", "wishart_approx"}
+
+
+def test_the_whole_space_has_no_recovery() -> None:
+    settings = replace(BASE, table="iris", k=4, mechanisms=("gaussian", "ppca"))
+    payload = whole(settings, 2)
+    for frame in payload["frames"]:
+        assert frame["cells"]["gaussian"]["recovery"] is None
+        assert "ppca" in frame["skipped"]
+    assert board.predicted(prepared(settings), settings, [1.0]) == {}
+    nothing = {"approximate": None, "pure": None}
+    assert board.least_epsilons(prepared(settings), settings) == nothing
+
+
+def test_one_component_is_drawn_as_a_strip() -> None:
+    payload = whole(replace(BASE, k=1), 2)
+    count = len(floats(payload["truth"]["heights"], "<f4"))
+    assert len(floats(payload["truth"]["picture"], "<i2")) == count
+    for frame in payload["frames"]:
+        for cell in frame["cells"].values():
+            assert len(floats(cell["picture"], "<i2")) == count
+
+
+def test_prediction_is_the_predictors() -> None:
+    ready = prepared()
+    line = board.predicted(ready, BASE, [0.5, 2.0])
+    assert "gaussian" in line
+    assert "ppca" not in line  # a subspace has no law of its noise
+    (mechanism,) = parse_variants(("gaussian",))
+    here = replace(BASE, epsilon=2.0)
+    noise = mechanism.free_noise(mechanism.calibrate(ready.problem(here), ready.budget(here)))
+    assert noise is not None
+    share = predict(ready.moment.eigenvalues, BASE.k, noise).captured_share
+    chance = chance_share(ready.reference, BASE.k)
+    assert line["gaussian"][1] == pytest.approx((share - chance) / (1 - chance), rel=1e-5)
+
+
+def test_the_least_epsilon_counts_claims_that_hold_at_it() -> None:
+    # Alone, a mechanism whose claim fails at the answer gives none; with one that holds, that one.
+    settings = replace(BASE, table="digits", mechanisms=("analyze_gauss",))
+    ready = prepared(settings)
+    (mechanism,) = parse_variants(settings.mechanisms)
+    found = board.least_epsilons(ready, settings)["approximate"]
+    if found is not None:
+        there = replace(settings, epsilon=found["epsilon"])
+        verdict = mechanism.status(ready.problem(there), ready.budget(there)).verdict
+        assert verdict in (Verdict.HOLDS, Verdict.LOOSE)
+    hard = board.least_epsilons(ready, settings, 0.999)["approximate"]
+    assert hard is None, "reached only where the claim has failed"
+    both = replace(settings, mechanisms=("analyze_gauss", "gaussian", "wishart_difference"))
+    answer = board.least_epsilons(ready, both, 0.999)
+    assert answer["approximate"] is not None
+    assert answer["approximate"]["key"] == "gaussian"
+    assert answer["pure"] is not None
+    assert answer["pure"]["key"] == "wishart_difference"
+    assert answer["pure"]["epsilon"] > answer["approximate"]["epsilon"]
+
+
+@pytest.mark.parametrize(
+    ("recovery", "words"),
+    [(-0.02, "mere chance"), (0.0999, "mere chance"), (0.1, "partly"), (0.4999, "partly"),
+     (0.5, "usable"), (0.8999, "usable"), (0.9, "nearly all"), (1.0, "nearly all")],
+)  # fmt: skip
+def test_recovery_in_words(recovery: float, words: str) -> None:
+    assert board.recovery_words(recovery) == words
+
+
+def test_the_page_needs_nothing_else_and_no_text_escapes_it() -> None:
+    payload = whole(count=2)
+    payload["table"]["name"] = "</script><script>alert(1)</script><!--"
+    page = board_html(payload, title="A <b> title", note="& note")
+    assert page.count("<script>") == 1
+    assert "alert(1)</script>" not in page
+    assert "A &lt;b&gt; title" in page
+    assert "&amp; note" in page
+    for text in (page, assets().js, assets().css):
+        assert "http://" not in text
+        assert "https://" not in text
+        assert "@import" not in text
+        assert "url(" not in text
+    start = page.index('type="application/json">') + len('type="application/json">')
+    again = json.loads(page[start : page.index("</script>", start)])
+    assert again == json.loads(json.dumps(payload))
+
+
+def test_javascript_and_python_agree_on_words_and_numbers() -> None:
+    script = assets().js
+    assert f"const FIRST = {board.FIRST_COMPONENTS};" in script
+    for words in ("mere chance", "partly", "usable", "nearly all"):
+        assert f'"{words}"' in script
+    for verdict in Verdict:
+        if verdict is not Verdict.BASELINE:
+            assert f'"{verdict}"' in script or verdict is Verdict.UNPROVEN
+
+
+def test_payload_is_small_enough_to_send() -> None:
+    settings = replace(BASE, table="digits", trials=20)
+    ready = prepared(settings)
+    frame = board.compute(ready, settings, 1.0)
+    size = len(json.dumps(frame, separators=(",", ":"), allow_nan=False))
+    assert size < 25_000, "24 of them are half a megabyte"
