@@ -16,6 +16,7 @@ from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 _FILES = {
     "data": ("datasets", "fetch"),
     "compare": ("compare", "sweep"),
+    "board": ("board",),
     "claims": ("mechanisms", "audit", "claims"),
     "account": ("account",),
     "waterfall": ("waterfall",),

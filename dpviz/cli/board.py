@@ -1,0 +1,67 @@
+"""The command ``board``: the board, a report, a script or a notebook as one file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dpviz.cli.data import fetch_table
+from dpviz.cli.options import Commands, add_set, add_settings, settings_from
+from dpviz.cli.terminal import end_progress, show_progress
+from dpviz.errors import InvalidSetting
+from dpviz.narrative import again
+from dpviz.prepare.load import load_measured, resolve_allocation
+from dpviz.run.compare import compare
+
+_ENDINGS = (".html", ".py", ".ipynb")
+
+
+def add(commands: Commands) -> None:
+    """Add the parser of the command."""
+    board = commands.add_parser(
+        "board", help="write the board as one file that needs no network, or a report of it"
+    )
+    add_settings(board)
+    add_set(board)
+    board.add_argument(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="FILE.html; FILE.py or FILE.ipynb for a script or a notebook that computes the view",
+    )
+    board.add_argument(
+        "--report",
+        action="store_true",
+        help="write a report to print (settings, board, claims, assumptions, papers) instead",
+    )
+    board.set_defaults(run=_board)
+
+
+def _board(arguments: argparse.Namespace) -> int:
+    # Figures load the charts' libraries, which other commands do not need.
+    from dpviz.figures.boardfile import board_file, in_memory, with_featured
+    from dpviz.figures.handout import report_page
+
+    out = Path(arguments.out)
+    if out.suffix not in _ENDINGS or not out.parent.is_dir():
+        allowed = f"a file in a folder that is there, ending in {', '.join(_ENDINGS)}"
+        raise InvalidSetting("out", allowed, arguments.out, "--out")
+    settings = with_featured(settings_from(arguments))
+    fetch_table(settings.table)
+    measured = load_measured(settings)
+    settings = resolve_allocation(settings, measured)
+    measured.problem(settings)
+    if out.suffix == ".py":
+        text = again.script(settings)
+    elif out.suffix == ".ipynb":
+        text = again.notebook(settings)
+    elif arguments.report:
+        comparison = compare(measured, settings, show_progress)
+        text = report_page(comparison, command=settings.command(), link="")
+    else:
+        command = f"{settings.command(verb='board')} --out {out.name}"
+        text = board_file(in_memory(measured), settings, show_progress, command=command)
+    end_progress()
+    out.write_text(text, encoding="utf-8")
+    print(f"{out} ({out.stat().st_size / 1e6:.2f} MB)")
+    return 0

@@ -1,0 +1,216 @@
+"""Guide: eight lessons, each a bet before it is shown."""
+
+import streamlit as st
+
+from pages.ui import shell
+
+current = shell.through_entry()
+
+from dataclasses import replace
+
+from dpviz.base.params import format_number
+from dpviz.guide import Lesson, State, lessons
+from dpviz.guide.scene import with_share
+from pages.ui import scenes, state
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+BETS, MOVES = "guide.bets", "guide.moves"
+
+course = lessons()
+
+
+def at() -> tuple[Lesson, int]:
+    """Return the lesson and the step, from 0, that the link names."""
+    lesson = course[min(state.get("lesson", "guide"), len(course)) - 1]
+    return lesson, min(state.get("step", "guide"), len(lesson.steps)) - 1
+
+
+def go(number: int, step: int) -> None:
+    """Go to a step of a lesson; both count from 1."""
+    state.put("lesson", number, "guide")
+    state.put("step", step, "guide")
+
+
+def chapters(lesson: Lesson) -> None:
+    """Draw the list of lessons."""
+    names = {one.number: f"{one.number} {one.title}" for one in course}
+
+    def chosen() -> None:
+        picked = st.session_state["guide.chapter"]
+        if picked is not None:
+            go(picked, 1)
+
+    st.session_state["guide.chapter"] = lesson.number
+    st.pills(
+        "Lesson",
+        list(names),
+        format_func=names.__getitem__,
+        key="guide.chapter",
+        label_visibility="collapsed",
+        on_change=state.on_change(chosen),
+    )
+
+
+def around(lesson: Lesson, step: int) -> None:
+    """Draw back and next."""
+    before = (lesson.number, step) if step > 0 else (lesson.number - 1, 0)
+    if step == 0 and lesson.number > 1:
+        before = (lesson.number - 1, len(course[lesson.number - 2].steps))
+    after = (lesson.number, step + 2)
+    if step + 1 == len(lesson.steps):
+        after = (lesson.number + 1, 1)
+    last = after[0] > len(course)
+    left, right = st.columns(2)
+    left.button(
+        "Back",
+        key="guide.back",
+        shortcut="B",
+        disabled=before[0] < 1,
+        width="stretch",
+        on_click=state.on_change(lambda: go(*before)),
+    )
+    right.button(
+        "Next lesson" if after[0] > lesson.number and not last else "Next",
+        key="guide.next",
+        shortcut="N",
+        disabled=last,
+        width="stretch",
+        on_click=state.on_change(lambda: go(*after)),
+    )
+
+
+def ask(lesson: Lesson, step: int, name: str) -> tuple[int | None, bool]:
+    """Draw the question, the move and the answer; return the bet and whether the move is made."""
+    shown = lesson.steps[step]
+    bets: dict[str, int] = st.session_state.setdefault(BETS, {})
+    moves: dict[str, object] = st.session_state.setdefault(MOVES, {})
+    question = shown.question
+    bet = bets.get(name)
+    if question is not None:
+        st.markdown(f"**{lesson.filled(question.ask)}**")
+        if bet is None:
+            for number, option in enumerate(question.options):
+
+                def place(number: int = number) -> None:
+                    bets[name] = number
+
+                st.button(
+                    lesson.filled(option),
+                    key=f"guide.bet.{number}",
+                    shortcut=str(number + 1),
+                    width="stretch",
+                    on_click=state.on_change(place),
+                )
+            st.caption("Place your bet: nothing is graded or sent.")
+            return None, False
+        st.markdown(f"Your bet: {lesson.filled(question.options[bet])}")
+    moved = name in moves or not shown.move
+    if not moved:
+
+        def move() -> None:
+            moves[name] = True
+
+        st.button(
+            lesson.filled(shown.moved),
+            key="guide.move",
+            shortcut="M",
+            type="primary",
+            width="stretch",
+            on_click=state.on_change(move),
+        )
+        return bet, False
+    if question is not None and bet is not None:
+        say = st.success if bet == question.right else st.info
+        say(lesson.filled(question.says(bet)), icon=":material/lightbulb:")
+    if shown.why:
+        st.markdown(lesson.filled(shown.why))
+    return bet, True
+
+
+def share_slider(lesson: Lesson, step: int, name: str, shown: State) -> State:
+    """Draw the slider of the precision, and return the state that it leads to."""
+    features = shown.settings.allocation.split(":")[1]
+    opens = float(shown.settings.allocation.rsplit(":", 1)[1])
+    with st.container(key="guide-highlight"):
+        share = st.select_slider(
+            "Share of the precision that the favoured features get",
+            SHARES,
+            value=opens,
+            format_func=lambda value: f"{100 * value:.0f} %",
+            key=f"guide.share.{name}",
+        )
+    return with_share(shown, {"allocation": f"binary:{features}:{format_number(share)}"})
+
+
+def scene(lesson: Lesson, step: int, name: str, bet: int | None, moved: bool) -> None:
+    """Draw what the step is about."""
+    at_step = lesson.steps[step]
+    shown = lesson.state(step, revealed=moved)
+    unlocked = at_step.question is None or bet is not None
+    moves: dict[str, object] = st.session_state.setdefault(MOVES, {})
+    highlight = at_step.control if unlocked else ""
+    if at_step.scene == "board":
+        if at_step.control == "precision" and unlocked and moved and at_step.move:
+            shown = share_slider(lesson, step, name, shown)
+
+        def let_go(epsilon: float) -> None:
+            if abs(epsilon / lesson.state(step, True).settings.epsilon - 1) < 1e-9:
+                moves[name] = True
+
+        scenes.board(
+            lesson,
+            step,
+            shown,
+            moved=moved,
+            unlocked=unlocked,
+            highlight=at_step.control == "epsilon",
+            on_commit=let_go,
+        )
+    elif at_step.scene == "person":
+        scenes.person_clouds(
+            f"guide.person.{lesson.number}", shown, locked=not unlocked, highlight=highlight
+        )
+    elif at_step.scene == "people":
+        scenes.needed(shown)
+    else:
+        scenes.leaking(shown)
+
+
+def explore(lesson: Lesson, step: int) -> None:
+    """Offer the same settings on Explore."""
+    settings = lesson.state(step, True).settings
+    if lesson.steps[step].scene != "board":
+        return
+
+    def take() -> None:
+        for name in (
+            "table", "epsilon", "delta", "k", "relation", "center", "domain", "bounds",
+            "mechanisms", "allocation", "trials",
+        ):  # fmt: skip
+            state.put(name, getattr(replace(settings), name))
+        st.session_state["guide.leave"] = True
+
+    st.button("Open in Explore", key="guide.explore", shortcut="E", on_click=state.on_change(take))
+    if st.session_state.pop("guide.leave", False):
+        st.switch_page(shell.page("Explore"), query_params={})
+
+
+lesson, step = at()
+st.html(
+    "<style>.st-key-guide-highlight { outline: 3px solid var(--st-primary-color, #1f5f99);"
+    " outline-offset: 6px; border-radius: 6px; }</style>"
+)
+chapters(lesson)
+st.title(lesson.filled(lesson.question), anchor=False)
+name = f"{lesson.number}.{step + 1}"
+left, right = st.columns([1, 2.4], gap="medium")
+with left:
+    st.caption(f"Lesson {lesson.number}, step {step + 1} of {len(lesson.steps)}")
+    st.subheader(lesson.steps[step].title, anchor=False)
+    st.markdown(lesson.filled(lesson.steps[step].say))
+    bet, moved = ask(lesson, step, name)
+    around(lesson, step)
+    explore(lesson, step)
+with right:
+    scene(lesson, step, name, bet, moved)
+st.caption("Keys: 1 to 4 place a bet, M moves, N and B go on and back. Every step has its link.")
