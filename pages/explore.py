@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpviz.narrative import explore as explore_words
 from dpviz.run.compare import Comparison
-from pages.ui import cached, parts, shell
+from pages.ui import cached, parts, shell, take
 from pages.ui import sections as views
 from pages.ui.guard import guard
 from pages.ui.texts import plain
@@ -42,6 +42,8 @@ def take_away(comparison: Comparison) -> None:
         on_click="ignore",
         key="download.json",
     )
+    if current.prepared is not None:
+        take.along(comparison, current.prepared)
     parts.command(current.settings)
     st.caption("Each figure has a save button in its lower or upper right corner.")
 
@@ -53,6 +55,11 @@ with guard():
         found = cached.comparison(current.data_key, current.prepared, current.settings)
         st.markdown(f"**{explore_words.verdict(found)}**")
         st.caption(plain(explore_words.facts(found)))
+        st.page_link(
+            shell.page("Guide"),
+            label="New here? The Guide shows what privacy does in short lessons.",
+            icon=":material/route:",
+        )
         parts.table_notes(current.prepared)
         parts.fresh_draw()
         if found.results:

@@ -201,7 +201,7 @@ st.html(
     " outline-offset: 6px; border-radius: 6px; }</style>"
 )
 chapters(lesson)
-st.title(lesson.filled(lesson.question), anchor=False)
+st.header(lesson.filled(lesson.question), anchor=False)
 name = f"{lesson.number}.{step + 1}"
 left, right = st.columns([1, 2.4], gap="medium")
 with left:

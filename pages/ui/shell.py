@@ -51,6 +51,7 @@ _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
 def pages() -> list[StreamlitPage]:
     """Return every page, in the order of the menu."""
     return [
+        st.Page("pages/guide.py", title="Guide", icon=":material/route:"),
         st.Page("pages/explore.py", title="Explore", icon=":material/scatter_plot:", default=True),
         st.Page("pages/tradeoffs.py", title="Trade-offs", icon=":material/show_chart:"),
         st.Page("pages/precision.py", title="Precision", icon=":material/tune:"),

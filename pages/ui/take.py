@@ -1,0 +1,62 @@
+"""What a view can be taken along as: a board, a report, a notebook, a script, a link."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.figures.boardfile import board_file
+from dpviz.figures.handout import report_page
+from dpviz.narrative import again
+from dpviz.prepare.bounding import Prepared
+from dpviz.run.compare import Comparison
+from pages.ui import addresses, state
+
+
+def along(comparison: Comparison, prepared: Prepared) -> None:
+    """Offer the view as files that work without this page, and as a link that says everything."""
+    settings = comparison.settings
+    uploaded = settings.table == state.UPLOAD
+    table = "YOUR_FILE.csv" if uploaded else settings.table
+    command = settings.command(table)
+    link = addresses.to_explore(settings)
+    with st.container(horizontal=True, key="take.files"):
+        st.download_button(
+            "Board (one HTML file, works offline)",
+            lambda: board_file(
+                prepared, settings, command=f"{settings.command(table, 'board')} --out board.html"
+            ),
+            file_name="dpviz-board.html",
+            mime="text/html",
+            icon=":material/download:",
+            on_click="ignore",
+            key="download.board",
+        )
+        st.download_button(
+            "Report (HTML, to print)",
+            lambda: report_page(comparison, command=command, link=link),
+            file_name="dpviz-report.html",
+            mime="text/html",
+            icon=":material/download:",
+            on_click="ignore",
+            key="download.report",
+        )
+        st.download_button(
+            "Notebook",
+            lambda: again.notebook(settings, table),
+            file_name="dpviz.ipynb",
+            mime="application/x-ipynb+json",
+            icon=":material/download:",
+            on_click="ignore",
+            key="download.notebook",
+        )
+        st.download_button(
+            "Script",
+            lambda: again.script(settings, table),
+            file_name="dpviz_view.py",
+            mime="text/x-python",
+            icon=":material/download:",
+            on_click="ignore",
+            key="download.script",
+        )
+    st.caption("A link that names every setting, so that later defaults change nothing:")
+    st.code(link, language=None, wrap_lines=True)

@@ -1,0 +1,210 @@
+"""The Guide and Decide as a class and a data officer use them, and the board opened from a disk."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from dpviz.guide import Lesson, lessons
+from tests.e2e.harness import Server, open_app, rerun, wait_idle, watch_of
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "data" / "example.csv"
+WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 420, "height": 800}
+
+
+def main_text(page: Page) -> str:
+    return page.get_by_test_id("stMain").inner_text()
+
+
+def plain_text(text: str) -> str:
+    """A text without what Markdown or line breaks do to it."""
+    return re.sub(r"\s+", " ", text)
+
+
+def press(page: Page, key: str) -> None:
+    with rerun(page):
+        page.keyboard.press(key)
+
+
+def take(page: Page, lesson: Lesson) -> None:
+    """Go through a lesson by keyboard, bet wrong where one can, and read every reveal."""
+    for place, step in enumerate(lesson.steps):
+        expect(page.get_by_text(f"Lesson {lesson.number}, step {place + 1} of")).to_be_visible()
+        assert plain_text(lesson.filled(step.say)) in plain_text(main_text(page))
+        if step.question is not None:
+            why = plain_text(lesson.filled(step.why))
+            assert why not in plain_text(main_text(page))
+            bet = (step.question.right + 1) % len(step.question.options)
+            press(page, str(bet + 1))
+            if step.move:
+                assert why not in plain_text(main_text(page))
+                press(page, "m")
+            shown = plain_text(main_text(page))
+            assert why in shown
+            assert plain_text(lesson.filled(step.question.says(bet))) in shown
+            assert "Not so" in shown
+        if (lesson.number, place) != (len(lessons()), len(lesson.steps) - 1):
+            press(page, "n")
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_every_lesson_by_keyboard_alone(page: Page, server: Server, size: dict[str, int]) -> None:
+    page.set_viewport_size(size)  # type: ignore[arg-type]
+    open_app(page, f"{server.url}/guide?v=1")
+    for lesson in lessons():
+        take(page, lesson)
+        overflow = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+        assert not overflow
+    press(page, "b")
+    assert f"lesson={len(lessons())}" in page.url
+
+
+def test_a_right_bet_and_the_move_by_hand(page: Page, server: Server) -> None:
+    lesson = lessons()[0]
+    open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2")
+    question = lesson.steps[1].question
+    assert question is not None
+    scrubber = page.get_by_role("slider")
+    assert scrubber.count() == 0  # nothing moves before the bet
+    press(page, str(question.right + 1))
+    expect(page.locator("[data-highlight] .dpv-scrub")).to_be_visible()
+    scrubber = page.get_by_role("slider").first
+    scrubber.focus()
+    with rerun(page):  # epsilon is let go a moment after the last key
+        scrubber.press("Home")
+    assert plain_text(lesson.filled(question.says(question.right))) in plain_text(main_text(page))
+    assert "Right" in main_text(page)
+
+
+def test_a_deep_link_to_a_step_on_a_fresh_server(page: Page, fresh_server: object) -> None:
+    started: Server = fresh_server()  # type: ignore[operator]
+    open_app(page, f"{started.url}/guide?v=1&lesson=4&step=3")
+    expect(page.get_by_text("Lesson 4, step 3 of 3")).to_be_visible()
+    assert "lesson=4" in page.url
+    assert "step=3" in page.url
+
+
+def test_open_in_explore_takes_the_settings(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/guide?v=1&lesson=1&step=3")
+    before = watch_of(page).runs
+    page.keyboard.press("e")
+    page.wait_for_url(re.compile(r"/\?"))
+    wait_idle(page, after=before + 1)
+    assert "epsilon=0.03" in page.url
+    assert "m=gaussian" in page.url
+
+
+def test_a_person_is_dragged_without_the_server(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/guide?v=1&lesson=6&step=1")
+    sentence = page.locator(".dp-sentence")
+    arrays = page.locator(".dp-worlds circle.on")
+    before, runs = sentence.inner_text(), watch_of(page).runs
+    filled = arrays.count()
+    disk = page.locator(".dp-disk").bounding_box()
+    assert disk is not None
+    middle = (disk["x"] + disk["width"] / 2, disk["y"] + disk["height"] / 2)
+    page.mouse.move(middle[0] + 0.3 * disk["width"], middle[1])
+    page.mouse.down()
+    page.mouse.move(*middle, steps=8)
+    page.mouse.up()
+    expect(sentence).not_to_have_text(before)
+    expect(sentence).to_contain_text("50 of 100 releases without her and for 50 of 100")
+    assert arrays.count() == 100
+    handle = page.locator(".dp-handle")
+    handle.focus()
+    for _ in range(20):
+        handle.press("ArrowRight")
+    expect(sentence).to_contain_text("no guesser gets beyond 27 and 73")
+    assert arrays.count() == 100  # so many say "in" in both worlds together, whatever the row
+    assert filled == 100
+    assert "50 of 100 releases without" not in sentence.inner_text()
+    assert watch_of(page).runs == runs
+
+
+def test_the_published_cone_betrays_and_its_repair_does_not(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/guide?v=1&lesson=4&step=3")
+    expect(page.locator(".dp-sentence")).to_contain_text("whoever sees one of these is certain")
+    assert page.locator(".dp-worlds circle.sure").count() > 20
+    press(page, "2")
+    press(page, "m")
+    expect(page.locator(".dp-sentence")).to_contain_text("no guesser gets beyond 27 and 73")
+    assert page.locator(".dp-worlds circle.sure").count() == 0
+
+
+def test_decide_from_an_upload_to_a_printed_card(
+    page: Page, server: Server, tmp_path: Path
+) -> None:
+    open_app(page, f"{server.url}/decide?v=1")
+    uploader = page.locator('input[type="file"]')
+    if uploader.count() == 0:
+        page.get_by_role("button", name="Upload").first.click()
+    with rerun(page):
+        uploader.first.set_input_files(
+            {"name": "people.csv", "mimeType": "text/csv", "buffer": EXAMPLE.read_bytes()}
+        )
+    page.keyboard.press("Escape")
+    for name in ("Next", "Next", "Next", "Show the card"):
+        with rerun(page):
+            page.get_by_role("button", name=name, exact=True).click()
+    card = page.locator(".dp-card")
+    expect(card.get_by_role("heading", level=1)).to_contain_text("of the structure from epsilon")
+    expect(card).to_contain_text("Least epsilon of each mechanism whose claim holds there")
+    assert card.locator("img").count() == 2
+    assert "people.csv" not in page.url
+    page.emulate_media(media="print")
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    expect(card).to_be_visible()
+    sheet = tmp_path / "card.pdf"
+    page.pdf(path=sheet)
+    assert sheet.read_bytes().startswith(b"%PDF")
+    page.emulate_media(media="screen")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="This card").click()
+    assert "Consequences" in Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+def test_the_board_file_works_with_the_network_off(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "board.html"
+    words = ["board", "digits", "--trials", "8", "--delta", "1e-6", "--out", str(path)]
+    words += ["--mechanism", "gaussian", "--mechanism", "wishart_difference"]
+    subprocess.run([sys.executable, "-m", "dpviz", *words], check=True, capture_output=True)
+    assert path.stat().st_size < 8_000_000
+    context = browser.new_context(offline=True, viewport=WIDE, reduced_motion="reduce")  # type: ignore[arg-type]
+    seen: list[str] = []
+    view = context.new_page()
+    view.on("request", lambda request: seen.append(request.url))
+    view.on("pageerror", lambda error: seen.append(f"http error {error}"))
+    view.goto(path.as_uri())
+    slider = view.get_by_role("slider").first
+    slider.focus()
+
+    def shown() -> tuple[list[str], str]:
+        view.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => "
+            "requestAnimationFrame(() => done(null))))"
+        )
+        canvases = view.locator("canvas")
+        pictures = [
+            canvases.nth(i).evaluate("node => node.toDataURL()") for i in range(canvases.count())
+        ]
+        return pictures, view.locator("body").inner_text()
+
+    slider.press("End")
+    before, said = shown()
+    slider.press("Home")
+    after, then = shown()
+    assert len(before) == len(after) > 4
+    changed = [one != other for one, other in zip(before, after, strict=True)]
+    # picture, spectrum and distance of both mechanisms; the exact column stays as it is
+    assert sum(changed) >= 6
+    assert not all(changed)
+    assert said != then
+    assert "nearly all" in said
+    assert "mere chance" in then
+    assert [url for url in seen if url.startswith("http")] == []
+    context.close()

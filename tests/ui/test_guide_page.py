@@ -1,0 +1,60 @@
+"""The Guide page: bet, move, reveal, why; links to steps; the same settings on Explore."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpviz.guide import lessons
+from tests.ui.driver import errors, go, held, keys, press, start
+
+
+def text(at: AppTest) -> str:
+    shown = [*at.markdown, *at.success, *at.info, *at.caption]
+    return "\n".join(element.value for element in shown)
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: str(lesson.number))
+def test_each_step_asks_moves_and_reveals(lesson: object) -> None:
+    found = next(one for one in lessons() if one is lesson)
+    at = start("guide", lesson=str(found.number))
+    for place, step in enumerate(found.steps):
+        assert errors(at) == []
+        assert f"step {place + 1} of {len(found.steps)}" in text(at)
+        if step.question is not None:
+            assert found.filled(step.why) not in text(at)
+            assert "guide.move" not in keys(at)
+            press(at, f"guide.bet.{step.question.right}")
+            if step.move:
+                assert found.filled(step.why) not in text(at)
+                press(at, "guide.move")
+            assert found.filled(step.question.says(step.question.right)) in text(at)
+            assert found.filled(step.why) in text(at)
+        if place + 1 < len(found.steps):
+            press(at, "guide.next")
+
+
+def test_the_link_names_the_step_and_bets_stay() -> None:
+    at = start("guide", lesson="6", step="3")
+    assert "Lesson 6, step 3" in text(at)
+    press(at, "guide.bet.0")
+    assert "Not so" in text(at)
+    press(at, "guide.back")
+    press(at, "guide.next")
+    assert "Not so" in text(at)
+    go(at, "claims")
+    go(at, "guide")
+    assert (held(at, "lesson", "guide"), held(at, "step", "guide")) == (6, 3)
+
+
+def test_a_lesson_that_is_not_there_shows_the_last() -> None:
+    at = start("guide", lesson="42", step="9")
+    assert errors(at) == []
+    assert "Lesson 8, step 4" in text(at)
+
+
+def test_the_glossary_opens_on_every_page() -> None:
+    at = start("guide", lesson="7")
+    press(at, "glossary.page")
+    assert errors(at) == []
+    assert "odds of any guess" in text(at)
