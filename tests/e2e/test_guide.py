@@ -99,6 +99,20 @@ def test_open_in_explore_takes_the_settings(page: Page, server: Server) -> None:
     assert "m=gaussian" in page.url
 
 
+def test_the_glossary_opens_at_the_pages_own_term(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/guide?v=1&lesson=7")
+    with rerun(page):
+        page.get_by_role("button", name="Glossary").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("change the odds of any guess")
+    expect(dialog.locator("img")).to_be_visible()
+    with rerun(page):
+        dialog.get_by_role("radio", name="recovery").or_(
+            dialog.get_by_role("button", name="recovery")
+        ).first.click()
+    expect(dialog).to_contain_text("How much of the structure survives")
+
+
 def test_a_person_is_dragged_without_the_server(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/guide?v=1&lesson=6&step=1")
     sentence = page.locator(".dp-sentence")

@@ -157,6 +157,7 @@ function dpvizPerson(root, data, report) {
   }
 
   function drawDisk() {
+    if (diskCanvas.clientWidth < 60) return; // not laid out yet: the observer calls again
     const [pen, width] = sized(diskCanvas, 1);
     const half = width / 2, reach = half - 12;
     pen.strokeStyle = colour("--dp-line");
@@ -182,6 +183,7 @@ function dpvizPerson(root, data, report) {
   }
 
   function drawCloud() {
+    if (cloud.clientWidth < 60) return;
     const ratio = cloud.clientWidth < 420 ? 0.8 : 0.55;
     const [pen, width, height] = sized(cloud, ratio);
     const now = setting();
