@@ -60,8 +60,8 @@ def around(lesson: Lesson, step: int) -> None:
     if step + 1 == len(lesson.steps):
         after = (lesson.number + 1, 1)
     last = after[0] > len(course)
-    left, right = st.columns(2)
-    left.button(
+    box = st.container(horizontal=True, key="guide.around")
+    box.button(
         "Back",
         key="guide.back",
         shortcut="B",
@@ -69,7 +69,7 @@ def around(lesson: Lesson, step: int) -> None:
         width="stretch",
         on_click=state.on_change(lambda: go(*before)),
     )
-    right.button(
+    box.button(
         "Next lesson" if after[0] > lesson.number and not last else "Next",
         key="guide.next",
         shortcut="N",
@@ -198,12 +198,20 @@ def explore(lesson: Lesson, step: int) -> None:
 lesson, step = at()
 st.html(
     "<style>.st-key-guide-highlight { outline: 3px solid var(--st-primary-color, #1f5f99);"
-    " outline-offset: 6px; border-radius: 6px; }</style>"
+    " outline-offset: 6px; border-radius: 6px; }"
+    # On a phone the list of lessons is one line and the picture stands above the question.
+    "@media (max-width: 640px) {"
+    " .st-key-guide-chapter [role='radiogroup'], .st-key-guide-chapter [role='group']"
+    " { flex-wrap: nowrap; overflow-x: auto; }"
+    " .st-key-guide-body [data-testid='stColumn']:last-child { order: -1; }"
+    " .st-key-guide-chapter button { flex: none; }"
+    " .st-key-guide-body h3 { font-size: 1.1rem; padding: 0; }"
+    " .st-key-guide-title h2 { font-size: 1.2rem; padding: 0 0 .4rem; } }</style>"
 )
 chapters(lesson)
-st.header(lesson.filled(lesson.question), anchor=False)
+st.container(key="guide-title").header(lesson.filled(lesson.question), anchor=False)
 name = f"{lesson.number}.{step + 1}"
-left, right = st.columns([1, 2.4], gap="medium")
+left, right = st.container(key="guide-body").columns([1, 2.4], gap="medium")
 with left:
     st.caption(f"Lesson {lesson.number}, step {step + 1} of {len(lesson.steps)}")
     st.subheader(lesson.steps[step].title, anchor=False)

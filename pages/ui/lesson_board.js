@@ -10,6 +10,7 @@ export default function (component) {
     root.append(element);
     root.dpvizBoard = DpvizBoard.mount(element, data.payload, {
       ...data.options,
+      exact: root.clientWidth >= 500, // on a phone the release comes first
       onCommit: (epsilon) => setTriggerValue("commit", epsilon),
     });
     root.dpvizBoard.setEpsilon(data.from);
