@@ -69,11 +69,10 @@ def test_a_right_bet_and_the_move_by_hand(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2")
     question = lesson.steps[1].question
     assert question is not None
-    scrubber = page.get_by_role("slider")
+    scrubber = page.locator(".dpv-scrub")
     assert scrubber.count() == 0  # nothing moves before the bet
     press(page, str(question.right + 1))
     expect(page.locator("[data-highlight] .dpv-scrub")).to_be_visible()
-    scrubber = page.get_by_role("slider").first
     scrubber.focus()
     with rerun(page):  # epsilon is let go a moment after the last key
         scrubber.press("Home")
