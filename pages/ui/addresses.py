@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from dpviz.settings import Settings
-from pages.ui import state
+from pages.ui import link
 
 
 def _address() -> str:
@@ -26,4 +26,4 @@ def to_explore(settings: Settings) -> str:
 
 def canonical(settings: Settings) -> dict[str, str]:
     """Return the query that names every setting that may travel in a link, defaults included."""
-    return {"v": state.LINK_VERSION, **settings.full_query()}
+    return {"v": link.LINK_VERSION, **settings.full_query()}
