@@ -7,7 +7,7 @@ from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import all_mechanisms
 from dpviz.narrative import phrases as narrative
 from dpviz.narrative.cards import FILTERS, SORTS, Card, cards, chosen_cards
-from pages.ui import shell, state
+from pages.ui import accounts, cached, shell, state
 from pages.ui.guard import say_error
 
 current = shell.through_entry()
@@ -75,6 +75,15 @@ def parameters(card: Card) -> None:
     )
 
 
+def repeats(card: Card) -> None:
+    """Offer the whole account of the mechanism, and what repeating it costs."""
+    name = f"mechanisms.{card.mechanism.key}.account"
+    box = st.expander("What it costs, and if you repeat it", key=name, on_change="rerun")
+    if box.open:
+        with box:
+            accounts.draw(cached.account(card.mechanism, problem, card.budget), name)
+
+
 def draw(card: Card) -> None:
     """Draw one card; formulas and parameters are sent when it is opened."""
     info = card.mechanism.info
@@ -98,6 +107,7 @@ def draw(card: Card) -> None:
                 if info.url:
                     st.markdown(f"[Source]({info.url})")
                 parameters(card)
+                repeats(card)
                 st.caption("Rerun the evidence:")
                 st.code(card.mechanism.rerun, language="bash")
 

@@ -10,12 +10,11 @@ import json
 
 from dpviz.base.params import params_of
 from dpviz.errors import DpvizError
-from dpviz.figures.account import curve_figure, repeated_figure
 from dpviz.releasing.ledger import Ledger, ledger_named
 from dpviz.releasing.making import RealRelease, make
 from dpviz.releasing.options import ReleaseOptions, limit_of
 from dpviz.values.problem import Budget
-from pages.ui import cached
+from pages.ui import accounts, cached
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -152,16 +151,7 @@ def page() -> None:
     if MADE in st.session_state:
         shown(st.session_state[MADE])
     with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
-        curve, repeated = cached.account(current.settings.epsilon, 1e-6)
-        left, right = st.columns(2)
-        left.plotly_chart(
-            curve_figure(curve), key="release.curve", alt="Delta against epsilon of one release"
-        )
-        right.plotly_chart(
-            repeated_figure(repeated),
-            key="release.repeated",
-            alt="Epsilon of several releases together, added up in three ways",
-        )
+        accounts.draw(cached.account_of_releases(current.settings.epsilon, 1e-6), "release")
     with st.expander("What this proves, and what not", icon=":material/gavel:"):
         st.markdown(
             "Rows are cut to the bounds, centred on public numbers and truncated toward zero on "

@@ -643,10 +643,31 @@ def waterfall(
     return _waterfall((*data_key, *asked), prepared, options)
 
 
-@st.cache_data(max_entries=50, show_spinner=False)
-def account(epsilon: float, delta: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the curve of the mechanism that releases, and what repeating it costs."""
+@st.cache_data(max_entries=200, show_spinner=False)
+def _account(
+    key: tuple[str, ...], _mechanism: Mechanism, _problem: Problem, _budget: Budget
+) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
+    try:
+        view = account_view(_mechanism, _problem, _budget)
+    except DpvizError as error:
+        return str(error)
+    numbers = [
+        f"{name} {value:.4g}" for name, value in (("mu", view.mu), ("rho", view.rho)) if value
+    ]
+    return "; ".join(numbers), view.curve_table(), view.repeated_table()
+
+
+def account(
+    mechanism: Mechanism, problem: Problem, budget: Budget
+) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
+    """Return mu and rho in words, the curve, and what repeating costs; or why there is none."""
+    return _account((mechanism.text, repr(problem), repr(budget)), mechanism, problem, budget)
+
+
+def account_of_releases(
+    epsilon: float, delta: float
+) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
+    """Return the account of the mechanism that makes real releases."""
     problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     mechanism = parse_variant(next(key for key, law in float_safe().items() if law is Law.NORMAL))
-    view = account_view(mechanism, problem, Budget(epsilon, delta))
-    return view.curve_table(), view.repeated_table()
+    return account(mechanism, problem, Budget(epsilon, delta))

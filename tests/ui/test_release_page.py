@@ -99,3 +99,16 @@ def test_a_table_without_public_bounds_asks_for_them() -> None:
     at.text_input(key="preparation.bounds.False").set_value("8:0").run()
     (said,) = errors(at)
     assert "low below high" in said
+
+
+def test_a_card_tells_what_repeating_costs() -> None:
+    at = start("mechanisms", **QUICK)
+    for key in ("gaussian", "wishart"):
+        at.session_state[f"mechanisms.{key}.open"] = True
+        at.session_state[f"mechanisms.{key}.account"] = True
+    at = at.run()
+    assert errors(at) == []
+    said = [box.value for box in at.main.caption]
+    assert any(text.startswith("mu ") and "rho " in text for text in said)
+    assert any("no epsilon describes" in text for text in said)
+    assert len(at.get("plotly_chart")) == 2
