@@ -4,5 +4,10 @@ import streamlit as st
 
 from pages.ui import shell
 
-st.set_page_config(page_title="dpviz", page_icon=shell.TAB_ICON, layout="wide")
+st.set_page_config(
+    page_title="dpviz",
+    page_icon=shell.TAB_ICON,
+    layout="wide",
+    initial_sidebar_state="collapsed",
+)
 shell.run()

@@ -1,13 +1,13 @@
-"""Explore: every chosen mechanism side by side at one setting."""
+"""Explore: the board, and behind it every chart and number of one setting."""
 
 import json
+from typing import Any
 
 import streamlit as st
 
-from dpviz.narrative import explore as explore_words
+from dpviz.narrative import explore as narrative
 from dpviz.run.compare import Comparison
-from pages.ui import cached, parts, shell, take
-from pages.ui import sections as views
+from pages.ui import board, cached, parts, sections, shell, take
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -48,25 +48,52 @@ def take_away(comparison: Comparison) -> None:
     st.caption("Each figure has a save button in its lower or upper right corner.")
 
 
-st.title("What does privacy cost this PCA?", anchor=False)
-parts.newcomers()
+def more(comparison: Comparison) -> None:
+    """Draw every chart with its caption and numbers, where it is asked for."""
+    if st.toggle(
+        "All charts, with captions and numbers", key="explore.more", persist_state="session"
+    ):
+        sections.spectrum(comparison, current.data_key)
+        sections.distance(comparison)
+        sections.projection(comparison)
+
+
+def pin() -> dict[str, Any] | None:
+    """Return what the board shows of the pinned setting."""
+    with guard():
+        held = shell.pinned()
+        if held is not None and held.prepared is not None:
+            return board.pinned(held.prepared, held.data_key, held.settings)
+    return None
+
+
+asked = board.asked_page()
+if asked is not None:
+    st.switch_page(shell.page(asked), query_params={})
+with st.container(key="unseen"):  # for screen readers: the board needs the room
+    st.title("What does privacy cost this PCA?", anchor=False)
 with guard():
     if current.prepared is not None:
         found = cached.comparison(current.data_key, current.prepared, current.settings)
-        st.markdown(f"**{explore_words.verdict(found)}**")
-        st.caption(plain(explore_words.facts(found)))
+        frames = board.draw(found, current.prepared, current.data_key, current.settings, pin())
+        opened = board.opened(found)
+        if opened is not None:
+            sections.one(opened)
+        st.markdown(f"**{narrative.verdict(found)}**")
+        st.caption(plain(narrative.facts(found)))
         st.page_link(
             shell.page("Guide"),
             label="New here? The Guide shows what privacy does in short lessons.",
             icon=":material/route:",
         )
         parts.table_notes(current.prepared)
-        parts.fresh_draw()
+        note = narrative.epsilon_note(current.settings.epsilon)
+        if note is not None:
+            st.caption(note)
+        sections.not_run(found)
         if found.results:
-            views.spectrum(found, current.data_key)
-            views.distance(found)
-            views.projection(found)
-            views.table(found)
+            sections.table(found)
+            more(found)
             take_away(found)
-        views.not_run(found)
         parts.assumed_public(current.prepared)
+        frames()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from dpviz.metrics import METRICS
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Result
 
@@ -98,3 +99,21 @@ def measure_table(results: Sequence[Result], metric: str) -> pd.DataFrame:
     found = [(r.mechanism.text, r.summaries[metric]) for r in results if metric in r.metrics]
     rows = [(key, summary.mean, summary.low, summary.high) for key, summary in found]
     return pd.DataFrame(rows, columns=list(MEASURE_COLUMNS))
+
+
+EVERY_MEASURE_COLUMNS = ("measure", "mean", "se", "low", "high")
+
+
+def every_measure_table(result: Result) -> pd.DataFrame:
+    """Return each measure of one variant over its draws.
+
+    Returns
+    -------
+    DataFrame
+        Columns `EVERY_MEASURE_COLUMNS`; low and high hold the central 95 % of the draws.
+    """
+    rows = [
+        (METRICS[key].label, summary.mean, summary.se, summary.low, summary.high)
+        for key, summary in result.summaries.items()
+    ]
+    return pd.DataFrame(rows, columns=list(EVERY_MEASURE_COLUMNS))

@@ -34,6 +34,8 @@ from dpviz.values.allocation import (
 )
 from dpviz.values.problem import Budget, Problem
 
+FOLLOWING_FAMILY = "directional"
+
 
 def rebalance(theta: FloatArray, locked: NDArray[np.bool_]) -> FloatArray:
     """Return theta with the unlocked entries rescaled so that all sum to 1.
@@ -86,6 +88,19 @@ def precision_variants() -> tuple[str, ...]:
         parse_variant(f"{key}[{parameters}]" if parameters else key).text
         for key, cls in all_mechanisms().items()
         for parameters in cls.info.precision
+    )
+
+
+def following() -> tuple[str, ...]:
+    """Return the mechanisms that exist to follow an allocation, and earn from it.
+
+    Of those that follow one, the ones that spend all of what they claim on it: their family is
+    named for it.
+    """
+    return tuple(
+        key
+        for key, cls in all_mechanisms().items()
+        if cls.follows_allocation and cls.info.family == FOLLOWING_FAMILY
     )
 
 

@@ -145,6 +145,38 @@ _FINE = (1.0, 1.1, 1.3, 1.4, 1.6, 1.8, 2.0, 2.2, 2.5, 2.8, 3.2, 3.5, 4.0, 4.5, 5
 _COARSE = (1.0, 2.0, 5.0)
 
 
+def logarithmic(name: str, *, slider: bool, note: str = "") -> None:
+    """Draw a box that takes any legal number, and beside it a logarithmic slider where asked.
+
+    Parameters
+    ----------
+    name : str
+        Field of `Settings`.
+    slider : bool
+    note : str
+        Added to the help: what the value means for this table.
+    """
+    param = params_of(Settings)[name]
+    if slider:
+        _log_number(param)
+        return
+    key = _box_key(param)
+    st.text_input(
+        param.label,
+        key=key,
+        help=f"{param.help} {note}".strip(),
+        on_change=state.on_change(lambda: state.put_text(name, st.session_state[key])),
+    )
+    _complain(name)
+
+
+def _box_key(param: Param) -> str:
+    """Fill the number box of an option and return its key."""
+    if state.complaint(param.name) is None:
+        return _refill(f"view.{param.name}.box", param.format(state.get(param.name)))
+    return _key_now(f"view.{param.name}.box")  # what the user typed stays to be mended
+
+
 def _log_number(param: Param) -> None:
     """Draw a logarithmic slider and, beside it, a box that takes any legal number."""
     name = param.name
@@ -155,10 +187,7 @@ def _log_number(param: Param) -> None:
         options = [None, *options]
     value = state.get(name)
     slider_key = _refill(f"view.{name}.slider", _nearest_option(options, value))
-    if state.complaint(name) is None:
-        box_key = _refill(f"view.{name}.box", param.format(value))
-    else:
-        box_key = _key_now(f"view.{name}.box")  # what the user typed stays to be mended
+    box_key = _box_key(param)
 
     def slid() -> None:
         state.put(name, st.session_state[slider_key])

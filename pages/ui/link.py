@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl
 
 from dpviz.base.params import Declared
 from dpviz.errors import InvalidSetting, printable
@@ -17,11 +18,12 @@ from dpviz.settings import Settings
 from pages.ui.page_options import VIEWS, page_defaults
 
 LINK_VERSION = "1"
-OWN_KEYS = frozenset({"v", "label"})
+OWN_KEYS = frozenset({"v", "label", "pin"})
 LONGEST = 2_000
 """Most letters of one value."""
 MOST_VARIANTS = 40
 _MOST_NOTICES = 8
+_MOST_PINNED = 100  # parameters of a pinned setting
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Link:
         The options of pages, by their key in `VIEWS`.
     label_index : int or None
         Which of a file's possible label columns.
+    pin : Settings or None
+        The setting that is pinned for comparison.
     notices : tuple of str
         One sentence for each thing that was replaced.
     """
@@ -42,6 +46,7 @@ class Link:
     settings: Settings
     views: dict[str, Declared]
     label_index: int | None
+    pin: Settings | None
     notices: tuple[str, ...]
 
 
@@ -85,10 +90,30 @@ def read(query: Mapping[str, str]) -> Link:
             f"In the link, label must be a column number; got {printable(label)!r}. It was left "
             "out."
         )
+    pin, more = _pinned(kept.get("pin"))
+    notices += more
     if len(notices) > _MOST_NOTICES:
         rest = len(notices) - _MOST_NOTICES + 1
         notices = [*notices[: _MOST_NOTICES - 1], f"{rest} more values of the link were replaced."]
-    return Link(settings, views, index, tuple(notices))
+    return Link(settings, views, index, pin, tuple(notices))
+
+
+def _pinned(written: str | None) -> tuple[Settings | None, list[str]]:
+    """Return the pinned setting of a link, and what had to be replaced in it."""
+    if written is None:
+        return None, []
+    try:
+        query = dict(parse_qsl(written, keep_blank_values=True, max_num_fields=_MOST_PINNED))
+    except ValueError:
+        return None, [f"In the link, pin must have at most {_MOST_PINNED} values. It was left out."]
+    settings, notices = Settings.from_query(query, page_defaults())
+    settings, unknown = _with_known_mechanisms(settings)
+    strange = sorted(set(query) - Settings.url_keys() - {"v"})
+    if strange:
+        notices.append(
+            f"In the pinned setting, {printable(strange[0])!r} is not a setting and was left out."
+        )
+    return settings, notices + unknown
 
 
 def _column_number(written: str) -> int | None:

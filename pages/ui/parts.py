@@ -21,28 +21,32 @@ from pages.ui.texts import plain
 
 def numbers(name: str, table: pd.DataFrame) -> None:
     """Offer the numbers behind a chart; they are sent only when asked for."""
-    box = st.expander("The numbers behind this chart", key=f"numbers.{name}", on_change="rerun")
+    words = "this chart" if " " not in name else f"the {name}"
+    box = st.expander(f"The numbers behind {words}", key=f"numbers.{name}", on_change="rerun")
     if box.open:
         box.dataframe(table, hide_index=True, alt=f"Numbers behind the {name} chart")
 
 
 def newcomers() -> None:
     """Explain the page to somebody who has never seen it."""
-    with st.expander("What am I looking at?", icon=":material/help:"):
-        st.markdown(
-            "A principal component analysis finds the few directions that explain most of a "
-            "table's variance. Publishing those directions can betray the people in the table, so "
-            "a **mechanism** adds noise first. **Epsilon** limits how much any one person's row "
-            "may change what is published: at 0.1 hardly at all, at 1 the odds of any guess about "
-            "them change by at most a factor of 2.7, at 5 by 150. **Delta** is a small "
-            "allowance beyond that limit: the chance of anything may exceed it by no more.\n\n"
-            "Each panel is one mechanism, run many times on the same table. Move epsilon to the "
-            "left: first the small eigenvalues drown below the **noise edge**, then the released "
-            "space turns away from the true one, and at last the picture is pure chance. The line "
-            "under each name says whether what its paper promises is true in this setting.\n\n"
-            "To judge utility this page looks at the exact components, so the page itself is not "
-            "private: use it with public, synthetic or your own data."
-        )
+    st.markdown(
+        "**What am I looking at?**\n\n"
+        "A principal component analysis finds the few directions that explain most of a table's "
+        "variance. Publishing those directions can betray the people in the table, so a "
+        "**mechanism** adds noise first. **Epsilon** limits how much any one person's row may "
+        "change what is published: at 0.1 hardly at all, at 1 the odds of any guess about them "
+        "change by at most a factor of 2.7, at 5 by 150. **Delta** is a small allowance "
+        "beyond that limit: the chance of anything may exceed it by no more.\n\n"
+        "Each column is one mechanism, run many times on the same table. Move epsilon to the left: "
+        "first the small eigenvalues drown below the **noise edge**, then the released space turns "
+        "away from the true one, and at last the picture is pure chance. The line under each name "
+        "says whether what its paper promises is true in this setting. **Recovery** is what "
+        "is left of the structure: 0 % is what a random picture shows, 100 % the exact one.\n\n"
+        "Colour: the same mechanism has the same colour everywhere; dots of the picture are "
+        "coloured and shaped by the table's label instead. Click a column to see it large.\n\n"
+        "To judge utility this page looks at the exact components, so the page itself is not "
+        "private: use it with public, synthetic or your own data."
+    )
 
 
 def table_notes(prepared: Prepared) -> None:
@@ -61,21 +65,6 @@ def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
             + "\n\nThe papers assume these known. Taken from private data they leak; a real "
             "release fixes them beforehand or spends budget on them."
         )
-
-
-def fresh_draw() -> None:
-    """Offer new noise at the same setting."""
-
-    def again() -> None:
-        state.put("seed", state.get("seed") + 1)
-
-    st.button(
-        "Fresh draw",
-        icon=":material/casino:",
-        key="fresh",
-        on_click=state.on_change(again),
-        help="New noise at the same setting: adds 1 to the seed.",
-    )
 
 
 def results_table(comparison: Comparison) -> pd.DataFrame:

@@ -10,8 +10,9 @@ from dpviz.figures.spectrum import spectrum_figure
 from dpviz.figures.theme import panels
 from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.narrative import explore as explore_words
+from dpviz.narrative.phrases import account_words
 from dpviz.run.compare import Comparison
-from dpviz.tidy.comparison import distance_table, spectrum_table
+from dpviz.tidy.comparison import distance_table, every_measure_table, spectrum_table
 from dpviz.tidy.projection import picture_table
 from pages.ui import cached, controls, parts, state
 from pages.ui.texts import plain
@@ -58,10 +59,7 @@ def distance(comparison: Comparison) -> None:
         f"{caption} Upper: each dot is one draw, the bar their median. Lower: each principal "
         "angle's median, with the central 95 % of the draws."
     )
-    for result in comparison.results:
-        sentence = explore_words.convergence(result)
-        if sentence is not None:
-            st.caption(sentence)
+    _convergence(comparison)
     parts.numbers("distance", table)
 
 
@@ -90,6 +88,40 @@ def projection(comparison: Comparison) -> None:
     with right:
         controls.setting("draw", "explore", upper=comparison.settings.trials)
     parts.numbers("projection", table)
+
+
+def one(comparison: Comparison) -> None:
+    """Draw every number of the one mechanism of a comparison: it was opened on the board."""
+    (result,) = comparison.results
+    text, label = result.mechanism.text, result.mechanism.label
+    st.subheader(f"{label}: every number", anchor="one")
+    st.markdown(f"**{result.status.marked}.** {result.status.evidence}")
+    st.caption(f"It {account_words(result.claimed, result.spent)}.")
+    _convergence(comparison)
+    st.dataframe(
+        every_measure_table(result),
+        hide_index=True,
+        key=f"one.{text}",
+        column_config={
+            "measure": "Measure",
+            "mean": st.column_config.NumberColumn("Mean", format="%.4g"),
+            "se": st.column_config.NumberColumn("Standard error", format="%.2g"),
+            "low": st.column_config.NumberColumn("Low (2.5 % of the draws)", format="%.4g"),
+            "high": st.column_config.NumberColumn("High (97.5 %)", format="%.4g"),
+        },
+        alt=f"Every measure of {label}",
+    )
+    parts.numbers(f"spectrum of {label}", spectrum_table(comparison.prepared, comparison.results))
+    parts.numbers(f"distances of {label}", distance_table(comparison.results))
+
+
+def _convergence(comparison: Comparison) -> None:
+    """Say, where asked, how far approximate samplers have converged."""
+    said = [sentence for r in comparison.results if (sentence := explore_words.convergence(r))]
+    if said:
+        with st.expander("How well the approximate draws have converged"):
+            for sentence in said:
+                st.caption(sentence)
 
 
 def table(comparison: Comparison) -> None:

@@ -17,14 +17,21 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from pages.ui import bounds, cached, check, controls, glossary, limits, printing, state
+from pages.ui import bar, bounds, cached, check, controls, glossary, limits, printing, state
 from pages.ui.guard import say_error
 from pages.ui.state import MAX_FEATURES, UPLOAD
 from pages.ui.texts import plain
 
 # Options with a widget of their own; every other declared one is drawn by kind.
 _DRAWN_APART = {
-    "table", "label", "bounds", "mechanisms", "row_bound", "allocation", "directions",
+    "table", "label", "bounds", "mechanisms", "row_bound", "allocation", "directions", "epsilon",
+    "delta", "k",
+}  # fmt: skip
+
+# Headings of the sidebar, and the group of options under each.
+_GROUPS = {
+    "Neighbours": "Privacy", "Draws": "Mechanisms", "Shares": "Precision",
+    "Preparation": "Preparation",
 }  # fmt: skip
 
 
@@ -45,24 +52,55 @@ class Current:
 # A letter of the reader's own fonts: browsers would fetch a Material icon from another host.
 TAB_ICON = "🔍"
 
+# Streamlit keeps 8 rem of air above a page and 5 rem beside it: a third of a laptop's screen.
+_STYLE = """
+[data-testid="stMainBlockContainer"] { padding: 3.9rem 1.4rem 2rem; }
+[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: .6rem; }
+.st-key-unseen {
+  position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+}
+@media (max-width: 640px) {
+  [data-testid="stMainBlockContainer"] { padding: 3.9rem .7rem 5rem; }
+  /* One row to be swiped, not nine rows above everything. */
+  .st-key-bar [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; overflow-x: auto; }
+  .st-key-bar [data-testid="stColumn"] { flex: 0 0 auto; min-width: 8.5rem; }
+}
+"""
+
 _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
+
+
+FIRST = "Explore"
+OWN_SETTINGS = {"Guide", "Papers"}
+"""Pages that ignore the shared settings and so do not show them."""
+
+
+def menu() -> dict[str, list[StreamlitPage]]:
+    """Return every page under its heading, in the order of the menu."""
+    return {
+        "": [
+            st.Page("pages/guide.py", title="Guide", icon=":material/route:"),
+            st.Page("pages/explore.py", title=FIRST, icon=":material/scatter_plot:", default=True),
+            st.Page("pages/tradeoffs.py", title="Trade-offs", icon=":material/show_chart:"),
+            st.Page("pages/precision.py", title="Precision", icon=":material/tune:"),
+            st.Page("pages/claims.py", title="Claims", icon=":material/gavel:"),
+            st.Page("pages/decide.py", title="Decide", icon=":material/approval_delegation:"),
+        ],
+        "Reference": [
+            st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
+            st.Page("pages/papers.py", title="Papers", icon=":material/menu_book:"),
+            st.Page("pages/tasks.py", title="Tasks", icon=":material/school:"),
+        ],
+        "Release": [
+            st.Page("pages/preparation.py", title="Preparation", icon=":material/receipt_long:"),
+            *_release(),
+        ],
+    }
 
 
 def pages() -> list[StreamlitPage]:
     """Return every page, in the order of the menu."""
-    return [
-        st.Page("pages/guide.py", title="Guide", icon=":material/route:"),
-        st.Page("pages/explore.py", title="Explore", icon=":material/scatter_plot:", default=True),
-        st.Page("pages/tradeoffs.py", title="Trade-offs", icon=":material/show_chart:"),
-        st.Page("pages/precision.py", title="Precision", icon=":material/tune:"),
-        st.Page("pages/claims.py", title="Claims", icon=":material/gavel:"),
-        st.Page("pages/decide.py", title="Decide", icon=":material/approval_delegation:"),
-        st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
-        st.Page("pages/papers.py", title="Papers", icon=":material/menu_book:"),
-        st.Page("pages/tasks.py", title="Tasks", icon=":material/school:"),
-        st.Page("pages/preparation.py", title="Preparation", icon=":material/receipt_long:"),
-        *_release(),
-    ]
+    return [page for group in menu().values() for page in group]
 
 
 def releases() -> bool:
@@ -83,20 +121,30 @@ def page(title: str) -> StreamlitPage:
 
 def run() -> None:
     """Draw the whole app: called by app.py and by nothing else."""
-    page = st.navigation(pages(), position="top")
+    page = st.navigation(menu(), position="top")
+    st.html(f"<style>{_STYLE}</style>")
     limits.enter()
     state.start()
     current = _load()
     _clamp(current)
-    with st.sidebar:
-        _sidebar(current)
+    if page.title not in OWN_SETTINGS:
+        bar.draw(
+            current.prepared,
+            scrubbed=page.title == FIRST and current.prepared is not None,
+            note=_delta_note(current)[0],
+            table=_table_choice,
+            upload=lambda: _upload(current),
+        )
+        with st.sidebar:
+            _sidebar()
     token = _CURRENT.set(
         Current(state.settings(), current.prepared, current.data_key, current.problem)
     )
     try:
         st.html(printing.STYLE)
-        _notices(current)
-        _check(current)
+        _notices(current, page.title)
+        if page.title not in OWN_SETTINGS:
+            _check(current)
         with limits.looking_up():
             page.run()
         glossary.info(glossary.FIRST.get(page.title, "epsilon"), "page")
@@ -115,7 +163,7 @@ def through_entry() -> Current:
     if current is None:
         # Else the tab shows the page's own icon, which browsers fetch from another host.
         st.set_page_config(page_icon=TAB_ICON)
-        st.navigation(pages())
+        st.navigation(menu())
         st.rerun()
     return current
 
@@ -133,7 +181,7 @@ def problem_and_budget(current: Current) -> tuple[Problem, Budget]:
 
 
 def _raw() -> RawTable | None:
-    file = st.session_state.get("upload")
+    file = st.session_state.get("file")
     return (
         None
         if file is None
@@ -148,28 +196,48 @@ def _load() -> Current:
         table, key = _table(settings)
         if table is None:
             what = (
-                "This view is of an uploaded table. Upload the file in the sidebar to see it; "
+                "This view is of an uploaded table. Upload the file above to see it; "
                 "all settings are in place."
             )
             return Current(settings, None, (), what)
-        columns: tuple[str, ...] = ()
-        if len(table.columns) > MAX_FEATURES:
-            columns = tuple(st.session_state.get("columns") or table.columns[:MAX_FEATURES])[
-                :MAX_FEATURES
-            ]
-        preparation = tuple(
-            (name, params_of(Settings)[name].format(getattr(settings, name)))
-            for name in cached.PREPARATION
-        )
         if not bounds.fit(table):
             return _load()
-        edited = bounds.in_force()
-        limits = () if edited is None else tuple(edited.items())
-        ready = cached.prepared(key, columns, preparation, limits, table, settings)
-        data_key = (key, *columns, *(value for _, value in preparation), repr(limits))
-        return Current(settings, ready, data_key, None)
+        return _prepared(settings, table, key)
     except DpvizError as error:
         return Current(settings, None, (), str(error))
+
+
+def _prepared(settings: Settings, table: Table, key: str) -> Current:
+    """Return a table as settings prepare it."""
+    columns: tuple[str, ...] = ()
+    if len(table.columns) > MAX_FEATURES:
+        columns = tuple(st.session_state.get("columns") or table.columns[:MAX_FEATURES])[
+            :MAX_FEATURES
+        ]
+    preparation = tuple(
+        (name, params_of(Settings)[name].format(getattr(settings, name)))
+        for name in cached.PREPARATION
+    )
+    edited = bounds.in_force()
+    limits = () if edited is None else tuple(edited.items())
+    ready = cached.prepared(key, columns, preparation, limits, table, settings)
+    data_key = (key, *columns, *(value for _, value in preparation), repr(limits))
+    return Current(settings, ready, data_key, None)
+
+
+def pinned() -> Current | None:
+    """Return what the pinned setting is about, or None where nothing is pinned.
+
+    Raises
+    ------
+    DpvizError
+        If the pinned setting does not suit the table any more.
+    """
+    settings = state.pinned()
+    if settings is None:
+        return None
+    table, key = _table(settings)
+    return None if table is None else _prepared(settings, table, key)
 
 
 def _table(settings: Settings) -> tuple[Table | None, str]:
@@ -187,7 +255,7 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     raw = _raw()
     if raw is None:
         return None, ""
-    file_id = st.session_state["upload"].file_id
+    file_id = st.session_state["file"].file_id
     check.arrive(raw, file_id)
     settings = state.settings()
     label = _label(raw)
@@ -259,40 +327,41 @@ def _check(current: Current) -> None:
         check.unusable()
 
 
-def _notices(current: Current) -> None:
+def _notices(current: Current, title: str) -> None:
     for sentence in state.take_notices():
         st.warning(plain(sentence), icon=":material/info:")
     note = epsilon_note(state.get("epsilon"))
-    if note is not None:
+    # Where epsilon is scrubbed a note that comes and goes would push the page up and down.
+    if note is not None and title != FIRST and title not in OWN_SETTINGS:
         st.info(note, icon=":material/shield:")
-    if current.problem is not None:
+    said, warns = _delta_note(current)
+    if warns and title not in OWN_SETTINGS:
+        st.warning(said, icon=":material/shield:")
+    if current.problem is not None and title not in OWN_SETTINGS:
         say_error(current.problem)
 
 
-def _sidebar(current: Current) -> None:
-    """Draw every option once, under its heading."""
-    _table_controls(current)
-    d = None if current.prepared is None else current.prepared.d
-    for heading in ("Privacy", "Mechanisms", "Precision", "Preparation"):
-        if heading == "Precision" and current.prepared is None:
-            continue
-        st.subheader(heading)
-        if heading == "Precision" and current.prepared is not None:
-            controls.precision(current.prepared.columns)
-        if heading == "Mechanisms":
-            controls.mechanisms()
-        for name, param in params_of(Settings).items():
-            if param.group != heading or name in _DRAWN_APART:
-                continue
-            controls.setting(name, upper=d if name == "k" else None)
-            if name == "epsilon":
-                left, right = st.columns(2)
-                left.caption("← more private")
-                right.caption("more accurate →", text_alignment="right")
-            if name == "delta":
-                _delta_note(current)
-        if heading == "Preparation":
-            controls.row_bound()
+def _delta_note(current: Current) -> tuple[str, bool]:
+    """Return what delta means for the table, and whether that is a warning."""
+    if current.prepared is None:
+        return "", False
+    return delta_note(current.prepared.budget(state.settings()).delta, current.prepared.n)
+
+
+def _sidebar() -> None:
+    """Draw what is advanced, grouped and closed."""
+    for heading, group in _GROUPS.items():
+        names = [
+            name
+            for name, param in params_of(Settings).items()
+            if param.group == group and name not in _DRAWN_APART
+        ]
+        if names:
+            with st.expander(heading):
+                for name in names:
+                    controls.setting(name)
+                if group == "Preparation":
+                    controls.row_bound()
     st.button(
         "Reset to defaults",
         icon=":material/restart_alt:",
@@ -302,25 +371,13 @@ def _sidebar(current: Current) -> None:
     )
 
 
-def _delta_note(current: Current) -> None:
-    if current.prepared is None:
-        return
-    note, warns = delta_note(current.prepared.budget(state.settings()).delta, current.prepared.n)
-    (st.warning if warns else st.caption)(note)
-
-
-def _table_controls(current: Current) -> None:
-    """Draw the choice of table, the upload, and what an upload asks."""
-    st.subheader("Table")
+def _table_choice() -> None:
+    """Draw the choice of table."""
     tables = builtin_tables()
     options = [*tables, UPLOAD] if limits.caps().uploads else list(tables)
 
     def picked() -> None:
         state.put("table", st.session_state["view.table"])
-
-    def arrived() -> None:
-        if st.session_state["upload"] is not None:
-            state.put("table", UPLOAD)
 
     controls.fill("view.table", state.get("table"))
     st.selectbox(
@@ -329,8 +386,18 @@ def _table_controls(current: Current) -> None:
         format_func=lambda key: "Your file" if key == UPLOAD else tables[key].label,
         key="view.table",
         on_change=state.on_change(picked),
-        label_visibility="collapsed",
     )
+
+
+def _upload(current: Current) -> None:
+    """Draw the upload, and what an upload asks."""
+
+    def arrived() -> None:
+        # Kept apart from the widget, which is gone on pages that do not draw it.
+        st.session_state["file"] = st.session_state["upload"]
+        if st.session_state["upload"] is not None:
+            state.put("table", UPLOAD)
+
     if not limits.caps().uploads:
         st.caption("This server takes no uploads.")
         return
@@ -342,8 +409,11 @@ def _table_controls(current: Current) -> None:
         "memory on the server that runs dpviz (a large upload may pass through a temporary file "
         "there) and goes when the session ends.",
     )
-    if state.get("table") != UPLOAD or st.session_state.get("upload") is None:
+    file = st.session_state.get("file")
+    if state.get("table") != UPLOAD or file is None:
         return
+    if st.session_state.get("upload") is None:
+        st.caption(plain(f"In use: {file.name}"))
     try:
         raw = _raw()
     except DpvizError:  # said on the page; the decimal mark may be what it asks for

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -35,9 +36,36 @@ def start() -> None:
     for store, view in said.views.items():
         st.session_state[store] = _values(view)
     st.session_state.label_index = said.label_index
+    st.session_state.pin = None if said.pin is None else _values(said.pin)
     st.session_state.notices = list(said.notices)
     st.session_state.complaints = {}
     st.session_state.generations = {}  # of widgets that are drawn anew when given a value
+
+
+def pinned() -> Settings | None:
+    """Return the setting that is pinned for comparison, if one is."""
+    found: dict[str, Any] | None = st.session_state.pin
+    return None if found is None else Settings(**found)
+
+
+def pin() -> None:
+    """Pin the present setting."""
+    st.session_state.pin = dict(st.session_state.view)
+
+
+def unpin() -> None:
+    """Let the pinned setting go."""
+    st.session_state.pin = None
+
+
+def swap() -> None:
+    """Exchange the pinned and the present setting."""
+    if st.session_state.pin is not None:
+        st.session_state.view, st.session_state.pin = (
+            st.session_state.pin,
+            dict(st.session_state.view),
+        )
+        st.session_state.complaints = {}
 
 
 def _values(declared: Declared) -> dict[str, Any]:
@@ -127,6 +155,7 @@ def reset() -> None:
     st.session_state.view = _values(replace(page_defaults(), **kept))
     for store, cls in VIEWS.items():
         st.session_state[store] = _values(cls())
+    st.session_state.pin = None
     st.session_state.complaints = {}
     st.session_state.notices = []
 
@@ -137,6 +166,10 @@ def write_link() -> None:
     query |= settings().to_query(page_defaults())
     for store, cls in VIEWS.items():
         query |= view(store).to_query(cls())
+    held = pinned()
+    if held is not None:
+        # Never empty, for an empty parameter would vanish: the defaults are pinned as "v=1".
+        query["pin"] = urlencode(held.to_query(page_defaults()) or {"v": link.LINK_VERSION})
     if get("table") == UPLOAD and st.session_state.label_index is not None:
         query["label"] = str(st.session_state.label_index)
     if st.query_params.to_dict() != query:

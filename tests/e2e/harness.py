@@ -35,6 +35,8 @@ PATIENCE = 60_000
 _START_SECONDS = 60
 _TRACEBACK = "Traceback (most recent call last)"
 
+_NOT_RUNNING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+
 # Reports every stException that ever appears, also one that a rerun replaces before a test looks.
 _EXCEPTION_WATCH = """
 (() => {
@@ -254,8 +256,15 @@ def wait_idle(page: Page, *, after: int = 0) -> None:
     after : int
         Number of ended runs to wait for, when the run to come has not started yet.
     """
-    watch_of(page).wait(page, after, time.monotonic() + PATIENCE / 1000)
-    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    deadline = time.monotonic() + PATIENCE / 1000
+    watch_of(page).wait(page, after, deadline)
+    page.locator(_NOT_RUNNING).wait_for()
+    if page.locator(".st-key-board").count():
+        # The board asks for its other frames once it stands, which is another run. The selector
+        # reaches into the board's own tree.
+        page.locator(".dpv[data-complete]").wait_for(state="attached")
+        watch_of(page).wait(page, after, deadline)
+        page.locator(_NOT_RUNNING).wait_for()
     # An element's code is loaded when it is first needed; until then it is drawn as a grey bar.
     page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')")
     # One frame to lay the new elements out and one to paint them.

@@ -29,13 +29,13 @@ EXAMPLE = ROOT / "data" / "example.csv"
 PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
 QUICK = "?v=1&table=iris&trials=5"  # small and soon drawn; digits where the size matters
 CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
+BOARD = ".dpv"
+PANELS = 3  # of a column: picture, spectrum, distance
 
 # For each canvas and each drawing: whether anything is on it.
 _PAINTED = """
 chart => {
-  const svg = chart.querySelector('svg.main-svg');
-  if (svg) return svg.querySelectorAll('path.point').length > 0;
-  const canvas = chart.querySelector('canvas');
+  const canvas = chart.matches('canvas') ? chart : chart.querySelector('canvas');
   if (!canvas || !canvas.width || !canvas.height) return false;
   const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
   for (let i = 3; i < data.length; i += 4) if (data[i]) return true;
@@ -45,8 +45,10 @@ chart => {
 
 
 def numbers(page: Page) -> str:
-    """Return all text of the page's main part: verdict, captions, command."""
-    return page.get_by_test_id("stMain").inner_text()
+    """Return all text below the row of settings: verdict, captions, command."""
+    row = page.locator(".st-key-bar")
+    settings = row.inner_text() if row.count() else ""
+    return page.get_by_test_id("stMain").inner_text().replace(settings, "", 1)
 
 
 def verdict_of(page: Page) -> Locator:
@@ -58,16 +60,27 @@ def verdict(page: Page) -> str:
     return verdict_of(page).inner_text()
 
 
-def charts(page: Page) -> list[Locator]:
-    """Return the charts, having made sure that the page has three and has drawn them."""
-    found = page.locator(CHARTS)
-    expect(found).to_have_count(3)
+def panels(page: Page, columns: int = 7) -> list[Locator]:
+    """Return what the board draws on, having made sure that all of its columns are there."""
+    found = page.locator(f"{BOARD} .dpv-col canvas")
+    expect(found).to_have_count(columns * PANELS)
     return found.all()
 
 
-def epsilon_slider(page: Page) -> Locator:
-    """Return the slider of the sidebar; a page may have one of its own."""
-    return page.get_by_test_id("stSidebar").get_by_role("slider", name="Epsilon")
+def scrubber(page: Page) -> Locator:
+    """Return the board's own slider."""
+    return page.get_by_role("slider", name="Epsilon")
+
+
+def epsilon_box(page: Page) -> Locator:
+    """Return the box that takes any epsilon."""
+    return page.get_by_role("textbox", name=re.compile("^Epsilon(, exact)?$"))
+
+
+def advanced(page: Page, heading: str) -> None:
+    """Open the sidebar, and one of its groups."""
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_test_id("stSidebar").locator("summary").filter(has_text=heading).click()
 
 
 def errors(page: Page) -> list[str]:
@@ -78,7 +91,7 @@ def errors(page: Page) -> list[str]:
 
 def type_into(page: Page, label: str, text: str) -> None:
     """Replace the text of a box and leave it, which runs the script."""
-    box = page.get_by_label(label, exact=True)
+    box = page.get_by_role("textbox", name=re.compile(f"^{label}(, exact)?$"))
     with rerun(page):
         box.fill(text)
         box.press("Enter")
@@ -92,7 +105,10 @@ def choose(page: Page, label: str, option: str) -> None:
 
 
 def send(page: Page, name: str, content: bytes) -> None:
-    """Upload a file."""
+    """Upload a file; where it goes is behind a button."""
+    if not page.get_by_test_id("stFileUploaderDropzoneInput").count():
+        page.get_by_role("button", name="Upload").first.click()
+        page.get_by_test_id("stFileUploaderDropzoneInput").wait_for(state="attached")
     with rerun(page):
         page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
             {"name": name, "mimeType": "application/octet-stream", "buffer": content}
@@ -104,47 +120,46 @@ def test_first_visit(page: Page, server: Server) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("What does privacy cost this PCA?")
     assert re.search(r"At epsilon 1 and delta \S+, .+ keeps \d+ % of the variance", verdict(page))
     assert "digits: 1,797 people" in numbers(page)
-    for chart in charts(page):
-        assert chart.evaluate(_PAINTED)
+    for panel in panels(page):
+        assert panel.evaluate(_PAINTED)
     assert errors(page) == []
     assert page.url.endswith("?v=1")
 
 
 def test_a_blank_chart_would_be_noticed(page: Page) -> None:
     # The control of the check above: an empty canvas of the same make.
-    page.set_content('<div id="c"><canvas width="50" height="50"></canvas></div>')
+    page.set_content('<canvas id="c" width="50" height="50"></canvas>')
     assert page.locator("#c").evaluate(_PAINTED) is False
 
 
 def test_moving_epsilon_by_keyboard_changes_the_numbers(page: Page, server: Server) -> None:
     open_app(page, server.url + "/" + QUICK)
     before = verdict(page)
-    slider = epsilon_slider(page)
-    slider.focus()
+    scrubber(page).focus()
     with rerun(page):
-        slider.press("ArrowLeft")
+        page.keyboard.press("ArrowRight")
+    assert "At epsilon 1.25" in verdict(page)
     assert verdict(page) != before
-    assert "At epsilon 0.89" in verdict(page)
-    assert page.get_by_label("Epsilon, exact").input_value() == "0.89"
-    assert "epsilon=0.89" in page.url
+    assert "epsilon=1.25" in page.url
     # and the slider keeps the focus for the next press
     with rerun(page):
         page.keyboard.press("ArrowLeft")
-    assert "At epsilon 0.79" in verdict(page)
+        page.keyboard.press("ArrowLeft")
+    assert "At epsilon 0.8" in verdict(page)
 
 
 def test_typing_an_epsilon_and_a_bad_one(page: Page, server: Server) -> None:
     open_app(page, server.url + "/" + QUICK)
-    type_into(page, "Epsilon, exact", "0.05")
+    type_into(page, "Epsilon", "0.05")
     assert "At epsilon 0.05" in verdict(page)
     assert "Below 0.1" in numbers(page)
     before = numbers(page)
-    type_into(page, "Epsilon, exact", "minus one")
+    type_into(page, "Epsilon", "minus one")
     (said,) = errors(page)
     assert "epsilon must be a number from 0.0001 to 1e+06; got 'minus one'." in said
-    assert page.get_by_label("Epsilon, exact").input_value() == "minus one"
+    assert epsilon_box(page).input_value() == "minus one"
     assert numbers(page) == before
-    type_into(page, "Epsilon, exact", "6")
+    type_into(page, "Epsilon", "6")
     assert errors(page) == []
     assert "Above 5" in numbers(page)
 
@@ -158,21 +173,21 @@ def test_changing_k(page: Page, server: Server) -> None:
     assert "keeps" in verdict(page)
     assert "one component" in verdict(page)
     assert "&k=1" in page.url
-    assert "strip" in numbers(page)
+    for panel in panels(page):
+        assert panel.evaluate(_PAINTED)
 
 
 def test_ten_quick_moves_end_at_the_last(page: Page, server: Server) -> None:
     open_app(page, server.url)
-    slider = epsilon_slider(page)
-    slider.focus()
+    scrubber(page).focus()
     with rerun(page):
         for _ in range(10):
-            slider.press("ArrowLeft")
+            page.keyboard.press("ArrowLeft")
     # The presses may have made one run or ten; the last thing shown is the last thing asked for.
-    expect(page.get_by_label("Epsilon, exact")).to_have_value("0.32")
-    expect(verdict_of(page)).to_contain_text("At epsilon 0.32")
+    expect(epsilon_box(page)).to_have_value("0.1")
+    expect(verdict_of(page)).to_contain_text("At epsilon 0.1")
     wait_idle(page)
-    assert "epsilon=0.32" in page.url
+    assert "epsilon=0.1" in page.url
     slow = numbers(page)
     open_app(page, page.url)
     assert numbers(page) == slow
@@ -181,16 +196,17 @@ def test_ten_quick_moves_end_at_the_last(page: Page, server: Server) -> None:
 def test_a_link_shows_the_same_numbers_elsewhere(
     page: Page, server: Server, browser: Browser
 ) -> None:
-    open_app(page, server.url + "/?v=1&table=wine&trials=7")
-    type_into(page, "Epsilon, exact", "2.5")
-    choose(page, "Neighbours", "zero out one person")
+    open_app(page, server.url + "/?v=1&table=wine&trials=7&relation=zero-out")
+    type_into(page, "Epsilon", "2.5")
+    advanced(page, "Preparation")
+    expect(page.get_by_role("combobox", name="Scaling")).to_be_visible()
     link, shown = page.url, numbers(page)
     with new_context(browser) as other:
         guest = new_page(other)
         open_app(guest, link)
         assert numbers(guest) == shown
         assert guest.url == link
-        expect(guest.get_by_label("Epsilon, exact")).to_have_value("2.5")
+        expect(epsilon_box(guest)).to_have_value("2.5")
         # The control: another link shows other numbers.
         open_app(guest, link.replace("epsilon=2.5", "epsilon=2.4"))
         assert numbers(guest) != shown
@@ -205,7 +221,7 @@ def test_an_upload_is_analysed_and_its_link_asks_for_the_file(
     assert "people" in numbers(page)
     assert "epsilon 4" in verdict(page)
     choose(page, "Label column", "variety")
-    assert "Colour: variety" in numbers(page)
+    expect(page.locator(f"{BOARD} .dpv-legend")).to_contain_text("variety")
     link, shown = page.url, numbers(page)
     assert "table=upload" in link
     for private in ("patients", "csv", "variety", "mass_g", "brix"):
@@ -215,9 +231,9 @@ def test_an_upload_is_analysed_and_its_link_asks_for_the_file(
         open_app(guest, link)
         (said,) = errors(guest)
         assert "Upload the file" in said
-        expect(guest.get_by_label("Epsilon, exact")).to_have_value("4")
+        expect(epsilon_box(guest)).to_have_value("4")
         assert guest.url == link
-        assert guest.locator(CHARTS).count() == 0
+        assert guest.locator(BOARD).count() == 0
         send(guest, "patients.csv", EXAMPLE.read_bytes())
         assert errors(guest) == []
         assert numbers(guest) == shown
@@ -236,7 +252,7 @@ def bomb() -> bytes:
         ("photo.csv", b"\x89PNG\r\n\x1a\n" + bytes(2000), "PNG"),
         ("empty.csv", b"", "empty"),
         ("table.parquet", b"a,b\n1,2\n3,4\n", "Parquet"),
-        ("bomb.csv.gz", None, "2 GiB"),
+        ("bomb.csv.gz", None, "512 MiB of text"),
     ],
 )
 def test_a_bad_upload_is_one_sentence(
@@ -248,8 +264,8 @@ def test_a_bad_upload_is_one_sentence(
     assert word in said
     assert "\n" not in said
     assert said.endswith(".")
-    assert page.locator(CHARTS).count() == 0
-    expect(page.get_by_label("Epsilon, exact")).to_have_value("3")
+    assert page.locator(BOARD).count() == 0
+    expect(epsilon_box(page)).to_have_value("3")
     choose(page, "Table", "Wine")
     assert errors(page) == []
     assert "At epsilon 3" in verdict(page)
@@ -259,35 +275,58 @@ def test_an_upload_survives_pages_sliders_and_clicks(page: Page, server: Server)
     open_app(page, server.url + "/?v=1&trials=5")
     send(page, "example.csv", EXAMPLE.read_bytes())
     shown = numbers(page)
-    page.get_by_text("What am I looking at?").click()
-    page.get_by_text("What am I looking at?").click()
+    page.get_by_role("button", name="?", exact=True).click()
+    expect(page.get_by_text("What am I looking at?")).to_be_visible()
+    page.keyboard.press("Escape")
+    with rerun(page):
+        page.get_by_text("All charts, with captions and numbers").click()
     with rerun(page):
         page.get_by_text("The numbers behind this chart").first.click()
     with rerun(page):
         page.get_by_text("The numbers behind this chart").first.click()
+    with rerun(page):
+        page.get_by_text("All charts, with captions and numbers").click()
     assert numbers(page) == shown
-    links = page.get_by_test_id("stTopNavLink")
-    for number in range(links.count()):
-        with rerun(page):
-            links.nth(number).click()
+    for title in titles(page):
+        visit(page, title)
         assert errors(page) == []
-        slider = epsilon_slider(page)
-        slider.focus()
-        with rerun(page):
-            slider.press("ArrowRight")
-        with rerun(page):
-            slider.press("ArrowLeft")
-    if links.count():
-        with rerun(page):
-            page.get_by_test_id("stTopNavLink").filter(has_text="Explore").click()
+        box = epsilon_box(page)
+        if box.count():
+            type_into(page, "Epsilon", "2")
+            type_into(page, "Epsilon", "1")
+    visit(page, "Explore")
     assert numbers(page) == shown
+
+
+def titles(page: Page) -> list[str]:
+    """Return the title of every page in the menu, its headings opened."""
+    found = page.get_by_test_id("stTopNavLink").all_inner_texts()
+    for section in page.get_by_test_id("stTopNavSection").all():
+        section.click()
+        found += page.get_by_test_id("stTopNavDropdownLink").all_inner_texts()
+        page.keyboard.press("Escape")
+    return [text.splitlines()[-1] for text in found]
+
+
+def visit(page: Page, title: str) -> None:
+    """Go to a page by the menu."""
+    link = page.get_by_test_id("stTopNavLink").filter(has_text=title)
+    if not link.count():
+        page.get_by_test_id("stTopNavSection").first.click()
+        link = page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title)
+    with rerun(page):
+        link.click()
 
 
 def test_unrelated_clicks_leave_the_view_alone(page: Page, server: Server) -> None:
     open_app(page, server.url + "/" + QUICK + "&k=3&epsilon=0.7")
+    with rerun(page):
+        page.get_by_text("All charts, with captions and numbers").click()
     shown, link, runs = numbers(page), page.url, watch_of(page).runs
-    page.get_by_role("heading", level=1).click()
-    for chart in charts(page):
+    page.locator(f"{BOARD} .dpv-legend").click()
+    found = page.locator(CHARTS)
+    expect(found).to_have_count(3)
+    for chart in found.all():
         chart.click(position={"x": 30, "y": 30})
     assert numbers(page) == shown
     page.get_by_text("What this assumes to be public").click()
@@ -317,7 +356,8 @@ def test_a_deep_link_on_a_fresh_server(page: Page, fresh_server: object, page_na
     open_app(page, f"{started.url}/{path}?v=1&table=iris&trials=5&epsilon=2&k=3")
     assert errors(page) == []
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    expect(page.get_by_label("Epsilon, exact")).to_have_value("2")
+    if epsilon_box(page).count():  # a page that ignores the settings does not show them
+        expect(epsilon_box(page)).to_have_value("2")
     assert "epsilon=2" in page.url
     assert "k=3" in page.url
     if path:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from dpviz.base.paths import app_path
-from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
+from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle
 
 PAGES = tuple(sorted(path.stem for path in (app_path().parent / "pages").glob("*.py")))
 CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
@@ -57,6 +57,10 @@ def check_shape(page: Page) -> None:
     """Check that nothing sticks out, and that each chart has a size and a name."""
     assert page.evaluate(_OVERFLOW) == [0, 0]
     width = page.viewport_size["width"] if page.viewport_size else 0
+    for panel in page.locator(".dpv canvas[role=img]").all():
+        name = panel.get_attribute("aria-label")
+        assert name is not None, "what is drawn is said in words too"
+        assert len(name) > 15
     for chart in page.locator(CHARTS).all():
         box = chart.bounding_box()
         assert box is not None
@@ -80,7 +84,7 @@ def test_dark_and_narrow(dark: BrowserContext, server: Server, page_name: str, s
     assert brightness(page) < 40
     check_shape(page)
     if page_name == "explore":
-        expect(page.locator(CHARTS)).to_have_count(3)
+        expect(page.locator(".dpv-col")).to_have_count(7)
     assert problems_of(page) == ""
 
 
@@ -106,6 +110,8 @@ def test_light_and_its_controls(page: Page, server: Server) -> None:
 def test_turning_the_phone_redraws_the_charts(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 420, "height": 900})
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    with rerun(page):
+        page.get_by_text("All charts, with captions and numbers").click()
     check_shape(page)
     page.set_viewport_size({"width": 900, "height": 420})
     wait_idle(page)

@@ -29,10 +29,13 @@ from streamlit.testing.v1.element_tree import (
 )
 
 from dpviz.base.paths import app_path
+from pages.ui.shell import OWN_SETTINGS
 
 ROOT = app_path().parent
 PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
 FIRST = "explore"
+# Pages that show the shared settings; the others ignore them.
+SHARED = tuple(page for page in PAGES if page.title() not in OWN_SETTINGS)
 
 # Small and quick, so that a test spends its time on the page and not on the draws.
 QUICK = {"table": "iris", "trials": "5", "tuning": "fixed", "epsilons": "1"}
@@ -93,6 +96,11 @@ def press(at: AppTest, key: str) -> AppTest:
     return at.run()
 
 
+def more(at: AppTest) -> AppTest:
+    """Return Explore with all its charts."""
+    return change(at, "explore.more", True)
+
+
 def upload(at: AppTest, name: str, content: bytes) -> AppTest:
     """Return the dashboard after a user uploaded a file."""
     found(at, "upload").set_value((name, content, "application/octet-stream"))
@@ -110,7 +118,7 @@ def another(widget: Any) -> Any:
         other = shown[place + 1 if place + 1 < len(shown) else place - 1]
         if len(shown) == 1:
             return None
-        return float(other) if isinstance(widget, SelectSlider) else other
+        return float(other.removesuffix(" %")) if isinstance(widget, SelectSlider) else other
     if isinstance(widget, Multiselect):
         return widget.value[:-1] if len(widget.value) > 1 else None
     if isinstance(widget, Checkbox | Toggle):

@@ -20,6 +20,7 @@ from tests.ui.driver import (
     PAGES,
     QUICK,
     ROOT,
+    SHARED,
     change,
     echarts,
     errors,
@@ -27,6 +28,7 @@ from tests.ui.driver import (
     go,
     held,
     keys,
+    more,
     notices,
     one_sentence,
     press,
@@ -56,20 +58,31 @@ def widget_keys(name: str, drawn: list[str], store: str = "view") -> list[str]:
 
 def test_each_option_has_a_widget_or_a_reason() -> None:
     # An upload shows the options of files too.
-    drawn = keys(upload(start(**QUICK), "example.csv", CSV))
+    drawn = keys(more(upload(start(**QUICK), "example.csv", CSV)))
     missing = {name for name in params_of(Settings) if not widget_keys(name, drawn)}
     assert missing == set(WITHOUT_WIDGET)
     for name in params_of(ExploreView):
         assert widget_keys(name, drawn, "explore"), name
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_sidebar_is_the_same_on_every_page(page: str) -> None:
-    def sidebar(name: str) -> list[str]:
+@pytest.mark.parametrize("page", SHARED)
+def test_the_settings_are_the_same_on_every_page_that_uses_them(page: str) -> None:
+    def shared(name: str) -> list[str]:
         at = start(name, **QUICK)
-        return [key for key in keys(at) if key.startswith(("view.", "upload", "reset"))]
+        found = [key for key in keys(at) if key.startswith(("view.", "bar.", "upload", "reset"))]
+        # The board moves epsilon itself.
+        return [key for key in found if key != "view.epsilon.slider"]
 
-    assert sidebar(page) == sidebar(FIRST)
+    assert shared(page) == shared(FIRST)
+    assert ("view.epsilon.slider" in keys(start(page, **QUICK))) is (page != FIRST)
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES) - set(SHARED)))
+def test_a_page_that_ignores_the_settings_does_not_show_them(page: str) -> None:
+    at = start(page, **QUICK)
+    assert not [key for key in keys(at) if key.startswith(("view.", "bar.", "upload", "reset"))]
+    # And they are all there again on a page that uses them.
+    assert held(go(at, FIRST), "table") == QUICK["table"]
 
 
 @dataclass(frozen=True)
@@ -150,10 +163,11 @@ def test_reset_clears_what_was_refused() -> None:
     assert found(at, "view.epsilon.box").value == "1"
 
 
-def test_a_fresh_draw_changes_the_noise_and_nothing_else() -> None:
+def test_another_seed_changes_the_noise_and_nothing_else() -> None:
+    # What the board's fresh draw does: tests/e2e/test_board.py presses it.
     at = start(**QUICK)
     before, view_before = results(at), dict(at.session_state["view"])
-    press(at, "fresh")
+    change(at, "view.seed", 1)
     after = results(at)
     assert held(at, "seed") == 1
     assert dict(at.session_state["view"]) == view_before | {"seed": 1}
@@ -194,7 +208,7 @@ def test_bad_text_is_refused_in_one_sentence_and_nothing_is_lost(
 
 
 def test_a_slider_overrules_a_refused_text() -> None:
-    at = change(start(**QUICK), "view.epsilon.box", "lots")
+    at = change(start("tradeoffs", **QUICK), "view.epsilon.box", "lots")
     change(at, "view.epsilon.slider", 4.0)
     assert errors(at) == []
     assert found(at, "view.epsilon.box").value == "4"
@@ -202,7 +216,7 @@ def test_a_slider_overrules_a_refused_text() -> None:
 
 
 def test_the_box_takes_what_the_slider_does_not_reach() -> None:
-    at = change(start(**QUICK), "view.epsilon.box", "0.003")
+    at = change(start("tradeoffs", **QUICK), "view.epsilon.box", "0.003")
     assert errors(at) == []
     assert held(at, "epsilon") == 0.003
     assert found(at, "view.epsilon.slider").value == 0.01
@@ -316,14 +330,14 @@ def test_a_bad_mechanism_in_a_link_is_one_sentence(written: str) -> None:
 
 
 def test_a_draw_beyond_the_draws_is_said_and_clamped() -> None:
-    at = start(**QUICK, draw="50")
+    at = more(start(**QUICK, draw="50"))
     assert len(notices(at)) == 1
     assert found(at, "explore.draw").value == 5
     assert held(at, "draw", "explore") == 5
 
 
 def test_fewer_draws_than_the_one_shown_is_said() -> None:
-    at = start(table="iris", trials="20", draw="18")
+    at = more(start(table="iris", trials="20", draw="18"))
     change(at, "view.trials", 10)
     assert len(notices(at)) == 1
     assert found(at, "explore.draw").value == 10
@@ -344,7 +358,7 @@ def test_k_is_clamped_when_the_table_changes_and_said() -> None:
 
 
 def test_every_chart_on_explore_follows_the_settings() -> None:
-    at = start(**QUICK)
+    at = more(start(**QUICK))
     wide = echarts(at, "spectrum")
     change(at, "explore.spectrum", "linear")
     assert echarts(at, "spectrum") != wide
@@ -373,5 +387,7 @@ def test_row_bound_kinds_lead_to_each_other() -> None:
 def test_a_refused_text_survives_a_change_of_page(page: str) -> None:
     at = change(start(**QUICK), "view.epsilon.box", "lots")
     go(at, page)
+    if page not in SHARED:  # the box is not there to be complained about
+        go(at, FIRST)
     assert len(errors(at)) == 1
     assert found(at, "view.epsilon.box").value == "lots"

@@ -20,15 +20,16 @@ from tests.ui.driver import (
     PAGES,
     QUICK,
     ROOT,
+    SHARED,
     change,
     errors,
     found,
     go,
     held,
     keys,
+    more,
     notices,
     one_sentence,
-    press,
     results,
     shown_value,
     start,
@@ -88,10 +89,10 @@ def test_an_upload_is_analysed_as_the_core_would(name: str, content: bytes) -> N
     assert any(f"{len(table.rows)} people" in caption.value for caption in at.caption)
 
 
-# Every bad file on Explore; one on each other page, whose sidebar is the same.
+# Every bad file on Explore; one on each other page that takes files.
 @pytest.mark.parametrize(
     ("name", "page"),
-    [*((name, FIRST) for name in BAD), *(("ragged.csv", page) for page in PAGES if page != FIRST)],
+    [*((name, FIRST) for name in BAD), *(("ragged.csv", page) for page in SHARED if page != FIRST)],
 )
 def test_a_bad_upload_is_one_sentence_and_loses_nothing(name: str, page: str) -> None:
     at = start(page, **SETTINGS)
@@ -163,7 +164,7 @@ def test_choices_for_a_file_change_the_table() -> None:
 
 def test_a_label_travels_as_a_number_and_never_by_name() -> None:
     at = upload(start(**SETTINGS), "example.csv", CSV)
-    change(at, "upload.label", "variety")
+    change(more(at), "upload.label", "variety")
     assert errors(at) == []
     assert any("Colour: variety" in caption.value for caption in at.caption)
     link = " ".join(f"{key}={value}" for key, value in at.query_params.items())
@@ -197,13 +198,15 @@ def test_a_column_named_none_is_not_no_label() -> None:
 def test_an_upload_survives_pages_and_settings() -> None:
     at = upload(start(**SETTINGS), "example.csv", CSV)
     first = results(at)
+    # Also through a page that does not draw the uploader at all.
+    assert set(PAGES) - set(SHARED)
     for page in PAGES:
         go(at, page)
         assert errors(at) == []
     go(at, "explore")
     change(at, "view.epsilon.box", "1")
     change(at, "view.epsilon.box", "2.5")
-    press(at, "fresh")
+    change(at, "view.seed", 5)
     change(at, "view.seed", 4)
     assert results(at).equals(first)
 
@@ -233,6 +236,6 @@ def test_a_wide_file_is_cut_and_said() -> None:
     content = pd.DataFrame(rows).add_prefix("f").to_csv(index=False).encode()
     at = upload(start(**(QUICK | {"m": "gaussian"})), "wide.csv", content)
     assert errors(at) == []
-    assert any(str(MAX_FEATURES) in caption.value for caption in at.sidebar.caption)
+    assert any(str(MAX_FEATURES) in caption.value for caption in at.caption)
     assert any(f"{MAX_FEATURES} features" in caption.value for caption in at.caption)
     assert "view.table" in keys(at)

@@ -721,6 +721,7 @@ const DpvizBoard = (() => {
       pen.lineTo(width, Math.round(height / 2) + 0.5);
       pen.stroke();
       pen.globalAlpha = 1;
+      canvas.setAttribute("aria-label", `Picture of ${table.name}: nothing to be shown here`);
       if (hidden) {
         this.question(pen, width, height);
         return;
@@ -988,6 +989,8 @@ const DpvizBoard = (() => {
         this.question(pen, width, height);
         return;
       }
+      canvas.setAttribute("aria-label",
+        `Distance to the true space: 0 is the same, ${chance.distance.toFixed(2)} is chance`);
       if (!col.column || !cell) return;
       const own = this.colour(col.column);
       const dots = (values, hollow) => {

@@ -1,0 +1,71 @@
+// Between Streamlit and the board: data in, triggers out. Follows board.js in one module.
+const held = new WeakMap(); // the board of each place in the page
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  let mine = held.get(parentElement);
+  if (!mine) {
+    const root = document.createElement("div");
+    parentElement.append(root);
+    mine = { root, sent: [], frames: null, draws: null, opened: null };
+    const send = (name, value) => mine.trigger(name, value);
+    mine.options = {
+      onCommit: (epsilon) => {
+        mine.sent.push(epsilon);
+        send("commit", epsilon);
+      },
+      onPin: (action) => send("pin", { action, epsilon: mine.board.epsilon }),
+      onFresh: () => send("fresh", mine.board.epsilon),
+      onDraws: (epsilon) => send("draws", epsilon),
+      onOpen: (key) => send("open", key ?? ""),
+      onLink: (name) => send("link", name),
+    };
+    mine.arrived = () => {
+      if (mine.board && mine.token) mine.board.addFrames(framesOf(mine.token));
+    };
+    window.addEventListener("dpviz-frames", mine.arrived);
+    held.set(parentElement, mine);
+  }
+  mine.trigger = setTriggerValue;
+
+  const { payload, token, shape, pin, draws } = data;
+  const known = [...payload.frames, ...framesOf(token)];
+  if (mine.shape !== shape) {
+    // Another table or setting, or other epsilons: everything is built anew.
+    const whole = { ...payload, frames: known };
+    if (mine.board) mine.board.setPayload(whole);
+    else mine.board = DpvizBoard.mount(mine.root, whole, mine.options);
+    mine.sent = [];
+  } else {
+    mine.board.payload.least = payload.least;
+    mine.board.addFrames(known);
+    // An answer to a move of our own arrives after further moves: it is not a new order.
+    const place = mine.sent.indexOf(payload.now);
+    if (place >= 0) mine.sent.splice(0, place + 1);
+    else if (payload.now !== mine.now) {
+      mine.board.setEpsilon(payload.now);
+      mine.board.committed = payload.now;
+    }
+  }
+  mine.shape = shape;
+  mine.token = token;
+  mine.now = payload.now;
+  mine.board.payload.predicted = payload.predicted;
+  if (!data.wanted) mine.trigger("want", true); // the first frame is there: now the others
+  mine.board.setPin(pin);
+  mine.board.restyle();
+  if (draws && draws.id !== mine.draws) {
+    mine.draws = draws.id;
+    mine.board.setDraws(draws.pictures);
+  }
+  return () => {
+    window.removeEventListener("dpviz-frames", mine.arrived);
+    mine.board.destroy();
+    held.delete(parentElement);
+  };
+}
+
+function framesOf(token) {
+  const store = globalThis.dpvizFrames;
+  return store && store.has(token) ? [...store.get(token).values()].flat() : [];
+}

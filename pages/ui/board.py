@@ -1,0 +1,185 @@
+"""The board on a page: what is sent to it, and what comes back.
+
+The board is a component that lives in the page itself. It scrubs, plays and compares in the
+browser; the page runs again only when an epsilon is let go, a setting is pinned, a column is
+opened, or new draws are asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from dpviz.figures.board import assets, shown
+from dpviz.mechanisms import parse_variants
+from dpviz.prepare.bounding import Prepared
+from dpviz.run.compare import Comparison
+from dpviz.settings import Settings
+from dpviz.tidy import board
+from pages.ui import cached, frames, state
+
+KEY = "board"
+LINKS = {"recovery": "Claims", "least": "Trade-offs", "risk": "Claims"}
+"""Page that each part of the answer opens."""
+
+_ADAPTER = (Path(__file__).parent / "board.js").read_text(encoding="utf-8")
+_MOUNT = st.components.v2.component(
+    "dpviz_board", css=assets().css, js=f"{assets().js}\n{_ADAPTER}"
+)
+
+
+def draw(
+    comparison: Comparison,
+    prepared: Prepared,
+    data_key: tuple[str, ...],
+    settings: Settings,
+    pin: dict[str, Any] | None,
+) -> Callable[[], None]:
+    """Draw the board with the present epsilon; return what sends the other frames.
+
+    The caller draws the rest of the page first: nobody waits for frames.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        At the present setting.
+    prepared : Prepared
+    data_key : tuple of str
+    settings : Settings
+    pin : dict or None
+        The payload of the pinned setting, from `pinned`.
+    """
+    token = frames.token_of(data_key, settings)
+    epsilons = frames.epsilons_for(prepared, settings, len(comparison.results))
+
+    def make(epsilon: float) -> dict[str, Any]:
+        return board.compute(prepared, settings, epsilon, workers=frames.WORKERS)
+
+    now = frames.one(token, settings.epsilon, lambda: board.frame_of(comparison, prepared))
+    at = frames.one(token, board.ORDERED_AT, lambda: make(board.ORDERED_AT))
+    columns = shown(board.ordered(parse_variants(settings.mechanisms), at))
+    # A browser asks for the path when it has painted the first frame; nobody else needs it.
+    wanted = bool(st.session_state.get("board.wanted"))
+    payload = board.payload(
+        prepared,
+        settings,
+        columns,
+        epsilons,
+        [now],
+        expected=frames.predicted(token, tuple(epsilons), prepared, settings) if wanted else None,
+        least=frames.least(token, prepared, settings) if wanted else None,
+    )
+    shape = (token, epsilons, [column["key"] for column in columns])
+    callbacks: dict[str, Any] = {
+        f"on_{name}_change": state.on_change(act) for name, act in _CALLBACKS.items()
+    }
+    _MOUNT(
+        key=KEY,
+        data={
+            "payload": payload,
+            "token": token,
+            "wanted": wanted,
+            "shape": hashlib.blake2b(repr(shape).encode(), digest_size=12).hexdigest(),
+            "pin": pin,
+            "draws": _draws(comparison, prepared, token),
+        },
+        **callbacks,
+    )
+    place = st.container(gap=None)
+    return lambda: frames.feed(place, token, settings, epsilons, make) if wanted else None
+
+
+def opened(comparison: Comparison) -> Comparison | None:
+    """Return the comparison of nothing but the column that is opened, if one is."""
+    key = st.session_state.get("board.opened")
+    results = tuple(result for result in comparison.results if result.mechanism.text == key)
+    return replace(comparison, results=results) if results else None
+
+
+def pinned(prepared: Prepared, data_key: tuple[str, ...], settings: Settings) -> dict[str, Any]:
+    """Return the payload of a pinned setting, with its one frame."""
+    comparison = cached.comparison(data_key, prepared, settings)
+    token = frames.token_of(data_key, settings)
+    frame = frames.one(token, settings.epsilon, lambda: board.frame_of(comparison, prepared))
+    columns = shown(parse_variants(settings.mechanisms))
+    return board.payload(prepared, settings, columns, [settings.epsilon], [frame])
+
+
+def asked_page() -> str | None:
+    """Return the title of the page that a link of the answer asks for, once."""
+    found: str | None = st.session_state.pop("board.link", None)
+    return found
+
+
+def _draws(comparison: Comparison, prepared: Prepared, token: str) -> dict[str, Any] | None:
+    """Return the picture of every draw, where that was asked for at this setting."""
+    number = st.session_state.pop("board.redraw", None)
+    if number is None:
+        return None
+    return {"id": f"{token}/{number}", "pictures": board.draws(comparison, prepared)}
+
+
+# What the browser sends ----------------------------------------------------------
+
+
+def _sent(name: str) -> Any:
+    return getattr(st.session_state[KEY], name, None)
+
+
+def _at(epsilon: object) -> None:
+    """Take the epsilon that the browser shows along with what it asks for."""
+    if isinstance(epsilon, int | float):
+        state.put("epsilon", float(epsilon))
+
+
+def _committed() -> None:
+    _at(_sent("commit"))
+
+
+def _pin() -> None:
+    asked = _sent("pin")
+    if not isinstance(asked, dict):
+        return
+    _at(asked.get("epsilon"))
+    act = {"pin": state.pin, "unpin": state.unpin, "swap": state.swap}.get(str(asked.get("action")))
+    if act is not None:
+        act()
+
+
+def _fresh() -> None:
+    _at(_sent("fresh"))
+    state.put("seed", state.get("seed") + 1)
+
+
+def _redraw() -> None:
+    _at(_sent("draws"))
+    st.session_state["board.redraws"] = st.session_state.get("board.redraws", 0) + 1
+    st.session_state["board.redraw"] = st.session_state["board.redraws"]
+
+
+def _opened() -> None:
+    st.session_state["board.opened"] = _sent("open") or None
+
+
+def _linked() -> None:
+    st.session_state["board.link"] = LINKS.get(str(_sent("link")))
+
+
+def _wanted() -> None:
+    st.session_state["board.wanted"] = True
+
+
+_CALLBACKS: dict[str, Callable[[], None]] = {
+    "commit": _committed,
+    "pin": _pin,
+    "fresh": _fresh,
+    "draws": _redraw,
+    "open": _opened,
+    "link": _linked,
+    "want": _wanted,
+}

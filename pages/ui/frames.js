@@ -1,0 +1,14 @@
+// Frames on their way to the board: kept by what they belong to, and announced.
+const KEPT = 6; // boards whose frames the browser remembers
+
+export default function (component) {
+  const { token, part, frames } = JSON.parse(new TextDecoder().decode(component.data));
+  const store = (globalThis.dpvizFrames ??= new Map());
+  const mine = store.get(token) ?? new Map();
+  if (mine.has(part)) return;
+  mine.set(part, frames);
+  store.delete(token);
+  store.set(token, mine);
+  while (store.size > KEPT) store.delete(store.keys().next().value);
+  window.dispatchEvent(new Event("dpviz-frames"));
+}

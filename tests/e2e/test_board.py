@@ -1,0 +1,301 @@
+"""The board in a real browser: one screen, scrubbed without the server, pinned, presented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, WebSocket, expect
+
+from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
+
+SCREEN = {"width": 1400, "height": 900}
+FRAME_MS = 20
+# Frames of one drag, in milliseconds, gathered by the page itself.
+_FRAMES = """
+() => {
+  window.dpvizFrameTimes = [];
+  let last = performance.now();
+  const tick = now => {
+    window.dpvizFrameTimes.push(now - last);
+    last = now;
+    window.dpvizTick = requestAnimationFrame(tick);
+  };
+  window.dpvizTick = requestAnimationFrame(tick);
+}
+"""
+_MEDIAN = """
+() => {
+  cancelAnimationFrame(window.dpvizTick);
+  const times = window.dpvizFrameTimes.slice(2).sort((a, b) => a - b);
+  return [times[Math.floor(times.length / 2)], times.length];
+}
+"""
+# A number that changes with what a canvas shows.
+_INK = """
+canvas => {
+  const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  let sum = 0;
+  for (let i = 0; i < data.length; i += 1) sum = (sum * 31 + data[i]) | 0;
+  return sum;
+}
+"""
+# Every state that a button goes through, so that none is missed.
+_WATCH_PRESSED = """
+button => {
+  window.dpvizPressed = [];
+  const states = window.dpvizPressed;
+  new MutationObserver(() => {
+    const now = button.getAttribute('aria-pressed');
+    if (states[states.length - 1] !== now) states.push(now);
+  }).observe(button, {attributes: true, attributeFilter: ['aria-pressed']});
+}
+"""
+_ON_THE_BOARD = """
+([x, y]) => {
+  const inside = document.elementFromPoint(x, y).shadowRoot;
+  return Boolean(inside?.elementFromPoint(x, y)?.closest('.dpv'));
+}
+"""
+
+
+@pytest.fixture
+def wide(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser session of the size of a projector or a laptop."""
+    session = browser.new_context(viewport=SCREEN)
+    session.set_default_timeout(60_000)
+    yield session
+    session.close()
+
+
+def sent_by(page: Page) -> list[int]:
+    """Return a list that grows by one for each message to the server."""
+    sent: list[int] = []
+
+    def follow(stream: WebSocket) -> None:
+        stream.on("framesent", lambda _: sent.append(1))
+
+    page.on("websocket", follow)
+    return sent
+
+
+def scrubber(page: Page) -> Locator:
+    return page.get_by_role("slider", name="Epsilon")
+
+
+def drag(page: Page, start: float, end: float, steps: int = 40) -> None:
+    """Press on the scrubber and move along it, by shares of its width; the button stays down."""
+    box = scrubber(page).bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + start * box["width"], y)
+    page.mouse.down()
+    for step in range(1, steps + 1):
+        page.mouse.move(box["x"] + (start + (end - start) * step / steps) * box["width"], y)
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => done(null)))")
+
+
+def marks(page: Page, key: str) -> dict[str, object]:
+    """Return what a column shows now: three drawings and a number."""
+    column = page.locator(f'.dpv-col[data-key="{key}"]')
+    found: dict[str, object] = {
+        row: column.locator(f"canvas.dpv-{row}").evaluate(_INK)
+        for row in ("picture", "spectrum", "distance")
+    }
+    found["recovery"] = column.locator(".dpv-value").inner_text()
+    return found
+
+
+def pinned_of(page: Page) -> dict[str, str]:
+    """Return the pinned setting that the link carries."""
+    (written,) = parse_qs(urlsplit(page.url).query)["pin"]
+    return dict(parse_qsl(written))
+
+
+def test_all_of_it_is_on_the_first_screen(wide: BrowserContext, server: Server) -> None:
+    page = new_page(wide)
+    open_app(page, f"{server.url}/?v=1")
+    columns = page.locator(".dpv-col")
+    expect(columns).to_have_count(7)  # six mechanisms and the exact one
+    tops = set()
+    for column in columns.all():
+        for part in ("canvas.dpv-picture", "canvas.dpv-spectrum", "canvas.dpv-distance",
+                     ".dpv-recovery"):  # fmt: skip
+            box = column.locator(part).bounding_box()
+            assert box is not None
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= SCREEN["height"]
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= SCREEN["width"]
+            assert box["width"] > 120
+        head = column.locator(".dpv-head").bounding_box()
+        assert head is not None
+        tops.add(head["y"])
+    assert len(tops) == 1, "the columns stand side by side"
+    strip = page.locator("canvas.dpv-strip").bounding_box()
+    assert strip is not None
+    assert strip["y"] + strip["height"] <= SCREEN["height"]
+    assert problems_of(page) == ""
+
+
+def test_dragging_needs_no_server_and_letting_go_sets_the_link(
+    wide: BrowserContext, server: Server
+) -> None:
+    page = new_page(wide)
+    sent = sent_by(page)
+    open_app(page, f"{server.url}/?v=1")
+    before, count, link = marks(page, "gaussian"), len(sent), page.url
+    truth = page.locator('.dpv-col[data-key="exact"] canvas.dpv-spectrum').evaluate(_INK)
+    states = page.locator('.dpv-col[data-key="analyze_gauss"]')
+    expect(states).to_have_attribute("data-state", "false")
+    page.evaluate(_FRAMES)
+    drag(page, 0.56, 0.1)
+    median, frames = page.evaluate(_MEDIAN)
+    during = marks(page, "gaussian")
+    for row, value in before.items():
+        assert during[row] != value, f"{row} does not follow the drag"
+    # The truth keeps its place, and a status flips where the claim begins to hold.
+    exact = page.locator('.dpv-col[data-key="exact"] canvas.dpv-spectrum').evaluate(_INK)
+    assert exact == truth
+    expect(states).not_to_have_attribute("data-state", "false")
+    assert len(sent) == count, "a message was sent during the drag"
+    assert page.url == link
+    assert frames >= 40
+    assert median <= FRAME_MS
+    with rerun(page):
+        page.mouse.up()
+    assert len(sent) > count  # the control: messages are seen at all
+    assert "epsilon=0.0" in page.url
+    shown = page.locator(".dpv-epsilon").inner_text()
+    expect(page.get_by_role("textbox", name="Epsilon")).to_have_value(shown)
+    assert problems_of(page) == ""
+
+
+def test_play_ends_at_the_private_end(wide: BrowserContext, server: Server) -> None:
+    page = new_page(wide)
+    sent = sent_by(page)
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    count = len(sent)
+    page.get_by_role("button", name="play").click()
+    expect(page.locator(".dpv-epsilon")).to_have_text("2")  # on its way, without a message
+    assert len(sent) == count
+    runs = watch_of(page).runs
+    expect(page.locator(".dpv-epsilon")).to_have_text("0.05")
+    wait_idle(page, after=runs + 1)
+    assert "epsilon=0.05" in page.url
+    expect(page.get_by_role("button", name="play")).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_pin_shows_ghosts_and_travels(
+    wide: BrowserContext, server: Server, browser: Browser
+) -> None:
+    page = new_page(wide)
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5&epsilon=0.2")
+    plain = marks(page, "gaussian")
+    with rerun(page):
+        page.get_by_role("button", name="pin", exact=True).click()
+    assert pinned_of(page)["epsilon"] == "0.2"
+    with rerun(page):
+        page.get_by_role("textbox", name="Epsilon").fill("2")
+        page.keyboard.press("Enter")
+    expect(page.locator(".dpv-epsilon")).to_have_text("2")
+    ghost = page.locator('.dpv-col[data-key="gaussian"] .dpv-ghost')
+    was = str(plain["recovery"]).removesuffix(" %")
+    expect(ghost).to_contain_text(f"({was})")
+    pinned, link = marks(page, "gaussian"), page.url
+    # The same setting without the pin is drawn otherwise: the ghosts are what is more.
+    with rerun(page):
+        page.get_by_role("button", name="unpin").click()
+    bare = marks(page, "gaussian")
+    assert bare["recovery"] == pinned["recovery"]
+    for row in ("picture", "spectrum", "distance"):
+        assert bare[row] != pinned[row]
+    guest_session = browser.new_context(viewport=SCREEN)
+    guest = new_page(guest_session)
+    open_app(guest, link)
+    assert marks(guest, "gaussian") == pinned
+    assert guest.url == link
+    with rerun(guest):
+        guest.get_by_role("button", name="swap").click()
+    assert "&epsilon=0.2" in guest.url
+    assert pinned_of(guest)["epsilon"] == "2"
+    expect(guest.locator(".dpv-epsilon")).to_have_text("0.2")
+    assert marks(guest, "gaussian")["recovery"] == plain["recovery"]
+    assert problems_of(guest) == ""
+    guest_session.close()
+
+
+def test_presenting_hides_all_but_the_board(wide: BrowserContext, server: Server) -> None:
+    page = new_page(wide)
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    size = "e => parseFloat(getComputedStyle(e).fontSize)"
+    name = page.locator('.dpv-col[data-key="gaussian"] .dpv-name')
+    before = name.evaluate(size)
+    page.get_by_role("button", name="present").click()
+    assert name.evaluate(size) >= 1.5 * before
+    expect(page.locator(".dpv-col").filter(visible=True)).to_have_count(4)
+    board = page.locator(".dpv").bounding_box()
+    assert board == {"x": 0, "y": 0, **SCREEN}
+    # What lies at each of these points is the board: no sidebar, no menu, no row of settings.
+    for point in ([20, 20], [300, 30], [30, 500], [1380, 20], [700, 880]):
+        assert page.evaluate(_ON_THE_BOARD, point), point
+    page.keyboard.press("Escape")
+    expect(page.locator(".dpv-col").filter(visible=True)).to_have_count(7)
+    assert name.evaluate(size) == before
+
+
+def test_a_column_opens_large_with_its_evidence(wide: BrowserContext, server: Server) -> None:
+    page = new_page(wide)
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    with rerun(page):
+        page.locator('.dpv-col[data-key="wishart"] .dpv-head').click()
+    large = page.get_by_role("dialog")
+    expect(large).to_contain_text("Principal angles")
+    expect(large).to_contain_text("claim is false")
+    expect(page.get_by_role("heading", name="Wishart: every number")).to_be_visible()
+    with rerun(page):
+        page.keyboard.press("Escape")
+    expect(large).to_have_count(0)
+    expect(page.get_by_role("heading", name="Wishart: every number")).to_have_count(0)
+
+
+def test_fresh_noise_and_every_draw(wide: BrowserContext, server: Server) -> None:
+    page = new_page(wide)
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5&epsilon=0.5")
+    before = marks(page, "gaussian")
+    with rerun(page):
+        page.get_by_role("button", name="fresh draw").click()
+    assert "seed=1" in page.url
+    after = marks(page, "gaussian")
+    assert after["picture"] != before["picture"]
+    assert after["distance"] != before["distance"]
+    button = page.get_by_role("button", name="5 draws")
+    button.evaluate(_WATCH_PRESSED)
+    with rerun(page):
+        button.click()
+    page.wait_for_function("() => window.dpvizPressed.join() === 'true,false'")
+    expect(button).to_have_attribute("aria-pressed", "false")  # it ended by itself
+    assert marks(page, "gaussian") == after
+
+
+def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -> None:
+    session = browser.new_context(viewport={"width": 420, "height": 800}, has_touch=True)
+    page = new_page(session)
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
+    for part in (".dpv-scrub", ".dpv-epsilon", "canvas.dpv-picture"):
+        found = page.locator(part).first
+        box = found.bounding_box()
+        assert box is not None
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 800
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420
+    grid = page.locator(".dpv-grid")
+    assert grid.evaluate("e => e.scrollWidth > 3 * e.clientWidth"), "cards to be swiped"
+    # Epsilon stays where it is while the page scrolls.
+    before = page.locator(".dpv-scrub").bounding_box()
+    page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 600)")
+    assert page.locator(".dpv-scrub").bounding_box() == before
+    assert problems_of(page) == ""
+    session.close()
