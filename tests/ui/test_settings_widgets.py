@@ -41,6 +41,7 @@ from tests.ui.driver import (
 # Options without a widget, each with the reason.
 WITHOUT_WIDGET = {
     "bounds": "its widget is drawn on the Precision page, and only for a box",
+    "leave_out": "its widget is the table of an upload's columns (test_check_table.py)",
 }
 # Options whose widget carries another name, because the session holds a number for the link.
 OTHER_KEY = {"label": "upload.label"}
