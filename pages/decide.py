@@ -161,7 +161,7 @@ with guard():
         "card": "Your answer",
     }
     place = STAGES.index(answers.shown)
-    st.header(titles[answers.shown], anchor=False)
+    st.title(titles[answers.shown], anchor=False)
     if place + 1 < len(STAGES):
         st.caption(f"Question {place + 1} of {len(STAGES) - 1}")
     if answers.shown == "about" or measured is None:

@@ -199,6 +199,7 @@ lesson, step = at()
 st.html(
     "<style>.st-key-guide-highlight { outline: 3px solid var(--st-primary-color, #1f5f99);"
     " outline-offset: 6px; border-radius: 6px; }"
+    " .st-key-guide-title h1 { font-size: 1.9rem; padding: 0 0 .4rem; }"
     # On a phone the list of lessons is one line and the picture stands above the question.
     "@media (max-width: 640px) {"
     " .st-key-guide-chapter [role='radiogroup'], .st-key-guide-chapter [role='group']"
@@ -206,10 +207,10 @@ st.html(
     " .st-key-guide-body [data-testid='stColumn']:last-child { order: -1; }"
     " .st-key-guide-chapter button { flex: none; }"
     " .st-key-guide-body h3 { font-size: 1.1rem; padding: 0; }"
-    " .st-key-guide-title h2 { font-size: 1.2rem; padding: 0 0 .4rem; } }</style>"
+    " .st-key-guide-title h1 { font-size: 1.2rem; } }</style>"
 )
 chapters(lesson)
-st.container(key="guide-title").header(lesson.filled(lesson.question), anchor=False)
+st.container(key="guide-title").title(lesson.filled(lesson.question), anchor=False)
 name = f"{lesson.number}.{step + 1}"
 left, right = st.container(key="guide-body").columns([1, 2.4], gap="medium")
 with left:
