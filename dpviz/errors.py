@@ -85,6 +85,10 @@ class InvalidTable(DpvizError):
     """A table cannot be read or used; the message never shows a cell."""
 
 
+class CannotWrite(DpvizError):
+    """A file cannot be written; the message says why, and nothing half-written is left."""
+
+
 class NotAvailable(DpvizError):
     """A remote data set is not at hand and cannot be got; the message says how to place it."""
 

@@ -5,6 +5,7 @@ One file holds a command, or a few that belong together, and adds its parsers by
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,15 @@ _FILES = {
 """The files of this folder and the commands each adds, in the order of the help."""
 
 
+FULL_OR_CLOSED = {
+    errno.ENOSPC: "nothing can be written: no space is left on the disk",
+    errno.EDQUOT: "nothing can be written: the disk quota is used up",
+    errno.EROFS: "nothing can be written: the file system is read-only",
+    errno.EBADF: "nothing can be printed: the output is closed",
+}
+"""What the system refuses wherever a command writes, in words."""
+
+
 def build_parser(command: str | None = None) -> OneLineParser:
     """Return the parser of one command, or of all where it is none of them.
 
@@ -44,6 +54,9 @@ def build_parser(command: str | None = None) -> OneLineParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     words = sys.argv[1:] if argv is None else argv
+    if sys.stdout is None:  # closed before the start: Python opens nothing for it
+        print(f"dpviz: {FULL_OR_CLOSED[errno.EBADF]}", file=sys.stderr)
+        return 2
     parser = build_parser(words[0] if words else None)
     arguments = parser.parse_args(with_negative_numbers(words))
     try:
@@ -62,6 +75,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.errno not in FULL_OR_CLOSED:
+            raise
+        print(f"dpviz: {FULL_OR_CLOSED[error.errno]}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("dpviz: interrupted", file=sys.stderr)
         return 130

@@ -8,6 +8,7 @@ from pathlib import Path
 from dpviz import api
 from dpviz.base.json_text import json_text
 from dpviz.base.params import params_of
+from dpviz.base.whole import whole
 from dpviz.claims.audit import AuditOptions
 from dpviz.claims.table import TABLE_TRIALS, claims_table
 from dpviz.cli.options import Commands, add_set, add_settings
@@ -85,5 +86,6 @@ def _claims(arguments: argparse.Namespace) -> int:
     if arguments.out is None:
         print(text, end="")
     else:
-        Path(arguments.out).write_text(text, encoding="utf-8")
+        with whole(Path(arguments.out)) as aside:
+            aside.write_text(text, encoding="utf-8")
     return 0

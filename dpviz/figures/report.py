@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpviz.base.whole import whole
 from dpviz.reproduce.report import Findings, drawn, lines_table, markdown
 
 
@@ -24,18 +25,28 @@ def write(reproduction: Findings, folder: Path) -> list[Path]:
         beside it and no network.
     """
     # Pictures load plotly, which lists of experiments do not need.
+    from plotly.offline import get_plotlyjs
+
     from dpviz.figures.reproduction import chart_figure
 
     key = reproduction.experiment.key
     report = folder / f"{key}.md"
-    report.write_text(markdown(reproduction, level=1), encoding="utf-8")
+    with whole(report) as aside:
+        aside.write_text(markdown(reproduction, level=1), encoding="utf-8")
     lines, points = folder / f"{key}-lines.csv", folder / f"{key}-points.csv"
-    lines_table(reproduction).to_csv(lines, index=False)
-    reproduction.points.to_csv(points, index=False)
+    with whole(lines) as aside:
+        lines_table(reproduction).to_csv(aside, index=False)
+    with whole(points) as aside:
+        reproduction.points.to_csv(aside, index=False)
     files = [report, lines, points]
+    library = folder / "plotly.min.js"
+    if not library.is_file():  # else the first picture would write it, in place
+        with whole(library) as aside:
+            aside.write_text(get_plotlyjs(), encoding="utf-8")
     for chart in drawn(reproduction):
         path = folder / f"{key}-{chart.name}.html"
         figure = chart_figure(reproduction.points, chart)
-        figure.write_html(path, include_plotlyjs="directory", full_html=True)
+        with whole(path) as aside:
+            figure.write_html(aside, include_plotlyjs="directory", full_html=True)
         files.append(path)
     return files

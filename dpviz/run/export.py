@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import pandas as pd
 
+from dpviz.base.whole import whole
 from dpviz.errors import InvalidSetting
 
 
@@ -18,26 +18,15 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
     ------
     InvalidSetting
         If the ending is another, or the folder cannot be written.
+    CannotWrite
+        If the system refuses, such as a full disk.
     """
     file = check_out(path)
-    handle, aside = tempfile.mkstemp(dir=file.parent, suffix=file.suffix)
-    os.close(handle)
-    try:
+    with whole(file) as aside:
         if file.suffix.lower() == ".csv":
             table.to_csv(aside, index=False, lineterminator="\n")
         else:
             table.to_parquet(aside, index=False)
-        os.chmod(aside, 0o666 & ~_umask())  # as if it had been opened by its name
-        os.replace(aside, file)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def check_out(path: str | Path) -> Path:

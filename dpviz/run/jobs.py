@@ -6,6 +6,9 @@ here, in processes or on a cluster, and yields after each. Pages bring a keeper 
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import threading
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -202,6 +205,7 @@ def _run_one(placed: _Placed, keeper: Keeper | None) -> _Finished:
     """Run a job where it is to be run, and keep what it made before handing it over."""
     if not _held:
         _one_blas_thread_for_good()
+        _end_with_the_parent()
     place, job = placed
     arrays = job.run()
     if keeper is not None:
@@ -214,6 +218,20 @@ def _one_blas_thread_for_good() -> None:
     # A worker may run cells in several threads at once, and a limit that one of them lifts when
     # it is done would be lifted for all. So a worker process keeps it for its life.
     one_blas_thread()
+
+
+@cache
+def _end_with_the_parent() -> None:
+    """End this worker soon after the process that started it, also if that was killed."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    if multiprocessing.parent_process() is not None:  # a process of this machine, and no thread
+        threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
 @contextmanager

@@ -10,10 +10,10 @@ private: the folder is the user's own.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
@@ -23,6 +23,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.paths import PACKAGE, user_cache
+from dpviz.base.whole import cannot_write, whole
 from dpviz.errors import InvalidSetting
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Cell
@@ -140,21 +141,19 @@ class Store:
         except OSError:
             return None
         if found is not None:
-            os.utime(path)  # used just now: the last to be pruned
+            with contextlib.suppress(OSError):  # a store that may only be read
+                os.utime(path)  # used just now: the last to be pruned
         return found
 
     def put(self, key: str, metrics: Mapping[str, FloatArray]) -> None:
         """Keep the metrics of a finished cell; the file appears whole or not at all."""
         path = self._path(key)
-        path.parent.mkdir(exist_ok=True, mode=0o700)
-        handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".part")
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_pack(metrics, key))
-            os.replace(aside, path)
-        except BaseException:
-            Path(aside).unlink(missing_ok=True)
-            raise
+            path.parent.mkdir(exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise cannot_write(path.parent, error) from None
+        with whole(path, private=True) as aside:
+            aside.write_bytes(_pack(metrics, key))
 
     def prune(self) -> None:
         """Remove the least recently used cells beyond the cap, and parts left by a crash."""
@@ -162,14 +161,17 @@ class Store:
         for path in self.folder.glob("??/*"):
             try:
                 stat = path.stat()
-            except FileNotFoundError:  # another run pruned it
+            except OSError:  # another run pruned it
                 continue
             found.append((stat.st_mtime, stat.st_size, path))
         total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found, key=lambda item: item[0]):
             if total <= self._cap:
                 break
-            path.unlink(missing_ok=True)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError:  # a folder in a cell's place, or another's file: it stays
+                continue
             total -= size
 
 

@@ -183,7 +183,7 @@ def test_the_wheel_adds_one_package_and_one_command(installed: Path) -> None:
     assert top == {"dpviz", "dpviz-0.1.0.dist-info"}
     metadata = installed / "dpviz-0.1.0.dist-info"
     commands = (metadata / "entry_points.txt").read_text(encoding="utf-8")
-    assert "dpviz = dpviz.cli:main" in commands
+    assert "dpviz = dpviz.__main__:start" in commands
     assert (metadata / "licenses" / "LICENSE").is_file()
 
 

@@ -1,0 +1,213 @@
+"""Kills, full disks, closed outputs, interrupts and damage: nothing lost, one sentence."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.base.whole import whole
+from dpviz.errors import CannotWrite
+from dpviz.run.export import write_table
+from dpviz.run.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+SWEEP = ["sweep", "iris", "--over", "epsilon", "--values", "0.1:10:12", "--trials", "40",
+         "--mechanism", "gaussian", "--mechanism", "wishart_difference"]  # fmt: skip
+
+
+def dpviz(*words: str, **options: object) -> subprocess.Popen[str]:
+    """Start the command line."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "dpviz", *words],
+        cwd=ROOT, text=True, stderr=subprocess.PIPE,
+        **({"stdout": subprocess.PIPE} | options),  # type: ignore[call-overload]
+    )  # fmt: skip
+
+
+def sentence_of(process: subprocess.Popen[str], status: int) -> str:
+    """Return the one line that a command ends with."""
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == status, said
+    assert "Traceback" not in said
+    (line,) = said.strip().splitlines()
+    assert line.startswith("dpviz: ")
+    return line
+
+
+def no_more_than(size: int) -> object:
+    """Return what makes a process unable to write larger files."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def test_a_full_output_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        line = sentence_of(dpviz("datasets", stdout=full), 2)
+    assert "no space is left" in line
+
+
+def test_a_closed_output_is_one_sentence() -> None:
+    process = subprocess.Popen(
+        f"exec {sys.executable} -m dpviz datasets >&-",
+        shell=True, cwd=ROOT, text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert "closed" in sentence_of(process, 2)
+
+
+@pytest.mark.parametrize("what", ["out", "cache"])
+def test_a_disk_that_is_full_midway_leaves_nothing_half_written(what: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    out.write_text("as it was")
+    # a cell of 40 draws needs some 10 kB, the table far more
+    size = 4_000 if what == "cache" else 60_000
+    process = dpviz(*SWEEP, "--out", str(out), "--cache", str(tmp_path / "cache"),
+                    preexec_fn=no_more_than(size))  # fmt: skip
+    assert "cannot be written" in sentence_of(process, 2)
+    assert out.read_text() == "as it was"
+    left = [path for path in tmp_path.rglob("*") if path.is_file() and path != out]
+    assert all(path.suffix == ".cell" for path in left), left
+
+
+def test_a_folder_in_a_cells_place_is_one_sentence(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    key = "ab" + "0" * 38
+    (tmp_path / "ab" / f"{key}.cell" / "x").mkdir(parents=True)
+    assert store.get(key) is None
+    with pytest.raises(CannotWrite, match="a folder is in its place"):
+        store.put(key, {"m": np.ones(3)})
+    store.prune()
+    assert [path.name for path in (tmp_path / "ab").iterdir()] == [f"{key}.cell"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", None])
+def test_a_damaged_cell_is_made_again(damage: bytes | None, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    key = "cd" + "1" * 38
+    store.put(key, {"m": np.arange(5.0)})
+    path = next(tmp_path.rglob("*.cell"))
+    content = path.read_bytes()
+    path.write_bytes(content[:-3] if damage is None else damage)
+    assert store.get(key) is None
+    store.put(key, {"m": np.arange(5.0)})
+    assert path.read_bytes() == content
+
+
+def test_two_writers_of_one_store_do_not_mix(tmp_path: Path) -> None:
+    store, key = Store(tmp_path), "ef" + "2" * 38
+    values = [np.full(20_000, float(j)) for j in range(2)]
+    wrong = []
+
+    def write(j: int) -> None:
+        for _ in range(30):
+            store.put(key, {"m": values[j]})
+            found = store.get(key)
+            if found is None or len(set(found["m"])) != 1:
+                wrong.append(j)
+
+    threads = [threading.Thread(target=write, args=(j,)) for j in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert len(list(tmp_path.rglob("*"))) == 2  # the folder and the cell, and no part
+
+
+def test_what_fails_on_the_way_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("before")
+    with pytest.raises(RuntimeError), whole(file) as aside:
+        aside.write_text("half")
+        raise RuntimeError
+    assert file.read_text() == "before"
+    assert os.listdir(tmp_path) == ["t.csv"]
+    write_table(pd.DataFrame({"a": [1]}), file)
+    assert file.read_text() == "a\n1\n"
+    assert file.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@pytest.mark.parametrize("after", [0.25, 0.6, 1.1])
+def test_an_interrupt_is_one_line_also_while_it_loads(after: float, tmp_path: Path) -> None:
+    process = dpviz(*SWEEP, "--trials", "4000", "--out", str(tmp_path / "o.csv"),
+                    "--cache", "none", preexec_fn=interruptible)  # fmt: skip
+    time.sleep(after)  # the moment is the point, and any will do
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert said.strip().splitlines()[-1].endswith("dpviz: interrupted")
+    assert os.listdir(tmp_path) == []
+
+
+def interruptible() -> None:
+    """Let a process that was started in the background be interrupted."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def children(pid: int) -> set[int]:
+    """Return the processes below one."""
+    found: set[int] = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if parent == pid:
+            found |= {int(folder.name)} | children(int(folder.name))
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_kills_lose_nothing_and_workers_go_too(tmp_path: Path) -> None:
+    """Killed again and again, a sweep ends with the bytes of one that never was."""
+    cache, out = tmp_path / "cache", tmp_path / "out.csv"
+    words = [*SWEEP, "--trials", "400", "--workers", "2", "--cache", str(cache)]
+    workers: set[int] = set()
+    for kills in range(3):
+        process = dpviz(*words, "--out", str(out))
+        deadline = time.monotonic() + 60
+        # a moment between two cells or within one: some more cells each time
+        while len(list(cache.rglob("*.cell"))) < 2 * kills + 1 and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        workers |= children(process.pid)
+        process.kill()
+        process.communicate()
+        assert not out.exists()
+    assert workers
+    deadline = time.monotonic() + 20
+    while any(alive(worker) for worker in workers):
+        assert time.monotonic() < deadline, "workers outlive the process that started them"
+        time.sleep(0.1)
+    for name, more in (("out.csv", ["--cache", str(cache)]), ("whole.csv", ["--cache", "none"])):
+        process = dpviz(*words, *more, "--out", str(tmp_path / name))
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+    assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
