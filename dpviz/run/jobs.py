@@ -230,7 +230,8 @@ def _end_with_the_parent() -> None:
             time.sleep(1.0)
         os._exit(1)
 
-    if multiprocessing.parent_process() is not None:  # a process of this machine, and no thread
+    # loky names its processes; a thread of the caller runs in its main process
+    if multiprocessing.current_process().name != "MainProcess":
         threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 

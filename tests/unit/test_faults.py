@@ -25,12 +25,16 @@ SWEEP = ["sweep", "iris", "--over", "epsilon", "--values", "0.1:10:12", "--trial
          "--mechanism", "gaussian", "--mechanism", "wishart_difference"]  # fmt: skip
 
 
+# pipes would be held open by workers that live on
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
 def dpviz(*words: str, **options: object) -> subprocess.Popen[str]:
     """Start the command line."""
     return subprocess.Popen(
         [sys.executable, "-m", "dpviz", *words],
-        cwd=ROOT, text=True, stderr=subprocess.PIPE,
-        **({"stdout": subprocess.PIPE} | options),  # type: ignore[call-overload]
+        cwd=ROOT, text=True,
+        **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options),  # type: ignore[call-overload]
     )  # fmt: skip
 
 
@@ -130,9 +134,14 @@ def test_two_writers_of_one_store_do_not_mix(tmp_path: Path) -> None:
 def test_what_fails_on_the_way_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("before")
-    with pytest.raises(RuntimeError), whole(file) as aside:
-        aside.write_text("half")
-        raise RuntimeError
+
+    def fail() -> None:
+        with whole(file) as aside:
+            aside.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert file.read_text() == "before"
     assert os.listdir(tmp_path) == ["t.csv"]
     write_table(pd.DataFrame({"a": [1]}), file)
@@ -191,7 +200,7 @@ def test_kills_lose_nothing_and_workers_go_too(tmp_path: Path) -> None:
     words = [*SWEEP, "--trials", "400", "--workers", "2", "--cache", str(cache)]
     workers: set[int] = set()
     for kills in range(3):
-        process = dpviz(*words, "--out", str(out))
+        process = dpviz(*words, "--out", str(out), **QUIET)
         deadline = time.monotonic() + 60
         # a moment between two cells or within one: some more cells each time
         while len(list(cache.rglob("*.cell"))) < 2 * kills + 1 and process.poll() is None:
@@ -199,7 +208,7 @@ def test_kills_lose_nothing_and_workers_go_too(tmp_path: Path) -> None:
             time.sleep(0.01)
         workers |= children(process.pid)
         process.kill()
-        process.communicate()
+        process.wait()
         assert not out.exists()
     assert workers
     deadline = time.monotonic() + 20
@@ -207,7 +216,7 @@ def test_kills_lose_nothing_and_workers_go_too(tmp_path: Path) -> None:
         assert time.monotonic() < deadline, "workers outlive the process that started them"
         time.sleep(0.1)
     for name, more in (("out.csv", ["--cache", str(cache)]), ("whole.csv", ["--cache", "none"])):
-        process = dpviz(*words, *more, "--out", str(tmp_path / name))
-        process.communicate(timeout=120)
+        process = dpviz(*words, *more, "--out", str(tmp_path / name), **QUIET)
+        process.wait(timeout=120)
         assert process.returncode == 0
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
