@@ -49,7 +49,7 @@ def claims_table(problem: Problem, budget: Budget) -> None:
         f"d = {problem.d}, k = {problem.k}, all set in the sidebar. A promise may hold under one "
         "relation and fail under the other."
     )
-    st.subheader("What each mechanism promises, and what holds", anchor="claims")
+    st.header("What each mechanism promises, and what holds", anchor="claims")
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     picked = left.selectbox(
         "Status", [ANY, *STATUSES], key="claims.status", persist_state="session"
@@ -99,7 +99,7 @@ def spending(problem: Problem, budget: Budget) -> None:
     table = spending_table(problem, budget)
     if table.empty:
         return
-    st.subheader("What every mechanism really spends", anchor="spending")
+    st.header("What every mechanism really spends", anchor="spending")
     caption = claims_words.spending_caption(table)
     st.plotly_chart(
         spending_figure(table), key="claims.spending", alt=f"Epsilon spent and claimed. {caption}"
@@ -110,7 +110,7 @@ def spending(problem: Problem, budget: Budget) -> None:
 
 def audit_now(problem: Problem, budget: Budget) -> None:
     """Offer an audit of any mechanism, and show the last one."""
-    st.subheader("Audit it now", anchor="audit")
+    st.header("Audit it now", anchor="audit")
     st.markdown(
         "An audit releases two neighbouring made-up tables many times, picks the event that tells "
         "them apart best on half of the draws, and counts it on the other half."
@@ -221,7 +221,7 @@ def verdict(
 def refuted(budget: Budget) -> None:
     """Draw the refutations."""
     seed = current.settings.seed
-    st.subheader("Refutations, live", anchor="refutations")
+    st.header("Refutations, live", anchor="refutations")
     left, right = st.columns(2)
     epsilon = left.select_slider(
         "Epsilon of the demonstrations",
@@ -233,7 +233,7 @@ def refuted(budget: Budget) -> None:
     d = right.slider("Features d of the first", 2, 20, 5, key="claims.d", persist_state="session")
     moving_cone(epsilon, d, seed)
     turning(epsilon, seed)
-    st.markdown("#### The true delta of classical Gaussian noise")
+    st.markdown("### The true delta of classical Gaussian noise")
     deltas = cached.true_deltas(budget.delta or EXHIBIT_DELTA)
     if deltas.empty:
         st.caption(f"At delta {budget.delta:.2g} no Gaussian release exceeds its claim.")
@@ -247,7 +247,7 @@ def refuted(budget: Budget) -> None:
         st.caption(caption)
         parts.numbers("claims.delta", deltas)
     public_code(budget)
-    st.markdown("#### A Gibbs chain beside the exact law")
+    st.markdown("### A Gibbs chain beside the exact law")
     chains = cached.gibbs(epsilon, seed)
     caption = claims_words.gibbs_caption(chains)
     st.plotly_chart(
@@ -263,7 +263,7 @@ def refuted(budget: Budget) -> None:
 def moving_cone(epsilon: float, d: int, seed: int) -> None:
     """Draw how often one-sided noise betrays its table, and why."""
     broken, repaired = exhibits.moving_cone(), exhibits.repaired_cone()
-    st.markdown(f"#### {broken.label}: a support that moves with the data")
+    st.markdown(f"### {broken.label}: a support that moves with the data")
     table = cached.support(d, epsilon, seed)
     caption = claims_words.support_caption(table, epsilon, d)
     st.plotly_chart(
@@ -287,7 +287,7 @@ def moving_cone(epsilon: float, d: int, seed: int) -> None:
 def turning(epsilon: float, seed: int) -> None:
     """Draw the published direction of a table of three, with and without one row."""
     label = exhibits.bare_directions().label
-    st.markdown(f"#### {label}: the direction itself is published")
+    st.markdown(f"### {label}: the direction itself is published")
     rows, table = exhibits.turning_rows(), exhibits.turning_table(epsilon, seed)
     caption = claims_words.turning_caption(table, label)
     st.plotly_chart(
@@ -308,7 +308,7 @@ def turning(epsilon: float, seed: int) -> None:
 def public_code(budget: Budget) -> None:
     """Show two slips found in public code."""
     seed, number = current.settings.seed, st.column_config.NumberColumn
-    st.markdown("#### Found in public code: a mask that mirrors the data")
+    st.markdown("### Found in public code: a mask that mirrors the data")
     table = finds.mask_table(budget.epsilon, budget.delta or EXHIBIT_DELTA, seed)
     st.dataframe(
         table,
@@ -326,7 +326,7 @@ def public_code(budget: Budget) -> None:
         f"{claims_words.mask_caption(table)} Recomputed here from this description alone; the code "
         f"is at {finds.MASK_SOURCE}."
     )
-    st.markdown("#### Found in public code: two samplers that are too sharp")
+    st.markdown("### Found in public code: two samplers that are too sharp")
     drawn = cached.samplers(seed)
     st.dataframe(
         drawn,
@@ -347,7 +347,7 @@ def public_code(budget: Budget) -> None:
 
 def attacker(problem: Problem, budget: Budget) -> None:
     """Draw what a release lets an attacker conclude about one person."""
-    st.subheader("The attacker's view", anchor="attacker")
+    st.header("The attacker's view", anchor="attacker")
     st.markdown(
         "The attacker knows every other row and both candidates for the last, and wants to tell "
         "whether a person is in the table."
@@ -394,7 +394,7 @@ def attacker(problem: Problem, budget: Budget) -> None:
 
 def one_person(budget: Budget) -> None:
     """Draw a row that can be dragged and what releases say of it."""
-    st.subheader("Drag one person", anchor="person")
+    st.header("Drag one person", anchor="person")
     st.markdown(
         "Both clouds are releases of the same table, with her row and with it zeroed. The "
         "attacker knows everybody else."
@@ -411,7 +411,7 @@ def one_person(budget: Budget) -> None:
 
 def exploring() -> None:
     """Explain what a guarantee does not cover, with two leaks computed."""
-    st.subheader("What exploring does not protect", anchor="exploring")
+    st.header("What exploring does not protect", anchor="exploring")
     st.markdown(
         "A guarantee covers the release and nothing that was fixed before it. The mean, the row "
         "bound, the scales and k are assumed known; taken from the data and published, they leak "

@@ -16,7 +16,7 @@ current = shell.through_entry()
 
 def take_away(comparison: Comparison) -> None:
     """Draw what can be taken along: the numbers and the command."""
-    st.subheader("Take it along", anchor="take")
+    st.header("Take it along", anchor="take")
     left, middle, right = st.columns(3)
     left.download_button(
         "Summary (CSV)",

@@ -74,7 +74,7 @@ def overview() -> None:
 def introduce(chosen: Experiment) -> None:
     """Say what the paper did, how, and what was chosen here."""
     info = chosen.info
-    st.subheader(heading(chosen), anchor="experiment")
+    st.header(heading(chosen), anchor="experiment")
     st.markdown(info.about)
     if info.cautions:
         with st.container(border=True):

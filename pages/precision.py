@@ -47,7 +47,7 @@ def what_directions_cost(comparison: Comparison) -> None:
     table = spend_table(comparison)
     if table.empty:
         return
-    st.subheader("What the directions cost", anchor="spend")
+    st.header("What the directions cost", anchor="spend")
     number = st.column_config.NumberColumn
     st.dataframe(
         table,
@@ -90,7 +90,7 @@ def where_it_goes(comparison: Comparison) -> None:
     names = direction_names(prepared, problem.allocation)
     mechanisms = [result.mechanism for result in comparison.results]
     table = noise_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
-    st.subheader("Where the noise goes", anchor="noise")
+    st.header("Where the noise goes", anchor="noise")
     figure = stds_figure(table, shown, names, problem.allocation.chosen)
     caption = precision_words.noise_caption(table, comparison)
     st.plotly_chart(figure, key="stds", alt=f"Noise along each direction. {caption}")
@@ -132,7 +132,7 @@ def where_it_goes(comparison: Comparison) -> None:
 
 def was_it_worth_it(comparison: Comparison, uniform: Comparison) -> None:
     """Draw what the allocation gained against equal shares."""
-    st.subheader("Was it worth it?", anchor="gain")
+    st.header("Was it worth it?", anchor="gain")
     table = gain_table(comparison, uniform)
     st.dataframe(
         table,
@@ -165,7 +165,7 @@ def was_it_worth_it(comparison: Comparison, uniform: Comparison) -> None:
 
 def what_it_buys(comparison: Comparison) -> None:
     """Draw what the budget buys under each account."""
-    st.subheader("What the budget buys under each account", anchor="accounts")
+    st.header("What the budget buys under each account", anchor="accounts")
     prepared, problem, budget = comparison.prepared, comparison.problem, comparison.budget
     shown = panels(comparison.results)
     mechanisms = [result.mechanism for result in comparison.results]
@@ -191,7 +191,7 @@ def what_it_buys(comparison: Comparison) -> None:
 def editor(comparison: Comparison, prepared: Prepared) -> None:
     """Offer a table of shares to edit, lock and rebalance."""
     allocation = comparison.problem.allocation
-    st.subheader("Custom shares", anchor="custom")
+    st.header("Custom shares", anchor="custom")
     st.markdown(
         "Edit theta, tick what must stay, and rebalance: the others are scaled until all sum to 1."
     )

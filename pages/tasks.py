@@ -268,7 +268,7 @@ def results(plan: TaskPlan, table: pd.DataFrame, bands: pd.DataFrame, figure: go
 
 def protection(plan: TaskPlan, ready: Prepared) -> None:
     """State what the privacy of this task covers, and what it does not."""
-    st.subheader("What is protected, and what is not", anchor="protected")
+    st.header("What is protected, and what is not", anchor="protected")
     left, right = st.columns(2)
     with left:
         st.markdown("**Protected**")

@@ -246,7 +246,7 @@ def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figu
 
 def stated_and_measured(rows: BoundedRows) -> None:
     """Set the papers' theorems beside what the draws show."""
-    st.subheader("What the papers state, and what is measured", anchor="stated")
+    st.header("What the papers state, and what is measured", anchor="stated")
     said = stated.needs(rows, current.settings, RHO, ETA)
     measured = {}
     if st.toggle(

@@ -223,15 +223,15 @@ def _one_blas_thread_for_good() -> None:
 @cache
 def _end_with_the_parent() -> None:
     """End this worker soon after the process that started it, also if that was killed."""
-    parent = os.getppid()
+    parent = multiprocessing.parent_process()
 
     def watch() -> None:
-        while os.getppid() == parent:
+        # what started it, not what it hangs below now: that may have been killed already
+        while parent is not None and os.getppid() == parent.pid:
             time.sleep(1.0)
         os._exit(1)
 
-    # loky names its processes; a thread of the caller runs in its main process
-    if multiprocessing.current_process().name != "MainProcess":
+    if parent is not None:  # a process of this machine, and no thread of the caller's
         threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
@@ -268,7 +268,11 @@ def _with_joblib(
     from joblib import Parallel, delayed, parallel_config
     from joblib.parallel import get_active_backend
 
-    with parallel_config(backend=pool.backend, n_jobs=pool.workers):
+    # a worker that has no job yet must end with its parent too
+    begin: dict[str, Any] = {}
+    if pool.backend == "loky":
+        begin["initializer"] = _end_with_the_parent
+    with parallel_config(backend=pool.backend, n_jobs=pool.workers, **begin):
         if not get_active_backend()[0].supports_return_generator:
             # Such a backend hands results over all at once: a few cells at a time, so that an
             # interruption loses no more.

@@ -25,7 +25,7 @@ METRIC = "captured_share"
 
 def section(settings: Settings, mechanisms: Sequence[Mechanism]) -> None:
     """Predict from n and a spectrum alone, along any axis that needs no rows."""
-    st.subheader("Plan before you have data", anchor="plan")
+    st.header("Plan before you have data", anchor="plan")
     left, middle, right = st.columns([1, 2, 1])
     people = left.text_input("People n", "100000", key="plan.n", persist_state="session")
     written = middle.text_input(

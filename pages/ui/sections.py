@@ -22,7 +22,7 @@ PICTURE_POINTS = 300
 
 def spectrum(comparison: Comparison, data_key: tuple[str, ...]) -> None:
     """Draw the noisy eigenspectrum of each mechanism against the true one."""
-    st.subheader("Eigenspectrum: what the noise does to the variances", anchor="spectrum")
+    st.header("Eigenspectrum: what the noise does to the variances", anchor="spectrum")
     table = spectrum_table(comparison.prepared, comparison.results)
     option, height = spectrum_figure(
         table,
@@ -44,7 +44,7 @@ def spectrum(comparison: Comparison, data_key: tuple[str, ...]) -> None:
 
 def distance(comparison: Comparison) -> None:
     """Draw how far each draw's subspace lies from the true one."""
-    st.subheader("Subspace distance: how far the released space turns", anchor="distance")
+    st.header("Subspace distance: how far the released space turns", anchor="distance")
     table = distance_table(comparison.results)
     d, k = comparison.problem.d, comparison.problem.k
     figure = distance_figure(
@@ -65,7 +65,7 @@ def distance(comparison: Comparison) -> None:
 
 def projection(comparison: Comparison) -> None:
     """Draw the rows in each released space."""
-    st.subheader("Projection: what an analyst would see", anchor="projection")
+    st.header("Projection: what an analyst would see", anchor="projection")
     view = state.explore()
     draw = min(view.draw, comparison.settings.trials)
     table = picture_table(
@@ -126,7 +126,7 @@ def _convergence(comparison: Comparison) -> None:
 
 def table(comparison: Comparison) -> None:
     """Draw the sortable table of everything measured."""
-    st.subheader("Every mechanism, by the numbers", anchor="table")
+    st.header("Every mechanism, by the numbers", anchor="table")
     st.dataframe(
         parts.results_table(comparison),
         hide_index=True,

@@ -17,7 +17,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from pages.ui import bar, bounds, cached, check, controls, glossary, limits, printing, state
+from pages.ui import bar, bounds, cached, check, controls, glossary, limits, looks, printing, state
 from pages.ui.guard import say_error
 from pages.ui.state import MAX_FEATURES, UPLOAD
 from pages.ui.texts import plain
@@ -141,7 +141,7 @@ def run() -> None:
         Current(state.settings(), current.prepared, current.data_key, current.problem)
     )
     try:
-        st.html(printing.STYLE)
+        st.html(looks.STYLE + printing.STYLE)
         _notices(current, page.title)
         if page.title not in OWN_SETTINGS:
             _check(current)

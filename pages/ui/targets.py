@@ -31,7 +31,7 @@ def section(
     mechanisms: Sequence[Mechanism],
 ) -> None:
     """Answer the inverse question for a table."""
-    st.subheader("How much privacy can I afford?", anchor="target")
+    st.header("How much privacy can I afford?", anchor="target")
     left, right = st.columns(2)
     left.slider(
         "Keep this share of what k components can explain, %",
