@@ -52,7 +52,7 @@ def test_every_mechanism_and_every_exhibit_is_there() -> None:
     assert set(shown) == CHARTS
     assert found(at, "claims.csv") is not None
     for text in ("What exploring does not protect", "The attacker's view", "Refutations, live"):
-        assert text in [heading.value for heading in at.subheader]
+        assert text in [heading.value for heading in at.header]
 
 
 def test_the_verdict_follows_the_relation_in_the_sidebar() -> None:

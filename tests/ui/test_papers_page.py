@@ -71,7 +71,7 @@ def test_experiments_are_introduced_with_what_the_paper_reports() -> None:
         item = experiment(key)
         change(at, "papers.experiment", heading(item))
         assert errors(at) == []
-        assert heading(item) in [box.value for box in at.subheader]
+        assert heading(item) in [box.value for box in at.header]
         assert item.info.about in words(at)
         for caution in item.info.cautions:
             assert caution in words(at)
