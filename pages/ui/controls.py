@@ -174,7 +174,10 @@ def _box_key(param: Param) -> str:
     """Fill the number box of an option and return its key."""
     if state.complaint(param.name) is None:
         return _refill(f"view.{param.name}.box", param.format(state.get(param.name)))
-    return _key_now(f"view.{param.name}.box")  # what the user typed stays to be mended
+    key = _key_now(f"view.{param.name}.box")  # what the user typed stays to be mended
+    if key not in st.session_state:  # a page without the box has been in between
+        st.session_state[key] = state.typed(param.name)
+    return key
 
 
 def _log_number(param: Param) -> None:

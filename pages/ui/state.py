@@ -108,8 +108,15 @@ def put(name: str, value: Any, store: str = "view") -> None:
             st.session_state.complaints.pop(other, None)
 
 
+def typed(name: str) -> str:
+    """Return the text that was last typed for a value."""
+    found: str = st.session_state.get("typed", {}).get(name, "")
+    return found
+
+
 def put_text(name: str, written: str, store: str = "view") -> None:
     """Set one value from text a user typed."""
+    st.session_state.setdefault("typed", {})[name] = written
     param = params_of(Settings if store == "view" else VIEWS[store])[name]
     try:
         value = param.parse(written)

@@ -102,4 +102,4 @@ def test_the_command_on_the_page_computes_what_the_page_shows() -> None:
     settings = replace(BASE, epsilon=0.7, k=3, row_bound="quantile:0.8")
     at = start(table="wine", m=",".join(BASE.mechanisms), trials="12", epsilon="0.7", k="3",
                row_bound="quantile:0.8")  # fmt: skip
-    assert settings.command("wine") == at.code[0].value
+    assert settings.command("wine") in [block.value for block in at.code]
