@@ -44,8 +44,6 @@ class Caps:
         People at a time.
     trials : int
         Most draws of one view.
-    dimension : int
-        Most features a page takes.
     work : float
         Most seconds that one view may be predicted to take on one core.
     """
@@ -58,7 +56,7 @@ class Caps:
     work: float = 180.0
 
 
-PUBLIC = Caps(public=True, uploads=False, trials=50, dimension=100, work=30.0)
+PUBLIC = Caps(public=True, uploads=False, trials=50, work=30.0)
 """The public demo."""
 
 
