@@ -52,7 +52,6 @@ class Caps:
     uploads: bool = True
     sessions: int = 20
     trials: int = 1_000
-    dimension: int = 1_500
     work: float = 180.0
 
 
