@@ -148,7 +148,7 @@ def errors(at: AppTest) -> list[str]:
 
 def notices(at: AppTest) -> list[str]:
     """Return the sentences about what was replaced."""
-    return [box.value for box in at.warning if box.icon == ":material/info:"]
+    return [as_seen(box.value) for box in at.warning if box.icon == ":material/info:"]
 
 
 def as_seen(markdown: str) -> str:
