@@ -90,7 +90,7 @@ def measure(trials: int) -> list[Setting]:
                 mechanism = cls()
                 if mechanism.info.guarantee not in KINDS:
                     continue
-                if mechanism.unable(problem, budget, rows=True) is not None:
+                if mechanism.why_not(problem, budget, rows=True) is not None:
                     continue
                 if not sound(mechanism, problem, budget):
                     continue

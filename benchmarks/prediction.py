@@ -62,7 +62,7 @@ def gaps(measured: Measured, mechanism: Mechanism, epsilon: float, draws: int) -
     ks = [k for k in COMPONENTS if k < measured.d]
     settings = Settings(epsilon=epsilon, k=max(ks), delta=default_delta(measured.n))
     problem, budget = measured.problem(settings), measured.budget(settings)
-    if mechanism.unable(problem, budget, rows=measured.has_rows) is not None:
+    if mechanism.why_not(problem, budget, rows=measured.has_rows) is not None:
         return []
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     if noise is None:

@@ -366,7 +366,7 @@ def attacker(problem: Problem, budget: Budget) -> None:
         "Believed before, %", 1, 99, 50, key="claims.attack.prior", persist_state="session"
     )
     mechanism, prior = parse_variant(key), percents / 100
-    reason = mechanism.unable(problem, budget)
+    reason = mechanism.why_not(problem, budget)
     if reason is not None:
         st.info(f"{mechanism.label} cannot run here: {reason}.", icon=":material/info:")
         return

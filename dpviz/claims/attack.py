@@ -303,7 +303,7 @@ def exhibited(problem: Problem, budget: Budget) -> Mechanism:
         for m in every_mechanism()
         if m.info.guarantee != "none"
         and m.info.featured
-        and m.unable(problem, budget) is None
+        and m.why_not(problem, budget) is None
         and m.spent(problem, budget) is not None
     ]
     exact = [m for m in claiming if curve(m, problem, budget).exact]

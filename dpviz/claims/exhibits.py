@@ -258,7 +258,7 @@ def _true_deltas(
     found = []
     for relation, epsilon in product(Relation, epsilons):
         problem, budget = _problem(DEFAULT_D, relation), Budget(epsilon, delta)
-        if mechanism.unable(problem, budget) is not None:
+        if mechanism.why_not(problem, budget) is not None:
             continue
         parts = mechanism.calibrate(problem, budget).parts
         if len(parts) == 1 and isinstance(parts[0], GaussianPart):

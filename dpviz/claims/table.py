@@ -32,7 +32,7 @@ TABLE_TRIALS = 10_000
 # A claim is audited at the first of these at which the mechanism runs at all.
 _EPSILONS = (1.0, 0.5, 0.1)
 
-Progress = Callable[[int, int, str], None]
+OnRow = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ COLUMNS = tuple(field.name for field in fields(Claim))
 
 
 def claims_table(
-    seed: int = 0, trials: int = TABLE_TRIALS, progress: Progress | None = None
+    seed: int = 0, trials: int = TABLE_TRIALS, progress: OnRow | None = None
 ) -> pd.DataFrame:
     """Return one row for each mechanism and relation, in the order of mechanisms.
 
@@ -141,7 +141,7 @@ class Standing:
 
 def standing(mechanism: Mechanism, problem: Problem, budget: Budget) -> Standing:
     """Return the facts that every table of claims is made of."""
-    reason = mechanism.unable(problem, budget)
+    reason = mechanism.why_not(problem, budget)
     claim = mechanism.claim(problem, budget)
     if reason is not None:
         return Standing(mechanism, problem, claim, None, None, reason)
@@ -157,7 +157,7 @@ def claim_of(
     """Return the row of one mechanism under one relation."""
     problem = Problem(DEFAULT_N, DEFAULT_D, DEFAULT_K, relation, Domain.ball(DEFAULT_D))
     budgets = [default_budget(mechanism, epsilon) for epsilon in _EPSILONS]
-    reasons = [mechanism.unable(problem, budget) for budget in budgets]
+    reasons = [mechanism.why_not(problem, budget) for budget in budgets]
     runs = [b for b, reason in zip(budgets, reasons, strict=True) if reason is None]
     budget = runs[0] if runs else budgets[0]
     found = None

@@ -70,7 +70,7 @@ def fetch_table(table: str) -> None:
         end_progress()
 
 
-def download_progress(key: str) -> remote.Progress:
+def download_progress(key: str) -> remote.OnBytes:
     """Return what shows a download on stderr, where a person may be watching."""
     shown = 0.0
 

@@ -18,7 +18,7 @@ _GOOD = (Verdict.HOLDS, Verdict.LOOSE)
 def _used(mechanism: Mechanism, domain: Domain) -> float:
     """Return the epsilon that a claim which holds makes use of, 0 where it does not hold."""
     problem = Problem(_N, _D, 1, Relation.REPLACE, domain)
-    if mechanism.unable(problem, _BUDGET) is not None:
+    if mechanism.why_not(problem, _BUDGET) is not None:
         return 0.0
     spent = mechanism.spent(problem, _BUDGET)
     if spent is None or mechanism.judged(problem, _BUDGET, spent).verdict not in _GOOD:

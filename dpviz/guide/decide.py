@@ -317,7 +317,7 @@ def why_left_out(
     problem, budget = measured.problem(settings), measured.budget(settings)
     for epsilon in (1.0, 0.1):
         now = Budget(epsilon, budget.delta)
-        if mechanism.unable(problem, now, rows=measured.has_rows) is None:
+        if mechanism.why_not(problem, now, rows=measured.has_rows) is None:
             status = mechanism.status(problem, now)
             if status.verdict is Verdict.APPROXIMATE:
                 return status.words

@@ -39,7 +39,7 @@ def candidates() -> tuple[str, ...]:
         for key, cls in all_mechanisms().items()
         if issubclass(cls, AdditiveMechanism)
         and cls().info.release == "matrix"
-        and cls().unable(problem, Budget(0.5, 1e-6)) is None
+        and cls().why_not(problem, Budget(0.5, 1e-6)) is None
     )
 
 
@@ -133,7 +133,7 @@ def _quantiles(mechanism: AdditiveMechanism, problem: Problem, seed: int) -> lis
 
 
 def _at(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, Any] | None:
-    if mechanism.unable(problem, budget) is not None:
+    if mechanism.why_not(problem, budget) is not None:
         return None
     scale = mechanism.calibrate(problem, budget).scale * problem.n
     spent = mechanism.spent(problem, budget)

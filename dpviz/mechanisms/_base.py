@@ -133,7 +133,7 @@ class Mechanism(Declared, ABC):
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return one sentence: why the verdict is what it is."""
 
-    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
         """Return why this mechanism cannot run here, or None if it can."""
         return None
 
@@ -310,7 +310,7 @@ class Mechanism(Declared, ABC):
         return None if noise is None else noise.edges
 
     @final
-    def unable(self, problem: Problem, budget: Budget, *, rows: bool = True) -> str | None:
+    def why_not(self, problem: Problem, budget: Budget, *, rows: bool = True) -> str | None:
         """Return why this mechanism cannot run, from the general rules or its own."""
         if self.info.guarantee == "approximate" and budget.delta == 0:
             return "it needs a delta above 0; got 0"
@@ -318,12 +318,12 @@ class Mechanism(Declared, ABC):
             return f"it releases a subspace and needs k from 1 to {problem.d - 1}; got {problem.k}"
         if self.info.needs_rows and not rows:
             return "it needs the rows themselves, and only their second moment is at hand"
-        return self.why_not(problem, budget)
+        return self.limits(problem, budget)
 
     @final
     def check(self, problem: Problem, budget: Budget, *, rows: bool = True) -> None:
         """Raise `CannotRun` with the reason if this mechanism cannot run."""
-        reason = self.unable(problem, budget, rows=rows)
+        reason = self.why_not(problem, budget, rows=rows)
         if reason is not None:
             raise CannotRun(self.text, reason)
 

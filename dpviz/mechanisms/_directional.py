@@ -24,10 +24,10 @@ from dpviz.mechanisms._shares import water_filling, with_floor
 from dpviz.mechanisms._suppliers import (
     SAFE,
     Purchase,
-    cannot_buy,
     completed,
     purchase,
     variances_along,
+    why_not_bought,
 )
 from dpviz.noise.goe import goe
 from dpviz.noise.wishart import wishart
@@ -121,7 +121,7 @@ def directions_of(
     return Directions(vectors[..., ::-1], values[..., ::-1])
 
 
-def cannot_allocate(problem: Problem, budget: Budget, *, pure: bool) -> str | None:
+def why_not_allocated(problem: Problem, budget: Budget, *, pure: bool) -> str | None:
     """Return why the problem's allocation cannot be followed here, or None."""
     allocation = problem.allocation
     if allocation.needs_spectrum and allocation.directions == "features":
@@ -130,7 +130,7 @@ def cannot_allocate(problem: Problem, budget: Budget, *, pure: bool) -> str | No
             "directions must be private:SHARE or true; got features"
         )
     if allocation.directions == "private":
-        return cannot_buy(problem, budget, pure=pure)
+        return why_not_bought(problem, budget, pure=pure)
     return None
 
 
@@ -255,9 +255,9 @@ class FollowsAllocation(Mechanism):
         """Return what the directions cost here."""
         return purchase(problem, budget, pure=self.pure)
 
-    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
         """Return why the allocation cannot be followed, or None."""
-        return cannot_allocate(problem, budget, pure=self.pure)
+        return why_not_allocated(problem, budget, pure=self.pure)
 
     def claim(self, problem: Problem, budget: Budget) -> Budget | None:
         """Return the claim, or None when the data's own directions shape the noise."""

@@ -80,7 +80,7 @@ class PowerMethod(Mechanism):
         # once it is tiny, steps are nearly free and a small eigengap needs many.
         return min(200, round(2 + math.pow(digits / 5, 4)))
 
-    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
         """Return what is wrong with the number of columns, if anything."""
         width = self.width(problem)
         if not (problem.k <= width <= problem.d):

@@ -42,7 +42,7 @@ DEFAULT_LABELS = {True: "Wishart difference", False: "exact Gaussian noise"}
 # --- who may supply ---------------------------------------------------------------------------
 
 
-def never_supplies(mechanism: Mechanism) -> str | None:
+def why_never_supplied(mechanism: Mechanism) -> str | None:
     """Return why a mechanism can supply directions in no setting, or None."""
     if mechanism.info.guarantee == "none":
         return "it makes no claim"
@@ -57,7 +57,7 @@ def never_supplies(mechanism: Mechanism) -> str | None:
 
 def supplier_keys() -> tuple[str, ...]:
     """Return the mechanisms that can supply directions in some setting, in their order."""
-    return tuple(key for key, cls in all_mechanisms().items() if never_supplies(cls()) is None)
+    return tuple(key for key, cls in all_mechanisms().items() if why_never_supplied(cls()) is None)
 
 
 def check_supplier(text: str) -> str:
@@ -75,7 +75,7 @@ def check_supplier(text: str) -> str:
     if allocation.supplier.partition("[")[0] not in all_mechanisms():
         raise InvalidSetting("directions", DIRECTIONS_ALLOWED, canonical, "--directions")
     mechanism = parse_variant(allocation.supplier)
-    reason = never_supplies(mechanism)
+    reason = why_never_supplied(mechanism)
     if reason is not None:
         allowed = f"bought from a mechanism that can supply them ({mechanism.key} cannot: {reason})"
         raise InvalidSetting("directions", allowed, canonical, "--directions")
@@ -126,11 +126,11 @@ def own_problem(mechanism: Mechanism, problem: Problem) -> Problem:
 
 def cannot_supply(mechanism: Mechanism, problem: Problem, budget: Budget) -> str | None:
     """Return why a mechanism cannot supply directions of a table at its budget, or None."""
-    reason = never_supplies(mechanism)
+    reason = why_never_supplied(mechanism)
     if reason is not None:
         return reason
     own = own_problem(mechanism, problem)
-    reason = mechanism.unable(own, budget, rows=False)
+    reason = mechanism.why_not(own, budget, rows=False)
     if reason is not None:
         return reason
     supply = _supply(mechanism.text, own, budget)
@@ -223,7 +223,7 @@ def purchase(problem: Problem, budget: Budget, *, pure: bool) -> Purchase:
         mechanism = parse_variant(allocation.supplier)
         supply = _supply(mechanism.text, own_problem(mechanism, problem), bought)
         if supply is None:
-            raise RuntimeError(f"{mechanism.text} cannot supply; ask cannot_buy first")
+            raise RuntimeError(f"{mechanism.text} cannot supply; ask why_not_bought first")
         return Purchase(bought, rest, supply.calibration.scale, supply.parts, supply, pure)
     if pure:
         sensitivity = nuclear(problem)
@@ -243,7 +243,7 @@ def _bought(problem: Problem, budget: Budget, *, pure: bool) -> Budget:
     return Budget(share * budget.epsilon, 0.0 if free_of_delta else share * budget.delta)
 
 
-def cannot_buy(problem: Problem, budget: Budget, *, pure: bool) -> str | None:
+def why_not_bought(problem: Problem, budget: Budget, *, pure: bool) -> str | None:
     """Return why the private directions of an allocation cannot be bought, or None."""
     allocation = problem.allocation
     least = min(allocation.share, 1 - allocation.share) * budget.epsilon
@@ -255,7 +255,7 @@ def cannot_buy(problem: Problem, budget: Budget, *, pure: bool) -> str | None:
     if not allocation.supplier:
         return None
     mechanism = parse_variant(allocation.supplier)
-    reason = never_supplies(mechanism)
+    reason = why_never_supplied(mechanism)
     if reason is None and pure and mechanism.info.guarantee != "pure":
         reason = "a pure mechanism buys from pure ones only, and this one needs delta"
     if reason is None:

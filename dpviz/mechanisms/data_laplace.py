@@ -61,7 +61,7 @@ class DataLaplace(Mechanism):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the debiased covariance of the noisy rows."""
         if data.rows is None:
-            raise TypeError("data_laplace needs the rows; `unable` says so beforehand")
+            raise TypeError("data_laplace needs the rows; `why_not` says so beforehand")
         b, n = calibration.scale, len(data.rows)
         moments, square = laplace_moments(data.rows, draws)
         moments *= b / n

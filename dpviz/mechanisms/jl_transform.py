@@ -118,7 +118,7 @@ class JlTransform(Mechanism):
         }
         return Calibration(problem, budget, scale, values=values)
 
-    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
         """Return that it lifts d singular values, where there are fewer."""
         if problem.n < problem.d:
             return f"it lifts {problem.d} singular values and needs as many rows; got {problem.n}"

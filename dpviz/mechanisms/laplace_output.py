@@ -60,7 +60,7 @@ class LaplaceOutput(Mechanism):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the published table's second moment and its components."""
         if data.rows is None:
-            raise TypeError("laplace_output needs the rows; `unable` says so beforehand")
+            raise TypeError("laplace_output needs the rows; `why_not` says so beforehand")
         b, n, k = calibration.scale, len(data.rows), calibration.problem.k
         V = data.eigenvectors[:, :k]
         cross, square = laplace_moments(data.rows @ V, draws)

@@ -112,7 +112,7 @@ class Oja(Mechanism):
         """Return the std of one step over all rows."""
         return projected_frobenius(problem, problem.k) * noise_std(budget)
 
-    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
         """Return why private SGD or so many steps cannot be accounted for, if so."""
         if self.steps is not None and self.steps > problem.n:
             return f"its steps must be at most n = {problem.n}; got {self.steps}"

@@ -59,7 +59,7 @@ class WishartApprox(Mechanism):
         values = {"degrees_of_freedom": float(freedom)}
         return Calibration(problem, budget, scale, values=values)
 
-    def why_not(self, problem: Problem, budget: Budget) -> str | None:
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
         """Return the range of the published proof, outside it."""
         if budget.epsilon >= 1:
             return f"it is stated for epsilon below 1; got {budget.epsilon:g}"
@@ -69,7 +69,7 @@ class WishartApprox(Mechanism):
 
     def promised_elsewhere(self, problem: Problem, budget: Budget) -> str | None:
         """Return the published range and neighbours, outside them."""
-        if self.why_not(problem, budget) is not None:
+        if self.limits(problem, budget) is not None:
             return "for epsilon below 1 and delta below 1/e"
         return "for zero-out neighbours" if problem.relation is Relation.REPLACE else None
 
@@ -101,7 +101,7 @@ class WishartApprox(Mechanism):
         """Return what it spends, or that it is refused here and why."""
         assert spent is not None
         account = f"the likelihood ratio gives {claimed_against_spent(budget, spent)}"
-        if self.why_not(problem, budget) is not None:
+        if self.limits(problem, budget) is not None:
             return (
                 "Not run here, as it is stated for epsilon below 1 and delta below 1/e; with the "
                 f"same formula all the same, {account}."

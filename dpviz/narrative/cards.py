@@ -77,7 +77,7 @@ def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> Card:
     found: dict[Relation, Status | str] = {}
     for relation in Relation:
         there = replace(problem, relation=relation)
-        reason = mechanism.unable(there, budget)
+        reason = mechanism.why_not(there, budget)
         if reason is not None:
             found[relation] = reason
             continue

@@ -231,7 +231,7 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
 
     def fits(epsilon: float, own_delta: float) -> bool:
         rest = Budget(epsilon, own_delta)
-        if mechanism.unable(problem, rest) is not None:
+        if mechanism.why_not(problem, rest) is not None:
             return False
         cost = _together(mechanism, problem, whole, made, rest)
         return cost is not None and cost.epsilon <= budget.epsilon

@@ -261,7 +261,7 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan
     named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     cells, skipped = [], []
     for mechanism in variants_of(settings):
-        reason = mechanism.unable(problem, budget, rows=prepared.has_rows)
+        reason = mechanism.why_not(problem, budget, rows=prepared.has_rows)
         if reason is None:
             cells.append(Cell(mechanism, problem, budget, settings.seed, range(settings.trials)))
         elif strict and mechanism in named:

@@ -234,7 +234,7 @@ class _Grid:
                 "relation": str(problem.relation),
             }
             for mechanism in variants_of(settings):
-                reason = mechanism.unable(problem, budget, rows=at_hand)
+                reason = mechanism.why_not(problem, budget, rows=at_hand)
                 placed = place | {"mechanism": mechanism.text}
                 if reason is not None:
                     self.skipped.append(placed | {"reason": reason})

@@ -46,7 +46,7 @@ def advised(
         if mechanism.info.guarantee != kind or (matrix and mechanism.info.release != "matrix"):
             continue
         rank = mechanism.advised_rank(problem, budget)
-        if rank is not None and mechanism.unable(problem, budget, rows=rows) is None:
+        if rank is not None and mechanism.why_not(problem, budget, rows=rows) is None:
             found.append((rank, mechanism))
     if not found:
         raise InvalidSetting("k", f"from 1 to {problem.d - 1} for subspaces", problem.k, "--k")

@@ -163,9 +163,9 @@ class _Question:
             seen.bounded_rows, seen.notes, seen.assumed_public,
         )  # fmt: skip
 
-    def unable(self, point: float) -> str | None:
+    def why_not(self, point: float) -> str | None:
         rows = self.measured.has_rows and self.what == "epsilon"
-        return self.mechanism.unable(self.problem(point), self.budget(point), rows=rows)
+        return self.mechanism.why_not(self.problem(point), self.budget(point), rows=rows)
 
     def scale(self, point: float) -> float:
         return self.mechanism.calibrate(self.problem(point), self.budget(point)).scale
@@ -231,7 +231,7 @@ def _lattice(what: str) -> FloatArray:
 
 def _possible(question: _Question, points: FloatArray) -> FloatArray:
     """Return the points at which the mechanism can run."""
-    able = [question.unable(float(point)) is None for point in points]
+    able = [question.why_not(float(point)) is None for point in points]
     possible: FloatArray = points[np.array(able)]
     return possible
 
@@ -294,7 +294,7 @@ def least(
     points = _lattice(what)
     able = _possible(question, points)
     if len(able) == 0:
-        return Target(mechanism, what, goal, reason=question.unable(float(points[-1])))
+        return Target(mechanism, what, goal, reason=question.why_not(float(points[-1])))
     place = _predicted_index(question, able)
     shared = question.monotone_draws(able)
     found = crossing(

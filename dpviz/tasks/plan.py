@@ -159,13 +159,13 @@ class TaskPlan:
             self._verdicts[place] = status.verdict
         return self._verdicts[place]
 
-    def unable(self, mechanism: Mechanism, epsilon: float) -> str | None:
+    def why_not(self, mechanism: Mechanism, epsilon: float) -> str | None:
         """Return why a mechanism cannot run here, or None."""
         if self.task.source != PROJECTION and mechanism.why_no_rows is not None:
             return mechanism.why_no_rows
         for number in self.splits:
             problem, budget = self.problem_and_budget(number, epsilon)
-            reason = mechanism.unable(problem, budget)
+            reason = mechanism.why_not(problem, budget)
             if reason is not None:
                 return reason
         return None
@@ -297,7 +297,7 @@ class TaskPlan:
             draws = Draws.trials(self.settings.seed, mechanism.key, [trial])
             with one_blas_thread():
                 released = mechanism.release_rows(rows, calibration, draws)
-            assert released is not None, "`unable` says so beforehand"
+            assert released is not None, "`why_not` says so beforehand"
             yield data.read(released[0])
 
     # Keeping -------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ def plan_task(
         if mechanism.info.guarantee == "none":
             skipped.append(Skipped(mechanism.text, "it is drawn as a floor"))
             continue
-        reasons = {epsilon: start.unable(mechanism, epsilon) for epsilon in values}
+        reasons = {epsilon: start.why_not(mechanism, epsilon) for epsilon in values}
         able = [(mechanism, epsilon) for epsilon in values if reasons[epsilon] is None]
         found = [reason for reason in reasons.values() if reason is not None]
         if strict and not able and mechanism.text in named:

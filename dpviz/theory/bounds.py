@@ -75,7 +75,7 @@ def appears_at(
     def threshold(log_epsilon: float) -> float:
         if log_epsilon not in thresholds:
             budget = Budget(min(max(math.exp(log_epsilon), low), high), delta)
-            reason = mechanism.unable(problem, budget)
+            reason = mechanism.why_not(problem, budget)
             if reason is not None:
                 # Outside its own range a mechanism shows nothing.
                 thresholds[log_epsilon] = math.inf
@@ -129,7 +129,7 @@ def found_at(
     overlaps = np.zeros((len(grid), most))
     for place, epsilon in enumerate(grid):
         budget = Budget(float(epsilon), delta)
-        if mechanism.unable(problem, budget) is not None:
+        if mechanism.why_not(problem, budget) is not None:
             continue  # outside its own range a mechanism shows nothing
         noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
         if noise is None:

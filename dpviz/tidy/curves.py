@@ -43,7 +43,7 @@ def cell_at(
 ) -> Cell | str:
     """Return the cell of one variant in one setting, or why it cannot run."""
     problem, budget = measured.problem(settings), measured.budget(settings)
-    reason = mechanism.unable(problem, budget, rows=measured.has_rows)
+    reason = mechanism.why_not(problem, budget, rows=measured.has_rows)
     return reason or Cell(mechanism, problem, budget, settings.seed, trials)
 
 
@@ -268,7 +268,7 @@ def prediction_table(
         x, unit = where(rows, measured, axis, value)
         scale = unit if METRICS[metric].unit == _SQUARED_BOUND else 1.0
         for mechanism in mechanisms:
-            if mechanism.unable(problem, budget, rows=measured.has_rows) is not None:
+            if mechanism.why_not(problem, budget, rows=measured.has_rows) is not None:
                 continue
             noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
             if noise is None:
@@ -361,7 +361,7 @@ def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -
     problem, budget = rows.problem(settings), rows.budget(settings)
     found = []
     for mechanism in mechanisms:
-        if mechanism.unable(problem, budget) is not None:
+        if mechanism.why_not(problem, budget) is not None:
             continue
         if mechanism.free_noise(mechanism.calibrate(problem, budget)) is None:
             continue

@@ -125,7 +125,7 @@ def noise_table(
     """
     parts = []
     for mechanism in mechanisms:
-        if mechanism.unable(problem, budget) is not None:
+        if mechanism.why_not(problem, budget) is not None:
             continue
         calibration = mechanism.calibrate(problem, budget)
         draws = Draws.trials(seed, mechanism.key, range(1))
@@ -211,7 +211,7 @@ def _noise_of_first(
     released: list[Directions] = []
 
     def along(problem: Problem, budget: Budget) -> float | None:
-        if mechanism.unable(problem, budget) is not None:
+        if mechanism.why_not(problem, budget) is not None:
             return None
         calibration = mechanism.calibrate(problem, budget)
         draws = Draws.trials(seed, mechanism.key, range(1))

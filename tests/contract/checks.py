@@ -83,7 +83,7 @@ def runnable(
         for relation in Relation:
             problem = Problem(N, d, k, relation, domain_of(kind, d))
             for budget in BUDGETS:
-                if mechanism.unable(problem, budget) is None:
+                if mechanism.why_not(problem, budget) is None:
                     count += 1
                     yield moment_of(bounded_rows(kind, N, d)), problem, budget
                     break
@@ -161,7 +161,7 @@ def scale_follows_epsilon(mechanism: Mechanism) -> None:
         grid = [
             Budget(epsilon, budget.delta)
             for epsilon in np.geomspace(1e-3, 1e3, 25)
-            if mechanism.unable(problem, Budget(epsilon, budget.delta)) is None
+            if mechanism.why_not(problem, Budget(epsilon, budget.delta)) is None
         ]
         steps = np.diff([mechanism.calibrate(problem, point).scale for point in grid])
         if isinstance(mechanism, AdditiveMechanism):
@@ -299,7 +299,7 @@ def huge_budget_recovers_pca(mechanism: Mechanism) -> None:
                 budget = Budget(epsilon, 0.1)
                 problem = Problem(n, D, 2, relation, domain_of(kind, D))
                 at_hand = n == len(rows)
-                if mechanism.unable(problem, budget, rows=at_hand) is not None:
+                if mechanism.why_not(problem, budget, rows=at_hand) is not None:
                     continue
                 data = SecondMoment(moment_of(rows).A, n, rows if at_hand else None)
                 _, release = released(mechanism, data, problem, budget)
@@ -315,7 +315,7 @@ def small_dimensions_work(mechanism: Mechanism) -> None:
     for d, k in ((2, 1), (3, 2), (2, 2), (3, 3)):
         problem = Problem(N, d, k, Relation.REPLACE, Domain.ball(d))
         for budget in BUDGETS:
-            if mechanism.unable(problem, budget) is not None:
+            if mechanism.why_not(problem, budget) is not None:
                 continue
             data = moment_of(bounded_rows("ball", N, d))
             _, release = released(mechanism, data, problem, budget)
@@ -325,19 +325,19 @@ def small_dimensions_work(mechanism: Mechanism) -> None:
 
 def general_rules_refuse(mechanism: Mechanism) -> None:
     square = Problem(N, D, D, Relation.REPLACE, Domain.ball(D))
-    reason = mechanism.unable(square, BUDGETS[1])
+    reason = mechanism.why_not(square, BUDGETS[1])
     if mechanism.info.release == "subspace":
         assert reason is not None
         assert f"from 1 to {D - 1}" in reason
         assert str(D) in reason
     problem = Problem(N, D, 2, Relation.REPLACE, Domain.ball(D))
     no_delta = Budget(0.5, 0.0)
-    reason = mechanism.unable(problem, no_delta)
+    reason = mechanism.why_not(problem, no_delta)
     if mechanism.info.guarantee == "approximate":
         assert reason is not None
         assert "delta" in reason
     for setting in ((square, BUDGETS[1]), (problem, no_delta), (problem, Budget(1e6, 0.9))):
-        reason = mechanism.unable(*setting)
+        reason = mechanism.why_not(*setting)
         if reason is None:
             mechanism.check(*setting)
             continue
@@ -353,7 +353,7 @@ def general_rules_refuse(mechanism: Mechanism) -> None:
 def rows_are_asked_for(mechanism: Mechanism) -> None:
     """A mechanism that does not ask for the rows works without them, to the same bytes."""
     for data, problem, budget in runnable(mechanism):
-        without = mechanism.unable(problem, budget, rows=False)
+        without = mechanism.why_not(problem, budget, rows=False)
         assert (without is not None) == mechanism.info.needs_rows
         if without is None:
             _, seen = released(mechanism, data, problem, budget)
@@ -419,7 +419,7 @@ def extreme_epsilons_are_legal(mechanism: Mechanism) -> None:
             for epsilon in (1e-4, 1e6):
                 budget = Budget(epsilon, 1e-6)
                 problem = Problem(N, D, 2, relation, domain_of(kind, D))
-                if mechanism.unable(problem, budget) is not None:
+                if mechanism.why_not(problem, budget) is not None:
                     continue
                 found += 1
                 data = moment_of(bounded_rows(kind, N, D))

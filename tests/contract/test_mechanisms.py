@@ -72,7 +72,7 @@ def test_the_status_is_what_a_second_account_finds(
     """It fails exactly where neighbours that break it are found, and never spends more else."""
     refuted = []
     for problem, budget in settings(kind, relation):
-        if mechanism.unable(problem, budget) is not None:
+        if mechanism.why_not(problem, budget) is not None:
             continue
         claim = mechanism.claim(problem, budget)
         if claim is None:
@@ -112,7 +112,7 @@ def test_the_second_account_is_not_blind() -> None:
     for mechanism in VARIANTS:
         if not isinstance(mechanism, AdditiveMechanism):
             continue
-        if mechanism.unable(problem, budget) is not None:
+        if mechanism.why_not(problem, budget) is not None:
             continue
         account = accounts.second_account(mechanism, problem, budget)
         if account is None or mechanism.status(problem, budget).verdict is not Verdict.HOLDS:

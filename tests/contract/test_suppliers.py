@@ -14,7 +14,7 @@ from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._directional import FollowsAllocation
-from dpviz.mechanisms._suppliers import completed, never_supplies, own_problem, supplier_keys
+from dpviz.mechanisms._suppliers import completed, own_problem, supplier_keys, why_never_supplied
 from dpviz.privacy import accounting
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Problem, Relation
@@ -58,7 +58,7 @@ def supply_everywhere(supplier: Mechanism) -> int:
     bought = 0
     for buyer in BUYERS:
         for kind, problem, budget in settings(supplier):
-            reason = buyer.unable(problem, budget)
+            reason = buyer.why_not(problem, budget)
             if reason is not None:
                 assert supplier.text in reason, reason
                 assert len(reason.split()) >= 4
@@ -149,7 +149,7 @@ def shapes_noise(
 @pytest.mark.parametrize("supplier", SUPPLIERS, ids=named)
 def test_it_supplies_or_is_refused_with_a_reason(supplier: Mechanism) -> None:
     bought = supply_everywhere(supplier)
-    if never_supplies(supplier) is not None:
+    if why_never_supplied(supplier) is not None:
         assert bought == 0
         assert supplier.key not in supplier_keys()
         return
@@ -159,7 +159,7 @@ def test_it_supplies_or_is_refused_with_a_reason(supplier: Mechanism) -> None:
     for _, problem, budget in settings(supplier):
         delta = SHARE * budget.delta * (supplier.info.guarantee == "approximate")
         own, share = own_problem(supplier, problem), Budget(SHARE * budget.epsilon, delta)
-        if supplier.unable(own, share, rows=False) is None:
+        if supplier.why_not(own, share, rows=False) is None:
             holds |= not supplier.status(own, share).verdict.fails
     assert (bought > 0) == holds
 
@@ -184,7 +184,9 @@ def test_a_supplier_that_spends_more_than_its_share_is_refused(
     _supply.cache_clear()
     try:
         for buyer in BUYERS:
-            reason = buyer.unable(asked("box", Relation.REPLACE, sound.text, "uniform"), BUDGETS[0])
+            reason = buyer.why_not(
+                asked("box", Relation.REPLACE, sound.text, "uniform"), BUDGETS[0]
+            )
             assert (
                 reason == f"{sound.text} cannot supply its directions: its claim does not hold here"
             )

@@ -28,7 +28,7 @@ def _problem(relation: Relation = Relation.REPLACE, k: int = 2) -> Problem:
 def test_every_mechanism_has_a_view_or_a_reason(key: str, relation: Relation) -> None:
     mechanism, problem = parse_variant(key), _problem(relation)
     spent = None
-    if mechanism.unable(problem, BUDGET) is None:
+    if mechanism.why_not(problem, BUDGET) is None:
         spent = mechanism.spent(problem, BUDGET)
     if spent is None or not math.isfinite(spent.epsilon):
         with pytest.raises(CannotRun):
@@ -55,7 +55,7 @@ def test_gaussian_and_laplace_accounts_are_those_of_dp_accounting(relation: Rela
     checked = set()
     for key in all_mechanisms():
         mechanism, problem = parse_variant(key), _problem(relation)
-        if mechanism.unable(problem, BUDGET) is not None:
+        if mechanism.why_not(problem, BUDGET) is not None:
             continue
         parts = mechanism.calibrate(problem, BUDGET).parts
         if len(parts) != 1 or not isinstance(parts[0], (GaussianPart, LaplacePart)):

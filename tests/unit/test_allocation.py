@@ -434,7 +434,7 @@ def test_private_directions_compose_with_the_release(
         problem, allocation=replace(problem.allocation, directions="private", share=share)
     )
     mechanism = parse_variant(key)
-    if mechanism.unable(private, budget) is not None:
+    if mechanism.why_not(private, budget) is not None:
         assert min(share, 1 - share) * epsilon < 1e-4
         return
     calibration = mechanism.calibrate(private, budget)
@@ -507,10 +507,10 @@ def test_the_default_supplier_by_its_name_costs_what_the_default_does(
             problem, allocation=replace(problem.allocation, directions="private", share=share)
         )
         by_name = replace(unnamed, allocation=replace(unnamed.allocation, supplier=supplier))
-        if mechanism.unable(unnamed, budget) is not None:
-            assert mechanism.unable(by_name, budget) is not None
+        if mechanism.why_not(unnamed, budget) is not None:
+            assert mechanism.why_not(by_name, budget) is not None
             continue
-        assert mechanism.unable(by_name, budget) is None
+        assert mechanism.why_not(by_name, budget) is None
         one, two = (mechanism.calibrate(p, budget) for p in (unnamed, by_name))
         for name in (EPSILON_DIRECTIONS, DELTA_DIRECTIONS):
             assert one.values[name] == two.values[name]
@@ -552,7 +552,7 @@ def test_what_cannot_be_bought_is_one_sentence() -> None:
     def reason(key: str, supplier: str, strategy: str = "uniform", **changed: object) -> str:
         allocation = Allocation(strategy, "private", share=0.2, supplier=supplier)
         problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
-        found = parse_variant(key).unable(replace(problem, **changed), Budget(1.0, 1e-6))
+        found = parse_variant(key).why_not(replace(problem, **changed), Budget(1.0, 1e-6))
         assert found is not None
         assert "\n" not in found
         return found
@@ -572,7 +572,7 @@ def test_what_cannot_be_bought_is_one_sentence() -> None:
         "max-pnr", "private", share=0.2, supplier="eigenvector_sampling[values_share=0.5]"
     )
     problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), beside)
-    assert parse_variant("directional_gaussian").unable(problem, Budget(1.0, 1e-6)) is None
+    assert parse_variant("directional_gaussian").why_not(problem, Budget(1.0, 1e-6)) is None
 
 
 def test_released_values_give_the_directions_that_were_not_the_mean_of_what_is_left() -> None:
@@ -599,6 +599,6 @@ def test_true_directions_make_no_claim() -> None:
 def test_private_directions_refuse_a_share_too_small_to_spend() -> None:
     allocation = Allocation(directions="private", share=0.01)
     problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
-    reason = parse_variant("mvg").unable(problem, Budget(0.005, 1e-6))
+    reason = parse_variant("mvg").why_not(problem, Budget(0.005, 1e-6))
     assert reason is not None
     assert "each part must be at least 0.0001; got 5e-05" in reason

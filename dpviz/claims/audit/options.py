@@ -16,7 +16,7 @@ from dpviz.claims.audit.run import (
     DEFAULT_N,
     DEFAULT_TRIALS,
     LEAST_TRIALS,
-    Progress,
+    OnStep,
     audit,
     default_budget,
 )
@@ -105,7 +105,7 @@ class AuditOptions(Declared):
             mechanism = type(mechanism).from_texts(mechanism.texts() | {name: value})
         return mechanism
 
-    def run(self, assignments: Sequence[str] = (), progress: Progress | None = None) -> Audit:
+    def run(self, assignments: Sequence[str] = (), progress: OnStep | None = None) -> Audit:
         """Return the audit that the options ask for."""
         mechanism = self.variant(assignments)
         return audit(

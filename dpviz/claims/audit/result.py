@@ -53,7 +53,7 @@ class Count:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Sampled:
     """What the draws say: all bounds hold together with the audit's confidence.
 
     Attributes
@@ -97,7 +97,7 @@ class Audit:
         Where delta was asked for, fixed before any draw; the first is the claimed epsilon.
     confidence : float
         With which all measured bounds hold together.
-    measured : Measured
+    measured : Sampled
     exact : ExactLoss or None
     trials, seed : int
     """
@@ -108,7 +108,7 @@ class Audit:
     claim: Budget | None
     at_epsilons: tuple[float, ...]
     confidence: float
-    measured: Measured
+    measured: Sampled
     exact: ExactLoss | None
     trials: int
     seed: int

@@ -34,7 +34,7 @@ from dpviz.claims.audit.events import (
     epsilon_value,
 )
 from dpviz.claims.audit.neighbours import Pair, candidates, moved
-from dpviz.claims.audit.result import Audit, Count, Measured
+from dpviz.claims.audit.result import Audit, Count, Sampled
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
@@ -63,7 +63,7 @@ _SEARCH_STEPS = (0.5, 0.25, 0.12)
 _LEARN_FROM = 10_000
 _LEARNED = "learned score"
 
-Progress = Callable[[str], None]
+OnStep = Callable[[str], None]
 
 
 def audit(
@@ -79,7 +79,7 @@ def audit(
     trials: int = DEFAULT_TRIALS,
     confidence: float = DEFAULT_CONFIDENCE,
     pairs: Sequence[Pair] | None = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Audit:
     """Return lower bounds on what a mechanism really costs on made-up worst neighbours.
 
@@ -166,7 +166,7 @@ class _Run:
     mechanism: Mechanism
     calibration: Calibration
     seed: int
-    progress: Progress
+    progress: OnStep
 
     def _generator(self, *labels: str | int) -> np.random.Generator:
         return generator(self.seed, "audit", self.mechanism.text, *labels)
@@ -263,7 +263,7 @@ class _Run:
         alpha: float,
         delta: float,
         at_epsilons: tuple[float, ...],
-    ) -> Measured:
+    ) -> Sampled:
         view = self._view(pair)
         self.progress(f"choosing events: {pair.name}")
         learned, ones, twos = self._first_half(view, pair, half)
@@ -295,7 +295,7 @@ class _Run:
         ]
         main = counts[0]
         sign = float(main.event.sign)
-        return Measured(
+        return Sampled(
             pair,
             float(epsilon_bound(main.p_low, main.q_high, delta)),
             tuple(deltas),

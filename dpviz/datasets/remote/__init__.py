@@ -13,14 +13,14 @@ from pathlib import Path
 from dpviz.datasets.remote import adult, chanyaswad, chaudhuri, xu
 from dpviz.datasets.remote import download as _download
 from dpviz.datasets.remote.declared import File, Remote
-from dpviz.datasets.remote.download import Progress, cache_folder
+from dpviz.datasets.remote.download import OnBytes, cache_folder
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable, NotAvailable
 
 __all__ = [
     "File",
     "NotAvailable",
-    "Progress",
+    "OnBytes",
     "Remote",
     "at_hand",
     "cache_folder",
@@ -62,7 +62,7 @@ def missing(key: str) -> str:
     return str(_download.absent(_entry(key)))
 
 
-def fetch(key: str, progress: Progress | None = None) -> Path:
+def fetch(key: str, progress: OnBytes | None = None) -> Path:
     """Return the folder that holds the files of a set; downloads what is not at hand.
 
     Parameters
@@ -85,7 +85,7 @@ def fetch(key: str, progress: Progress | None = None) -> Path:
 
 def load(
     key: str,
-    progress: Progress | None = None,
+    progress: OnBytes | None = None,
     download: bool = True,
     *,
     as_paper: bool = False,

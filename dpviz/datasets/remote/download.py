@@ -31,7 +31,7 @@ from dpviz.errors import InvalidSetting, NotAvailable
 if TYPE_CHECKING:
     from requests.exceptions import RequestException
 
-Progress = Callable[[int, int | None], None]
+OnBytes = Callable[[int, int | None], None]
 """Called with the bytes done and, where the server says them, all bytes of one download."""
 
 VARIABLE = "DPVIZ_DATA"
@@ -103,7 +103,7 @@ def absent(entry: Remote) -> NotAvailable:
     )
 
 
-def fetch(entry: Remote, progress: Progress | None = None, allowed: bool = True) -> Path:
+def fetch(entry: Remote, progress: OnBytes | None = None, allowed: bool = True) -> Path:
     """Return the folder with the verified files of a set, downloading what is not at hand.
 
     A folder named by ``DPVIZ_DATA`` that holds the whole set is used as it is;
@@ -145,7 +145,7 @@ def _is_file_on_record(path: Path, file: File) -> bool:
 
 
 def _download(
-    entry: Remote, files: list[File], folder: Path, address: str | None, progress: Progress | None
+    entry: Remote, files: list[File], folder: Path, address: str | None, progress: OnBytes | None
 ) -> None:
     base = cache_folder()
     try:
@@ -194,7 +194,7 @@ class _Downloads:
     progress : callable, optional
     """
 
-    def __init__(self, aside: Path, progress: Progress | None) -> None:
+    def __init__(self, aside: Path, progress: OnBytes | None) -> None:
         self._aside, self._progress = aside, progress
         self._unpackers: dict[str, Unpacker] = {}
         self._failed: dict[str, _Failed] = {}
@@ -302,7 +302,7 @@ def _network_words(error: RequestException, host: str) -> str:
 class _Bar:
     """What pooch takes for a progress bar: tells a function the bytes done."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: OnBytes | None) -> None:
         self.total = 0  # set by pooch; 0 where the server does not say
         self._progress = progress
         self._done = 0
