@@ -186,8 +186,9 @@ class FileBatches:
 
         def first(more: Collection[int]) -> Any:
             kept = replace(layout, as_text=layout.as_text | set(more))
-            for batch in delimited.open_batches(self._source, kept):
-                return pa.Table.from_batches([batch])
+            head = _first_rows(delimited.open_batches(self._source, kept), 2)
+            if head is not None:
+                return head
             return pa.table({str(j): pa.nulls(0) for j in range(layout.width)})
 
         self._layout = layout
@@ -198,10 +199,8 @@ class FileBatches:
             file = self._parquet()
             check_size(self.name, 0, file.metadata.num_columns, IN_MEMORY)
             self._names, notes = flat_columns(self.name, file.schema_arrow)
-            head: Any = None
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=self._names):
-                head = pa.Table.from_batches([batch])
-                break
+            batches = file.iter_batches(batch_size=_BATCH_ROWS, columns=self._names)
+            head = _first_rows(batches, _BATCH_ROWS)
         if head is None or file.metadata.num_rows < 2:
             found = "one row" if file.metadata.num_rows else "none"
             raise InvalidTable(f"{self.name} must have at least 2 rows of data; it has {found}.")
@@ -309,6 +308,16 @@ class FileBatches:
             if len(block):
                 total.add(block, total.rows)
         return total
+
+
+def _first_rows(batches: Iterator[Any], least: int) -> Any:
+    """Return the first batches, at least so many rows where there are, as one table; or None."""
+    found: list[Any] = []
+    for batch in batches:
+        found.append(batch)
+        if sum(part.num_rows for part in found) >= least:
+            break
+    return pa.Table.from_batches(found) if found else None
 
 
 def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
