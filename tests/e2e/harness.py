@@ -280,6 +280,17 @@ def open_app(page: Page, url: str) -> None:
     wait_idle(page)
 
 
+def open_group(page: Page, heading: str) -> None:
+    """Open the sidebar, and one of its groups."""
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_test_id("stSidebar").locator("summary").filter(has_text=heading).click()
+
+
+def open_popover(page: Page, name: str) -> None:
+    """Open what stands behind a button of the row of settings."""
+    page.locator(".st-key-bar").get_by_role("button", name=name).click()
+
+
 @contextmanager
 def rerun(page: Page) -> Iterator[None]:
     """Wait, on leaving the block, for a run of the script that the block set off."""

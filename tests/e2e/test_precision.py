@@ -6,14 +6,25 @@ import re
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.harness import Server, new_context, new_page, open_app, problems_of, rerun
+from tests.e2e.harness import (
+    Server,
+    new_context,
+    new_page,
+    open_app,
+    open_group,
+    open_popover,
+    problems_of,
+    rerun,
+)
 
 VIEW = "?v=1&table=iris&domain=box&trials=5"
 SIDEBAR_TAU = "Their share of the precision, %"
 
 
 def main_text(page: Page) -> str:
-    return page.get_by_test_id("stMain").inner_text()
+    """Return all text below the row of settings, whose buttons change when they are pressed."""
+    settings = page.locator(".st-key-bar").inner_text()
+    return page.get_by_test_id("stMain").inner_text().replace(settings, "", 1)
 
 
 def errors(page: Page) -> list[str]:
@@ -50,6 +61,7 @@ def test_favour_drag_and_share(page: Page, server: Server, browser: Browser) -> 
     open_app(page, f"{server.url}/precision{VIEW}")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Precision")
     assert "shared equally" in main_text(page)
+    open_popover(page, "Directions")
     choose(page, "Precision allocation", "favour some")
     choose(page, "Favoured directions", "petal length (cm)")
     page.keyboard.press("Escape")  # this list stays open, and hides the page from screen readers
@@ -82,12 +94,13 @@ def test_favour_drag_and_share(page: Page, server: Server, browser: Browser) -> 
 
 def test_ball_and_box(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1:0.8")
-    assert "On the box precision is a linear budget" in main_text(page)
+    open_group(page, "Preparation")
+    assert "On the box precision is a budget" in main_text(page)
     choose(page, "Domain", "ball (bounded row norm)")
     assert "no shape of noise beats the isotropic one" in main_text(page)
-    assert "linear budget" not in main_text(page)
+    assert "is a budget" not in main_text(page)
     choose(page, "Domain", "box (bounded features)")
-    assert "On the box precision is a linear budget" in main_text(page)
+    assert "On the box precision is a budget" in main_text(page)
     assert errors(page) == []
 
 
@@ -122,6 +135,7 @@ def test_no_text_of_a_chart_is_cut_on_a_phone(page: Page, server: Server) -> Non
 
 def test_directions_from_any_mechanism(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1:0.8")
+    open_popover(page, "Directions")
     choose(page, "Directions", "private components")
     choose(page, "Supplied by", "Eigenvector sampling")
     assert "directions=private" in page.url

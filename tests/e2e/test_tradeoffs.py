@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from dpviz.base.paths import app_path
-from tests.e2e.harness import Server, open_app, rerun, wait_idle
+from tests.e2e.harness import Server, open_app, open_group, open_popover, rerun, wait_idle
 
 QUICK = "/tradeoffs?v=1&table=iris&trials=5&m=gaussian,laplace"
 EXAMPLE = app_path().parent / "data" / "example.csv"
@@ -32,7 +32,7 @@ def test_a_click_on_a_point_opens_explore_there(page: Page, server: Server) -> N
     expect(page.get_by_role("heading", level=1)).to_have_text("What does privacy cost this PCA?")
     wait_idle(page)
     assert "epsilon=21.54" in page.url
-    expect(page.get_by_label("Epsilon, exact")).to_have_value("21.54")
+    expect(page.get_by_role("textbox", name="Epsilon")).to_have_value("21.54")
     # Back on the page, the old click does not lead away again.
     with rerun(page):
         page.get_by_role("link", name="Trade-offs").click()
@@ -62,6 +62,8 @@ def chart_rows(page: Page) -> list[list[float]]:
 def test_an_upload_is_drawn_and_its_link_tells_nothing_of_it(page: Page, server: Server) -> None:
     open_app(page, server.url + "/tradeoffs?v=1&trials=5&m=gaussian,laplace")
     before = chart_rows(page)
+    open_popover(page, "Upload")
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.wait_for(state="attached")
     with rerun(page):
         page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
             {
@@ -75,6 +77,7 @@ def test_an_upload_is_drawn_and_its_link_tells_nothing_of_it(page: Page, server:
     drawn = chart_rows(page)
     assert [len(heights) for heights in drawn] == [13, 13]
     assert drawn != before
+    page.keyboard.press("Escape")
     expect(page.get_by_text("dpviz sweep YOUR_FILE.csv")).to_be_visible()
     # The measure and the axis change what is drawn, and the link still says nothing of the file.
     with rerun(page):
@@ -91,6 +94,7 @@ def test_an_upload_is_drawn_and_its_link_tells_nothing_of_it(page: Page, server:
 
 def test_ten_quick_moves_leave_no_stale_curve(page: Page, server: Server) -> None:
     open_app(page, server.url + "/tradeoffs?v=1&table=iris&trials=20&m=gaussian,laplace&k=1")
+    open_group(page, "Draws")
     box = page.get_by_role("spinbutton", name="Seed")
     box.focus()
     with rerun(page):

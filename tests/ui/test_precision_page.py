@@ -353,7 +353,7 @@ def test_ball_and_box_say_different_things() -> None:
     assert "bounds.use" not in keys(at)
     change(at, "view.domain", "box (bounded features)")
     assert errors(at) == []
-    assert "On the box precision is a linear budget" in captions(at)
+    assert "On the box precision is a budget" in captions(at)
     assert "bounds.use" in keys(at)
     change(at, "view.domain", "ball (bounded row norm)")
     assert "no shape of noise beats the isotropic one" in captions(at)
