@@ -33,8 +33,7 @@ MEANINGS: Mapping[Answer, str] = {
     "measured breaks it, and what is measured lies well inside.",
     Answer.ORDER: "the printed numbers are not found, but the order that the paper reads off them "
     "is.",
-    Answer.CANNOT_TELL: "no point is decided: the differences are smaller than three standard "
-    "errors.",
+    Answer.CANNOT_TELL: "what would decide it, or a part of it, lies within three standard errors.",
     Answer.NOT_REPRODUCED: "something measured, or a proof, speaks against it.",
     Answer.NOT_HERE: "the data is not at hand, or the paper leaves out what is needed to redo it; "
     "the reason says which.",

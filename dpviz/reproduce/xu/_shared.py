@@ -32,7 +32,7 @@ LIP, LOP = parse_variant("laplace"), parse_variant("laplace_output")
 RANDOM, EXACT = parse_variant("random_projection"), parse_variant("non_private")
 ALPHA = 0.85  # least share of the variance that k components must have
 
-DELTA = 1e-6  # of the mechanisms that have one; the paper states none
+DELTA = 1e-6  # of the mechanisms that have one, in Figures 3 and 4; the paper states none
 
 LIMIT = "1 / the paper's factor"
 _ROWS, _FEATURES, _K = "rows", "features", "k for 85 % of the variance"
