@@ -61,21 +61,28 @@ MARKS = {
 def overview() -> None:
     """Say in one sentence a paper what was found, with how many claims have each answer."""
     found = [one for item in experiments().values() if (one := shipped(item)) is not None]
-    for name, paper in PAPERS.items():
+    places = st.columns(2)
+    for number, (name, paper) in enumerate(PAPERS.items()):
         claims = [
             claim for one in found if one.experiment.info.paper == name for claim in one.claims
         ]
         told = ", ".join(f"{count} {answer}" for answer, count in counted(claims).items())
-        st.markdown(f"**{name}.** {paper.sentence}" + (f" :gray[{told}.]" if told else ""))
+        places[number % 2].caption(
+            f"**{name}.** {paper.sentence}" + (f" *{told}.*" if told else "")
+        )
     with st.expander("What the answers mean", icon=":material/help:", expanded=False):
         st.markdown("\n".join(f"- **{answer}**: {text}" for answer, text in MEANINGS.items()))
 
 
 def introduce(chosen: Experiment) -> None:
-    """Say what the paper did, how, and what was chosen here."""
-    info = chosen.info
+    """Say what the paper did."""
     st.header(heading(chosen), anchor="experiment")
-    st.markdown(info.about)
+    st.markdown(chosen.info.about)
+
+
+def details(chosen: Experiment) -> None:
+    """Say what is not private, how the paper did it, and what was chosen here."""
+    info = chosen.info
     if info.cautions:
         with st.container(border=True):
             st.markdown("\n".join(f":material/gpp_maybe: {text}\n" for text in info.cautions))
@@ -333,5 +340,6 @@ with right:
 with guard():
     picked = experiment(state.get("experiment", "papers"))
     introduce(picked)
-    data_needed(picked)
     run(picked, Effort(state.get("effort", "papers")))
+    details(picked)
+    data_needed(picked)
