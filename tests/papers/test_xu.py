@@ -22,7 +22,7 @@ from dpviz.reproduce.verdicts import Answer
 from dpviz.reproduce.xu import _error as _xu_error
 from dpviz.reproduce.xu import _noise as _xu_noise
 from dpviz.reproduce.xu import _shared as _xu
-from dpviz.reproduce.xu import theorems
+from dpviz.reproduce.xu import figure5, theorems
 from dpviz.reproduce.xu.figure1 import XuFigure1
 from dpviz.reproduce.xu.figure2 import XuFigure2
 from dpviz.reproduce.xu.figure3 import XuFigure3
@@ -202,6 +202,8 @@ def test_full_effort_has_the_papers_hundred_runs() -> None:
         runs: dict[tuple[str, str, str], list[int]] = {}
         for part in cls().parts(Effort.FULL):
             assert isinstance(part, _xu.Runs)
+            if part.count == figure5.SOME and cls is XuFigure5:
+                continue  # what is read beside the figure
             place = (part.data, part.mechanism, getattr(part, "reading", ""))
             runs.setdefault(place, []).extend(part.runs)
         assert all(sorted(found) == list(range(100)) for found in runs.values())
