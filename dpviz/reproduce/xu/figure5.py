@@ -110,11 +110,11 @@ class XuFigure5(Experiment):
             "PPM is read first with the steps that its source asks for, of the order of "
             "lambda_k/(lambda_k - lambda_k+1) ln d: 186 (Handwritten) and 252 (Waveform), and "
             "p = k columns. Other readings are the mechanism's own default, few steps, and 20. "
-            f"Its scale is the published one as quoted from memory. {SOME} runs of it, from epsilon "
-            f"{HIGH:g} on, and {SOME} of LIP and AG at epsilon {FAR:,.0f}; 100 of all else.",
+            f"Its scale is the published one as quoted from memory. {SOME} runs of it, from "
+            f"epsilon {HIGH:g} on, and {SOME} of LIP and AG at epsilon {FAR:,.0f}; 100 of all else.",
             "Epsilon runs from .1 to 1,000, and for LIP beside AG to 100,000. The paper's range is "
-            "not in its text; statements about rising are checked from .1 to 10, where its Figure 4 ends and which it calls no "
-            "privacy.",
+            "not in its text; statements about rising are checked from .1 to 10, where its "
+            "Figure 4 ends and which it calls no privacy.",
             "The smallest Laplace noise, the difference of Wisharts and the exact Gaussian are "
             "added, and so are a random subspace and the exact components.",
             *_xu.CHOICES,
@@ -136,8 +136,12 @@ class XuFigure5(Experiment):
         epsilons = (LOW, HIGH, TOP) if effort is Effort.QUICK else EPSILONS
         runs = _xu.run_parts(effort, SETS, (*LEVEL, *PRIVATE), quick=3, block=10)
         some = 3 if effort is Effort.QUICK else SOME
-        beyond = (HIGH, TOP) if effort is Effort.QUICK else (HIGH, 100.0, TOP)
-        more = [(data.key, BY_SOURCE[data.key], beyond) for data in SETS]
+        beyond: tuple[float, ...] = (HIGH, 100.0, TOP)
+        if effort is Effort.QUICK:
+            beyond = (HIGH, TOP)
+        more: list[tuple[str, Mechanism, tuple[float, ...]]] = [
+            (data.key, BY_SOURCE[data.key], beyond) for data in SETS
+        ]
         more += [(data.key, mechanism, (FAR,)) for data in SETS for mechanism in (LIP, AG)]
         return [
             *(
