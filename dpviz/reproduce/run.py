@@ -61,14 +61,15 @@ class Reproduction:
         Until a run is finished a claim without data is not yet measured.
         """
         info = self.experiment.info
-        names = [remote.sets()[key].label for key in self.absent]
         found = []
         for claim in self.experiment.claims(self.found):
             placed = replace(claim, place=claim.place or info.place)
             if claim.reason == NO_DATA and not self.complete:
                 placed = replace(placed, answer=Answer.PENDING, reason="Not measured yet.")
-            elif claim.reason == NO_DATA and names:
-                placed = replace(placed, reason=f"{NO_DATA[:-1]}: {', '.join(names)}.")
+            elif claim.reason == NO_DATA and self.absent:
+                named = [key for key in self.absent if key in claim.item] or self.absent
+                labels = ", ".join(remote.sets()[key].label for key in named)
+                placed = replace(placed, reason=f"{NO_DATA[:-1]}: {labels}.")
             found.append(placed)
         return [
             *found,

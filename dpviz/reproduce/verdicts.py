@@ -136,7 +136,10 @@ def judged(
         reason = because or " ".join(dict.fromkeys(line.note for line in for_it if line.note))
         reason = reason or f"On {panels(for_it)}."
         if untold and not because:
-            reason += f" Cannot tell on {panels(untold)}."
+            where = panels(untold)
+            if {line.panel for line in untold} <= {line.panel for line in for_it}:
+                where = ", ".join(f"{line.panel} ({line.item})" for line in untold)
+            reason += f" Cannot tell on {where}."
         return Claim(item, held, reason + more, stated, measured, place)
     reason = why or untold[0].note
     return Claim(item, Answer.CANNOT_TELL, reason + more, stated, measured, place)

@@ -95,9 +95,9 @@ _WHY = {
     f"would take. {_UNKNOWN}",
     THEOREM_3: "As for Theorem 2, with less noise; still more than the reported figure takes. "
     + _UNKNOWN,
-    GAUSSIAN: "By its own formula the noise has a std of about .002 beside a first variance of "
-    ".61, so next to nothing is lost; the reported figure would take about two hundred times as "
-    "much noise. " + _UNKNOWN,
+    GAUSSIAN: "By its own formula the noise has a std of about .0025 beside a first variance "
+    "of more than .5, so next to nothing is lost; the reported figure would take more than a "
+    "hundred times as much noise. " + _UNKNOWN,
     SKETCH: "The published constants lift every singular value far above the data's, so that the "
     f"direction is nearly random. {_UNKNOWN}",
     LAPLACE: "By its own formula next to nothing is lost, with 10,176 rows in four dimensions. "
