@@ -157,7 +157,7 @@ def run(chosen: Experiment, effort: Effort) -> None:
                 show(kept.reproduction)
             else:
                 st.caption(
-                    f":material/inventory_2: Measured in full, {ready.made.words}: results that "
+                    f":material/inventory_2: {ready.words}: results that "
                     "ship with the package."
                     + ("" if ready.current else " The experiment's code has changed since.")
                 )

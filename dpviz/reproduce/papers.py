@@ -36,8 +36,8 @@ PAPERS = {
             "Chaudhuri, Sarwate and Sinha 2012",
             "Near-optimal Differentially Private Principal Components",
             "Its guarantees and the orders in its figures are found again on the data at hand, "
-            "PPCA above MOD-SULQ, which needs d^1.5 people where PPCA needs d; so is the order of its "
-            "SVM accuracies, but none of the four that could be redone is met as a number.",
+            "PPCA above MOD-SULQ, which needs d^1.5 people where PPCA needs d; so is the order of "
+            "its SVM accuracies, but none of the four that could be redone is met as a number.",
         ),
         Paper(
             "Xu, Yang and Bai 2019",

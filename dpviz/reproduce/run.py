@@ -64,11 +64,11 @@ class Reproduction:
         found = []
         for claim in self.experiment.claims(self.found):
             placed = replace(claim, place=claim.place or info.place)
-            if claim.reason == NO_DATA and not self.complete:
+            named = [key for key in self.absent if key in claim.item.casefold()]
+            if claim.reason == NO_DATA and not self.complete and not named:
                 placed = replace(placed, answer=Answer.PENDING, reason="Not measured yet.")
             elif claim.reason == NO_DATA and self.absent:
-                named = [key for key in self.absent if key in claim.item] or self.absent
-                labels = ", ".join(remote.sets()[key].label for key in named)
+                labels = ", ".join(remote.sets()[key].label for key in named or self.absent)
                 placed = replace(placed, reason=f"{NO_DATA[:-1]}: {labels}.")
             found.append(placed)
         return [

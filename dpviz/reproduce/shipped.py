@@ -73,6 +73,16 @@ class Shipped:
     made: Made
 
     @property
+    def words(self) -> str:
+        """What was measured, when and with what."""
+        how = (
+            "Measured in full"
+            if self.complete
+            else "A full run stopped before its end; what it had not reached is not yet measured"
+        )
+        return f"{how}, {self.made.words}"
+
+    @property
     def current(self) -> bool:
         """Whether the experiment's code is still the one that was run."""
         return self.made.code == code_digest(self.experiment)
@@ -99,7 +109,7 @@ def file_of(key: str, folder: Path = FOLDER) -> Path:
 
 
 def ship(found: Reproduction, date: str, folder: Path = FOLDER) -> Path:
-    """Write the results of a finished full run.
+    """Write the results of a full run, and whether it was finished.
 
     Parameters
     ----------
@@ -111,17 +121,18 @@ def ship(found: Reproduction, date: str, folder: Path = FOLDER) -> Path:
     Raises
     ------
     ValueError
-        If the run was quick or is not finished: only what ran in full ships.
+        If the run was quick: its numbers are those of few draws.
     """
     key = found.experiment.key
-    if found.effort is not Effort.FULL or not found.complete:
-        raise ValueError(f"{key}: only a finished full run ships")
+    if found.effort is not Effort.FULL:
+        raise ValueError(f"{key}: only a full run ships")
     versions = {"dpviz": __version__, **{name: version(name) for name in _LIBRARIES}}
     made = Made(date, code_digest(found.experiment), versions)
     rows = found.points[list(SUMMARY_COLUMNS)].to_numpy(dtype=object).tolist()
     content = {
         "made": asdict(made),
         "seed": found.seed,
+        "complete": found.complete,
         "absent": list(found.absent),
         "claims": [asdict(claim) for claim in found.claims],
         "lines": [asdict(line) for line in found.lines],
@@ -173,7 +184,7 @@ def _read(experiment: Experiment, path: Path) -> Shipped:
         [_line(line) for line in content["lines"]],
         points,
         tuple(content["absent"]),
-        True,
+        bool(content["complete"]),
         Made(**content["made"]),
     )
 

@@ -120,7 +120,7 @@ def judged(
     stated = stated or next((line.reported for line in lines if line.reported), "")
     seen = [line for line in lines if line.agreement in _SEEN]
     absent = [line for line in lines if line.agreement is Agreement.ABSENT]
-    more = f" Not at hand: {panels(absent)}." if absent else ""
+    more = f" Without measurement: {panels(absent)}." if absent else ""
     if not seen:
         return Claim(item, Answer.NOT_HERE, NO_DATA, stated, "", place)
     measured = _measured(seen)

@@ -55,7 +55,7 @@ def test_where_a_claim_fails_the_reason_says_where_it_holds() -> None:
     said = judged("claim", [line(Agreement.AGREES), line(Agreement.DIFFERS, "B", "It falls.")])
     assert said.reason == "So on A, but not on B. It falls."
     absent = judged("claim", [line(Agreement.AGREES), line(Agreement.ABSENT, "C")])
-    assert absent.reason.endswith("Not at hand: C.")
+    assert absent.reason.endswith("Without measurement: C.")
 
 
 def test_a_renamed_line_cannot_drop_a_claim() -> None:

@@ -225,7 +225,9 @@ class ChaudhuriTheorems(Experiment):
                 lines_of("Theorem 3", "PPCA: power of"),
                 place="Theorem 3",
                 stated="powers of 1, -1 and -1",
-                because="The people that PPCA needs grow with the stated powers.",
+                held=Answer.BOUND,
+                because="The need grows with the stated powers of alpha and the eigengap, and "
+                "not faster than d.",
             ),
             judged(
                 "no pure mechanism does with fewer people",
@@ -458,16 +460,19 @@ def _power(found: Measurements, axis: str, mechanism: Mechanism, stated: float |
     if stated is None:
         rates = [mod_sulq_scaling(int(d), ALPHA, DELTA) for d in places]
         stated = fitted_power(places, rates)[0]
-        reported = f"d^1.5 sqrt(ln(d/delta)), over these d a power of {stated:.3g}"
+        reported = f"d^1.5 sqrt(ln(d/delta)): 1.5, with the logarithm {stated:.3g}"
+        accepted = (1.5, stated)
     else:
-        reported = f"a power of {stated:g}"
+        reported = f"an n with a power of {stated:g} is enough"
+        # enough people is a bound from above: a need that grows more slowly keeps it
+        accepted = (0.0, stated)
     if ends is None:
         return claim(theorem, item, reported, 0, 0, why="")
     _, few, enough = ends
     span = math.log(places[-1] / places[0])
     powers = sorted((math.log(few[-1] / enough[0]) / span, math.log(enough[-1] / few[0]) / span))
     measured = f"{powers[0]:.2f} to {powers[1]:.2f}"
-    near = powers[0] <= stated <= powers[1]
+    near = powers[0] <= max(accepted) and powers[1] >= min(accepted)
     agreement = Agreement.AGREES if near else Agreement.DIFFERS
     middle = math.log(math.sqrt(few[-1] * enough[-1] / (few[0] * enough[0]))) / span
     note = f"From one end of the axis to the other the need grows like a power of {middle:.2f}."

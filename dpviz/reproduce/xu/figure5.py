@@ -111,7 +111,8 @@ class XuFigure5(Experiment):
             "lambda_k/(lambda_k - lambda_k+1) ln d: 186 (Handwritten) and 252 (Waveform), and "
             "p = k columns. Other readings are the mechanism's own default, few steps, and 20. "
             f"Its scale is the published one as quoted from memory. {SOME} runs of it, from "
-            f"epsilon {HIGH:g} on, and {SOME} of LIP and AG at epsilon {FAR:,.0f}; 100 of all else.",
+            f"epsilon {HIGH:g} on, and {SOME} of LIP and AG at epsilon {FAR:,.0f}; 100 of "
+            "all else.",
             "Epsilon runs from .1 to 1,000, and for LIP beside AG to 100,000. The paper's range is "
             "not in its text; statements about rising are checked from .1 to 10, where its "
             "Figure 4 ends and which it calls no privacy.",

@@ -1,0 +1,190 @@
+"""What ships of full runs, the summary of all claims, and the report written from both."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.reproduction import opening, own_report
+from dpviz.base.paths import app_path
+from dpviz.cli import main
+from dpviz.reproduce import (
+    MEANINGS,
+    PAPERS,
+    Effort,
+    Measurements,
+    Reproduction,
+    drawn,
+    experiment,
+    experiments,
+    ship,
+    shipped,
+)
+from dpviz.reproduce.shipped import code_digest
+
+# Whose full run was stopped before its end: what ships of them says so.
+STOPPED = {"xu_figure5", "mvg_figure4"}
+DOCS = app_path().parent / "docs"
+
+# --- what ships -------------------------------------------------------------------------------
+
+
+def test_what_ships_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    item = experiment("jiang_theorem5")
+    known = shipped(item)
+    assert known is not None
+    draws = Measurements()
+    part = item.parts(Effort.QUICK)[0]
+    draws.add(item.run(part, None, 0))
+    run = Reproduction(item, Effort.FULL, 0, draws, (), True)
+    ship(run, "2001-02-03", tmp_path)
+    again = shipped(item, tmp_path)
+    assert again is not None
+    assert again.claims == run.claims
+    assert [(x.panel, x.item, x.measured, x.agreement, x.note) for x in again.lines] == [
+        (x.panel, x.item, x.measured, x.agreement, x.note) for x in run.lines
+    ]
+    assert list(again.points.columns) == list(run.points.columns)
+    np.testing.assert_allclose(again.points["mean"], run.points["mean"], rtol=1e-5)
+    assert again.points["x"].isna().equals(run.points["x"].isna())
+    assert again.current
+    assert again.made.date == "2001-02-03"
+
+
+def test_only_a_full_run_ships(tmp_path: Path) -> None:
+    item = experiment("jiang_theorem5")
+    quick = Reproduction(item, Effort.QUICK, 0, Measurements(), (), True)
+    with pytest.raises(ValueError, match="full run"):
+        ship(quick, "2001-02-03", tmp_path)
+    assert shipped(item, tmp_path) is None
+
+
+def test_a_full_run_that_was_stopped_ships_as_such(tmp_path: Path) -> None:
+    item = experiment("jiang_theorem5")
+    ship(Reproduction(item, Effort.FULL, 0, Measurements(), (), False), "2001-02-03", tmp_path)
+    stopped = shipped(item, tmp_path)
+    assert stopped is not None
+    assert not stopped.complete
+    assert "stopped before its end" in stopped.words
+    assert "not yet measured" in {claim.answer for claim in stopped.claims}
+
+
+def test_results_of_other_code_are_known_as_such(tmp_path: Path) -> None:
+    item = experiment("jiang_theorem5")
+    path = ship(
+        Reproduction(item, Effort.FULL, 0, Measurements(), (), True), "2001-02-03", tmp_path
+    )
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert content["made"]["code"] == code_digest(item)
+    content["made"]["code"] = "0" * 32
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / path.name).write_text(json.dumps(content), encoding="utf-8")
+    old = shipped(item, other)
+    assert old is not None
+    assert not old.current
+
+
+def test_what_ships_is_small() -> None:
+    sizes = [
+        path.stat().st_size for path in sorted((DOCS.parent).glob("dpviz/reproduce/results/*"))
+    ]
+    assert len(sizes) == len(experiments())
+    assert sum(sizes) < 1_500_000
+
+
+# --- the summary ------------------------------------------------------------------------------
+
+# What the papers print and an outside review found absent; each must have a row.
+ITEMS = {
+    "Jiang, Xie and Zhang 2016": (
+        "Lemma 1", "Lemma 2", "positive semi-definite", r"O\(k d\^2\)", r"k\^3", "Hardt and Price",
+        "Theorem 3", "Theorem 4", "Theorem 6", "Theorem 7", "Theorem 8", "Theorem 9", "Theorem 10",
+    ),
+    "Chaudhuri, Sarwate and Sinha 2012": (
+        "Theorem 1", "Theorem 2", "Theorem 3", "Theorem 4", "Theorem 5", "footnote 1",
+        "runs faster", "Figure 1", "Figure 2", "Table 1",
+    ),
+    "Xu, Yang and Bai 2019": (
+        "Lemma 1", "Lemma 2", "Theorem 1", "Theorem 2", "Theorem 3", "Theorem 4",
+        "Figure 1", "Figure 2", "Figure 3", "Figure 4", "Figure 5",
+    ),
+    "Chanyaswad, Dytso, Poor and Mittal 2018": (
+        "Theorem 2", "Theorem 3", "Theorem 4", "Theorem 5", "Theorem 6", "Theorem 7", "Theorem 8",
+        "Theorem 9", "section 6.4", "150 %", "JL transform", "Table 3", "Table 4", "Table 5",
+        "Figure 4", "section 10.2", "max-PNR is the optimal",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("no_data")
+def test_the_summary_has_one_row_a_claim_and_no_item_is_absent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["reproduce", "--summary", "--format", "json", "--cache", "none"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["paper"] for row in rows} == set(PAPERS)
+    for row in rows:
+        assert {"paper", "item", "verdict", "reason"} <= set(row)
+        assert row["verdict"] in MEANINGS
+        assert row["reason"].endswith(".")
+    named = [(row["paper"], row["item"]) for row in rows]
+    assert len(set(named)) == len(named)
+    for paper, items in ITEMS.items():
+        told = [row["item"] for row in rows if row["paper"] == paper]
+        for item in items:
+            assert any(re.search(item, text) for text in told), f"{paper}: {item}"
+    # what is known beyond doubt
+    answers = {(row["paper"].split(",")[0], row["item"]): row["verdict"] for row in rows}
+    assert answers["Jiang", "Theorem 4 and Table 1: Wishart is (epsilon, 0)-private"] == (
+        "not reproduced"
+    )
+    assert answers["Xu", "Theorem 2: LOP is (epsilon, 0)-differentially private"] == (
+        "not reproduced"
+    )
+    waiting = {row["experiment"] for row in rows if row["verdict"] == "not yet measured"}
+    assert waiting <= STOPPED
+
+
+def test_the_summary_of_one_experiment_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "jiang_theorem6", "--summary", "--cache", "none"]) == 0
+    told = capsys.readouterr().out
+    assert "holds as a bound" in told
+    assert "Jiang, Xie and Zhang 2016: 1 claims" in told
+
+
+def test_the_opening_page_is_written_from_what_ships_and_is_short() -> None:
+    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    found = [one for item in experiments().values() if (one := shipped(item)) is not None]
+    assert text == opening(found)
+    head = text.partition("\n## ")[0]
+    for paper in PAPERS.values():
+        assert paper.sentence.count(". ") == 0  # one sentence a paper
+        assert paper.sentence in head
+    for answer, meaning in MEANINGS.items():
+        assert f"- **{answer}**: {meaning}" in head
+    assert len(re.findall(r"^## ", text, re.MULTILINE)) == len(PAPERS)
+    for name in re.findall(r"\]\((reproduction/\w+\.md)\)", text):
+        assert (DOCS / name).is_file()
+
+
+@pytest.mark.parametrize("key", list(experiments()))
+def test_results_ship_and_the_report_is_written_from_them(key: str) -> None:
+    found = shipped(experiment(key))
+    assert found is not None
+    assert found.complete is (key not in STOPPED)
+    assert found.effort is Effort.FULL
+    assert found.current, f"{key} has changed since: python -m benchmarks.reproduction docs"
+    own = DOCS / "reproduction" / f"{key}.md"
+    assert own.read_text(encoding="utf-8") == own_report(found)
+    charts = experiment(key).charts()
+    assert [chart.name for chart in drawn(found)] == [chart.name for chart in charts]
+    for chart in charts:
+        assert (own.parent / f"{key}-{chart.name}.png").stat().st_size > 1_000
+    known_claims = [(claim.place, claim.item) for claim in found.claims]
+    nothing = Reproduction(experiment(key), Effort.FULL, 0, Measurements(), found.absent, False)
+    assert known_claims == [(claim.place, claim.item) for claim in nothing.claims]
