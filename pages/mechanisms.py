@@ -77,7 +77,7 @@ def parameters(card: Card) -> None:
 
 def repeats(card: Card) -> None:
     """Offer the whole account of the mechanism, and what repeating it costs."""
-    name = f"mechanisms.{card.mechanism.key}.account"
+    name = f"mechanisms.account.{card.mechanism.key}"  # a parameter may be called account
     box = st.expander("What it costs, and if you repeat it", key=name, on_change="rerun")
     if box.open:
         with box:

@@ -151,6 +151,15 @@ def notices(at: AppTest) -> list[str]:
     return [as_seen(box.value) for box in at.warning if box.icon == ":material/info:"]
 
 
+def opening(at: AppTest) -> str:
+    """Return the first sentence of the page itself, below the help of the bar."""
+    return next(
+        str(box.value)
+        for box in at.main.markdown
+        if not box.value.startswith("**What am I looking at?**")
+    )
+
+
 def as_seen(markdown: str) -> str:
     """Return a text as the page shows it, for one that was made plain."""
     return re.sub(r"\\([^\w\s])", r"\1", markdown).replace("\u2060", "")

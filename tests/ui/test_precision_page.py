@@ -17,6 +17,7 @@ from dpviz.tidy.precision import precision_variants, shares_file
 from dpviz.values.allocation_text import parse_allocation
 from tests.ui.driver import (
     QUICK,
+    as_seen,
     change,
     errors,
     found,
@@ -26,6 +27,7 @@ from tests.ui.driver import (
     nodes,
     notices,
     one_sentence,
+    opening,
     press,
     start,
     upload,
@@ -76,11 +78,11 @@ def thetas(at: AppTest) -> list[float]:
 
 def verdict(at: AppTest) -> str:
     """Return the sentence on top."""
-    return str(at.main.markdown[0].value)
+    return opening(at)
 
 
 def captions(at: AppTest) -> str:
-    return "\n".join(box.value for box in at.main.caption)
+    return "\n".join(as_seen(box.value) for box in at.main.caption)
 
 
 def send_shares(at: AppTest, text: str) -> AppTest:
@@ -250,7 +252,7 @@ def test_true_directions_are_marked_as_not_private() -> None:
     at = start("precision", **BOX)
     change(at, "view.directions.kind", "true components (not private)")
     assert errors(at) == []
-    (said,) = notices(at)
+    (said,) = [as_seen(box.value) for box in at.warning]
     assert said.startswith("Not private.")
     gains = frame(at, "gains").set_index("mechanism")
     label = parse_variant("directional_gaussian").label

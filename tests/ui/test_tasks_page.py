@@ -30,6 +30,7 @@ from tests.ui.driver import (
     nodes,
     notices,
     one_sentence,
+    opening,
     press,
     start,
     upload,
@@ -94,7 +95,7 @@ def table(at: AppTest) -> pd.DataFrame:
 
 def test_it_opens_with_a_sentence_a_figure_and_what_is_protected() -> None:
     at = page()
-    top = at.markdown[0].value
+    top = opening(at)
     assert top.startswith("**At epsilon 0.5, Linear SVM after ")
     assert "without privacy" in top
     assert {"without privacy", "random subspace", "majority class"} <= set(names(at))
@@ -179,7 +180,7 @@ def test_results_stay_when_pages_change_and_come_back(ran: list[str]) -> None:
     # Epsilon in the sidebar only moves the mark and the sentence.
     change(at, "view.epsilon.box", "5")
     assert ran == []
-    assert at.markdown[0].value.startswith("**At epsilon 5, ")
+    assert opening(at).startswith("**At epsilon 5, ")
     # More draws reuse the rounds that are there.
     change(at, "view.trials", 5)
     assert set(table(at)["rounds"]) == {2, 5}
@@ -260,7 +261,7 @@ def test_a_stopped_run_shows_what_is_there_and_goes_on(ran: list[str]) -> None:
     assert ran == []
     button = found(at, "tasks.continue")
     assert button.label == f"Go on (4 of {step.progress.total} rounds done)"
-    assert "Too few rounds so far" in at.markdown[0].value
+    assert "Too few rounds so far" in opening(at)
     press(at, "tasks.continue")
     assert "tasks.continue" not in keys(at)
     assert "tasks.stop" not in keys(at)
@@ -316,7 +317,7 @@ def test_a_link_with_options_of_a_task_restores_them() -> None:
 
 def test_nothing_to_run_is_said() -> None:
     at = page(m="jl_transform,wishart_approx", epsilons="5", delta="0")
-    assert "None of the chosen mechanisms can run here" in at.markdown[0].value
+    assert "None of the chosen mechanisms can run here" in opening(at)
     assert "Not run: " in said(at)
     assert {"without privacy", "random subspace"} <= set(names(at))
 

@@ -165,14 +165,14 @@ def test_a_new_setting_abandons_what_was_being_drawn(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sweeps, "run_cell", typist)
     go(at, "tradeoffs")
     assert errors(at) == []
-    # A curve has 13 values and 7 of them first with 5 draws, of 2 variants each: the change came
-    # while it was being refined, and the cell that was under way was the last of the old setting.
-    whole = 2 * (7 + 13)
+    # The change came after 20 chunks of draws, and the chunk under way was the last of the old
+    # setting; how many draws a chunk has depends on the machine.
     assert typist.cells(900) == 20
-    assert {trials for seed, trials in typist.drawn[:14] if seed == 900} == {5}
-    assert {trials for seed, trials in typist.drawn[14:20]} == {9}
-    assert typist.cells(901) == whole
-    assert [seed for seed, _ in typist.drawn] == [900] * 20 + [901] * whole
+    seeds = [seed for seed, _ in typist.drawn]
+    assert seeds == sorted(seeds)
+    # A curve has 13 values, 7 of them first with 5 draws, of 2 variants each.
+    drawn = sum(trials for seed, trials in typist.drawn if seed == 901)
+    assert 2 * 13 * 9 <= drawn <= 2 * (7 * 5 + 13 * 9)
     assert held(at, "seed") == 901
     # Nothing of the old setting stands on the chart: it is that of a fresh visit.
     seen = rows_drawn(at)
@@ -303,7 +303,7 @@ def test_a_plan_is_drawn_along_every_axis_that_needs_no_rows(axis: str, tmp_path
     words = shlex.split(command.replace("plan.csv", str(tmp_path / "plan.csv")))
     assert main([*words[3:], "--trials", "40", "--cache", "none"]) == 0
     swept = pd.read_csv(tmp_path / "plan.csv")
-    swept = swept[swept["metric"] == "captured_share"]
+    swept = swept[swept["metric"] == "recovery"]
     assert set(swept["n" if axis == "n" else axis].astype(float)) == set(places)
     means = swept.groupby(axis)["value"].mean().to_numpy()
     # Predictions are good to about .03 (see docs/prediction.md) and at d = 8 to about .08; a mean
@@ -336,7 +336,7 @@ def test_the_command_of_the_page_is_one_that_runs(tmp_path: Any) -> None:
     assert words[:3] == ["python", "-m", "dpviz"]
     assert main([*words[3:], "--cache", "none"]) == 0
     swept = pd.read_csv(tmp_path / "sweep.csv")
-    swept = swept[swept["metric"] == "captured_share"]
+    swept = swept[swept["metric"] == "recovery"]
     means = swept.groupby("epsilon")["value"].mean()
     (line,) = [t for t in figure(at)["data"] if "·" in t.get("name", "")]
     assert means.to_numpy() == pytest.approx(numbers(line["y"]), rel=1e-9)
