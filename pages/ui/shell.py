@@ -60,7 +60,7 @@ _STYLE = """
   position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
 }
 @media (max-width: 640px) {
-  [data-testid="stMainBlockContainer"] { padding: 3.9rem .7rem 5rem; }
+  [data-testid="stMainBlockContainer"] { padding: 3.9rem 12px 5rem; }
   /* One row to be swiped, not nine rows above everything. */
   .st-key-bar [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; overflow-x: auto; }
   .st-key-bar [data-testid="stColumn"] { flex: 0 0 auto; min-width: 8.5rem; }

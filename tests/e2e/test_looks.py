@@ -118,7 +118,7 @@ def test_turning_the_phone_redraws_the_charts(page: Page, server: Server) -> Non
     check_shape(page)
     page.set_viewport_size({"width": 420, "height": 900})
     wait_idle(page)
-    expect(page.locator(CHARTS).first).to_have_css("width", "388px")
+    expect(page.locator(CHARTS).first).to_have_css("width", "396px")
     check_shape(page)
 
 
