@@ -98,8 +98,11 @@ def type_into(page: Page, label: str, text: str) -> None:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Pick an option of a select box."""
-    page.get_by_role("combobox", name=label, exact=True).click()
+    """Pick an option of a select box; a box that lies open above it is closed first."""
+    page.keyboard.press("Escape")
+    box = page.get_by_role("combobox", name=label, exact=True)
+    box.focus()
+    box.press("ArrowDown")
     with rerun(page):
         page.get_by_role("option", name=option, exact=True).click()
 
