@@ -88,11 +88,13 @@ def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str
     address : callable
         Takes an experiment to the address of its own report.
     """
+    stopped = [f"`{one.experiment.key}`" for one in found if not one.complete]
+    short = f" Stopped before their end: {' and '.join(stopped)}." if stopped else ""
     text = [
         "# The four papers, redone",
         "",
         "Every claim that the papers print is answered once, on its fairest reading. "
-        "Written by `python -m benchmarks.reproduction docs` from full runs.",
+        f"Written by `python -m benchmarks.reproduction docs` from full runs.{short}",
         "",
     ]
     for name, paper in PAPERS.items():
