@@ -49,6 +49,10 @@ class Findings(Protocol):
         """What was measured, one row per point; see `Measurements.table`."""
 
     @property
+    def complete(self) -> bool:
+        """Whether every part whose data is at hand was run."""
+
+    @property
     def absent(self) -> tuple[str, ...]:
         """Keys of the data sets that were not at hand."""
 
