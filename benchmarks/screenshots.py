@@ -22,9 +22,9 @@ from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
 MOST_BYTES = 300_000
 # Name, width and height in pixels, colour scheme.
 SHOTS = (
-    ("explore-light", 1400, 1050, "light"),
-    ("explore-dark", 1400, 1050, "dark"),
-    ("explore-phone", 420, 1400, "light"),
+    ("explore-light", 1400, 900, "light"),
+    ("explore-dark", 1400, 900, "dark"),
+    ("explore-phone", 420, 900, "light"),
 )
 
 
