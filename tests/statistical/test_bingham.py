@@ -266,7 +266,7 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
 
 def test_inverted_ratio_is_caught_on_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: no rejection at all must fail the closed form of the first row."""
-    monkeypatch.setattr(vector, "log_acceptance", lambda t, q: np.zeros_like(t))
+    monkeypatch.setattr(stiefel, "log_acceptance", lambda t, q: np.zeros_like(t))
     values = np.zeros(30)
     values[0] = 60.0
     drawn = stiefel_bingham(values, 3, batch("row", 2_000), 6)
