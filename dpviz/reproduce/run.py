@@ -65,7 +65,9 @@ class Reproduction:
         for claim in self.experiment.claims(self.found):
             placed = replace(claim, place=claim.place or info.place)
             named = [key for key in self.absent if key in claim.item.casefold()]
-            if claim.reason == NO_DATA and not self.complete and not named:
+            begun = bool(self.found.draws)
+            unread = claim.answer is not Answer.NOT_HERE and not begun
+            if not self.complete and not named and (claim.reason == NO_DATA or unread):
                 placed = replace(placed, answer=Answer.PENDING, reason="Not measured yet.")
             elif claim.reason == NO_DATA and self.absent:
                 labels = ", ".join(remote.sets()[key].label for key in named or self.absent)

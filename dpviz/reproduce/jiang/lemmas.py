@@ -347,7 +347,7 @@ def _tail_line(found: Measurements, d: int) -> Line:
     item = f"how often the bound is exceeded, d = {d}"
     reported = f"with probability at most {', '.join(f'{eta:g}' for eta in ETAS)}"
     curve = found.curve(TAIL, f"d = {d}", BEYOND)
-    if not curve:
+    if any(eta not in curve for eta in ETAS):  # the run is not there yet
         return claim(TAIL, item, reported, 0, 0, why="")
     # the exact interval of a share must not lie above the stated probability
     held = all(share_interval(values)[0] <= eta for eta, values in curve.items())
@@ -437,8 +437,8 @@ def _rival_lines(found: Measurements) -> Iterator[Line]:
             continue
         held = sum(_here(k, d) < bound(k, d) for k, d in asked)
         note = f"As orders without constants, at {held} of {len(asked)} pairs of k and d."
-        if bound is _kapralov_talwar and all(shares.values()):
-            last = float(RIVAL_KS[-1])
+        last = float(RIVAL_KS[-1])
+        if bound is _kapralov_talwar and all(last in curve for curve in shares.values()):
             told = [f"{label} {curve[last].mean():.2f}" for label, curve in shares.items()]
             note += f" Measured at k = {last:.0f}, the shares of the optimum: {' and '.join(told)}."
         yield claim(RIVALS, item, reported, held, len(asked), note, note)
