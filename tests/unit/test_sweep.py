@@ -461,7 +461,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the whole cells; what a killed worker was writing has a name that starts with a dot."""
+    """Return the whole cells; the part that a killed worker leaves has a name with a dot first."""
     return sorted(path for path in folder.rglob("*.cell") if not path.name.startswith("."))
 
 
