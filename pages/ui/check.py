@@ -221,13 +221,3 @@ def _ways(checks: tuple[ColumnCheck, ...]) -> None:
         key="check.settings",
         help="What was chosen here and in all other controls; it names columns of your file.",
     )
-
-
-def few_rows(n: int, delta: float) -> str | None:
-    """Return a sentence where delta is too large for so few rows, or None."""
-    if delta and delta * n > 1:
-        return (
-            f"Delta {delta:.2g} is above 1/n = {1 / n:.2g}: with {n:,} rows it would allow "
-            "somebody's row to be published."
-        )
-    return None
