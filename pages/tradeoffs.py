@@ -18,7 +18,7 @@ from dpviz.run import axes
 from dpviz.run.axes import AXES
 from dpviz.theory import needs as stated
 from dpviz.tidy import curves
-from dpviz.tidy.curves import Point
+from dpviz.tidy.curves import CurvePoint
 from pages.ui import cached, parts, planning, shell, state, targets
 from pages.ui.guard import guard
 
@@ -103,7 +103,7 @@ def draw(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
     values = axes.default_values(axis, rows, axes.FINE)
     shared = theory_of(rows, mechanisms, chosen) if chosen.theory else {}
 
-    def show(points: list[Point], second: pd.DataFrame | None, stage: str) -> go.Figure:
+    def show(points: list[CurvePoint], second: pd.DataFrame | None, stage: str) -> go.Figure:
         bands = curves.band_table(points, metric)
         bound = curves.bound_table(points, metric)
         best = curves.frontier(bands, metric)
@@ -175,7 +175,7 @@ def theory_of(
 
 def second_table(chosen: Choices) -> pd.DataFrame | None:
     """Return the bands of the second table, or say why it has none."""
-    found: list[Point] = []
+    found: list[CurvePoint] = []
     with guard():
         table, key = cached.second(chosen.other, current.settings)
         found, _ = cached.curve(key, table, current.settings, chosen.axis, axes.COARSE)

@@ -36,7 +36,7 @@ _ALL_OF_IT = 1e-6
 
 
 @dataclass(frozen=True)
-class Info:
+class MechanismInfo:
     """What a reader must know of a mechanism; shown on cards and in lists.
 
     Attributes
@@ -105,7 +105,7 @@ class Info:
 class Mechanism(Declared, ABC):
     """Base of all mechanisms; see the module docstring."""
 
-    info: ClassVar[Info]
+    info: ClassVar[MechanismInfo]
     key: ClassVar[str]
     follows_allocation: ClassVar[bool] = False
     """Whether its noise is shaped by the problem's allocation."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, Info
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
@@ -52,7 +52,7 @@ class Template(AdditiveMechanism):
 
     # Blank 3: what a reader must know. The slot fixes order and colour: take
     # the next free number.
-    info = Info(
+    info = MechanismInfo(
         label="Template",
         summary="Adds isotropic Gaussian noise with a cushion.",
         paper="the template",

@@ -10,7 +10,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent, greatest_mu_beside
 from dpviz.values.moments import SecondMoment
@@ -58,7 +58,7 @@ class AdaptiveClipGaussian(Mechanism):
         examples=(0.4,),
     )
 
-    info = Info(
+    info = MechanismInfo(
         label="Adaptive clipping",
         summary="Finds a clipping radius privately, clips, and adds Gaussian noise to match.",
         paper="dpviz, after Dong, Liang and Yi 2022, AdaptiveCov",

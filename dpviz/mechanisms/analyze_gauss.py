@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent
 from dpviz.noise.goe import symmetric
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
@@ -28,7 +28,7 @@ class AnalyzeGauss(AdditiveMechanism):
     on a box still 1 (`dpviz.privacy.sensitivity.l2_upper`).
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Analyze Gauss",
         summary="Adds i.i.d. Gaussian noise to the upper triangle of A.",
         paper="Dwork et al. 2014, Algorithm 1",

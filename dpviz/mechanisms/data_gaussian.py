@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._directional import Directions
 from dpviz.mechanisms._rows import RowNoise, debiased, noisy_moments, noisy_rows
 from dpviz.privacy.accounting import Spent
@@ -31,7 +31,7 @@ class DataGaussian(Mechanism):
     calibration. Drawn from the second moment alone by its exact law given A.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Gaussian on the data",
         summary="Adds Gaussian noise to every cell and takes the PCA of the noisy table.",
         paper="identity query, after Balle and Wang 2018",

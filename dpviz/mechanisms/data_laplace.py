@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._directional import Directions
 from dpviz.mechanisms._rows import debiased, laplace_moments, laplace_rows
 from dpviz.privacy.accounting import Spent
@@ -35,7 +35,7 @@ class DataLaplace(Mechanism):
     depends on the rows and not only on X'X.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Laplace on the data",
         summary="Adds Laplace noise to every cell and takes the PCA of the noisy table.",
         paper="Dwork et al. 2006, identity query",

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, claimed_against_spent
+from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
     estimate_param,
@@ -55,7 +55,7 @@ class DirectionalGaussian(DirectionalMechanism):
 
     pure: ClassVar[bool] = False
 
-    info = Info(
+    info = MechanismInfo(
         label="Directional Gaussian",
         summary="Adds Gaussian noise that is smaller along the directions given more precision.",
         paper="dpviz, after Chanyaswad et al. 2018",

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, claimed_against_spent
+from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
     estimate_param,
@@ -48,7 +48,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
 
     pure: ClassVar[bool] = True
 
-    info = Info(
+    info = MechanismInfo(
         label="Directional Wishart difference",
         summary="Adds the difference of two Wisharts, smaller along directions given precision.",
         paper="dpviz, after Jiang et al. 2016 and Chanyaswad et al. 2018",

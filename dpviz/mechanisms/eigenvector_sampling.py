@@ -9,7 +9,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.params import choice, number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info
+from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._ranged import Ranged, account_choice
 from dpviz.noise.deflation import Complements, bingham_each
 from dpviz.privacy.accounting import Spent
@@ -62,7 +62,7 @@ class EigenvectorSampling(Ranged):
     )
     account: str = account_choice()
 
-    info = Info(
+    info = MechanismInfo(
         label="Eigenvector sampling",
         summary="Draws one direction after the other, each with odds exponential in its variance.",
         paper="Amin et al. 2019, covariance estimation (constant quoted from memory)",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, Info
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.noise.goe import goe
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
@@ -27,7 +27,7 @@ class Gaussian(AdditiveMechanism):
     Balle and Wang 2018 for the calibration; the GOE is dpviz's choice.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Gaussian, exact",
         summary="Adds isotropic Gaussian noise, calibrated by the exact privacy profile.",
         paper="dpviz, after Balle and Wang 2018",

@@ -10,7 +10,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import choice, number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.profiles import GaussianSketch, RowProfile, least_lift
@@ -75,7 +75,7 @@ class JlTransform(Mechanism):
         examples=("no",),
     )
 
-    info = Info(
+    info = MechanismInfo(
         label="JL transform",
         summary="Releases a random sketch of the data after lifting every singular value.",
         paper="Blocki et al. 2012, covariance algorithm (constants quoted from memory)",

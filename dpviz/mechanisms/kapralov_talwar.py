@@ -10,7 +10,7 @@ import numpy as np
 from dpviz.base.arrays import fix_signs
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info
+from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._ranged import Ranged, account_choice
 from dpviz.noise.deflation import bingham_each
 from dpviz.privacy.accounting import Spent
@@ -53,7 +53,7 @@ class KapralovTalwar(Ranged):
     )
     account: str = account_choice()
 
-    info = Info(
+    info = MechanismInfo(
         label="Kapralov-Talwar",
         summary="Samples a direction, measures it with noise, subtracts it, and starts again.",
         paper="Kapralov and Talwar 2013 (budget split quoted from memory)",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent
 from dpviz.noise.goe import symmetric_laplace
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
@@ -25,7 +25,7 @@ class Laplace(AdditiveMechanism):
     Jiang et al. 2016, Algorithm 1; the noisy matrix of Xu et al. 2019, LIP.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Laplace",
         summary="Adds independent Laplace noise to every entry of A.",
         paper="Jiang et al. 2016, Algorithm 1; Xu et al. 2019, LIP",

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._directional import symmetrised
 from dpviz.mechanisms._rows import laplace_moments, laplace_rows, moment_of
 from dpviz.privacy.accounting import Spent
@@ -36,7 +36,7 @@ class LaplaceOutput(Mechanism):
     within their span.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Laplace on the scores",
         summary="Projects on the exact components and adds Laplace noise to the scores.",
         paper="Xu et al. 2019, LOP",

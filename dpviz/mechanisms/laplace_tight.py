@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, Info
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.noise.goe import symmetric_laplace
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
@@ -25,7 +25,7 @@ class LaplaceTight(AdditiveMechanism):
     `dpviz.privacy.sensitivity.l1_upper` for the bound and its proof.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Laplace, tight",
         summary="Laplace noise scaled to what one person can really change.",
         paper="dpviz, after Jiang et al. 2016, Algorithm 1",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, Info, claimed_against_spent
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent
 from dpviz.noise.goe import symmetric
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
@@ -26,7 +26,7 @@ class ModSulq(AdditiveMechanism):
     Chaudhuri, Sarwate and Sinha 2012, Algorithm 1.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="MOD-SULQ",
         summary="Adds i.i.d. Gaussian noise with a scale that grows like d.",
         paper="Chaudhuri et al. 2012, Algorithm 1",

@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import choice
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, claimed_against_spent
+from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
     any_basis_mahalanobis,
@@ -62,7 +62,7 @@ class Mvg(DirectionalMechanism):
 
     pure: ClassVar[bool] = False
 
-    info = Info(
+    info = MechanismInfo(
         label="MVG",
         summary="Adds matrix-variate Gaussian noise whose precision the user allocates.",
         paper="Chanyaswad et al. 2018, Algorithm 2",

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, claimed_against_spent
+from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._directional import (
     Directions,
     FollowsAllocation,
@@ -47,7 +47,7 @@ class MvgData(FollowsAllocation):
 
     tail: str = tail_param()
 
-    info = Info(
+    info = MechanismInfo(
         label="MVG on the data",
         summary="Adds Gaussian noise to every row, with a precision per feature direction.",
         paper="Chanyaswad et al. 2018, Algorithm 1",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.mechanisms._base import Info, claimed_against_spent
+from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._power import PowerMethod
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
@@ -52,7 +52,7 @@ class NoisyPower(PowerMethod):
     to it) attain D: so an observer of all steps has mu >= D sqrt(L - 1)/(s f) in the limit.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Noisy power",
         summary="Power iteration with Gaussian noise at every step, scaled for changed entries.",
         paper="Hardt and Price 2014, private power method (scale quoted from memory)",

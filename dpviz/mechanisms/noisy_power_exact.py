@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
-from dpviz.mechanisms._base import Info
+from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._power import PowerMethod
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
@@ -31,7 +31,7 @@ class NoisyPowerExact(PowerMethod):
     columns are free of charge, so the frame is wider than k by default.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Noisy power, exact",
         summary="Power iteration with Gaussian noise at every step, accounted for whole rows.",
         paper="dpviz, after Hardt and Price 2014",

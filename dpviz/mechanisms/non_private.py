@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.privacy.accounting import Spent
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
@@ -18,7 +18,7 @@ from dpviz.values.release import Calibration, Release, Verdict
 class NonPrivate(Mechanism):
     """Release A itself."""
 
-    info = Info(
+    info = MechanismInfo(
         label="Exact PCA",
         summary="Publishes the exact second moment: no privacy at all.",
         paper="no mechanism",

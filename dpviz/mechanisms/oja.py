@@ -12,7 +12,7 @@ from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.params import choice, integer
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
@@ -77,7 +77,7 @@ class Oja(Mechanism):
         examples=(3,),
     )
 
-    info = Info(
+    info = MechanismInfo(
         label="Oja",
         summary="Learns directions from one batch of rows after the other, with noise on each.",
         paper="Liu, Kong, Jain and Oh 2022, private Oja (exact account by dpviz)",

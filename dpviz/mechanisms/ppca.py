@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import integer
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.noise.convergence import convergence
 from dpviz.noise.stiefel import DEFAULT_SWEEPS, stiefel_bingham
 from dpviz.privacy.accounting import Spent
@@ -50,7 +50,7 @@ class Ppca(Mechanism):
         examples=(5,),
     )
 
-    info = Info(
+    info = MechanismInfo(
         label="PPCA",
         summary="Draws a subspace that captures variance with exponentially higher odds.",
         paper="Chaudhuri et al. 2012, Algorithm 2",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.privacy.accounting import Spent
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
@@ -18,7 +18,7 @@ from dpviz.values.release import Calibration, Release, Verdict
 class RandomProjection(Mechanism):
     """Release a uniformly random k-dimensional subspace, whatever the data."""
 
-    info = Info(
+    info = MechanismInfo(
         label="Random subspace",
         summary="Draws a subspace without looking at the data.",
         paper="no mechanism",

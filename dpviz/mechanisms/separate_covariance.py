@@ -10,7 +10,7 @@ import numpy as np
 from dpviz.base.arrays import fix_signs
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import mu_of
@@ -50,7 +50,7 @@ class SeparateCovariance(Mechanism):
         examples=(0.8,),
     )
 
-    info = Info(
+    info = MechanismInfo(
         label="Separate covariance",
         summary="Takes directions from one noisy matrix and variances from noisy eigenvalues.",
         paper="Dong, Liang and Yi 2022, SeparateCov (exact account by dpviz)",

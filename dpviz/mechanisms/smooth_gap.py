@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import delta_of, epsilon_of, mu_of
@@ -75,7 +75,7 @@ class SmoothGap(Mechanism):
         examples=(0.5,),
     )
 
-    info = Info(
+    info = MechanismInfo(
         label="Gap test",
         summary="Tests the eigengap privately and adds noise to the projection in proportion.",
         paper="dpviz, after Dwork and Lei 2009 and Dwork et al. 2014",

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
@@ -33,7 +33,7 @@ class Spherical(Mechanism):
     norm, attained by orthogonal rows, and 1/n under zero-out. The noise is the exact Gaussian's.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Spherical",
         summary="Scales every row to length one, then adds isotropic Gaussian noise.",
         paper="dpviz, after Locantore et al. 1999",

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
@@ -33,7 +33,7 @@ class SphericalWishartDifference(Mechanism):
     nuclear norm of the shift over 2c: the proof stands with the Wishart difference on A.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Spherical Wishart difference",
         summary="Scales every row to length one, then adds the difference of two Wisharts.",
         paper="dpviz, after Locantore et al. 1999",

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import frobenius, frobenius_attained
@@ -33,7 +33,7 @@ class Sulq(Mechanism):
     All d^2 entries have noise of their own, so a row moves the release by the Frobenius norm.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="SULQ",
         summary="Adds independent Gaussian noise to every entry of A, so the result is lopsided.",
         paper="Blum et al. 2005, as quoted by Chaudhuri et al. 2012",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, Info
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
@@ -35,7 +35,7 @@ class Wishart(AdditiveMechanism):
     1 - exp(-epsilon/3), in every dimension.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Wishart",
         summary="Adds one positive definite Wishart matrix to A.",
         paper="Jiang et al. 2016, Algorithm 2",

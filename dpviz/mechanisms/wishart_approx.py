@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism, claimed_against_spent
+from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
 from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
 from dpviz.noise.wishart import wishart_from_uniforms
 from dpviz.privacy.accounting import Spent
@@ -33,7 +33,7 @@ class WishartApprox(Mechanism):
     release stays as it is, positive semi-definite.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Wishart, Sheffet",
         summary="Adds one Wishart matrix with enough degrees of freedom to hide its moving edge.",
         paper="Sheffet 2019, additive Wishart noise (constants quoted from memory)",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, Info
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
@@ -35,7 +35,7 @@ class WishartDifference(AdditiveMechanism):
     c = nuclear sensitivity/(2 epsilon) gives epsilon.
     """
 
-    info = Info(
+    info = MechanismInfo(
         label="Wishart difference",
         summary="Adds the difference of two independent Wishart matrices: the matrix Laplace.",
         paper="dpviz, repairing Jiang et al. 2016",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Info, Mechanism
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
 from dpviz.noise.wishart import wishart_from_uniforms
 from dpviz.privacy.accounting import Spent
@@ -51,7 +51,7 @@ class WishartExact(Mechanism):
         examples=(0.01,),
     )
 
-    info = Info(
+    info = MechanismInfo(
         label="Wishart, exact",
         summary="Adds one Wishart matrix, so the result stays positive semi-definite.",
         paper="dpviz, after Sheffet 2019",

@@ -25,8 +25,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
 from dpviz.privacy import boxes
-from dpviz.privacy.gaussian import noise_std
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.problem import Domain, Problem, Relation
 
 # --- norms of D / n ---------------------------------------------------------------------------
 
@@ -336,64 +335,6 @@ def rows_mahalanobis(problem: Problem, basis: FloatArray, variances: FloatArray)
     first, _ = _two_largest_inverses(problem, variances)
     shape = _shape_reach(problem, basis, variances, first)
     return _pick(problem, 2.0, 1.0) * math.sqrt(shape)
-
-
-# --- the linear precision budget on the box ---------------------------------------------------
-
-
-def precision_budget(problem: Problem, budget: Budget) -> float:
-    """Return the total precision P to share among directions on a box.
-
-    Noise A + S^1/2 G S^1/2 meets (epsilon, delta) whenever ``sum_j reach_j^2/s_j <= P``,
-    P = n/(sqrt(2) g) under replace and n/g under zero-out with g = `noise_std`: the sum is the
-    bound M of `mahalanobis`, and mu = sqrt(2) M/n (or M/n) must not exceed 1/g.
-
-    Raises
-    ------
-    InvalidSetting
-        On a ball, where precision is not a budget that directions share, and for delta = 0.
-    """
-    if problem.domain.kind != "box":
-        raise InvalidSetting("domain", "a box to share precision", problem.domain.kind, "--domain")
-    return problem.n / (_pick(problem, math.sqrt(2), 1.0) * noise_std(budget))
-
-
-def variances_of_shares(
-    problem: Problem, budget: Budget, basis: FloatArray, shares: FloatArray
-) -> FloatArray:
-    """Return the noise variances s_j = reach_j^2 / (theta_j P) that spend the precision budget.
-
-    Parameters
-    ----------
-    problem : Problem
-        On a box.
-    budget : Budget
-        Its delta must be above 0.
-    basis : ndarray of shape (d, d)
-        Orthonormal columns w_j.
-    shares : ndarray of shape (d,)
-        theta_j > 0, summing to 1 within 1e-9; divided by their sum.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        The eigenvalues of the noise shape S, to pass to `mahalanobis`.
-
-    Raises
-    ------
-    InvalidSetting
-        On a ball, for delta = 0, or for shares that are not a positive allocation of 1.
-    """
-    total = precision_budget(problem, budget)
-    if shares.shape != (problem.d,):
-        raise InvalidSetting("shares", f"of shape ({problem.d},)", shares.shape)
-    if not (bool(np.all(shares > 0)) and abs(math.fsum(shares) - 1) <= 1e-9):
-        raise InvalidSetting("shares", "above 0 and sum to 1", "other numbers")
-    reach = reaches(problem.domain, basis)
-    # A few roundings more noise: d quotients and their sum are each rounded.
-    surplus = 1 + 4 * problem.d * float(np.finfo(np.float64).eps)
-    variances: FloatArray = surplus * reach**2 * math.fsum(shares) / (shares * total)
-    return variances
 
 
 # --- shared -----------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def cell_at(
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """One variant at one value of an axis.
 
     Attributes
@@ -74,7 +74,7 @@ class Point:
 
 def point_at(
     rows: Measured, measured: Measured, settings: Settings, axis: str, value: Any, result: Result
-) -> Point:
+) -> CurvePoint:
     """Return a result as a point of a curve.
 
     Parameters
@@ -90,7 +90,7 @@ def point_at(
     result : Result
     """
     x, unit = where(rows, measured, axis, value)
-    return Point(x, result, unit, _distance_bound(measured, settings.k, result))
+    return CurvePoint(x, result, unit, _distance_bound(measured, settings.k, result))
 
 
 def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
@@ -111,7 +111,7 @@ def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
     return davis_kahan(k, noise, float(values[k - 1] - values[k]))
 
 
-def band_table(points: Iterable[Point], metric: str) -> pd.DataFrame:
+def band_table(points: Iterable[CurvePoint], metric: str) -> pd.DataFrame:
     """Return mean, standard error and range of one metric at each point.
 
     Returns
@@ -141,7 +141,7 @@ def band_table(points: Iterable[Point], metric: str) -> pd.DataFrame:
     return table.sort_values(["mechanism", "x"], ignore_index=True)
 
 
-def draw_table(points: Iterable[Point], metric: str, most: int = SINGLE_DRAWS) -> pd.DataFrame:
+def draw_table(points: Iterable[CurvePoint], metric: str, most: int = SINGLE_DRAWS) -> pd.DataFrame:
     """Return one metric of the first draws, trial by trial.
 
     A trial keeps its stream along the axis, so that each is a curve of its own.
@@ -162,7 +162,7 @@ def draw_table(points: Iterable[Point], metric: str, most: int = SINGLE_DRAWS) -
     return table.sort_values(["mechanism", "trial", "x"], ignore_index=True)
 
 
-def bound_table(points: Iterable[Point], metric: str) -> pd.DataFrame:
+def bound_table(points: Iterable[CurvePoint], metric: str) -> pd.DataFrame:
     """Return the Davis-Kahan bound on a distance, where the theorem speaks.
 
     ``||VV' - UU'||_F`` bounds the sine of the largest angle as well: the

@@ -45,7 +45,7 @@ from dpviz.targets.least import Predicted, Target, least, measured_need, predict
 from dpviz.tasks import Task, TaskPlan, plan_task
 from dpviz.theory.growth import growth_table
 from dpviz.tidy import curves
-from dpviz.tidy.curves import Point
+from dpviz.tidy.curves import CurvePoint
 from dpviz.values.allocation import UNIFORM
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from pages.ui import limits
@@ -280,9 +280,9 @@ def comparison(data_key: tuple[str, ...], ready: Prepared, settings: Settings) -
 
 def curve(
     data_key: tuple[str, ...], rows: BoundedRows, settings: Settings, axis: str, count: int
-) -> tuple[list[Point], list[tuple[str, str]]]:
+) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
     """Return every variant at every default value of an axis, and what cannot run."""
-    points: list[Point] = []
+    points: list[CurvePoint] = []
     skipped: dict[str, str] = {}
     mechanisms = parse_variants(settings.mechanisms)
     values = axes.default_values(axis, rows, count)

@@ -208,7 +208,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.mechanisms._base import AdditiveMechanism, Info
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import number
 from dpviz.values.parts import LaplacePart
@@ -226,7 +226,7 @@ class ThrowAway(AdditiveMechanism):
 
     margin: float = number(1.0, 1.0, 9.0, label="Margin", help="Noise factor.", examples=(2.0,))
 
-    info = Info(
+    info = MechanismInfo(
         label="Throw-away", summary="Adds noise.", paper="none", family="laplace",
         release="matrix", guarantee="pure", slot=9_999, law="A + L", calibration="b",
         complexity="d^3", advice="Never.",

@@ -13,8 +13,8 @@ from dpviz.mechanisms._directional import belief_weights
 from dpviz.mechanisms.directional_gaussian import DirectionalGaussian
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.prepare.load import load_prepared
-from dpviz.privacy.gaussian import epsilon_of
-from dpviz.privacy.sensitivity import mahalanobis, precision_budget, variances_of_shares
+from dpviz.privacy.gaussian import epsilon_of, noise_std
+from dpviz.privacy.sensitivity import mahalanobis
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.values.allocation import Allocation
@@ -25,6 +25,17 @@ from dpviz.values.release import Verdict
 
 BUDGET = Budget(0.8, 1e-6)
 CHOSEN = Allocation("binary", chosen=(1, 2), tau=0.8)
+
+
+def linear_variances(problem: Problem, budget: Budget) -> np.ndarray:
+    """Return the shape that a linear budget gives features in [-1, 1]: 1/s_j adds up to P.
+
+    P = n/(sqrt(2) g) under replace and n/g under zero-out: then mu = sqrt(2) sum(1/s_j)/n <= 1/g.
+    """
+    factor = math.sqrt(2) if problem.relation is Relation.REPLACE else 1.0
+    total = problem.n / (factor * noise_std(budget))
+    found: np.ndarray = 1 / (problem.allocation.shares(problem.d) * total)
+    return found
 
 
 @pytest.mark.parametrize("relation", list(Relation))
@@ -44,10 +55,9 @@ def test_on_the_box_the_noise_is_at_most_that_of_the_linear_budget(relation: Rel
     problem = Problem(300, 5, 2, relation, Domain.box(5), CHOSEN)
     mechanism = DirectionalGaussian()
     stds = mechanism.direction_stds(mechanism.calibrate(problem, BUDGET))[0]
-    linear = variances_of_shares(problem, BUDGET, np.eye(5), CHOSEN.shares(5))
+    linear = linear_variances(problem, BUDGET)
     if relation is Relation.ZERO_OUT:
         np.testing.assert_allclose(stds, linear, rtol=1e-9)
-        assert math.fsum(1 / stds) <= precision_budget(problem, BUDGET)
     else:
         # .4, .4 and three times .0667: the most even split leaves .0667 of 1 over
         exact = math.sqrt(1 - (0.2 / 3) ** 2)
@@ -65,8 +75,7 @@ def test_what_the_linear_budget_really_spent(allocation: str, d: int, linear_spe
     problem = Problem(
         300, d, 2, Relation.REPLACE, Domain.box(d), parse_allocation(allocation, "features")
     )
-    shares = problem.allocation.shares(d)
-    linear = variances_of_shares(problem, budget, np.eye(d), shares)
+    linear = linear_variances(problem, budget)
     mu = mahalanobis(problem, np.eye(d), linear)
     assert epsilon_of(1e-5, mu) == pytest.approx(linear_spends, abs=0.006)
     account = DirectionalGaussian().spent(problem, budget)
