@@ -20,7 +20,7 @@ from dpviz.settings import Settings
 from dpviz.tidy import curves
 from pages.ui import cached, targets
 
-METRIC = "captured_share"
+METRIC = "recovery"
 
 
 def section(settings: Settings, mechanisms: Sequence[Mechanism]) -> None:
@@ -61,7 +61,7 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism]) -> None:
         predicted=cached.predicted(key, rows, here, axis, METRIC),
         marks=curves.marks(rows, here, mechanisms) if axis == "epsilon" else None,
     )
-    st.plotly_chart(figure, key="plan", alt=f"Predicted captured share against {axis}")
+    st.plotly_chart(figure, key="plan", alt=f"Predicted recovery against {axis}")
     st.caption(
         f"Predicted for n = {rows.n:,}, d = {rows.d}, k = {here.k}, epsilon {here.epsilon:g}, "
         f"along {axis}, from the spectrum alone: no table was read and nothing private was touched."

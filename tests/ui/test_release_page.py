@@ -105,7 +105,7 @@ def test_a_card_tells_what_repeating_costs() -> None:
     at = start("mechanisms", **QUICK)
     for key in ("gaussian", "wishart"):
         at.session_state[f"mechanisms.{key}.open"] = True
-        at.session_state[f"mechanisms.{key}.account"] = True
+        at.session_state[f"mechanisms.account.{key}"] = True
     at = at.run()
     assert errors(at) == []
     said = [box.value for box in at.main.caption]
