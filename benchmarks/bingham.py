@@ -16,7 +16,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.peers import REQUIREMENTS, python_of, worker
+from benchmarks.peers_cells import REQUIREMENTS, python_of, worker
 from dpviz.claims.finds import PEERS_FILE, bingham_moment, sampler_table, sharper_moment
 
 NAMES = {"diffprivlib": "diffprivlib", "opendp": "OpenDP"}
