@@ -148,7 +148,7 @@ def measure_peer(
                 stopped += 1  # and the worker is gone
             else:
                 failed.append(row["kind"])
-    found = {"stopped": stopped, "failed": failed, "limit": options.timeout}
+    found = {"stopped": stopped, "failed": failed, "limit": options.timeout, "stops": options.stops}
     return summary(recoveries, seconds) | found
 
 
