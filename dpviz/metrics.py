@@ -42,6 +42,12 @@ class Outcome:
         return int(self.release.components.shape[-1])
 
     @cached_property
+    def noise(self) -> FloatArray | None:
+        """The released matrices less the exact one, shape (size, d, d), where there are any."""
+        matrix = self.release.matrix
+        return None if matrix is None else matrix - self.moment.A
+
+    @cached_property
     def captured_each(self) -> FloatArray:
         """Variance of the data along each released direction, shape (size, k)."""
         V = self.release.components
@@ -160,16 +166,14 @@ def _largest_angle(outcome: Outcome) -> FloatArray:
 
 
 def _noise_spectral(outcome: Outcome) -> FloatArray | None:
-    matrix = outcome.release.matrix
-    return None if matrix is None else spectral_norms(matrix - outcome.moment.A)
+    return None if outcome.noise is None else spectral_norms(outcome.noise)
 
 
 def _noise_frobenius(outcome: Outcome) -> FloatArray | None:
-    matrix = outcome.release.matrix
-    if matrix is None:
+    if outcome.noise is None:
         return None
-    norms: FloatArray = np.linalg.norm(matrix - outcome.moment.A, axis=(1, 2))
-    return norms
+    # one by one: a sum over the batch would round by the size of the batch
+    return np.array([float(np.linalg.norm(matrix)) for matrix in outcome.noise])
 
 
 def _low_rank_error(outcome: Outcome) -> FloatArray | None:

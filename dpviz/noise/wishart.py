@@ -30,11 +30,12 @@ def _halved_freedoms(d: int, df: float) -> FloatArray:
 def _factor(diagonal: FloatArray, draws: Draws) -> FloatArray:
     """Return lower triangular matrices: the given diagonal, N(0, 1) below it."""
     size, d = diagonal.shape
-    rows, columns = np.tril_indices(d, -1)
     factor = np.zeros((size, d, d))
-    flat = factor.reshape(size, d * d)
-    flat[:, rows * d + columns] = draws.normal(d * (d - 1) // 2)
-    flat[:, :: d + 1] = diagonal
+    below = draws.normal(d * (d - 1) // 2)
+    for row in range(1, d):
+        start = row * (row - 1) // 2
+        factor[:, row, :row] = below[:, start : start + row]
+    factor.reshape(size, d * d)[:, :: d + 1] = diagonal
     return factor
 
 

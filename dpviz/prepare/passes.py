@@ -24,7 +24,8 @@ from dpviz.prepare.sums import Extent, Longest, Moments, Sum, norms
 from dpviz.prepare.transform import Transform
 from dpviz.values.moments import SecondMoment
 
-_BLOCK = 65_536  # rows at a time: bounds memory beside the table itself
+_BLOCK_ROWS = 65_536  # rows at a time: bounds memory beside the table itself
+_BLOCK_ENTRIES = 1 << 21  # and entries, few enough that the next block reuses the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +101,12 @@ class InMemory:
         """Return count, range and mean, found once."""
         if self._facts is None:
             rows = self.table.rows
-            origin = rows[0]
+            origin = low = high = rows[0]
             total = np.zeros(rows.shape[1])
             for block in _blocks(rows):
                 # About a row, so that a mean far from zero costs no digits.
                 total += (block - origin).sum(axis=0)
-            low, high = rows.min(axis=0), rows.max(axis=0)
+                low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
             self._facts = Facts(len(rows), low, high, origin + total / len(rows))
         return self._facts
 
@@ -307,8 +308,9 @@ class Batched:
 
 
 def _blocks(rows: FloatArray) -> Iterator[FloatArray]:
-    for start in range(0, len(rows), _BLOCK):
-        yield rows[start : start + _BLOCK]
+    step = max(1, min(_BLOCK_ROWS, _BLOCK_ENTRIES // rows.shape[1]))
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
 
 
 def _of_sums(sums: Moments) -> tuple[SecondMoment, SecondMoment, int]:

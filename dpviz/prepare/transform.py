@@ -51,5 +51,8 @@ def into_domain(rows: FloatArray, domain: Domain) -> tuple[FloatArray, int]:
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     outside = norms > tolerance
     # Rounding must not leave a row a last digit outside the ball.
-    rows = rows / np.maximum(norms, 1.0)[:, None]
+    over = norms > 1.0
+    if over.any():
+        rows = rows.copy()
+        rows[over] /= norms[over, None]
     return rows, int(outside.sum())

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
+from dpviz.base.eigen import BATCHED_BELOW
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
@@ -25,6 +26,9 @@ from dpviz.privacy.accounting import Spent
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration, Status
+
+_BLOCK_ENTRIES = 1 << 21
+"""Most entries of released matrices held at once where they are decomposed one by one."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,18 @@ class Result:
 
 
 def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
-    """Evaluate a cell and measure it."""
+    """Evaluate a cell and measure it.
+
+    Large matrices are taken a few draws at a time, in memory that the next ones use again: the
+    same numbers, as every draw has its own stream.
+    """
+    d, matrices = prepared.d, cell.mechanism.info.release == "matrix"
+    step = max(1, _BLOCK_ENTRIES // d**2)
+    if matrices and d >= BATCHED_BELOW and len(cell.trials) > step:
+        metrics = tuple(metrics)
+        starts = range(0, len(cell.trials), step)
+        chunks = [replace(cell, trials=cell.trials[start : start + step]) for start in starts]
+        return joined([run_cell(chunk, prepared, metrics) for chunk in chunks])
     pause()
     outcome = evaluate(cell, prepared)
     account = account_of(cell.mechanism, cell.problem, cell.budget)

@@ -10,11 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpviz.base.seeding import generator
+from dpviz.datasets.table import Table
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.metrics import METRICS
-from dpviz.prepare.bounding import BoundedRows
+from dpviz.prepare.bounding import BoundedRows, prepare
 from dpviz.prepare.load import load_prepared
+from dpviz.run import cells
 from dpviz.run.cells import Cell, evaluate, joined, plan, run_cell
 from dpviz.run.compare import TABLE_COLUMNS, Comparison, compare
 from dpviz.settings import Settings
@@ -196,3 +199,20 @@ def test_summary_table_agrees_with_json() -> None:
             assert row[key] == summary["mean"]
             assert row[f"{key}_low"] == summary["low"]
             assert row[f"{key}_high"] == summary["high"]
+
+
+def test_large_matrices_taken_a_few_at_a_time_are_the_same_draws(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wide = generator(0, "few-at-a-time").standard_normal((300, 160))
+    prepared = prepare(Table("wide", wide, tuple(f"x{i}" for i in range(160))), Settings())
+    settings = Settings(mechanisms=("gaussian", "wishart_difference"), trials=5)
+    for cell in plan(prepared, settings).cells:
+        monkeypatch.setattr(cells, "_BLOCK_ENTRIES", 10**9)
+        whole = run_cell(cell, prepared)
+        monkeypatch.setattr(cells, "_BLOCK_ENTRIES", 2 * 160**2)
+        taken = run_cell(cell, prepared)
+        assert taken.components.tobytes() == whole.components.tobytes()
+        assert list(taken.metrics) == list(whole.metrics)
+        for key, values in whole.metrics.items():
+            assert taken.metrics[key].tobytes() == values.tobytes(), key
