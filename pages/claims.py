@@ -210,7 +210,7 @@ def verdict(
         "claim."
     )
     st.plotly_chart(
-        attack_figure(claimed, "the claim", mechanism.info.family, measured),
+        attack_figure(claimed, mechanism, "the claim", measured),
         key="claims.audit.curve",
         alt=f"Trade-off of the attack against the claim. {caption}",
     )
@@ -377,14 +377,14 @@ def attacker(problem: Problem, budget: Budget) -> None:
     first, second = st.columns(2)
     caption = claims_words.attack_caption(seen)
     first.plotly_chart(
-        attack_figure(seen, mechanism.label, mechanism.info.family),
+        attack_figure(seen, mechanism, mechanism.label),
         key="claims.attack",
         alt=f"Trade-off of a membership test. {caption}",
     )
     first.caption(caption)
     caption = claims_words.posterior_caption(table, prior, seen.exact)
     second.plotly_chart(
-        posterior_figure(table, prior, mechanism.info.family, attack.limit_of(prior, spent)),
+        posterior_figure(table, prior, mechanism, attack.limit_of(prior, spent)),
         key="claims.posterior",
         alt=f"Belief after an alarm. {caption}",
     )

@@ -180,7 +180,7 @@ def attacker() -> go.Figure:
     problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     mechanism = parse_variant("gaussian")
     seen = attack.curve(mechanism, problem, Budget(1.0, 1e-6))
-    return claims.attack_figure(seen, mechanism.label, mechanism.info.family)
+    return claims.attack_figure(seen, mechanism, mechanism.label)
 
 
 def posterior() -> go.Figure:
@@ -191,7 +191,7 @@ def posterior() -> go.Figure:
     seen = attack.attacker_curve(mechanism, problem, budget)
     limit = attack.limit_of(0.5, mechanism.spent(problem, budget))
     table = attack.attack_table(seen, 0.5)
-    return claims.posterior_figure(table, 0.5, mechanism.info.family, limit)
+    return claims.posterior_figure(table, 0.5, mechanism, limit)
 
 
 def account_curve() -> go.Figure:

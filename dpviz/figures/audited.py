@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR
+from dpviz.figures.theme import FIRST_TONE, TRUE_COLOUR, WARNING_TONE
 
 _LOOKS = (
     ("claimed", TRUE_COLOUR, "line-ew-open", 18),
-    ("measured", LABEL_COLOURS[5], "triangle-up", 11),
-    ("exact", LABEL_COLOURS[0], "circle-open", 11),
+    ("measured", WARNING_TONE, "triangle-up", 11),
+    ("exact", FIRST_TONE, "circle-open", 11),
 )
 
 

@@ -11,10 +11,18 @@ from plotly.subplots import make_subplots
 
 from dpviz.claims.attack import Curve, EmpiricalCurve
 from dpviz.claims.exhibits import FROM_MODE, WITH, WITHOUT
-from dpviz.figures.theme import DASHES, FAMILY_COLOURS, LABEL_COLOURS, TRUE_COLOUR
+from dpviz.figures.theme import (
+    DASHES,
+    FIRST_TONE,
+    SECOND_TONE,
+    TRUE_COLOUR,
+    WARNING_TONE,
+    colour_of,
+)
+from dpviz.mechanisms import Mechanism
 
-WORKS, FAILS = LABEL_COLOURS[0], LABEL_COLOURS[5]
-_STARTS = (LABEL_COLOURS[0], LABEL_COLOURS[1])
+WORKS, FAILS = FIRST_TONE, WARNING_TONE
+_STARTS = (FIRST_TONE, SECOND_TONE)
 
 
 def _layout(figure: go.Figure, height: int) -> go.Figure:
@@ -284,19 +292,20 @@ def gibbs_figure(table: pd.DataFrame) -> go.Figure:
 
 
 def attack_figure(
-    seen: Curve, label: str, family: str, measured: EmpiricalCurve | None = None
+    seen: Curve, mechanism: Mechanism, label: str, measured: EmpiricalCurve | None = None
 ) -> go.Figure:
     """Draw the trade-off of a membership test: misses against false alarms.
 
     Parameters
     ----------
     seen : Curve
-    label, family : str
-        Of the mechanism.
+    mechanism : Mechanism
+    label : str
+        Of the mechanism, or of what it claims.
     measured : EmpiricalCurve, optional
         What one attack reached, with its band.
     """
-    colour = FAMILY_COLOURS[family]
+    colour = colour_of(mechanism)
     figure = go.Figure()
     figure.add_trace(
         go.Scatter(
@@ -335,7 +344,7 @@ def attack_figure(
 
 
 def posterior_figure(
-    table: pd.DataFrame, prior: float, family: str, limit: float | None
+    table: pd.DataFrame, prior: float, mechanism: Mechanism, limit: float | None
 ) -> go.Figure:
     """Draw what an alarm leaves believed at each level of false alarms.
 
@@ -344,8 +353,7 @@ def posterior_figure(
     table : DataFrame
         `dpviz.claims.attack.ATTACK_COLUMNS`.
     prior : float
-    family : str
-        Of the mechanism.
+    mechanism : Mechanism
     limit : float or None
         The belief that the epsilon spent would allow without delta.
     """
@@ -354,7 +362,7 @@ def posterior_figure(
     figure.add_trace(
         go.Scatter(
             x=table["alpha"], y=table["posterior"], mode="lines", showlegend=False,
-            line={"color": FAMILY_COLOURS[family], "width": 3},
+            line={"color": colour_of(mechanism), "width": 3},
             hovertemplate="alarms %{x:.2g}: %{y:.1%}<extra></extra>",
         )
     )  # fmt: skip

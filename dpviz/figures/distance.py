@@ -32,25 +32,25 @@ def distance_figure(
     Returns
     -------
     Figure
-        One trace of draws and one of angles per family, and one of medians:
+        One trace of draws and one of angles per colour, and one of medians:
         a browser draws few long traces sooner than many short ones.
     """
     rows = len(panels)
-    families = list(dict.fromkeys(panel.family_colour for panel in panels))
-    draws = {colour: _Points() for colour in families}
-    angles = {colour: _Points() for colour in families}
+    colours = list(dict.fromkeys(panel.colour for panel in panels))
+    draws = {colour: _Points() for colour in colours}
+    angles = {colour: _Points() for colour in colours}
     medians = _Points()
     parts = dict(iter(table.groupby("mechanism", sort=False)))
     for number, panel in enumerate(panels):
         height, part = rows - 1 - number, parts[panel.key]
         values = part.loc[part["angle"] == 1, "projection_distance"].to_numpy()
-        draws[panel.family_colour].add(panel, values, height + _spread(len(values)))
+        draws[panel.colour].add(panel, values, height + _spread(len(values)))
         medians.add(panel, np.array([np.median(values)]), np.array([float(height)]))
         count = int(part["angle"].max())
         degrees = part["degrees"].to_numpy().reshape(-1, count)
         low, middle, high = np.quantile(degrees, [0.025, 0.5, 0.975], axis=0)
         lanes = height + (np.linspace(0.25, -0.25, count) if count > 1 else np.zeros(1))
-        angles[panel.family_colour].add(panel, middle, lanes, low, high)
+        angles[panel.colour].add(panel, middle, lanes, low, high)
 
     traces = [points.draws() for points in draws.values()]
     traces.append(medians.medians())

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR
+from dpviz.figures.theme import FIRST_TONE, SECOND_TONE, TRUE_COLOUR, WARNING_TONE
 from dpviz.guide.leaking import Leak
 
 _HEIGHT = 420
@@ -37,14 +37,14 @@ def needed_figure(table: pd.DataFrame, now: tuple[float, float]) -> go.Figure:
     figure.add_trace(
         go.Scatter(
             x=table["epsilon"], y=table["people"], mode="lines", showlegend=False,
-            line={"color": LABEL_COLOURS[0], "width": 3},
+            line={"color": FIRST_TONE, "width": 3},
             hovertemplate="epsilon %{x:.3g}: %{y:,.0f} people<extra></extra>",
         )
     )  # fmt: skip
     figure.add_trace(
         go.Scatter(
             x=[now[0]], y=[now[1]], mode="markers+text", showlegend=False, cliponaxis=False,
-            marker={"color": LABEL_COLOURS[5], "size": 14},
+            marker={"color": WARNING_TONE, "size": 14},
             text=[f"{now[1]:,.0f} people"], textposition="top right", textfont={"size": 16},
             hoverinfo="skip",
         )
@@ -77,7 +77,7 @@ def leak_figure(leak: Leak, shown: str, declared: bool) -> go.Figure:
     figure.add_trace(
         go.Scatter(
             x=rows[-1:, 0], y=rows[-1:, 1], mode="markers", name="her row",
-            marker={"color": LABEL_COLOURS[0], "size": 14},
+            marker={"color": FIRST_TONE, "size": 14},
         )
     )  # fmt: skip
     if shown == "mean":
@@ -85,7 +85,7 @@ def leak_figure(leak: Leak, shown: str, declared: bool) -> go.Figure:
         figure.add_trace(
             go.Scatter(
                 x=[mean[0]], y=[mean[1]], mode="markers", name="printed mean",
-                marker={"color": LABEL_COLOURS[1], "size": 13, "symbol": "cross"},
+                marker={"color": SECOND_TONE, "size": 13, "symbol": "cross"},
             )
         )  # fmt: skip
         figure.add_trace(
@@ -93,7 +93,7 @@ def leak_figure(leak: Leak, shown: str, declared: bool) -> go.Figure:
                 x=[found[0]], y=[found[1]], mode="markers", name="computed from the mean",
                 marker={
                     "color": "rgba(0, 0, 0, 0)", "size": 24, "symbol": "circle",
-                    "line": {"color": LABEL_COLOURS[5], "width": 3},
+                    "line": {"color": WARNING_TONE, "width": 3},
                 },
             )
         )  # fmt: skip
@@ -111,7 +111,7 @@ def leak_figure(leak: Leak, shown: str, declared: bool) -> go.Figure:
             figure.add_trace(
                 go.Scatter(
                     x=bound * np.cos(turn), y=bound * np.sin(turn), mode="lines", name=name,
-                    line={"color": LABEL_COLOURS[5], "width": 3, "dash": dash},
+                    line={"color": WARNING_TONE, "width": 3, "dash": dash},
                     hoverinfo="name",
                 )
             )  # fmt: skip

@@ -11,7 +11,8 @@ import pandas as pd
 from dpviz.figures import grid
 from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR, Panel
 
-_SYMBOLS = ("circle", "diamond", "triangle", "rect", "roundRect", "pin")
+# In the order of LABEL_SHAPES.
+_SYMBOLS = ("circle", "rect", "triangle", "diamond", "pin", "arrow")
 TRUE_PANEL = Panel("", "Exact PCA", "not private", TRUE_COLOUR, "circle", "solid")
 
 
@@ -118,8 +119,8 @@ def _places(labels: pd.Series, kinds: list[Any]) -> np.ndarray:
 
 
 def _look(place: int) -> dict[str, str]:
-    """Return colour and symbol of a label by its place; symbols tell repeated colours apart."""
+    """Return colour and symbol of a label by its place; no two of them share both."""
     return {
         "color": LABEL_COLOURS[place % len(LABEL_COLOURS)],
-        "symbol": _SYMBOLS[(place // len(LABEL_COLOURS)) % len(_SYMBOLS)],
+        "symbol": _SYMBOLS[place % len(_SYMBOLS)],
     }

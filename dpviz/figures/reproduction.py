@@ -11,8 +11,16 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpviz.figures.theme import DASHES, FAMILY_COLOURS, MARKERS, TRUE_COLOUR
-from dpviz.reproduce import Chart, Line, Series
+from dpviz.figures.theme import (
+    DASHES,
+    FIRST_TONE,
+    GREY,
+    LABEL_COLOURS,
+    MARKERS,
+    TRUE_COLOUR,
+    colour_of_key,
+)
+from dpviz.reproduce import Chart, Line
 
 _COLUMNS = 3
 _PANEL_HEIGHT = 300
@@ -49,14 +57,27 @@ def chart_figure(
         vertical_spacing=min(0.2, 0.22 / rows + 0.02),
         horizontal_spacing=0.08,
     )
+    # A chart that compares no mechanisms, but settings or formulas, has the labels' colours.
+    plain = [colour_of_key(series.key) == GREY for series in chart.series]
+    colours = [
+        LABEL_COLOURS[number % len(LABEL_COLOURS)] if all(plain) else colour_of_key(series.key)
+        for number, series in enumerate(chart.series)
+    ]
+    # Marker and dash tell those of one colour apart.
+    places = [
+        number if all(plain) else colours[:number].count(colour)
+        for number, colour in enumerate(colours)
+    ]
     named: set[str] = set()
     for place, panel in enumerate(panels):
         here = wanted[wanted["panel"] == panel]
         cell = {"row": place // wide + 1, "col": place % wide + 1}
-        for series in chart.series:
+        for series, colour, among in zip(chart.series, colours, places, strict=True):
             line = here[here["series"] == series.name].sort_values("x")
             if not line.empty:
-                figure.add_trace(_curve(line, series, series.name not in named), **cell)
+                figure.add_trace(
+                    _curve(line, series.name, (colour, among), series.name not in named), **cell
+                )
                 named.add(series.name)
         limits = wanted if chart.share_y else here
         figure.update_xaxes(title_text=chart.x_label, **_axis(here["x"], chart.log_x), **cell)
@@ -77,7 +98,8 @@ def _drawn(points: pd.DataFrame, chart: Chart) -> pd.DataFrame:
     return points[(points["quantity"] == chart.quantity) & points["x"].notna()]
 
 
-def _curve(line: pd.DataFrame, series: Series, legend: bool) -> go.Scatter:
+def _curve(line: pd.DataFrame, name: str, look: tuple[str, int], legend: bool) -> go.Scatter:
+    colour, place = look
     above = (line["mean_high"] - line["mean"]).fillna(0.0)
     return go.Scatter(
         x=line["x"],
@@ -90,16 +112,16 @@ def _curve(line: pd.DataFrame, series: Series, legend: bool) -> go.Scatter:
             "width": 3,
         },
         mode="lines+markers",
-        name=series.name,
-        legendgroup=series.name,
+        name=name,
+        legendgroup=name,
         showlegend=legend,
         line={
-            "color": FAMILY_COLOURS[series.family],
-            "dash": DASHES[series.dash % len(DASHES)],
+            "color": colour,
+            "dash": DASHES[place % len(DASHES)],
             "width": 2,
         },
-        marker={"symbol": MARKERS[series.dash % len(MARKERS)], "size": 7},
-        hovertemplate="%{x:.4g}: %{y:.4g}<extra>" + series.name + "</extra>",
+        marker={"symbol": MARKERS[place % len(MARKERS)], "size": 7},
+        hovertemplate="%{x:.4g}: %{y:.4g}<extra>" + name + "</extra>",
     )
 
 
@@ -210,7 +232,7 @@ def lines_figure(lines: Sequence[Line]) -> go.Figure | None:
             name="measured",
             legendgroup="measured",
             showlegend=row == 1,
-            marker={"size": 9, "color": FAMILY_COLOURS["gaussian"]},
+            marker={"size": 9, "color": FIRST_TONE},
             customdata=[line.measured for line, _, _ in here],
             hovertemplate="%{customdata}<extra>measured</extra>",
         )

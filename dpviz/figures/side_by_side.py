@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR, Panel, SymmetricLog, wrapped
+from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR, Panel, SymmetricLog, faded, wrapped
 from dpviz.metrics import Metric
 
 _ACROSS = 3  # panels in a row
@@ -90,7 +90,7 @@ def spectra(
             go.Scatter(
                 x=[*part["component"], *part["component"][::-1]],
                 y=[*at(part["high"]), *at(part["low"][::-1])], fill="toself",
-                fillcolor=_faded(panel.colour), line_width=0, hoverinfo="skip",
+                fillcolor=faded(panel.colour, 0.25), line_width=0, hoverinfo="skip",
                 name="range of the draws", legendgroup="range", showlegend=first,
             ),
             **place,
@@ -119,11 +119,6 @@ def spectra(
     )  # fmt: skip
     figure.update_yaxes(title="eigenvalue", col=1)
     return figure
-
-
-def _faded(colour: str) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, 0.25)"
 
 
 def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go.Figure:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import TRUE_COLOUR, Panel
+from dpviz.figures.theme import TRUE_COLOUR, Panel, faded
 from dpviz.tasks.learners import Score
 
-HIGHLIGHTED = 8  # more lines than this cannot be told apart; the rest are grey
+NAMED = 8  # more lines than this cannot be named beside their ends
 _FLOOR_DASHES = ("dash", "dot", "longdashdot")
 _HEIGHT = 580
 _LINE = 15 / 290  # a line of text, as a share of the height of the plot on a phone
@@ -54,9 +54,9 @@ def task_figure(
         part = bands[bands["mechanism"] == panel.key].sort_values("epsilon")
         if part.empty:
             continue
-        colour = panel.colour if number < HIGHLIGHTED else TRUE_COLOUR
-        _add_band(figure, part, panel, colour, score, named=number < HIGHLIGHTED)
-        if number < HIGHLIGHTED:
+        colour = panel.colour
+        _add_band(figure, part, panel, colour, score, named=number < NAMED)
+        if number < NAMED:
             ends.append((float(part["mean"].iloc[-1]), _wrapped(panel.label), colour))
     for at, (_, words, colour) in _apart(ends, low, high):
         figure.add_annotation(
@@ -129,11 +129,10 @@ def _add_band(
     figure: go.Figure, part: pd.DataFrame, panel: Panel, colour: str, score: Score, *, named: bool
 ) -> None:
     """Add band and mean of one variant, with its status in the legend where it is named."""
-    red, green, blue = (int(colour[index : index + 2], 16) for index in (1, 3, 5))
     figure.add_trace(
         go.Scatter(
             x=[*part["epsilon"], *part["epsilon"][::-1]], y=[*part["high"], *part["low"][::-1]],
-            fill="toself", fillcolor=f"rgba({red}, {green}, {blue}, 0.10)", line={"width": 0},
+            fill="toself", fillcolor=faded(colour, 0.1), line={"width": 0},
             hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
         )
     )  # fmt: skip
@@ -146,7 +145,7 @@ def _add_band(
         go.Scatter(
             x=part["epsilon"], y=part["mean"], name=f"{panel.label} · {panel.status}",
             legendgroup=panel.key, mode="lines+markers", showlegend=named,
-            line={"color": colour, "width": 2, "dash": panel.dash},
+            line={"color": colour, "width": panel.width, "dash": panel.dash},
             marker={"symbol": panel.marker, "size": 7},
             customdata=told,
             hovertemplate="epsilon %{x:.3g}: %{customdata[0]} (%{customdata[1]} to "

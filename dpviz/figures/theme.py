@@ -8,38 +8,36 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpviz.mechanisms import Mechanism, all_mechanisms, featured
+from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.run.cells import Result
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Status
 
-# One hue per family, in three steps of lightness that its members take in turn. Every one has a
-# contrast of at least 3 : 1 on the pages' light and dark grounds. Found by a search: the first
-# colours of any two families differ by 16 or more in CIELAB, and colours of different families by
-# 7 or more, also for readers with protanopia or deuteranopia (Machado et al. 2009).
-# tests/unit/test_figures.py computes all of it.
-FAMILY_SHADES = {
-    "gaussian": ("#4C92FF", "#0077E3", "#005DB5"),
-    "laplace": ("#BC885F", "#81532D", "#9E6D45"),
-    "wishart": ("#B46300", "#8F4D00", "#DB7B02"),
-    "subspace": ("#336849", "#699F7C", "#4D8362"),
-    "directional": ("#CC76B8", "#903F80", "#AD5A9C"),
-    "iterative": ("#316284", "#6B98BC", "#4E7C9F"),
-    "data": ("#6B70C1", "#898CDF", "#4F57A4"),
-    "baseline": ("#939393", "#5E5E5E", "#787878"),
-}
-FAMILY_COLOURS = {family: shades[0] for family, shades in FAMILY_SHADES.items()}
-# What is shown before a user chooses, in the order of its slots.
-HIGHLIGHTS = ("#785A2D", "#4B5A87", "#8700FF", "#E15AF0", "#F0690F", "#2DA596")
-TRUE_COLOUR = "#7F7F7F"
+# A mechanism has one colour wherever it stands; its place among them is `Info.highlight`. The first
+# six are shown before a user chooses, the last two come with unequal precision. Every one has a
+# contrast of at least 3 : 1 on both grounds of the light and of the dark theme. Found by a search:
+# any two, and the grey, are told apart with the usual sight and with each of the three common
+# deficiencies. docs/palette.md has the numbers, tests/unit/test_palette.py computes them again.
+HIGHLIGHTS = (
+    "#218FFF", "#9A8F00", "#BB168F", "#5842FD", "#4D6E4D", "#F2006E", "#C66EB0", "#846300",
+)  # fmt: skip
+GREY = "#7F7F7F"
+"""Every other mechanism, drawn thin and named beside its line."""
+
+TRUE_COLOUR = GREY
 MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "triangle-down", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
-# Ten hues for labels; beyond ten, colours repeat with other markers.
+# Labels of the picture: other colours than any mechanism's, each with a shape as well.
 LABEL_COLOURS = (
-    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9",
-    "#D55E00", "#8C6BB1", "#B8A800", "#7F7F7F", "#6B4C3B",
+    "#E76300", "#21796E", "#9A16F2", "#B08463", "#63638F",
+    "#BB2C58", "#589A8F", "#BB63FF", "#8484B0", "#D10021",
 )  # fmt: skip
+LABEL_SHAPES = ("circle", "square", "triangle", "diamond", "cross", "down")
+"""Taken in turn: no two of ten labels share a shape and are alike in colour."""
+
+# What is neither a mechanism nor a label: an attack, a formula, two worlds.
+FIRST_TONE, SECOND_TONE, WARNING_TONE = "#0072B2", "#009E73", "#D55E00"
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,6 @@ class Panel:
     status : str
         The verdict in words, with a mark.
     colour, marker, dash : str
-    hue : str
-        The family's own colour, for what members of a family share; empty for ``colour``.
     """
 
     key: str
@@ -64,16 +60,20 @@ class Panel:
     colour: str
     marker: str
     dash: str
-    hue: str = ""
 
     @property
-    def family_colour(self) -> str:
-        """The colour of the family."""
-        return self.hue or self.colour
+    def highlighted(self) -> bool:
+        """Whether it has a colour of its own; the others are drawn thin, with direct labels."""
+        return self.colour != GREY
+
+    @property
+    def width(self) -> float:
+        """Pixels of its line."""
+        return 2.0 if self.highlighted else 1.0
 
 
 def panels(results: Sequence[Result]) -> list[Panel]:
-    """Return how each result is shown: hue by family; lightness, marker and dash within it."""
+    """Return how each result is shown; marker and dash tell those of one colour apart."""
     return _panels([(result.mechanism, result.status) for result in results])
 
 
@@ -84,43 +84,40 @@ def panels_of(mechanisms: Sequence[Mechanism], problem: Problem, budget: Budget)
 
 def _panels(shown: Sequence[tuple[Mechanism, Status]]) -> list[Panel]:
     seen: Counter[str] = Counter()
-    variants: Counter[str] = Counter()
     found = []
     for mechanism, status in shown:
-        family = mechanism.info.family
-        # Variants step the other way than members, so that the two do not meet in one shade.
-        place, step = seen[family], _rank(mechanism.key) - variants[mechanism.key]
-        seen[family] += 1
-        variants[mechanism.key] += 1
-        shades = FAMILY_SHADES[family]
+        colour = colour_of(mechanism)
+        place = seen[colour]
+        seen[colour] += 1
         found.append(
             Panel(
                 key=mechanism.text,
                 label=mechanism.label,
                 status=status.marked,
-                colour=shades[step % len(shades)],
+                colour=colour,
                 marker=MARKERS[place % len(MARKERS)],
                 dash=DASHES[place % len(DASHES)],
-                hue=FAMILY_COLOURS[family],
             )
         )
     return found
 
 
-def _rank(key: str) -> int:
-    """Return a mechanism's place in its whole family, whoever else is shown."""
-    known = all_mechanisms()
-    family = [other for other, cls in known.items() if cls.info.family == known[key].info.family]
-    return family.index(key)
-
-
-def colour_of(mechanism: Mechanism) -> str:
+def colour_of(mechanism: Mechanism | type[Mechanism]) -> str:
     """Return the colour of a mechanism, the same wherever it stands."""
-    known = featured()
-    if mechanism.key in known:
-        return HIGHLIGHTS[known.index(mechanism.key) % len(HIGHLIGHTS)]
-    shades = FAMILY_SHADES[mechanism.info.family]
-    return shades[_rank(mechanism.key) % len(shades)]
+    place = mechanism.info.highlight
+    return HIGHLIGHTS[(place - 1) % len(HIGHLIGHTS)] if place else GREY
+
+
+def colour_of_key(key: str) -> str:
+    """Return the colour of the mechanism with a key, and the grey where no mechanism has it."""
+    known = all_mechanisms()
+    return colour_of(known[key]) if key in known else GREY
+
+
+def faded(colour: str, alpha: float) -> str:
+    """Return a colour with transparency, as charts take it."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {alpha})"
 
 
 def wrapped(text: str, width: int = 22) -> str:

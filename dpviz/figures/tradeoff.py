@@ -8,16 +8,10 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import TRUE_COLOUR, Panel
+from dpviz.figures.theme import TRUE_COLOUR, Panel, faded
 from dpviz.values.release import Verdict
 
-HIGHLIGHTED = 8  # more lines than this cannot be told apart; the rest are grey
 _GREY_DASHES = ("dash", "longdashdot")
-
-
-def _faded(colour: str, alpha: float) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, {alpha})"
 
 
 def tradeoff_figure(
@@ -75,8 +69,8 @@ def tradeoff_figure(
     """
     figure = go.Figure()
     kinds: dict[str, dict[str, object]] = {}  # line styles to explain in the legend
-    for number, panel in enumerate(panels):
-        colour = panel.colour if number < HIGHLIGHTED else TRUE_COLOUR
+    for panel in panels:
+        colour = panel.colour
         part = bands[bands["mechanism"] == panel.key]
         if not part.empty:
             _add_band(figure, part, panel, colour, beyond)
@@ -155,7 +149,7 @@ def _add_band(
     figure.add_trace(
         go.Scatter(
             x=[*part["x"], *part["x"][::-1]], y=[*part["high"], *part["low"][::-1]],
-            fill="toself", fillcolor=_faded(colour, 0.13), line={"width": 0},
+            fill="toself", fillcolor=faded(colour, 0.13), line={"width": 0},
             hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
         )
     )  # fmt: skip
@@ -169,7 +163,7 @@ def _add_band(
                 x=line["x"], y=line["mean"], name=f"{panel.label} · {panel.status}",
                 legendgroup=panel.key, mode="lines+markers",
                 showlegend=number == 0,
-                line={"color": colour, "width": 2, "dash": dash},
+                line={"color": colour, "width": panel.width, "dash": dash},
                 marker={"symbol": symbols, "size": 7},
                 selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
                 customdata=line[["mechanism", "low", "high", "draws"]].to_numpy(),
@@ -207,18 +201,18 @@ def _add_draws(figure: go.Figure, lines: pd.DataFrame, panel: Panel, colour: str
     figure.add_trace(
         go.Scatter(
             x=x, y=y, mode="lines", legendgroup=panel.key, showlegend=False, hoverinfo="skip",
-            line={"color": _faded(colour, 0.45), "width": 0.7}, name=f"{panel.label}, draws",
+            line={"color": faded(colour, 0.45), "width": 0.7}, name=f"{panel.label}, draws",
         )
     )  # fmt: skip
 
 
 def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) -> None:
     """Add a row of triangles on the axis: from where on each component is found."""
-    for number, panel in enumerate(panels):
+    for panel in panels:
         shown = marks[marks["mechanism"] == panel.key]
         if shown.empty:
             continue
-        colour = panel.colour if number < HIGHLIGHTED else TRUE_COLOUR
+        colour = panel.colour
         figure.add_trace(
             go.Scatter(
                 # On an axis of its own, so that marks stay at the foot at any scale.

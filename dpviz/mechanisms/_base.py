@@ -50,14 +50,14 @@ class MechanismInfo:
     url : str
         Where to read the source, or empty.
     family : str
-        Groups mechanisms for colour: ``laplace``, ``gaussian``, ``wishart``,
+        Groups mechanisms by their noise: ``laplace``, ``gaussian``, ``wishart``,
         ``subspace``, ``directional``, ``data``, ``iterative``, ``baseline``.
     release : str
         ``matrix``, ``subspace`` or ``data``.
     guarantee : str
         ``pure``, ``approximate`` or ``none``.
     slot : int
-        Fixed place in lists and palettes, unique; adding one recolours nobody.
+        Fixed place in lists, unique; adding one moves nobody.
     law, calibration : str
         LaTeX of the released law and of how its scale follows from the budget.
     complexity : str
@@ -66,6 +66,9 @@ class MechanismInfo:
         One sentence: when to use it.
     featured : bool
         Whether it is shown before the user chooses.
+    highlight : int
+        Its colour, by place in `dpviz.figures.theme.HIGHLIGHTS` from 1, unique; 0 draws it thin
+        and grey.
     psd : bool
         Whether the released matrix is always positive semi-definite.
     needs_rows : bool
@@ -94,6 +97,7 @@ class MechanismInfo:
     advice: str
     url: str = ""
     featured: bool = False
+    highlight: int = 0
     psd: bool = False
     needs_rows: bool = False
     redraws: bool = False

@@ -38,6 +38,7 @@ class AnalyzeGauss(AdditiveMechanism):
         guarantee="approximate",
         slot=5,
         featured=True,
+        highlight=4,
         law=r"\hat A = A + G,\quad G_{ij} = G_{ji} \sim N(0, s^2)",
         calibration=r"s = R^2 \sqrt{2 \ln(1.25/\delta)} / (n \varepsilon)",
         complexity="d^3",

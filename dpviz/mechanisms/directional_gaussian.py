@@ -64,6 +64,7 @@ class DirectionalGaussian(DirectionalMechanism):
         release="matrix",
         guarantee="approximate",
         slot=23,
+        highlight=7,
         precision=("", "noise=isotropic"),
         law=r"\hat A = A + \Sigma^{1/2} G\, \Sigma^{1/2},\quad G \sim \mathrm{GOE}",
         calibration=r"\mu = \max \lVert \Sigma^{-1/2}(vv'-ww')\Sigma^{-1/2} \rVert_F / n"

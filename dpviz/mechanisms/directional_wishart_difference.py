@@ -56,6 +56,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
         release="matrix",
         guarantee="pure",
         slot=24,
+        highlight=8,
         precision=("",),
         law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ C),\ C = W \mathrm{diag}(c)\, W'",
         calibration=r"\varepsilon = \max \lVert C^{-1/2}(vv'-ww')C^{-1/2} \rVert_* / (2n)",

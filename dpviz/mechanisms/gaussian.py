@@ -37,6 +37,7 @@ class Gaussian(AdditiveMechanism):
         guarantee="approximate",
         slot=4,
         featured=True,
+        highlight=1,
         precision=("",),
         discrete="discrete Gaussian",
         law=r"\hat A = A + G,\quad G_{ii} \sim N(0, t^2),\ G_{ij} \sim N(0, t^2/2)",

@@ -59,6 +59,7 @@ class Ppca(Mechanism):
         guarantee="pure",
         slot=9,
         featured=True,
+        highlight=3,
         redraws=True,
         law=r"p(V) \propto \exp\left(\beta\, \mathrm{tr}(V'AV)\right)",
         calibration=r"\beta = n \varepsilon / (2 R^2)\ (\text{replace}),\quad n \varepsilon / R^2"

@@ -45,6 +45,7 @@ class Wishart(AdditiveMechanism):
         guarantee="pure",
         slot=7,
         featured=True,
+        highlight=6,
         psd=True,
         law=r"\hat A = A + W,\quad W \sim W_d(d+1,\ c I)",
         calibration=r"c = 3 R^2 / (2 n \varepsilon)",

@@ -44,6 +44,7 @@ class WishartDifference(AdditiveMechanism):
         guarantee="pure",
         slot=8,
         featured=True,
+        highlight=2,
         precision=("",),
         law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ c I)",
         calibration=r"c = D_{\mathrm{nuc}} / (2 n \varepsilon)",

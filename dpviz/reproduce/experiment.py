@@ -71,26 +71,17 @@ class Series:
     ----------
     name : str
         As in `Point.series`.
-    family : str
-        Of `dpviz.mechanisms.Info`; decides the colour.
-    dash : int
-        Which dash and marker within the family.
+    key : str
+        Of the mechanism whose colour it has; empty for what no mechanism does.
     """
 
     name: str
-    family: str
-    dash: int = 0
+    key: str = ""
 
 
 def series_of(mechanisms: Sequence[Mechanism]) -> tuple[Series, ...]:
-    """Return the series of variants, named by their labels; each family has its own hue."""
-    seen: dict[str, int] = {}
-    found = []
-    for mechanism in mechanisms:
-        place = seen.setdefault(mechanism.info.family, 0)
-        seen[mechanism.info.family] += 1
-        found.append(Series(mechanism.label, mechanism.info.family, place))
-    return tuple(found)
+    """Return the series of variants, named by their labels, in their mechanisms' colours."""
+    return tuple(Series(mechanism.label, mechanism.key) for mechanism in mechanisms)
 
 
 @dataclass(frozen=True)

@@ -169,36 +169,31 @@ def test_no_variant_named_means_all_of_them() -> None:
     assert [mechanism.key for mechanism in parse_variants(())] == list(CLASSES)
 
 
-def quoted_keys(path: Path, keys: set[str], families: set[str]) -> list[str]:
-    """Return the mechanism keys that stand in a file as text of their own.
-
-    A figure may name a family, which colours are given by; a family's name may equal a key.
-    """
-    allowed = families if "figures" in path.parts else set()
+def quoted_keys(path: Path, keys: set[str]) -> list[str]:
+    """Return the mechanism keys that stand in a file as text of their own."""
     found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             key = node.value.partition("[")[0]
-            if key in keys and key not in allowed:
+            if key in keys:
                 found.append(f"{path.name}:{node.lineno} {node.value!r}")
     return found
 
 
 def test_no_mechanism_is_named_outside_its_file(tmp_path: Path) -> None:
-    families = {cls.info.family for cls in CLASSES.values()}
     mechanisms = ROOT / "dpviz" / "mechanisms"
     files = [path for path in (ROOT / "dpviz").rglob("*.py") if mechanisms not in path.parents]
     # Readers of one paper compare the mechanisms of that paper: there the names are the subject.
     files = [path for path in files if ROOT / "dpviz" / "reproduce" not in path.parents]
     files += [*(ROOT / "pages").rglob("*.py"), *ROOT.glob("app.py")]
     assert len(files) > 10
-    hits = [hit for path in files for hit in quoted_keys(path, set(CLASSES), families)]
+    hits = [hit for path in files for hit in quoted_keys(path, set(CLASSES))]
     assert hits == []
     # Negative control: the search sees a key, with parameters too.
     key = featured()[0]
     planted = tmp_path / "planted.py"
     planted.write_text(f"DEFAULT = ('{key}', '{key}[a=1]')\n", encoding="utf-8")
-    assert len(quoted_keys(planted, set(CLASSES), families)) == 2
+    assert len(quoted_keys(planted, set(CLASSES))) == 2
 
 
 THROW_AWAY = '''

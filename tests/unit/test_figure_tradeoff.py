@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dpviz.figures.theme import Panel
-from dpviz.figures.tradeoff import HIGHLIGHTED, tradeoff_figure
+from dpviz.figures.theme import GREY, Panel
+from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.tidy.curves import BAND_COLUMNS, DRAW_COLUMNS, LINE_COLUMNS, PREDICTION_COLUMNS
 
 PANELS = [
@@ -150,10 +150,11 @@ def test_the_frontier_is_ringed() -> None:
     assert traces(draw(best=BANDS.iloc[:0]), "best whose claim holds") == []
 
 
-def test_lines_beyond_the_eighth_are_grey() -> None:
-    panels = [Panel(str(i), str(i), "holds", "#0072B2", "circle", "solid") for i in range(10)]
-    bands = pd.concat([BANDS.iloc[:3].assign(mechanism=str(i)) for i in range(10)])
-    figure = draw(bands=bands, panels=panels)
-    colours = [trace.line.color for trace in figure.data if trace.mode == "lines+markers"]
-    assert len(set(colours[:HIGHLIGHTED])) == len(set(colours[HIGHLIGHTED:])) == 1
-    assert colours[0] != colours[-1]
+def test_mechanisms_without_a_colour_are_thin() -> None:
+    panels = [
+        Panel("0", "0", "holds", "#218FFF", "circle", "solid"),
+        Panel("1", "1", "holds", GREY, "square", "dash"),
+    ]
+    bands = pd.concat([BANDS.iloc[:3].assign(mechanism=panel.key) for panel in panels])
+    lines = [t for t in draw(bands=bands, panels=panels).data if t.mode == "lines+markers"]
+    assert [(line.line.color, line.line.width) for line in lines] == [("#218FFF", 2), (GREY, 1)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import tomllib
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,25 +14,23 @@ import pandas as pd
 import pytest
 
 from dpviz import datasets
-from dpviz.base.arrays import FloatArray
-from dpviz.base.paths import app_path
 from dpviz.figures.distance import distance_figure
 from dpviz.figures.grid import columns_for, layout
 from dpviz.figures.projection import projection_figure
 from dpviz.figures.spectrum import spectrum_figure
 from dpviz.figures.theme import (
-    FAMILY_COLOURS,
-    FAMILY_SHADES,
+    GREY,
+    HIGHLIGHTS,
     LABEL_COLOURS,
     MARKERS,
     TRUE_COLOUR,
-    Panel,
     SymmetricLog,
+    colour_of_key,
     panels,
     panels_of,
     wrapped,
 )
-from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
+from dpviz.mechanisms import Mechanism, all_mechanisms, featured, parse_variant
 from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import Comparison, compare
@@ -98,109 +95,38 @@ def in_panel(option: dict[str, Any], number: int, name: str) -> dict[str, Any]:
 # Theme
 
 
-def test_colour_is_a_shade_of_the_family_whatever_else_is_shown() -> None:
+def test_a_mechanism_has_one_colour_whatever_else_is_shown() -> None:
     everything = comparison(replace(BASE, mechanisms=()))
     by_key = {panel.key: panel for panel in panels(everything.results)}
-    families = {key: mechanism.info.family for key, mechanism in all_mechanisms().items()}
-    for key, panel in by_key.items():
-        assert panel.family_colour == FAMILY_COLOURS[families[key]]
-        assert panel.colour in FAMILY_SHADES[families[key]]
     for chosen in (SOME, SOME[1:], ("ppca", "gaussian"), ("gaussian",)):
         for panel in panels(comparison(replace(BASE, mechanisms=chosen)).results):
-            assert panel.colour == by_key[panel.key].colour
+            assert panel.colour == by_key[panel.key].colour == colour_of_key(panel.key)
             assert panel.label == by_key[panel.key].label
 
 
-def test_neighbours_of_a_family_differ_in_lightness_and_dash() -> None:
+def test_those_shown_first_and_those_of_unequal_precision_are_highlighted() -> None:
+    places = {key: cls.info.highlight for key, cls in all_mechanisms().items()}
+    taken = [place for place in places.values() if place]
+    assert sorted(taken) == list(range(1, len(HIGHLIGHTS) + 1))
+    assert {key for key, place in places.items() if 1 <= place <= 6} == set(featured())
+    for key in set(places) - {key for key, place in places.items() if place}:
+        assert colour_of_key(key) == GREY
+
+
+def test_those_of_one_colour_differ_in_marker_or_dash() -> None:
     problem = Problem(100, 4, 2, Relation.REPLACE, Domain.box(4))
     budget = Budget(0.5, 1e-6)
     for chosen in ([cls() for cls in all_mechanisms().values()], precision_mechanisms()):
         shown = panels_of(chosen, problem, budget)
-        families: dict[str, list[Panel]] = {}
-        for mechanism, panel in zip(chosen, shown, strict=True):
-            families.setdefault(mechanism.info.family, []).append(panel)
-        assert max(len(members) for members in families.values()) >= 3
-        for members in families.values():
-            for one, other in itertools.pairwise(members):
-                assert one.colour != other.colour
-                assert one.dash != other.dash
-                assert one.marker != other.marker
-                # A step of lightness: one contrast of 1.3 between the two, at least.
-                assert contrast(one.colour, other.colour) > 1.3, (one.label, other.label)
+        looks = [(panel.colour, panel.marker, panel.dash) for panel in shown]
+        assert len(set(looks)) == len(looks)
+        assert {panel.marker for panel in shown} <= set(MARKERS)
+        for panel in shown:
+            assert (panel.width < 2) == (panel.colour == GREY) == (not panel.highlighted)
 
 
 def precision_mechanisms() -> list[Mechanism]:
     return [parse_variant(text) for text in precision_variants()]
-
-
-def grounds() -> list[str]:
-    """Return the colours that charts stand on."""
-    theme = tomllib.loads((app_path().parent / ".streamlit" / "config.toml").read_text())["theme"]
-    return [theme[name]["backgroundColor"] for name in ("light", "dark")]
-
-
-def linear(colour: str) -> FloatArray:
-    """Return linear red, green and blue of a hex colour (sRGB, IEC 61966-2-1)."""
-    parts = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
-    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-
-
-def contrast(one: str, other: str) -> float:
-    """Return the WCAG contrast of two colours."""
-    dark, light = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (one, other))
-    return (light + 0.05) / (dark + 0.05)
-
-
-# Linear colours as seen with full protanopia and deuteranopia: Machado et al. 2009, Table 1.
-SIGHT = {
-    "usual": np.eye(3),
-    "protanopia": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-         [-0.003882, -0.048116, 1.051998]]
-    ),
-    "deuteranopia": np.array(
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-         [-0.011820, 0.042940, 0.968881]]
-    ),
-}  # fmt: skip
-
-
-def lab(seen: FloatArray) -> FloatArray:
-    """Return CIELAB (D65) of linear red, green and blue."""
-    to_xyz = np.array(
-        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    )
-    xyz = to_xyz @ np.clip(seen, 0, 1) / [0.95047, 1.0, 1.08883]
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-def apart(one: str, other: str) -> float:
-    """Return the least CIELAB distance of two colours over the kinds of sight."""
-    return min(
-        float(np.linalg.norm(lab(sight @ linear(one)) - lab(sight @ linear(other))))
-        for sight in SIGHT.values()
-    )
-
-
-def test_every_shade_can_be_seen_on_both_grounds() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#E69F00", grounds()[0]) < 3  # the control: a light orange on white
-    for shades in FAMILY_SHADES.values():
-        assert len(set(shades)) == 3
-        for colour in (*shades, TRUE_COLOUR):
-            for ground in grounds():
-                assert contrast(colour, ground) >= 3, (colour, ground)
-
-
-def test_families_are_told_apart_by_any_reader() -> None:
-    # The control: a green and a red of one lightness, which look alike without green cones.
-    assert apart("#6B8E23", "#B8732A") < 8
-    assert np.linalg.norm(lab(linear("#6B8E23")) - lab(linear("#B8732A"))) > 40
-    for one, other in itertools.combinations(FAMILY_SHADES, 2):
-        assert apart(FAMILY_COLOURS[one], FAMILY_COLOURS[other]) >= 16, (one, other)
-        for colour, second in itertools.product(FAMILY_SHADES[one], FAMILY_SHADES[other]):
-            assert apart(colour, second) >= 7, (colour, second)
 
 
 def test_long_labels_are_wrapped_and_short_ones_are_not() -> None:
@@ -209,13 +135,6 @@ def test_long_labels_are_wrapped_and_short_ones_are_not() -> None:
         "Directional Gaussian<br>(noise isotropic)"
     )
     assert wrapped("averyveryverylongnamewithoutspaces") == "averyveryverylongnamewithoutspaces"
-
-
-def test_members_of_a_family_differ_in_marker() -> None:
-    shown = panels(comparison(replace(BASE, mechanisms=())).results)
-    looks = [(panel.colour, panel.marker) for panel in shown]
-    assert len(set(looks)) == len(looks)
-    assert {panel.marker for panel in shown} <= set(MARKERS)
 
 
 def test_status_is_in_words() -> None:
@@ -399,7 +318,7 @@ def test_angles_have_medians_and_ranges_within_ninety_degrees() -> None:
         (trace,) = [t for t in angles if panel.label in [note[0] for note in t.customdata]]
         mine = [i for i, note in enumerate(trace.customdata) if note[0] == panel.label]
         assert {trace.marker.color[i] for i in mine} == {panel.colour}
-        assert trace.error_x.color == panel.family_colour
+        assert trace.error_x.color == panel.colour
         wanted = np.degrees(np.median(result.angles, axis=0))
         np.testing.assert_allclose(np.array(trace.x)[mine], wanted, atol=1e-3)
 
@@ -412,7 +331,7 @@ def test_chance_stands_where_chance_is() -> None:
 
 def test_a_browser_is_sent_few_traces() -> None:
     figure = distance(comparison(replace(BASE, mechanisms=())))
-    assert len(figure.data) <= 2 * len(FAMILY_COLOURS) + 1
+    assert len(figure.data) <= 2 * (len(HIGHLIGHTS) + 1) + 1
 
 
 # Projections

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import pytest
 
 from dpviz import datasets
-from dpviz.figures.tasks import HIGHLIGHTED, task_figure
+from dpviz.figures.tasks import NAMED, task_figure
 from dpviz.figures.theme import Panel
 from dpviz.mechanisms import parse_variants
 from dpviz.narrative import tasks as words
@@ -256,16 +256,15 @@ def test_an_empty_axis_and_one_epsilon_can_be_drawn() -> None:
     assert all(note.text != "now" for note in draw(bands_of(), now=99.0).layout.annotations)
 
 
-def test_many_mechanisms_turn_grey_and_lose_their_names() -> None:
-    panels = [replace(PANELS[0], key=f"m{i}", label=f"name {i}") for i in range(HIGHLIGHTED + 2)]
+def test_many_mechanisms_lose_their_names() -> None:
+    panels = [replace(PANELS[0], key=f"m{i}", label=f"name {i}") for i in range(NAMED + 2)]
     rows: list[Band] = [
         (panel.key, epsilon, 0.4, 0.5, 0.6) for panel in panels for epsilon in (0.1, 10.0)
     ]
     figure = draw(bands_of(*rows), panels)
     lines = [trace for trace in figure.data if trace.mode == "lines+markers"]
     colours = [line.line.color for line in lines]
-    assert colours[:HIGHLIGHTED] == ["#0072B2"] * HIGHLIGHTED
-    assert colours[HIGHLIGHTED:] == ["#7F7F7F"] * 2
-    assert [line.showlegend for line in lines] == [True] * HIGHLIGHTED + [False] * 2
+    assert colours == ["#0072B2"] * (NAMED + 2)
+    assert [line.showlegend for line in lines] == [True] * NAMED + [False] * 2
     named = [note.text for note in figure.layout.annotations if note.text != "now"]
-    assert len(named) == HIGHLIGHTED
+    assert len(named) == NAMED

@@ -18,7 +18,7 @@ const DpvizBoard = (() => {
   const PRESENTED = 4; // columns, the exact one among them
   const COUNTED = new Set(["holds", "loose", "approximate"]);
   const FALSE_CLAIMS = new Set(["refuted", "out_of_scope"]);
-  const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down"];
+  const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down"]; // LABEL_SHAPES
 
   // ---- reading the payload ------------------------------------------------
 
@@ -138,8 +138,8 @@ const DpvizBoard = (() => {
     }
   }
 
-  const LABELS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9",
-    "#D55E00", "#8C6BB1", "#B8A800", "#7F7F7F", "#6B4C3B"];
+  const LABELS = ["#E76300", "#21796E", "#9A16F2", "#B08463", "#63638F",
+    "#BB2C58", "#589A8F", "#BB63FF", "#8484B0", "#D10021"]; // theme.LABEL_COLOURS
   const RAMP = [[68, 1, 84], [49, 104, 142], [53, 183, 121], [253, 231, 37]];
 
   function ramp(share) {
@@ -542,8 +542,7 @@ const DpvizBoard = (() => {
     }
 
     labelColour(place) {
-      const known = this.payload.palette?.labels || LABELS;
-      return known[place % known.length];
+      return LABELS[place % LABELS.length];
     }
 
     dressPin() {

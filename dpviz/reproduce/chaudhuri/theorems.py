@@ -275,8 +275,8 @@ class ChaudhuriTheorems(Experiment):
                 y_label="people",
                 series=(
                     *series_of((PPCA, SULQ)),
-                    Series(STATED, "subspace", 1),
-                    Series(RATE, "baseline", 1),
+                    Series(STATED),
+                    Series(RATE),
                 ),
                 log_x=True,
                 log_y=True,

@@ -139,10 +139,10 @@ class JiangSampleGrowth(Experiment):
     def charts(self) -> tuple[Chart, ...]:
         """Return people against the gap and against d: measured, and stated as enough."""
         stated = (
-            Series(THEOREM_7.name, "baseline", 1),
-            Series(OURS.name, "baseline", 2),
-            Series(FOR_DIFFERENCE.name, "baseline", 3),
-            Series(THEOREM_8.name, "subspace", 1),
+            Series(THEOREM_7.name),
+            Series(OURS.name),
+            Series(FOR_DIFFERENCE.name),
+            Series(THEOREM_8.name),
         )
         return tuple(
             Chart(

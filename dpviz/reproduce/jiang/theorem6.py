@@ -173,7 +173,7 @@ class JiangTheorem6(Experiment):
                 quantity=RATIO,
                 x_label="n, 1 where the gap is twice the mean norm",
                 y_label="distance over bound",
-                series=(*shown, Series(WORST, "baseline", 1)),
+                series=(*shown, Series(WORST)),
                 log_x=True,
                 log_y=True,
                 share_y=True,

@@ -195,8 +195,8 @@ class JiangTheorems910(Experiment):
                 y_label="excess, times n epsilon",
                 series=(
                     *series_of(MECHANISMS),
-                    Series(UPPER, "baseline", 1),
-                    Series(FLOOR, "baseline", 2),
+                    Series(UPPER),
+                    Series(FLOOR),
                 ),
                 log_x=True,
                 log_y=True,

@@ -244,7 +244,6 @@ class MvgFigure4(Experiment):
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the three panels of the figure, by account."""
-        families = ("directional", "gaussian", "laplace", "wishart", "baseline")
         return tuple(
             Chart(
                 name=data,
@@ -252,10 +251,7 @@ class MvgFigure4(Experiment):
                 quantity=QUANTITIES[data],
                 x_label="epsilon",
                 y_label=QUANTITIES[data],
-                series=tuple(
-                    Series(name, "baseline" if name == EQUAL else families[place], 0)
-                    for place, name in enumerate(names)
-                ),
+                series=tuple(Series(name) for name in names),
                 log_x=True,
                 log_y=data != _ctg.DATA,
             )

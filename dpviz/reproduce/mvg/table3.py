@@ -349,9 +349,7 @@ class MvgTable3(Experiment):
                 quantity=RMSE,
                 x_label="tau (1/3: equal shares)",
                 y_label=RMSE,
-                series=tuple(
-                    Series(row.name, "directional", place) for place, row in enumerate(tried)
-                ),
+                series=tuple(Series(row.name) for row in tried),
                 log_y=True,
             ),
             Chart(
@@ -360,7 +358,7 @@ class MvgTable3(Experiment):
                 quantity=NOISE_RMSE,
                 x_label="std of the noise (values are in [-1, 1])",
                 y_label=RMSE,
-                series=(Series(NOISE, "baseline"),),
+                series=(Series(NOISE),),
                 log_x=True,
                 log_y=True,
             ),

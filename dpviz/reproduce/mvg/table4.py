@@ -224,10 +224,7 @@ class MvgTable4(Experiment):
                 quantity=LOSS,
                 x_label="tau (.5: equal shares)",
                 y_label=LOSS,
-                series=tuple(
-                    Series(name_of(mechanism), "directional", place)
-                    for place, mechanism in enumerate(SHAPED)
-                ),
+                series=tuple(Series(name_of(mechanism), mechanism.key) for mechanism in SHAPED),
                 share_y=True,
             ),
         )

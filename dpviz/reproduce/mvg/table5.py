@@ -264,9 +264,7 @@ class MvgTable5(Experiment):
                 quantity=RSS,
                 x_label="tau",
                 y_label="RSS (features of range 1)",
-                series=tuple(
-                    Series(row.name, "directional", place) for place, row in enumerate(shaped)
-                ),
+                series=tuple(Series(row.name) for row in shaped),
             ),
         )
 

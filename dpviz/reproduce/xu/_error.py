@@ -296,7 +296,7 @@ def promise_line(found: Measurements) -> Line:
 
 
 # Dashed, as it may lie on LIP's line: both are then seen.
-_BASELINES = (Series(RANDOM.label, "baseline", 1), Series(EXACT.label, "baseline"))
+_BASELINES = (Series(RANDOM.label), Series(EXACT.label))
 
 
 def eta_charts(along: str, x_label: str) -> tuple[Chart, ...]:
@@ -308,7 +308,7 @@ def eta_charts(along: str, x_label: str) -> tuple[Chart, ...]:
             quantity=ETA,
             x_label=x_label,
             y_label="eta",
-            series=(*series_of((*ADDED, LIP)), *_BASELINES, Series(LIMIT, "baseline", 2)),
+            series=(*series_of((*ADDED, LIP)), *_BASELINES, Series(LIMIT)),
             log_x=True,
             log_y=True,
         ),

@@ -202,9 +202,9 @@ def theta_chart(along: str, x_label: str) -> Chart:
         x_label=x_label,
         y_label="theta",
         series=(
-            Series(SIMULATED, "laplace"),
-            Series(CLOSED, "baseline", 1),
-            Series(LIMIT, "baseline", 2),
+            Series(SIMULATED),
+            Series(CLOSED),
+            Series(LIMIT),
         ),
         log_x=True,
         log_y=True,

@@ -280,7 +280,7 @@ class XuFigure5(Experiment):
                 quantity=ACCURACY,
                 x_label="epsilon",
                 y_label=ACCURACY,
-                series=(*series_of((*PRIVATE, *LEVEL)), Series(SOURCE_RUNS, "iterative", 2)),
+                series=(*series_of((*PRIVATE, *LEVEL)), Series(SOURCE_RUNS)),
                 log_x=True,
             ),
         )
