@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run dev test check lint format docs lock audit wheel clean
+.PHONY: help run dev test check lint format docs lock audit wheel browser-edition clean
 
 help:
 	@echo "make run      start the dashboard (creates $(VENV) the first time)"
@@ -35,6 +35,7 @@ help:
 	@echo "make audit    compare the locked versions with known advisories (asks the package index)"
 	@echo "make docs     build the documentation into build/docs, with every warning an error"
 	@echo "make wheel    build the wheel into dist/"
+	@echo "make browser-edition  build the dashboard that runs inside a browser into build/browser"
 	@echo "make clean    remove $(VENV), caches and builds"
 
 run: $(RUN_STAMP)
@@ -74,6 +75,11 @@ docs: $(DEV_STAMP)
 
 wheel: $(DEV_STAMP)
 	$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+# Pyodide's files go into the user's cache, each checked against browser/lock.json; the tests of the
+# layer `browser` run where they are there.
+browser-edition: $(DEV_STAMP)
+	files=$$($(PY) -m tools.edition fetch) && $(PY) -m dpviz export-browser build/browser --pyodide "$$files"
 
 $(PY):
 	@$(PYTHON) -c '' >/dev/null 2>&1 || { \

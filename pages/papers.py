@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.base.here import NO_DOWNLOADS, ONE_PROCESS, in_browser
 from dpviz.datasets import remote
 from dpviz.errors import DpvizError
 from dpviz.figures.reproduction import chart_figure, chart_panels, lines_figure
@@ -101,6 +102,9 @@ def data_needed(chosen: Experiment) -> None:
         item = remote.sets()[key]
         if remote.at_hand(key):
             st.caption(f":material/database: {item.label}: at hand. {item.citation}")
+            continue
+        if in_browser():
+            st.info(f"{item.label}: {NO_DOWNLOADS}", icon=":material/cloud_off:")
             continue
         st.info(remote.missing(key), icon=":material/cloud_off:")
         place = st.empty()
@@ -202,6 +206,8 @@ def offer(chosen: Experiment, effort: Effort, done: int, total: int) -> None:
         word, key="papers.run", type="secondary", icon=":material/play_arrow:", on_click=begin,
         disabled=total == 0,
     )  # fmt: skip
+    if in_browser():
+        st.caption(ONE_PROCESS)
     if total == 0:
         st.caption("Nothing can be run: none of its data is at hand.")
 

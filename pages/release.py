@@ -8,6 +8,7 @@ current = shell.through_entry()
 
 import json
 
+from dpviz.base.here import NO_LEDGER, in_browser
 from dpviz.base.params import params_of
 from dpviz.errors import DpvizError
 from dpviz.releasing.ledger import Ledger, ledger_named
@@ -128,6 +129,9 @@ def shown(made: RealRelease) -> None:
 
 def page() -> None:
     """Draw the page."""
+    if in_browser():
+        st.info(NO_LEDGER, icon=":material/web_asset_off:")
+        return
     if current.prepared is None:
         st.info(current.problem or "Choose a table.")
         return

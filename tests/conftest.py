@@ -20,7 +20,9 @@ for _variable in (
     os.environ.setdefault(_variable, "1")
 
 _TESTS = Path(__file__).resolve().parent
-_LAYERS = frozenset({"unit", "contract", "docs", "golden", "statistical", "ui", "e2e", "papers"})
+_LAYERS = frozenset(
+    {"unit", "contract", "docs", "golden", "statistical", "ui", "e2e", "browser", "papers"}
+)
 
 # "steady" gives the same examples on every run, so that a red build is a change of the code and
 # not of the draw. DPVIZ_HYPOTHESIS=explore looks further, afresh each time; a find belongs into an

@@ -25,6 +25,7 @@ _FILES = {
     "task": ("task",),
     "release": ("release", "ledger"),
     "dashboard": ("app",),
+    "export_browser": ("export-browser",),
 }
 """The files of this folder and the commands each adds, in the order of the help."""
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import generator
+from dpviz.datasets.embedded import Embedded, embedded_tables, place
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidTable
 
@@ -351,8 +352,25 @@ _BUILT_IN = (
 
 
 def builtin_tables() -> dict[str, BuiltIn]:
-    """Return every built-in table by key, in the order shown; loads nothing."""
-    return {entry.key: entry for entry in _BUILT_IN}
+    """Return every built-in table by key, in the order shown; loads nothing.
+
+    Those that were put beside the app come last.
+    """
+    return {entry.key: entry for entry in (*_BUILT_IN, *map(_beside, embedded_tables()))}
+
+
+def _beside(entry: Embedded) -> BuiltIn:
+    return BuiltIn(
+        entry.key,
+        entry.file,
+        "A table that came with this copy of dpviz.",
+        entry.n,
+        entry.d,
+        "none",
+        "put here by whoever published this copy",
+        "not stated",
+        lambda: entry.table(place()),
+    )
 
 
 def load_builtin(key: str) -> Table:
@@ -380,5 +398,5 @@ def dataset_rows() -> list[dict[str, str | int]]:
             "source": entry.source,
             "licence": entry.licence,
         }
-        for entry in _BUILT_IN
+        for entry in builtin_tables().values()
     ]

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
+from dpviz.base.here import in_browser
 from dpviz.errors import InvalidSetting
 
 Arrays = dict[str, FloatArray]
@@ -130,7 +131,8 @@ class Pool:
 def _backends() -> list[str]:
     from joblib.parallel import BACKENDS, EXTERNAL_BACKENDS
 
-    return sorted({*BACKENDS, *EXTERNAL_BACKENDS} - {"sequential"})
+    # joblib leaves out the default where there are no processes; such a run stays in this one
+    return sorted({*BACKENDS, *EXTERNAL_BACKENDS, "loky"} - {"sequential"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +254,7 @@ def _run_all(
 ) -> Generator[_Finished, None, None]:
     """Yield the place and the arrays of each job as it finishes, in any order."""
     with _blas_held():
-        if pool.workers == 1 and pool.backend != DASK:
+        if in_browser() or (pool.workers == 1 and pool.backend != DASK):
             for job in jobs:
                 yield _run_one(job, keeper)
         elif pool.backend == DASK:

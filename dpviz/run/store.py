@@ -34,7 +34,10 @@ CAP_BYTES = 512 << 20
 _MAGIC = b"dpviz cell 1\n"
 _DIGEST = 32
 # What draws pictures, talks or stores changes no number. Paths are relative to the package.
-_NOT_SOURCE = ("figures", "reproduce", "narrative", "cli", "_app", "run/store.py", "base/paths.py")
+_NOT_SOURCE = (
+    "figures", "reproduce", "narrative", "cli", "edition", "_app", "run/store.py", "base/paths.py",
+    "base/here.py",
+)  # fmt: skip
 
 
 def default_folder() -> Path:

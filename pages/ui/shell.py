@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from dpviz.base.here import UPLOADS_STAY, in_browser
 from dpviz.base.params import params_of
 from dpviz.datasets import RawTable, Table, builtin_tables
 from dpviz.errors import DpvizError, InvalidSetting
@@ -69,6 +70,13 @@ _STYLE = """
 
 _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
 
+
+_WHERE_IT_STAYS = (
+    UPLOADS_STAY
+    if in_browser()
+    else "The file stays in this session's memory on the server that runs dpviz (a large upload "
+    "may pass through a temporary file there) and goes when the session ends."
+)
 
 FIRST = "Explore"
 OWN_SETTINGS = {"Guide", "Papers"}
@@ -405,9 +413,7 @@ def _upload(current: Current) -> None:
         "Upload CSV or Parquet",
         key="upload",
         on_change=state.on_change(arrived),
-        help="CSV (also gzipped) or Parquet, one row per person. The file stays in this session's "
-        "memory on the server that runs dpviz (a large upload may pass through a temporary file "
-        "there) and goes when the session ends.",
+        help=f"CSV (also gzipped) or Parquet, one row per person. {_WHERE_IT_STAYS}",
     )
     file = st.session_state.get("file")
     if state.get("table") != UPLOAD or file is None:

@@ -169,7 +169,7 @@ def _tree(folder: Path) -> set[str]:
 
 def test_the_wheel_carries_the_dashboard(installed: Path) -> None:
     inside = installed / "dpviz" / "_app"
-    for name in ("pages", "data"):
+    for name in ("pages", "data", "browser"):
         assert _tree(inside / name) == _tree(ROOT / name)
     for name in ("app.py", ".streamlit/config.toml"):
         assert (inside / name).read_bytes() == (ROOT / name).read_bytes()

@@ -17,7 +17,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("base",),
     ("datasets", "noise", "values"),
     ("metrics", "privacy", "settings"),
-    ("mechanisms", "prepare"),
+    ("edition", "mechanisms", "prepare"),
     ("paid", "releasing", "theory"),
     ("claims", "estimator", "run"),
     ("targets", "tasks"),
@@ -40,6 +40,7 @@ ARROWS: dict[str, str] = {
     "metrics": "base values",
     "privacy": "base errors values",
     "settings": "base errors values",
+    "edition": "base errors",
     "mechanisms": "base errors noise privacy values",
     "prepare": "base datasets errors settings values",
     "paid": "base datasets errors mechanisms privacy values",
@@ -75,7 +76,7 @@ ARROWS: dict[str, str] = {
     "api": "answers base claims datasets errors mechanisms prepare run settings targets tidy",
     "__init__": "api estimator",
     "cli": (
-        "answers api base claims datasets errors figures mechanisms metrics narrative paid "
+        "answers api base claims datasets edition errors figures mechanisms metrics narrative paid "
         "prepare releasing reproduce run settings tasks values"
     ),
     "__main__": "cli",

@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
+from dpviz.base.here import NO_DOWNLOADS, in_browser
 from dpviz.base.paths import user_cache
 from dpviz.datasets.remote.declared import File, Remote
 from dpviz.datasets.remote.unpack import Damaged, Unpacker
@@ -147,6 +148,8 @@ def _is_file_on_record(path: Path, file: File) -> bool:
 def _download(
     entry: Remote, files: list[File], folder: Path, address: str | None, progress: OnBytes | None
 ) -> None:
+    if in_browser():
+        raise NotAvailable(NO_DOWNLOADS)
     base = cache_folder()
     try:
         base.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,0 +1,27 @@
+"""Where dpviz runs: the one place that tells a browser from a machine with processes and sockets.
+
+What a browser cannot do is said with the sentences of this file and with no others.
+"""
+
+from __future__ import annotations
+
+import sys
+
+NO_DOWNLOADS = (
+    "Inside a browser no data set can be downloaded, as the page asks no other host for anything; "
+    "an installed dpviz can fetch it."
+)
+NO_LEDGER = (
+    "Inside a browser no real release can be made, as its ledger has to outlive the page and a "
+    "browser may clear what it keeps; an installed dpviz can make it."
+)
+ONE_PROCESS = "Inside a browser everything runs in one process: slower, and with the same numbers."
+UPLOADS_STAY = (
+    "The file stays in the memory of this page: it is sent nowhere, and goes when the page is "
+    "closed or reloaded."
+)
+
+
+def in_browser() -> bool:
+    """Return whether this Python runs inside a browser."""
+    return sys.platform == "emscripten"

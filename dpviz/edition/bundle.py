@@ -1,0 +1,113 @@
+"""The archives that the browser unpacks: libraries taken from this environment, and the app."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+
+from dpviz.base.paths import PACKAGE, app_path
+from dpviz.edition.lock import EditionError, Lock
+
+SITE = "/lib/python3.12/site-packages"
+"""Where Pyodide's Python looks for libraries."""
+
+APP = "/dpviz/app"
+"""Where the app lies: ``app.py``, ``pages``, ``dpviz`` and ``browser``, as in a checkout."""
+
+# Parts of libraries that nothing in the browser reads: pages served by a server, samples, tests,
+# widgets of notebooks. A path counts if it begins with one of these.
+_UNREAD = (
+    "streamlit/static/", "streamlit/hello/", "streamlit/testing/",
+    "streamlit/.agents/", "streamlit/vendor/pympler/",
+    "plotly/labextension/", "plotly/package_data/datasets/", "plotly/matplotlylib/",
+    "plotly/figure_factory/", "plotly/express/", "plotly/data/",
+    "plotly/offline/_plotlyjs_version.py.orig",
+    "narwhals/_duckdb/", "narwhals/_ibis/", "narwhals/_spark_like/",
+    "starlette/testclient.py", "anyio/pytest_plugin.py",
+)  # fmt: skip
+_KINDS_UNREAD = {".so", ".pyd", ".dylib", ".pyi", ".pyc", ".map", ".md", ".rst"}
+_FOLDERS_UNREAD = {"__pycache__", "tests", "test"}
+# What is read of a distribution's record of itself: versions, and which plug-ins there are.
+_RECORD = {"METADATA", "entry_points.txt"}
+
+# One date for every member, so that the same files give the same bytes.
+_DATE = (2020, 1, 1, 0, 0, 0)
+
+Member = tuple[str, bytes]
+
+
+def archive(members: Iterable[Member]) -> bytes:
+    """Return a zip of the members: the same bytes whenever and wherever it is made."""
+    written = BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for name, content in sorted(members):
+            info = zipfile.ZipInfo(name, _DATE)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            packed.writestr(info, content)
+    return written.getvalue()
+
+
+def installed(name: str) -> metadata.Distribution:
+    """Return a distribution of this environment."""
+    try:
+        return metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        raise EditionError(
+            f"the browser edition takes {name} from this environment, where it is not installed."
+        ) from None
+
+
+def pinned(lock: Lock) -> metadata.Distribution:
+    """Return the Streamlit that the edition is pinned to."""
+    streamlit = installed("streamlit")
+    if streamlit.version != lock.streamlit:
+        raise EditionError(
+            f"the browser edition is pinned to Streamlit {lock.streamlit}, as it relies on names "
+            f"that Streamlit may change; here is {streamlit.version}: build it in an environment "
+            f"with streamlit=={lock.streamlit}."
+        )
+    return streamlit
+
+
+def libraries(lock: Lock) -> Iterator[Member]:
+    """Yield what the app imports and Pyodide lacks, as pure Python."""
+    for name in lock.bundled:
+        distribution = installed(name)
+        for entry in distribution.files or ():
+            if _is_read(entry):
+                content = Path(str(distribution.locate_file(entry))).read_bytes()
+                yield PurePosixPath(entry).as_posix(), content
+
+
+def _is_read(entry: PurePosixPath) -> bool:
+    if entry.parts[0] == ".." or entry.is_absolute():  # commands, outside site-packages
+        return False
+    if entry.parts[0].endswith(".dist-info"):
+        return entry.name in _RECORD
+    if entry.suffix in _KINDS_UNREAD or _FOLDERS_UNREAD & set(entry.parts[:-1]):
+        return False
+    return not entry.as_posix().startswith(_UNREAD)
+
+
+def app(tables: Iterable[Member] = ()) -> Iterator[Member]:
+    """Yield the app's own files, laid out as in a checkout, and the tables to embed."""
+    root = app_path().parent
+    for top in (root / "app.py", root / ".streamlit" / "config.toml"):
+        yield top.relative_to(root).as_posix(), top.read_bytes()
+    for folder, base in (
+        (root / "pages", root),
+        (root / "data", root),
+        (root / "browser", root),
+        (PACKAGE, PACKAGE.parent),
+    ):
+        for path in sorted(folder.rglob("*")):
+            inside = path.relative_to(base)
+            if not path.is_file() or {"__pycache__", "_app"} & set(inside.parts):
+                continue
+            if inside.parts[0] != "browser" or path.suffix == ".py":
+                yield inside.as_posix(), path.read_bytes()
+    yield from tables

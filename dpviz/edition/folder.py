@@ -1,0 +1,164 @@
+"""The folder itself: one page for each address, Streamlit's files, the archives, the lock."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpviz.base.paths import app_path
+from dpviz.edition import bundle
+from dpviz.edition.lock import SOURCE, EditionError, Lock, LockedFile
+
+_MAIN = '<script type="module" crossorigin src="'
+_ROOT = '<div id="root"></div>'
+_SERVED = ("page.js", "worker.js")
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written.
+
+    Attributes
+    ----------
+    loaded : int
+        Bytes that a first visit loads before the dashboard starts.
+    written : int
+        Bytes of all files of the folder.
+    pages : int
+    """
+
+    loaded: int
+    written: int
+    pages: int
+
+
+def export(
+    out: Path, lock: Lock, pyodide: Path | None = None, tables: Iterable[bundle.Member] = ()
+) -> Written:
+    """Write the folder.
+
+    Parameters
+    ----------
+    out : Path
+        Made if it is not there; has to be empty or an earlier export.
+    lock : Lock
+    pyodide : Path, optional
+        Folder with Pyodide's files; without one they are loaded from the lock's address.
+    tables : iterable of (name, bytes)
+        Files to put beside the app.
+
+    Raises
+    ------
+    EditionError
+        If a file is missing or not the one on record, or the folder holds something else.
+    """
+    streamlit = bundle.pinned(lock)
+    static = Path(str(streamlit.locate_file("streamlit"))) / "static"
+    core = {} if pyodide is None else _verified(pyodide, lock.files)
+    _emptied(out)
+    edition = out / "edition"
+    edition.mkdir(parents=True)
+    bundles = []
+    for name, into, members in (
+        ("libraries.zip", bundle.SITE, bundle.libraries(lock)),
+        ("app.zip", bundle.APP, bundle.app(tables)),
+    ):
+        content = bundle.archive(members)
+        (edition / name).write_bytes(content)
+        file = LockedFile(name, len(content), hashlib.sha256(content).hexdigest())
+        bundles.append(file.to_json() | {"url": name, "into": into})
+    for name, content in core.items():
+        target = out / "pyodide" / name
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(content)
+    for name in _SERVED:
+        shutil.copyfile(SOURCE / name, edition / name)
+    record = _record(lock, bundles, hosted=pyodide is not None)
+    text = json.dumps(record, indent=1) + "\n"
+    (edition / "lock.json").write_text(text, encoding="utf-8")
+    shutil.copytree(static / "static", out / "static")
+    shutil.copyfile(static / "favicon.png", out / "favicon.png")
+    loaded = sum(file.bytes for file in lock.files) + sum(each["bytes"] for each in bundles)
+    page = _page(static / "index.html", loaded, None if pyodide else lock.cdn)
+    names = page_names()
+    (out / "index.html").write_text(page, encoding="utf-8")
+    for name in names:
+        (out / name).mkdir()
+        (out / name / "index.html").write_text(page.replace('"./', '"../'), encoding="utf-8")
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    return Written(loaded, size, len(names) + 1)
+
+
+def page_names() -> list[str]:
+    """Return the addresses of the pages below the folder's own."""
+    return sorted(path.stem for path in (app_path().parent / "pages").glob("*.py"))
+
+
+def _verified(folder: Path, files: Iterable[LockedFile]) -> dict[str, bytes]:
+    """Return Pyodide's files from a folder, each as it is on record."""
+    found = {}
+    for file in files:
+        path = folder / file.name
+        if not path.is_file():
+            raise EditionError(
+                f"--pyodide must be a folder with Pyodide's files; {file.name} is not there."
+            )
+        found[file.name] = path.read_bytes()
+        file.check(found[file.name])
+    return found
+
+
+def _emptied(out: Path) -> None:
+    """Make room: an earlier export is replaced, anything else is left alone."""
+    if out.exists() and not out.is_dir():
+        raise EditionError("OUT must be a folder; a file is there.")
+    if out.is_dir() and any(out.iterdir()):
+        if not (out / "edition" / "lock.json").is_file():
+            raise EditionError("OUT must be empty or an earlier export; it holds other files.")
+        shutil.rmtree(out)
+
+
+def _record(lock: Lock, bundles: list[dict[str, Any]], *, hosted: bool) -> dict[str, Any]:
+    """Return what the worker reads: what to load, from where, and the sha256 of each file."""
+    return {
+        "streamlit": lock.streamlit,
+        "pyodide": {
+            "version": lock.pyodide,
+            "from": "../pyodide/" if hosted else lock.cdn,
+            "files": [file.to_json() for file in lock.files],
+            "packages": list(lock.packages),
+            "lock": lock.pyodide_lock,
+        },
+        "bundles": bundles,
+        "libraries": {name: bundle.installed(name).version for name in lock.bundled},
+        "app": bundle.APP,
+        "environment": ENVIRONMENT,
+    }
+
+
+def _page(index: Path, loaded: int, source: str | None) -> str:
+    """Return Streamlit's page with the start screen, and with its script held back."""
+    html = index.read_text(encoding="utf-8")
+    before, found, after = html.partition(_MAIN)
+    main, closed, rest = after.partition('"></script>')
+    if not found or not closed or _ROOT not in rest:
+        raise EditionError("Streamlit's page is not laid out as the browser edition expects.")
+    ours = '<script type="module" src="./edition/page.js"></script>'
+    html = f"{before}{ours}{rest}"
+    screen = (SOURCE / "start.html").read_text(encoding="utf-8")
+    words = {
+        "@MAIN@": main.removeprefix("./"),
+        "@SIZE@": f"{loaded / 1e6:.0f} MB",
+        "@FROM@": "from this address" if source is None else f"from this address and {source}",
+    }
+    for word, put in words.items():
+        screen = screen.replace(word, put)
+    lines = [line for line in html.splitlines() if "_stcore/agent" not in line]
+    html = "\n".join(lines).replace("<title>Streamlit</title>", "<title>dpviz</title>")
+    return html.replace(_ROOT, f"{_ROOT}\n{screen}", 1) + "\n"

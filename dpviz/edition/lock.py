@@ -1,0 +1,106 @@
+"""The lock of the browser edition: versions it is pinned to, and the sha256 of each file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpviz.base.paths import app_path
+from dpviz.errors import DpvizError
+
+SOURCE = app_path().parent / "browser"
+"""The folder of the bridge, the worker, the start screen and the lock."""
+
+LOCK = SOURCE / "lock.json"
+
+
+class EditionError(DpvizError):
+    """The edition cannot be built from what is here."""
+
+
+@dataclass(frozen=True)
+class LockedFile:
+    """A file that may be used only as it is on record.
+
+    Attributes
+    ----------
+    name : str
+    bytes : int
+    sha256 : str
+        Of the whole file, in hexadecimal digits.
+    """
+
+    name: str
+    bytes: int
+    sha256: str
+
+    def check(self, content: bytes) -> None:
+        """Raise `EditionError` unless the content is what is on record."""
+        found = hashlib.sha256(content).hexdigest()
+        if found != self.sha256:
+            raise EditionError(
+                f"{self.name} is not the file on record: its sha256 must be {self.sha256}, and "
+                f"is {found}."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the lock of a folder writes it."""
+        return {"name": self.name, "bytes": self.bytes, "sha256": self.sha256}
+
+
+@dataclass(frozen=True)
+class Lock:
+    """What the edition is pinned to.
+
+    Attributes
+    ----------
+    streamlit, pyodide : str
+        Versions.
+    cdn : str
+        Address of Pyodide's files where they are not in the folder itself.
+    files : tuple of LockedFile
+        Pyodide's own files, and its packages.
+    packages : tuple of str
+        Pyodide's names of the packages.
+    pyodide_lock : dict
+        What Pyodide reads to know its packages.
+    bundled : tuple of str
+        Distributions that are taken from the environment.
+    """
+
+    streamlit: str
+    pyodide: str
+    cdn: str
+    files: tuple[LockedFile, ...]
+    packages: tuple[str, ...]
+    pyodide_lock: dict[str, Any]
+    bundled: tuple[str, ...]
+
+
+def read_lock(path: Path = LOCK) -> Lock:
+    """Return the lock that ships with dpviz."""
+    if not path.is_file():
+        raise EditionError(
+            "this installation lacks the files of the browser edition; a checkout and the wheel "
+            "have them."
+        )
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    packages = raw["packages"].values()
+    return Lock(
+        streamlit=raw["streamlit"],
+        pyodide=raw["pyodide"],
+        cdn=raw["cdn"],
+        files=tuple(
+            [
+                LockedFile(name, entry["bytes"], entry["sha256"])
+                for name, entry in raw["core"].items()
+            ]
+            + [LockedFile(each["file_name"], each["bytes"], each["sha256"]) for each in packages]
+        ),
+        packages=tuple(raw["packages"]),
+        pyodide_lock={"info": raw["info"], "packages": raw["packages"]},
+        bundled=tuple(raw["bundled"]),
+    )

