@@ -39,6 +39,8 @@ _CONTEXT = "streamlit.runtime.scriptrunner_utils.script_run_context"
 
 PRIVATE = (
     Private(_RUNNER, "ScriptRunner.start", ("self",), "starts a script without a thread"),
+    Private(_RUNNER, "ScriptRunner._script_thread", None, "says that a script was started"),
+    Private(_RUNTIME, "Runtime._session_mgr", None, "finds the page's session"),
     Private(_RUNNER, "ScriptRunner._run_script_thread", ("self",), "is what a thread would run"),
     Private(
         _RUNNER,
@@ -80,6 +82,11 @@ PRIVATE = (
 def _found(private: Private) -> object:
     found: object = import_module(private.module)
     for part in private.name.split("."):
+        if inspect.isclass(found) and not hasattr(found, part):
+            # set by the class's __init__, if at all
+            if part not in found.__init__.__code__.co_names:
+                raise AttributeError(part)
+            return None
         found = getattr(found, part)
     return found
 

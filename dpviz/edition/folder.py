@@ -84,7 +84,7 @@ def export(
     (edition / "lock.json").write_text(text, encoding="utf-8")
     shutil.copytree(static / "static", out / "static")
     shutil.copyfile(static / "favicon.png", out / "favicon.png")
-    loaded = sum(file.bytes for file in lock.files) + sum(each["bytes"] for each in bundles)
+    loaded = sum(file.size for file in lock.files) + sum(each["bytes"] for each in bundles)
     page = _page(static / "index.html", loaded, None if pyodide else lock.cdn)
     names = page_names()
     (out / "index.html").write_text(page, encoding="utf-8")

@@ -28,13 +28,14 @@ class LockedFile:
     Attributes
     ----------
     name : str
-    bytes : int
+    size : int
+        In bytes.
     sha256 : str
         Of the whole file, in hexadecimal digits.
     """
 
     name: str
-    bytes: int
+    size: int
     sha256: str
 
     def check(self, content: bytes) -> None:
@@ -48,7 +49,7 @@ class LockedFile:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the lock of a folder writes it."""
-        return {"name": self.name, "bytes": self.bytes, "sha256": self.sha256}
+        return {"name": self.name, "bytes": self.size, "sha256": self.sha256}
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,11 @@ def read_lock(path: Path = LOCK) -> Lock:
         pyodide=raw["pyodide"],
         cdn=raw["cdn"],
         files=tuple(
-            [
-                LockedFile(name, entry["bytes"], entry["sha256"])
-                for name, entry in raw["core"].items()
-            ]
-            + [LockedFile(each["file_name"], each["bytes"], each["sha256"]) for each in packages]
+            LockedFile(name, entry["bytes"], entry["sha256"])
+            for name, entry in (
+                *raw["core"].items(),
+                *((each["file_name"], each) for each in packages),
+            )
         ),
         packages=tuple(raw["packages"]),
         pyodide_lock={"info": raw["info"], "packages": raw["packages"]},
