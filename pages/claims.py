@@ -46,7 +46,7 @@ def claims_table(problem: Problem, budget: Budget) -> None:
     st.markdown(f"**{claims_words.claims_verdict(claims)}**")
     st.caption(
         f"At {phrases.budget_words(budget)}, {problem.relation} relation, n = {problem.n:,}, "
-        f"d = {problem.d}, k = {problem.k}, all set in the sidebar. A promise may hold under one "
+        f"d = {problem.d}, k = {problem.k}, all set above. A promise may hold under one "
         "relation and fail under the other."
     )
     st.header("What each mechanism promises, and what holds", anchor="claims")

@@ -114,8 +114,8 @@ def draw(card: Card) -> None:
 
 st.title("Mechanisms", anchor=False)
 st.markdown(
-    "What each mechanism releases, what its source promises, and what holds of the promise at the "
-    "setting in the sidebar."
+    "What each mechanism releases, what its source promises, and what holds of the promise at this "
+    "setting."
 )
 problem, budget = shell.problem_and_budget(current)
 picked = filters()

@@ -95,7 +95,7 @@ def _learner(offered: list[Learner], now: Learner) -> None:
 
 
 def chosen_mechanisms(task: Task) -> list[Mechanism]:
-    """Return the sidebar's mechanisms, or all that release rows where none of those does."""
+    """Return the chosen mechanisms, or all that release rows where none of those does."""
     named = parse_variants(current.settings.mechanisms)
     if task.source == PROJECTION:
         return named
@@ -103,7 +103,7 @@ def chosen_mechanisms(task: Task) -> list[Mechanism]:
     if able:
         return able
     st.caption(
-        "None of the mechanisms in the sidebar releases rows to learn from; those that do are "
+        "None of the chosen mechanisms releases rows to learn from; those that do are "
         "shown instead."
     )
     return releasing_rows()

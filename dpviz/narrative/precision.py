@@ -43,7 +43,7 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
     if comparison.problem.allocation.strategy == "uniform":
         return (
             "The precision is shared equally, so shaped noise is isotropic. Favour some directions "
-            "in the sidebar and see where the noise goes."
+            "and see where the noise goes."
         )
     now, before = pairs[0]
     share, old = now.summaries["captured_share"], before.summaries["captured_share"]

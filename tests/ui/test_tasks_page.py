@@ -119,7 +119,7 @@ def test_a_data_release_protects_labels_and_needs_mechanisms_that_release_rows()
     change(at, "tasks.source", "from a private data release")
     assert errors(at) == []
     words = said(at)
-    assert "None of the mechanisms in the sidebar releases rows" in words
+    assert "None of the chosen mechanisms releases rows" in words
     assert "The training rows and their labels (112): they are released once" in words
     assert "so what is learned is as private as the release" in words
     assert "random subspace" not in names(at)
