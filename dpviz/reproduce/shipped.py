@@ -7,6 +7,7 @@ experiment and which versions of the libraries it was measured.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import json
@@ -30,8 +31,8 @@ from dpviz.reproduce.verdicts import Answer, Claim
 FOLDER = Path(__file__).resolve().parent / "results"
 _DIGITS = 6  # significant ones, of numbers that are drawn
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
-# Imports say where names live and change no number.
-_IMPORTS = re.compile(r"^(?:from|import) [^(\n]*(?:\([^)]*\))?[^\n]*\n", re.MULTILINE)
+# What says how a chart looks: functions that return these, and constants made of them.
+_LOOKS = frozenset({"Chart", "Series"})
 
 
 @dataclass(frozen=True)
@@ -92,15 +93,39 @@ class Shipped:
 def code_digest(experiment: Experiment) -> str:
     """Return the digest of an experiment's file and of what its paper's files share.
 
-    Imports are left out. The core's source is not part of it: the file names the
-    version of the package instead.
+    Imports and what only says how a chart looks are left out, as they change no
+    number. The core's source is not part of it: the file names the version of the
+    package instead.
     """
     own = Path(inspect.getfile(type(experiment))).resolve()
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted({own, *own.parent.glob("_[a-z]*.py")}):
-        text = _IMPORTS.sub("", path.read_text(encoding="utf-8"))
-        digest.update(f"{path.name}\0{text}\0".encode())
+        digest.update(f"{path.name}\0{measuring(path.read_text(encoding='utf-8'))}\0".encode())
     return digest.hexdigest()
+
+
+def measuring(source: str) -> str:
+    """Return the lines of a module without its imports and without what draws its charts."""
+    left_out: set[int] = set()
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                pass
+            case ast.FunctionDef(returns=ast.expr() as returns) if _names(returns) & _LOOKS:
+                pass
+            case ast.Assign(value=value) if node in tree.body and _names(value) & _LOOKS:
+                pass
+            case _:
+                continue
+        left_out.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = source.splitlines()
+    kept = (line for number, line in enumerate(lines, 1) if number not in left_out)
+    return "\n".join(line for line in kept if line.strip())
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def file_of(key: str, folder: Path = FOLDER) -> Path:

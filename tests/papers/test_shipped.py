@@ -24,11 +24,38 @@ from dpviz.reproduce import (
     ship,
     shipped,
 )
-from dpviz.reproduce.shipped import code_digest
+from dpviz.reproduce.shipped import code_digest, measuring
 
 DOCS = app_path().parent / "docs"
 
 # --- what ships -------------------------------------------------------------------------------
+
+SOURCE = """
+from a import b
+LINES = (Series("x"),)
+DRAWS = 100
+
+def charts(self) -> tuple[Chart, ...]:
+    return (Chart("one", series=LINES),)
+
+def run(self) -> int:
+    return DRAWS
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ('Series("x")', 'Series("y")', True),
+        ('Chart("one"', 'Chart("two"', True),
+        ("from a import b", "from a import (\n    b,\n)", True),
+        ("DRAWS = 100", "DRAWS = 200", False),
+        ("return DRAWS", "return DRAWS + 1", False),
+    ],
+)
+def test_looks_do_not_age_a_result_and_what_measures_does(old: str, new: str, same: bool) -> None:
+    assert old in SOURCE
+    assert (measuring(SOURCE.replace(old, new)) == measuring(SOURCE)) is same
 
 
 def test_what_ships_reads_back_as_it_was_written(tmp_path: Path) -> None:
