@@ -7,9 +7,15 @@ Nothing that is computed depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
 
 _ASKED: ContextVar[Callable[[], None] | None] = ContextVar("asked", default=None)
 
@@ -29,3 +35,48 @@ def pause() -> None:
     act = _ASKED.get()
     if act is not None:
         act()
+
+
+class _Unwanted(Exception):
+    """Work in a thread whose caller has ended."""
+
+
+def in_threads(
+    work: Callable[[_In], _Out], items: Sequence[_In], workers: int, look: float = 0.1
+) -> list[_Out]:
+    """Return the work on each item, done by some threads that end when the caller is asked to.
+
+    The caller's thread pauses while it waits; what ends it there ends the threads at their next
+    pause.
+
+    Parameters
+    ----------
+    work : callable
+    items : sequence
+    workers : int
+        Threads; with one it all happens here.
+    look : float
+        Seconds between two pauses of the caller.
+    """
+    if workers == 1 or len(items) < 2:
+        return [work(item) for item in items]
+    ended = threading.Event()
+
+    def stop() -> None:
+        if ended.is_set():
+            raise _Unwanted
+
+    def one(item: _In) -> _Out:
+        with pausing(stop):
+            stop()
+            return work(item)
+
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            waiting = [pool.submit(one, item) for item in items]
+            while wait(waiting, timeout=look).not_done:
+                pause()
+        except BaseException:
+            ended.set()
+            raise
+    return [future.result() for future in waiting]

@@ -30,7 +30,6 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +38,7 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
+from dpviz.base.pauses import in_threads
 from dpviz.base.seeding import generator
 from dpviz.claims.worlds import both_worlds
 from dpviz.mechanisms import Mechanism, parse_variants
@@ -261,11 +261,7 @@ def compute(
         return run_cell(cell, prepared, FRAME_METRICS)
 
     with one_blas_thread():
-        if workers == 1 or len(chosen.cells) == 1:
-            results = [one(cell) for cell in chosen.cells]
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                results = list(pool.map(one, chosen.cells))
+        results = in_threads(one, chosen.cells, workers)
     return frame(prepared, settings.k, epsilon, results, chosen.skipped)
 
 

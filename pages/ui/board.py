@@ -22,6 +22,8 @@ from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from dpviz.tidy import board
 from pages.ui import cached, frames, state
+from pages.ui.cached import Late
+from pages.ui.turns import turns
 
 KEY = "board"
 LINKS = {"recovery": "Claims", "least": "Trade-offs", "risk": "Claims"}
@@ -54,14 +56,24 @@ def draw(
     pin : dict or None
         The payload of the pinned setting, from `pinned`.
     """
-    token = frames.token_of(data_key, settings)
-    epsilons = frames.epsilons_for(prepared, settings, len(comparison.results))
+    late = {item.mechanism: item.reason for item in comparison.skipped if isinstance(item, Late)}
+    chosen = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
+    quick = tuple(text for text in chosen if text not in late)
+    drawn = replace(settings, mechanisms=quick) if late else settings
+    token = frames.token_of(data_key, drawn)
+    epsilons = frames.epsilons_for(token, comparison, prepared, settings)
 
-    def make(epsilon: float) -> dict[str, Any]:
-        return board.compute(prepared, settings, epsilon, workers=frames.WORKERS)
+    def make(epsilon: float, *, ahead: bool = True) -> dict[str, Any]:
+        if not quick:
+            return board.frame(prepared, settings.k, epsilon, (), comparison.skipped)
+        with turns().one(ahead=ahead):
+            frame = board.compute(prepared, drawn, epsilon, workers=frames.WORKERS)
+        frame["skipped"] |= late
+        return frame
 
     now = frames.one(token, settings.epsilon, lambda: board.frame_of(comparison, prepared))
-    at = frames.one(token, board.ORDERED_AT, lambda: make(board.ORDERED_AT))
+    with st.spinner("Putting the columns in order", show_time=True):
+        at = frames.one(token, board.ORDERED_AT, lambda: make(board.ORDERED_AT, ahead=False))
     columns = shown(board.ordered(parse_variants(settings.mechanisms), at))
     # A browser asks for the path when it has painted the first frame; nobody else needs it.
     wanted = bool(st.session_state.get("board.wanted"))

@@ -49,6 +49,7 @@ from dpviz.tidy.curves import CurvePoint
 from dpviz.values.allocation import UNIFORM
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from pages.ui import limits
+from pages.ui.turns import turns
 
 PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 
@@ -56,7 +57,7 @@ PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 CHUNK_SECONDS = 0.15
 
 
-@st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the file")
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the file", show_time=True)
 def _parsed(file_id: str, name: str, decimal: str, _file: object) -> RawTable | str:
     # Streamlit forgets a call that raised: a zip bomb would be unpacked again on every run.
     try:
@@ -84,7 +85,7 @@ def builtin(key: str) -> Table:
     return datasets.load(key)
 
 
-@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Reading columns", show_time=True)
 def uploaded(
     file_id: str,
     label: str | None,
@@ -98,7 +99,7 @@ def uploaded(
     return _raw.to_table(label=label, categorical=categorical, missing=missing, leave_out=leave_out)
 
 
-@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
+@st.cache_resource(scope="session", max_entries=4, show_spinner="Preparing", show_time=True)
 def prepared(
     table_key: str,
     columns: tuple[str, ...],
@@ -111,7 +112,7 @@ def prepared(
     return prepare(_table.select(columns) if columns else _table, _settings, dict(bounds) or None)
 
 
-@st.cache_data(scope="session", max_size="96MB", show_spinner=False)
+@st.cache_data(scope="session", max_size="96MB", show_spinner="Drawing releases", show_time=True)
 def chunk(
     data_key: tuple[str, ...],
     variant: str,
@@ -122,9 +123,14 @@ def chunk(
     stop: int,
     _cell: Cell,
     _measured: Measured,
+    _took: list[float],
 ) -> Result:
-    """Return one chunk of trials of one variant."""
-    return sweeps.run_cell(_cell, _measured)
+    """Return one chunk of trials of one variant, in a turn; add what it took to ``_took``."""
+    with turns().one(), limits.deadline(limits.CHUNK_LIMIT):
+        began = time.thread_time()
+        found = sweeps.run_cell(_cell, _measured)
+        _took.append(time.thread_time() - began)
+    return found
 
 
 def chunk_size(d: int) -> int:
@@ -147,15 +153,39 @@ class _Paces:
         Trials a chunk.
     refused : dict
         Why something is not drawn at all.
+    seconds : dict
+        What all its trials took on one core.
     """
 
     sizes: dict[tuple[str, ...], int]
     refused: dict[tuple[str, ...], str]
+    seconds: dict[tuple[str, ...], float]
 
 
 @st.cache_resource(scope="session", show_spinner=False)
 def _paces() -> _Paces:
-    return _Paces({}, {})
+    return _Paces({}, {}, {})
+
+
+class Late(Skipped):
+    """A variant that is not drawn because it would take longer than a page may."""
+
+
+def seconds_of(comparison: Comparison) -> float:
+    """Return what the draws of a comparison took on one core, as far as this session made them."""
+    known = _paces().seconds
+    return sum(known.get(_what(cell), 0.0) for cell in comparison.plan.cells)
+
+
+def _what(cell: Cell) -> tuple[str, ...]:
+    return cell.mechanism.text, _problem_text(cell), repr(cell.budget)
+
+
+def _problem_text(cell: Cell) -> str:
+    # All of it: k, relation, domain; but the allocation only where noise follows it, so that
+    # moving shares draws nobody else again.
+    follows = cell.mechanism.follows_allocation
+    return repr(cell.problem if follows else replace(cell.problem, allocation=UNIFORM))
 
 
 def in_chunks(
@@ -182,12 +212,8 @@ def in_chunks(
         If it would take longer than a page may.
     """
     parts = []
-    # All of it: k, relation, domain; but the allocation only where noise follows it, so that
-    # moving shares draws nobody else again.
-    follows = cell.mechanism.follows_allocation
-    problem = repr(cell.problem if follows else replace(cell.problem, allocation=UNIFORM))
-    pace = _paces()
-    what = (cell.mechanism.text, problem, repr(cell.budget))
+    problem, what, pace = _problem_text(cell), _what(cell), _paces()
+    spent = 0.0
     if what in pace.refused:
         raise CannotRun(cell.mechanism.text, pace.refused[what])
     start = cell.trials.start
@@ -197,26 +223,28 @@ def in_chunks(
         size = pace.sizes.get(what, 1) if start > cell.trials.start else 1
         stop = min(start + size, cell.trials.stop)
         between((start - cell.trials.start) / max(len(cell.trials), 1))
-        began = time.monotonic()
+        took: list[float] = []
         try:
-            with limits.deadline(limits.CHUNK_LIMIT):
-                part = chunk(
-                    data_key,
-                    cell.mechanism.text,
-                    (cell.budget.epsilon, cell.budget.delta),
-                    problem,
-                    cell.seed,
-                    start,
-                    stop,
-                    replace(cell, trials=range(start, stop)),
-                    measured,
-                )
+            part = chunk(
+                data_key,
+                cell.mechanism.text,
+                (cell.budget.epsilon, cell.budget.delta),
+                problem,
+                cell.seed,
+                start,
+                stop,
+                replace(cell, trials=range(start, stop)),
+                measured,
+                took,
+            )
         except limits.TooSlow:
             pace.refused[what] = limits.too_slow(math.inf)
             raise CannotRun(cell.mechanism.text, pace.refused[what]) from None
         parts.append(part)
+        spent += sum(took)
         if what not in pace.sizes:
-            seconds = max(time.monotonic() - began, 1e-6)
+            # of this thread alone: neither other sessions nor the wait for a turn make it slow
+            seconds = max(sum(took), 1e-6)
             expected = seconds * (cell.trials.stop - stop)
             if expected > limits.caps().work:
                 pace.refused[what] = limits.too_slow(expected)
@@ -225,6 +253,8 @@ def in_chunks(
             rate = math.floor(math.log2(max(CHUNK_SECONDS / seconds, 1.0)))
             pace.sizes[what] = min(2**rate, chunk_size(cell.problem.d))
         start = stop
+    if spent:
+        pace.seconds[what] = spent
     return sweeps.joined(parts)
 
 
@@ -260,7 +290,7 @@ def results(
         try:
             found.append(in_chunks(data_key, cell, ready, tell))
         except CannotRun as error:
-            slow.append(Skipped(error.mechanism, error.reason))
+            slow.append(Late(error.mechanism, error.reason))
     progress.close()
     return tuple(found), tuple(slow)
 
@@ -314,7 +344,7 @@ def curve(
     return points, list(skipped.items())
 
 
-@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
+@st.cache_resource(scope="session", max_entries=64, show_spinner="Preparing", show_time=True)
 def measured_at(
     data_key: tuple[str, ...], axis: str, value: str, seed: int, _rows: BoundedRows
 ) -> Measured:
@@ -322,7 +352,7 @@ def measured_at(
     return axes.rows_at(_rows, axis, value, seed)
 
 
-@st.cache_data(scope="session", max_entries=100, show_spinner=False)
+@st.cache_data(scope="session", max_entries=100, show_spinner="Predicting", show_time=True)
 def _predicted(key: tuple[str, ...], _rows: Measured, _settings: Settings) -> pd.DataFrame:
     axis, metric = key[-2:]
     values = axes.default_values(axis, _rows, axes.FINE)
@@ -337,7 +367,7 @@ def predicted(
     return _predicted((*data_key, repr(settings), axis, metric), rows, settings)
 
 
-@st.cache_data(scope="session", max_entries=2_000, show_spinner=False)
+@st.cache_data(scope="session", max_entries=2_000, show_spinner="Predicting", show_time=True)
 def _spectrum(key: tuple[str, ...], _measured: Measured, _settings: Settings) -> list[float] | None:
     return curves.predicted_spectrum(_measured, _settings, parse_variant(key[-1]))
 
@@ -361,7 +391,7 @@ def second(key: str, settings: Settings) -> tuple[Prepared, tuple[str, ...]]:
     return ready, (key, *(value for _, value in preparation))
 
 
-@st.cache_data(scope="session", max_entries=50, show_spinner="Searching")
+@st.cache_data(scope="session", max_entries=50, show_spinner="Searching", show_time=True)
 def _target(key: tuple[str, ...], _rows: Measured, _settings: Settings, _goal: Goal) -> Target:
     return least(_rows, _settings, parse_variant(key[-2]), _goal, key[-1])
 
@@ -432,7 +462,7 @@ def audited(
     )
 
 
-@st.cache_data(scope="session", max_entries=500, show_spinner=False)
+@st.cache_data(scope="session", max_entries=500, show_spinner="Predicting", show_time=True)
 def _predicted_target(
     key: tuple[str, ...], _rows: Measured, _settings: Settings, _goal: Goal
 ) -> Predicted:
@@ -456,7 +486,7 @@ def predicted_targets(
     return sorted(found, key=Predicted.order)
 
 
-@st.cache_data(scope="session", max_entries=50, show_spinner=False)
+@st.cache_data(scope="session", max_entries=50, show_spinner="Searching", show_time=True)
 def _measured_need(
     key: tuple[str, ...], _rows: Measured, _settings: Settings, rho: float, eta: float
 ) -> Target:
@@ -506,7 +536,7 @@ def _task_splits(key: tuple[str, ...]) -> dict[int, Any]:
     return {}  # filled by the plans that share it
 
 
-@st.cache_resource(scope="session", max_entries=6, show_spinner=False)
+@st.cache_resource(scope="session", max_entries=6, show_spinner="Splitting", show_time=True)
 def _task_plan(
     key: tuple[str, ...],
     shared: tuple[str, ...],
@@ -591,7 +621,7 @@ def growth() -> pd.DataFrame:
     return growth_table()
 
 
-@st.cache_data(scope="session", max_entries=200, show_spinner=False)
+@st.cache_data(scope="session", max_entries=200, show_spinner="Predicting", show_time=True)
 def _offer(
     key: tuple[str, ...], _measured: Measured, _settings: Settings, _answers: Answers
 ) -> Offer | LeftOut:
@@ -611,7 +641,7 @@ def offer(
     return _offer((*data_key, repr(own), *asked, mechanism.text), measured, own, answers)
 
 
-@st.cache_data(scope="session", max_entries=50, show_spinner=False)
+@st.cache_data(scope="session", max_entries=50, show_spinner="Drawing", show_time=True)
 def _recovered_picture(
     key: tuple[str, ...], _measured: Measured, _settings: Settings
 ) -> pd.DataFrame:
@@ -626,7 +656,7 @@ def recovered_picture(
     return _recovered_picture((*data_key, repr(own), repr(recovery)), measured, own)
 
 
-@st.cache_data(scope="session", max_entries=50, show_spinner="Preparing privately")
+@st.cache_data(scope="session", max_entries=50, show_spinner="Preparing privately", show_time=True)
 def _waterfall(
     key: tuple[str, ...], _prepared: Prepared, _options: PaidOptions
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.prepare.bounding import Prepared
+from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from dpviz.tidy import board
 from pages.ui import cached, state
@@ -24,6 +26,7 @@ from pages.ui import cached, state
 WORKERS = 2
 PART = 2  # frames sent at once
 MOST_SECONDS = 8.0  # of computing in all; a large table gets fewer frames
+MOST_MEASURED = 60.0  # the same by what draws took, which slow samplers make more
 
 _FEED = st.components.v2.component(
     "dpviz_frames", js=(Path(__file__).parent / "frames.js").read_text(encoding="utf-8")
@@ -60,11 +63,27 @@ def predicted(
     return board.predicted(_prepared, _settings, epsilons)
 
 
-def epsilons_for(prepared: Prepared, settings: Settings, count: int) -> list[float]:
-    """Return the epsilons of the board's frames; fewer where draws are slow."""
-    seconds = count * settings.trials * cached.CHUNK_SECONDS / cached.chunk_size(prepared.d)
-    fit = board.frames_affordable(seconds / 2, MOST_SECONDS)
-    return board.frame_epsilons(fit, settings.epsilon)
+def epsilons_for(
+    token: str, comparison: Comparison, prepared: Prepared, settings: Settings
+) -> list[float]:
+    """Return the epsilons of the board's frames; fewer where draws are slow.
+
+    How many is decided once for a board: its clock is not the next epsilon's.
+    """
+    fits: dict[str, int | None] = st.session_state.setdefault("board.fits", {})
+    if token not in fits:
+        count = len(comparison.results)
+        seconds = count * settings.trials * cached.CHUNK_SECONDS / cached.chunk_size(prepared.d)
+        fits[token] = min(
+            (
+                board.frames_affordable(seconds / 2, MOST_SECONDS),
+                board.frames_affordable(cached.seconds_of(comparison), MOST_MEASURED),
+            ),
+            key=lambda fit: math.inf if fit is None else fit,
+        )
+        while len(fits) > 50:
+            del fits[next(iter(fits))]
+    return board.frame_epsilons(fits[token], settings.epsilon)
 
 
 @st.cache_data(scope="session", max_entries=60, show_spinner=False)

@@ -143,6 +143,11 @@ class Server:
                 self._process.kill()
                 self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        """Number of the server's process."""
+        return self._process.pid
+
     def log(self) -> str:
         """Return all that the server printed."""
         return self._log_path.read_text(encoding="utf-8", errors="replace")

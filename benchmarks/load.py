@@ -1,0 +1,357 @@
+"""Twenty people on one server, each moving epsilon on a table of their own.
+
+``python -m benchmarks.load --sessions 20 --moves 8`` starts a dashboard, lets that many visitors
+in over Streamlit's own protocol (a websocket each, an upload each, the board's wish for its other
+frames as a browser sends it), and lets each move epsilon again and again, with a pause to look at
+what came, ``--think`` seconds on average. It says
+
+- how long a move takes until its numbers are there (the board's frame at the new epsilon), and
+  until the page is drawn to its end;
+- whether anybody ever saw a table that was not theirs;
+- the server's memory before, at most, and after everybody left, and when what they uploaded was
+  gone.
+
+``--url`` measures a server that runs already (without its memory). Real browsers would share the
+two cores with what is measured; the protocol does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import re
+import sys
+import tempfile
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import ClientConnection, connect
+
+from dpviz.base.paths import app_path
+from dpviz.base.seeding import generator
+from tests.e2e.harness import Server
+
+PATIENCE = 120.0
+COLUMNS = 12
+
+
+def table(number: int, rows: int) -> tuple[int, bytes]:
+    """Return how many people a visitor's table has, which is nobody else's number, and its CSV."""
+    n = rows + 7 * number
+    rng = generator(number, "load", n)
+    values = rng.standard_normal((n, COLUMNS)) * np.linspace(3, 0.5, COLUMNS)
+    head = ",".join(f"v{number}x{j}" for j in range(COLUMNS))
+    lines = "\n".join(",".join(f"{value:.4f}" for value in row) for row in values)
+    return n, f"{head}\n{lines}\n".encode()
+
+
+@dataclass
+class Visitor:
+    """One browser tab, as the server sees it.
+
+    Attributes
+    ----------
+    shown : list of float
+        Seconds from a move to its numbers.
+    drawn : list of float
+        Seconds from a move to the end of the page.
+    strange : list of str
+        What was seen of somebody else's table.
+    """
+
+    number: int
+    url: str
+    people: int = 0
+    shown: list[float] = field(default_factory=list)
+    drawn: list[float] = field(default_factory=list)
+    strange: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    session: str = ""
+    _widgets: dict[str, str] = field(default_factory=dict)
+    _values: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    _now: float | None = None
+    _wanted: bool = False
+    _finished: int = 0
+    _page: str = ""
+    _query: str = ""
+    _stream: ClientConnection | None = None
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _urls: Any = None
+
+    async def visit(self, query: str) -> None:
+        """Open the page and wait until it is drawn."""
+        address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
+        self._stream = await connect(address, subprotocols=["streamlit"], max_size=None)  # type: ignore[list-item]
+        self._reader = asyncio.create_task(self._read())
+        self._query = query
+        await self._run()
+
+    async def leave(self) -> None:
+        """Close the tab."""
+        assert self._stream is not None
+        await self._stream.close()
+        self._reader.cancel()
+
+    async def upload(self, name: str, content: bytes) -> None:
+        """Upload a table and wait until it is drawn."""
+        assert self._stream is not None
+        back = BackMsg()
+        back.file_urls_request.request_id = "1"
+        back.file_urls_request.file_names.append(name)
+        back.file_urls_request.session_id = self.session
+        self._urls = None
+        await self._stream.send(back.SerializeToString())
+        await self._until(lambda: self._urls is not None)
+        urls = self._urls.file_urls[0]
+        await asyncio.to_thread(self._put, urls.upload_url, name, content)
+        state = BackMsg().rerun_script.widget_states.widgets.add()
+        info = state.file_uploader_state_value.uploaded_file_info.add()
+        info.name, info.size, info.file_id = name, len(content), urls.file_id
+        info.file_urls.CopyFrom(urls)
+        self._values["upload"] = ("file_uploader_state_value", state.file_uploader_state_value)
+        await self._run()
+
+    def _put(self, path: str, name: str, content: bytes) -> None:
+        with urllib.request.urlopen(f"{self.url}/_stcore/health") as answer:
+            cookie = answer.headers.get("Set-Cookie", "").split(";")[0]
+        edge = "dpviz-load"
+        body = (
+            f'--{edge}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n'
+        ).encode()
+        body += content + f"\r\n--{edge}--\r\n".encode()
+        request = urllib.request.Request(
+            self.url + path if path.startswith("/") else path,
+            data=body,
+            method="PUT",
+            headers={
+                "Content-Type": f"multipart/form-data; boundary={edge}",
+                "Cookie": cookie,
+                "X-Xsrftoken": cookie.partition("=")[2],
+            },
+        )
+        with urllib.request.urlopen(request) as answer:
+            assert answer.status == 204, answer.status
+
+    async def move(self, epsilon: float) -> None:
+        """Move epsilon; note when its numbers came and when the page was done."""
+        self._values["view.epsilon.box"] = ("string_value", f"{epsilon:g}")
+        began = time.monotonic()
+        self._now = None
+        run = asyncio.create_task(self._run())
+        await self._until(lambda: self._now is not None and abs(self._now - epsilon) < 1e-9)
+        self.shown.append(time.monotonic() - began)
+        await run
+        self.drawn.append(time.monotonic() - began)
+
+    async def _run(self) -> None:
+        """Ask for a run of the script; afterwards for the board's frames, as a browser does."""
+        await self._ask({})
+        if self._wanted:
+            board = self._widgets.get("board", "")
+            self._wanted = False
+            await self._ask(
+                {f"$$STREAMLIT_INTERNAL_KEY_{board}__events": [{"event": "want", "value": True}]}
+            )
+
+    async def _ask(self, triggers: dict[str, Any]) -> None:
+        assert self._stream is not None
+        back = BackMsg()
+        state = back.rerun_script
+        state.query_string, state.page_script_hash = self._query, self._page
+        for key, (kind, value) in self._values.items():
+            if key in self._widgets:
+                widget = state.widget_states.widgets.add()
+                widget.id = self._widgets[key]
+                if kind == "string_value":
+                    widget.string_value = value
+                else:
+                    getattr(widget, kind).CopyFrom(value)
+        for name, value in triggers.items():
+            widget = state.widget_states.widgets.add()
+            widget.id, widget.json_trigger_value = name, json.dumps(value)
+        before = self._finished
+        await self._stream.send(back.SerializeToString())
+        await self._until(lambda: self._finished > before)
+
+    async def _until(self, done: Any) -> None:
+        end = time.monotonic() + PATIENCE
+        while not done():
+            if self._reader.done():
+                self._reader.result()
+            self._news.clear()
+            async with asyncio.timeout(max(end - time.monotonic(), 0.01)):
+                await self._news.wait()
+
+    async def _read(self) -> None:
+        assert self._stream is not None
+        async for payload in self._stream:
+            assert isinstance(payload, bytes)
+            self._take(ForwardMsg.FromString(payload))
+            self._news.set()
+
+    def _take(self, message: ForwardMsg) -> None:
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self._page = message.new_session.page_script_hash
+            self.session = message.new_session.initialize.session_id or self.session
+        elif kind == "script_finished":
+            early = message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
+            self._finished += not early
+        elif kind == "file_urls_response":
+            self._urls = message.file_urls_response
+        elif kind == "page_info_changed":
+            self._query = message.page_info_changed.query_string
+        elif kind == "delta":
+            self._drawn(message.delta.new_element)
+
+    def _drawn(self, element: Any) -> None:
+        what = element.WhichOneof("type")
+        if what == "exception":
+            self.problems.append(element.exception.message)
+        if what in ("text_input", "file_uploader"):
+            key = getattr(element, what).id.rpartition("-")[2]
+            self._widgets[key.split("~")[0]] = getattr(element, what).id
+        said = ""
+        if what == "markdown":
+            said = element.markdown.body
+        if what == "bidi_component" and "board" in element.bidi_component.id.rpartition("-")[2]:
+            board = element.bidi_component
+            if board.component_name.endswith("dpviz_board"):
+                self._widgets["board"] = board.id
+                data = json.loads(board.json)
+                self._now = float(data["payload"]["now"])
+                self._wanted = not data["wanted"]
+                said = json.dumps(data["payload"].get("table", ""))
+        if what == "alert" and element.alert.format == element.alert.ERROR and self.people:
+            self.problems.append(element.alert.body)
+        if self.people:
+            found = re.findall(r"\b(\d[\d,]*) people\b", said)
+            self.strange += [
+                text for text in found if int(text.replace(",", "")) not in (self.people,)
+            ]
+            names = set(re.findall(r"\bv(\d+)x\d+\b", said)) - {str(self.number)}
+            self.strange += [f"a column of visitor {name}" for name in names]
+
+
+def memory(pid: int) -> float:
+    """Return the resident memory of a process, in MB."""
+    text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
+
+
+async def come(number: int, url: str, rows: int, query: str) -> Visitor:
+    """Return a visitor who has uploaded their table and seen it."""
+    visitor = Visitor(number, url)
+    await visitor.visit(query)
+    visitor.people, content = table(number, rows)
+    await visitor.upload(f"table{number}.csv", content)
+    return visitor
+
+
+async def stay(visitor: Visitor, moves: int, think: float) -> None:
+    """Move epsilon again and again, with pauses to look."""
+    rng = generator(visitor.number, "load", "think")
+    for number in range(moves):
+        await asyncio.sleep(float(rng.uniform(0.5, 1.5)) * think)
+        # between the steps of the board, so that every move draws releases anew
+        await visitor.move(round(0.1 * 1.3 ** ((5 * visitor.number + number) % 17) + 0.003, 4))
+
+
+def told(name: str, seconds: list[float]) -> str:
+    """Return the distribution of some times in one line."""
+    low, middle, high = np.quantile(seconds, [0.05, 0.5, 0.95])
+    return (
+        f"{name}: median {middle:.2f} s, 5 % {low:.2f} s, 95 % {high:.2f} s, "
+        f"most {max(seconds):.2f} s ({len(seconds)} moves)"
+    )
+
+
+async def measure(given: argparse.Namespace, url: str, pid: int | None) -> int:
+    """Let them come, move and leave; say what was seen."""
+    query = f"table=upload&trials={given.trials}" + (f"&m={given.m}" if given.m else "")
+    warm = await come(999, url, given.rows, query)
+    await warm.move(0.5)
+    await warm.leave()
+    start = memory(pid) if pid else math.nan
+    began, cpu = time.monotonic(), cpu_of(pid)
+    visitors = await asyncio.gather(
+        *(come(number, url, given.rows, query) for number in range(given.sessions))
+    )
+    arrived = time.monotonic() - began
+    print(f"{given.sessions} visitors with {given.rows} rows each, all there after {arrived:.0f} s")
+    began, cpu = time.monotonic(), cpu_of(pid)
+    await asyncio.gather(*(stay(visitor, given.moves, given.think) for visitor in visitors))
+    wall = time.monotonic() - began
+    shown = [second for visitor in visitors for second in visitor.shown]
+    drawn = [second for visitor in visitors for second in visitor.drawn]
+    print(told("numbers there", shown))
+    print(told("page drawn", drawn))
+    print(f"worst visitor's 95 %: {max(float(np.quantile(v.shown, 0.95)) for v in visitors):.2f} s")
+    strange = [text for visitor in visitors for text in visitor.strange]
+    problems = [text for visitor in visitors for text in visitor.problems]
+    print(f"seen of others' tables: {len(strange)}; errors: {len(problems)} {problems[:2]}")
+    if pid:
+        used = cpu_of(pid) - cpu
+        print(
+            f"the server used {used:.0f} s of CPU in {wall:.0f} s: {used / len(shown):.2f} s a move"
+        )
+        most = memory(pid)
+        for visitor in visitors:
+            await visitor.leave()
+        left = time.monotonic()
+        print(f"memory: {start:.0f} MB before, {most:.0f} MB with everybody there")
+        while time.monotonic() - left < given.after:
+            await asyncio.sleep(10)
+            now = memory(pid)
+            if now <= 1.2 * start:
+                break
+        print(
+            f"memory: {now:.0f} MB {time.monotonic() - left:.0f} s after everybody left "
+            f"({100 * (now / start - 1):+.0f} %)"
+        )
+    return int(bool(strange or problems))
+
+
+def cpu_of(pid: int | None) -> float:
+    """Return the CPU seconds that a process has used."""
+    if pid is None:
+        return math.nan
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> int:
+    """Start a server if none is named, and measure it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--moves", type=int, default=8)
+    parser.add_argument("--think", type=float, default=5.0, help="seconds between moves")
+    parser.add_argument("--rows", type=int, default=2_000)
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--m", default="", help="mechanisms; the featured ones if not given")
+    parser.add_argument("--after", type=float, default=200.0, help="seconds to wait for memory")
+    parser.add_argument("--url", default="")
+    given = parser.parse_args()
+    if given.url:
+        return asyncio.run(measure(given, given.url, None))
+    with tempfile.TemporaryDirectory() as folder:
+        own = {"XDG_CACHE_HOME": folder, "DPVIZ_SESSIONS": str(given.sessions + 2)}
+        with Server(app_path(), Path(folder) / "server.log", own) as server:
+            status = asyncio.run(measure(given, server.url, server.pid))
+            problem = server.new_traceback()
+    if problem:
+        print(problem)
+    return status or int(bool(problem))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
