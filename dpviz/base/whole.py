@@ -11,6 +11,9 @@ from pathlib import Path
 
 from dpviz.errors import CannotWrite
 
+PART = ".part"
+"""How the name of a file ends that is being written; it begins with a dot."""
+
 _REASONS = {
     errno.ENOSPC: "no space is left on the disk",
     errno.EDQUOT: "the disk quota is used up",
@@ -39,7 +42,8 @@ def whole(path: Path, *, private: bool = False) -> Iterator[Path]:
     """Give a path to write to, beside the file; put it in the file's place at the end.
 
     Whatever happens on the way, the file is either what it was or all that was
-    written: a full disk, an interrupt or a kill leaves at most a part beside it.
+    written: a full disk, an interrupt or a kill leaves at most a part beside it,
+    whose name begins with a dot and ends in ``.part``.
 
     Parameters
     ----------
@@ -54,7 +58,7 @@ def whole(path: Path, *, private: bool = False) -> Iterator[Path]:
         If the system refuses.
     """
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
     except OSError as error:
         raise cannot_write(path, error) from None
     os.close(handle)

@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
@@ -33,6 +34,7 @@ CAP_BYTES = 512 << 20
 
 _MAGIC = b"dpviz cell 1\n"
 _DIGEST = 32
+_PART_SECONDS = 3600.0
 # What draws pictures, talks or stores changes no number. Paths are relative to the package.
 _NOT_SOURCE = (
     "figures", "reproduce", "narrative", "cli", "edition", "_app", "run/store.py", "base/paths.py",
@@ -164,7 +166,11 @@ class Store:
         for path in self.folder.glob("??/*"):
             try:
                 stat = path.stat()
-            except OSError:  # another run pruned it
+                # Nobody writes a cell for an hour: whoever began this one was killed.
+                if path.name.startswith(".") and stat.st_mtime < time.time() - _PART_SECONDS:
+                    path.unlink(missing_ok=True)
+                    continue
+            except OSError:  # another run pruned it, or a folder in a cell's place
                 continue
             found.append((stat.st_mtime, stat.st_size, path))
         total = sum(size for _, size, _ in found)

@@ -1,0 +1,169 @@
+"""Kill -9 at random moments: sweep, task, reproduce and release lose nothing.
+
+``python -m benchmarks.kills --kills 20`` kills each command that often while it works, each time a
+moment after it began, and lets it go on where it was; then it ends, and its files must have the
+bytes of a run that was never killed. Of the ledger two processes at a time make releases one after
+the other: at the end the ledger must be whole, and know every release that is there.
+
+The commands run in forks of this process, so that a kill costs no start of Python. One core is
+enough; what workers do when their parent is killed is tried in tests/unit/test_faults.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from dpviz.base.seeding import generator
+from dpviz.cli import main as dpviz
+from dpviz.releasing.ledger import Ledger
+
+_FORK = multiprocessing.get_context("fork")
+
+COMMANDS = {
+    "sweep": ["sweep", "iris", "--over", "epsilon", "--values", "0.1:10:40", "--trials", "60",
+              "--mechanism", "gaussian", "--mechanism", "ppca", "--out", "{}/out.csv"],
+    "task": ["task", "iris", "--mechanism", "gaussian", "--mechanism", "laplace", "--trials", "100",
+             "--splits", "10", "--epsilons", "0.1,0.3,1,3,10", "--tuning", "fixed",
+             "--out", "{}/out.csv"],
+    "reproduce": ["reproduce", "jiang_theorems9_10", "--quick", "--out", "{}"],
+}  # fmt: skip
+RELEASE = ["release", "iris", "--epsilon", "0.001", "--bounds", "0:8", "--row-bound", "8"]
+
+
+def _silent(words: Sequence[str]) -> int:
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        return dpviz(list(words))
+
+
+def _quiet(words: Sequence[str]) -> None:
+    os._exit(_silent(words))
+
+
+def _releases(folder: str, name: str) -> None:
+    """Make releases until killed."""
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        for number in itertools.count():
+            out = f"{folder}/{name}-{number}.json"
+            if dpviz([*RELEASE, "--ledger", f"{folder}/ledger.jsonl", "--out", out]):
+                os._exit(1)
+
+
+def run(words: Sequence[str], seconds: float | None = None) -> int | None:
+    """Run a command; kill it after some seconds. Return its status, or None if it was killed."""
+    process = _FORK.Process(target=_quiet, args=(words,))
+    process.start()
+    process.join(seconds)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        return None
+    return process.exitcode
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return what a folder holds, but for pictures, whose ids are drawn by plotly."""
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.is_file() and path.suffix != ".html"
+    }
+
+
+def killed_and_ended(name: str, kills: int, folder: Path) -> list[str]:
+    """Kill a command again and again, let it end, and return what is wrong."""
+    words = COMMANDS[name]
+    out, whole = folder / "killed", folder / "whole"
+    for place in (out, whole):
+        place.mkdir()
+    # Twice: the first loads what the forks then have.
+    for _ in range(2):
+        began = time.monotonic()
+        if _silent([word.format(whole) for word in words] + ["--cache", "none"]) != 0:
+            return [f"{name}: the command fails"]
+        length = time.monotonic() - began
+    rng = generator(kills, "kills", name)
+    again = [word.format(out) for word in words] + ["--cache", str(folder / "cache")]
+    hit = cells = 0
+    for _ in range(kills):
+        # together they leave some work for the last
+        hit += run(again, float(rng.uniform(0.05, 1.0)) * length / kills) is None
+        now = len(list((folder / "cache").rglob("*.cell")))
+        if now < cells:
+            return [f"{name}: {cells - now} finished parts were lost"]
+        cells = now
+    found = []
+    if hit < kills:
+        found.append(f"{name}: only {hit} of {kills} kills hit a run")
+    if files(out):
+        found.append(f"{name}: {sorted(files(out))} are there before the end")
+    if run(again) != 0:
+        found.append(f"{name}: it cannot go on after the kills")
+    if files(out) != files(whole):
+        found.append(f"{name}: its files differ from those of a run that was never killed")
+    print(f"{name}: {hit} kills, {cells} finished parts kept; a whole run takes {length:.1f} s")
+    return found
+
+
+def ledger_holds(kills: int, folder: Path) -> list[str]:
+    """Kill processes that release, two at a time, and return what is wrong with their ledger."""
+    rng = generator(kills, "kills", "ledger")
+    warm = folder / "warm"
+    warm.mkdir()
+    if _silent([*RELEASE, "--ledger", f"{warm}/ledger.jsonl", "--out", f"{warm}/0.json"]):
+        return ["ledger: the command fails"]
+    for number in range(0, kills, 2):
+        pair = [
+            _FORK.Process(target=_releases, args=(str(folder), f"{number}-{side}"))
+            for side in range(2)
+        ]
+        for process in pair:
+            process.start()
+        for process in pair:
+            process.join(float(rng.uniform(0.05, 0.6)))
+            if process.exitcode is not None:
+                return ["ledger: a release failed"]
+            process.kill()
+            process.join()
+    outs = list(folder.glob("*-*.json"))
+    for path in outs:
+        json.loads(path.read_text(encoding="utf-8"))
+    contents = Ledger(folder / "ledger.jsonl").read()
+    spent = len(contents.spends)
+    print(f"ledger: {kills} kills, {spent} spends, {len(outs)} releases")
+    if not len(outs) <= spent <= len(outs) + kills:
+        return [f"ledger: {spent} spends for {len(outs)} releases"]
+    return [] if outs else ["ledger: nothing was released"]
+
+
+def main() -> int:
+    """Kill each command and say what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--only", choices=[*COMMANDS, "ledger"], default=None)
+    given = parser.parse_args()
+    found = []
+    for name in [given.only] if given.only else [*COMMANDS, "ledger"]:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            found += (
+                ledger_holds(given.kills, folder)
+                if name == "ledger"
+                else killed_and_ended(name, given.kills, folder)
+            )
+    for problem in found:
+        print(problem)
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
