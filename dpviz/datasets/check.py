@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from dpviz.datasets.files import counts_rows
 from dpviz.datasets.raw import Kind, RawColumn, RawTable
+from dpviz.datasets.sentinels import WARNING, sentinel_rows
 
 USES = ("feature", "colour", "drop")
 """What a column can be used for."""
 
-_SENTINELS = (-999.0, -9999.0, -99999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)
-_FAR = 1.0  # a code for "missing" lies at least so many ranges of the others away from them
 _SCALE = 30.0  # times the median spread of the numeric columns
 _FEW_COLOURS = 20
 _IDENTIFIER_SHARE = 0.98  # of whole numbers that must be different, for an identifier
@@ -115,12 +114,9 @@ def _check(
                 "Whole numbers that differ in every row: looks like an identifier, which would "
                 "count as a feature."
             )
-        far = _sentinel_rows(values)
+        far = sentinel_rows(values)
         if far:
-            warnings.append(
-                f"{far} cells hold a number such as -999, far from all others: it may stand for "
-                "missing and counts as a number."
-            )
+            warnings.append(f"{far} cells {WARNING}")
         if _may_be_dates(values):
             warnings.append("Could be dates written day.month: read as numbers.")
         spread = spreads.get(column.name, 0.0)
@@ -191,20 +187,6 @@ def _identifies(values: NDArray[np.float64]) -> bool:
     same_length = bool((digits == digits[0]).mean() > _IDENTIFIER_SHARE) and digits[0] >= 3
     filled = len(different) / (different[-1] - different[0] + 1) > 0.5
     return rising or same_length or filled
-
-
-def _sentinel_rows(values: NDArray[np.float64]) -> int:
-    """Return how many cells hold a usual code for "missing" that is far from all others."""
-    for code in _SENTINELS:
-        at = values == code
-        rest = values[~at]
-        if not at.any() or len(rest) < 3:
-            continue
-        low, high = float(rest.min()), float(rest.max())
-        reach = _FAR * max(high - low, 1e-300)
-        if (code < 0 and low >= 0) or code < low - reach or code > high + reach:
-            return int(at.sum())
-    return 0
 
 
 def _may_be_dates(values: NDArray[np.float64]) -> bool:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dpviz.datasets import numerals
 from dpviz.datasets.delimited import MISSING_MARKERS
 from dpviz.datasets.numerals import COMMA, NO_NUMERALS, Numerals
+from dpviz.datasets.sentinels import WARNING, sentinel_rows
 from dpviz.datasets.source import IN_MEMORY, Limits, readable
 from dpviz.datasets.table import Table
 from dpviz.errors import QUOTED, InvalidSetting, InvalidTable, printable
@@ -255,6 +256,9 @@ class RawTable:
         booleans = [column.name for column in numbers if column.kind is Kind.BOOLEAN]
         if booleans:
             notes.append(f"True and false became 1 and 0 in {listed(booleans)}.")
+        coded = [column.name for j, column in enumerate(numbers) if sentinel_rows(rows[:, j])]
+        if coded:
+            notes.append(f"Some cells of {listed(coded)} {WARNING}")
         return Table(
             self.name,
             rows,

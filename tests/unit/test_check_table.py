@@ -96,3 +96,11 @@ def test_a_numeric_identifier_does_not_become_a_feature_without_a_word(tmp_path)
     left = load(str(path), leave_out=("patient",))
     assert left.columns == ("a", "b")
     assert not any("identifier" in note for note in left.notes)
+
+
+def test_a_code_for_missing_is_said_on_the_command_line_too() -> None:
+    rows = "".join(f"{i % 5},{-999 if i % 9 == 0 else 50 + i % 7},{i % 3}\n" for i in range(60))
+    (note,) = read_raw(f"a,b,c\n{rows}".encode(), name="t.csv").to_table().notes
+    assert note.startswith("Some cells of 'b' hold a number such as -999, far from all others")
+    near = rows.replace("-999", "45")
+    assert read_raw(f"a,b,c\n{near}".encode(), name="t.csv").to_table().notes == ()

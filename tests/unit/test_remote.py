@@ -297,6 +297,15 @@ def test_an_archive_of_several_files_is_asked_for_once(
     assert site.asked == ["/all.zip"]
 
 
+def test_every_address_is_https() -> None:
+    """Two sets have no digest on record: at least nobody on the way can change them."""
+    addresses = [
+        address for entry in remote._SETS for file in entry.files for address in file.addresses
+    ]
+    assert addresses
+    assert [address for address in addresses if not address.startswith("https://")] == []
+
+
 def test_addresses_are_tried_in_order(
     site: Site, cache: Path, declare: Callable[..., None]
 ) -> None:

@@ -257,7 +257,6 @@ SETS = (
                     uci_zip(130, "kdd+cup+1999+data"),
                     uci_legacy("kddcup99-mld/kddcup.data_10_percent.gz"),
                     "https://ndownloader.figshare.com/files/5976042",
-                    "http://kdd.ics.uci.edu/databases/kddcup99/kddcup.data_10_percent.gz",
                 ),
                 text="f8c8267ebcd9c0ed1fd7d6277fe5bfff8732e9b7db8e61b873542b2a534b6f9a",
             ),

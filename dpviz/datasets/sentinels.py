@@ -1,0 +1,30 @@
+"""Codes for "missing" among numbers, such as -999: found, said, and never changed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SENTINELS = (-999.0, -9999.0, -99999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)
+_FAR = 1.0  # a code for "missing" lies at least so many ranges of the others away from them
+
+WARNING = (
+    "hold a number such as -999, far from all others: it may stand for missing and counts as a "
+    "number."
+)
+
+
+def sentinel_rows(values: NDArray[np.float64]) -> int:
+    """Return how many cells hold a usual code for "missing" that is far from all others."""
+    if not len(values) or not {float(values.min()), float(values.max())} & {*_SENTINELS}:
+        return 0  # what is far from all others is an end of the range
+    for code in _SENTINELS:
+        at = values == code
+        rest = values[~at]
+        if not at.any() or len(rest) < 3:
+            continue
+        low, high = float(rest.min()), float(rest.max())
+        reach = _FAR * max(high - low, 1e-300)
+        if (code < 0 and low >= 0) or code < low - reach or code > high + reach:
+            return int(at.sum())
+    return 0
