@@ -206,7 +206,7 @@ st.html(
     " { flex-wrap: nowrap; overflow-x: auto; }"
     " .st-key-guide-body [data-testid='stColumn']:last-child { order: -1; }"
     " .st-key-guide-chapter button { flex: none; }"
-    " .st-key-guide-body h3 { font-size: 1.1rem; padding: 0; }"
+    " .st-key-guide-body h2 { font-size: 1.1rem !important; padding: 0; }"
     " .st-key-guide-title h1 { font-size: 1.2rem; } }</style>"
 )
 chapters(lesson)
@@ -215,7 +215,7 @@ name = f"{lesson.number}.{step + 1}"
 left, right = st.container(key="guide-body").columns([1, 2.4], gap="medium")
 with left:
     st.caption(f"Lesson {lesson.number}, step {step + 1} of {len(lesson.steps)}")
-    st.subheader(lesson.steps[step].title, anchor=False)
+    st.header(lesson.steps[step].title, anchor=False)
     st.markdown(lesson.filled(lesson.steps[step].say))
     bet, moved = ask(lesson, step, name)
     around(lesson, step)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -15,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.base.whole import whole
+from dpviz.base.whole import PART, whole
 from dpviz.errors import CannotWrite
 from dpviz.run.export import write_table
 from dpviz.run.store import Store
@@ -95,6 +97,40 @@ def test_a_folder_in_a_cells_place_is_one_sentence(tmp_path: Path) -> None:
         store.put(key, {"m": np.ones(3)})
     store.prune()
     assert [path.name for path in (tmp_path / "ab").iterdir()] == [f"{key}.cell"]
+
+
+def test_a_read_only_cache_is_read_and_says_why_it_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, key = Store(tmp_path), "ab" + "3" * 38
+    store.put(key, {"m": np.ones(3)})
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    for module, name in ((tempfile, "mkstemp"), (os, "utime"), (Path, "unlink")):
+        monkeypatch.setattr(module, name, refuse)
+    found = store.get(key)
+    assert found is not None
+    assert found["m"].tolist() == [1, 1, 1]
+    with pytest.raises(CannotWrite, match="the file system is read-only"):
+        store.put("ab" + "4" * 38, {"m": np.ones(3)})
+    Store(tmp_path, cap=1).prune()
+    assert store.get(key) is not None
+
+
+def test_parts_left_by_a_crash_go_after_an_hour(tmp_path: Path) -> None:
+    store, key = Store(tmp_path), "ab" + "5" * 38
+    store.put(key, {"m": np.ones(3)})
+    old, new = (tmp_path / "ab" / f".{name}{PART}" for name in ("old", "new"))
+    for path, age in ((old, 4000), (new, 10)):
+        path.write_bytes(b"half")
+        os.utime(path, (time.time() - age,) * 2)
+    store.prune()
+    assert not old.exists()
+    assert new.exists()  # somebody may still be writing it
+    assert store.get(key) is not None
+    assert len(list(tmp_path.rglob("*.cell"))) == 1
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", None])
