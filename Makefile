@@ -67,7 +67,7 @@ lock: $(DEV_STAMP)
 
 audit: $(DEV_STAMP)
 	$(PY) -m pip install --quiet "pip-audit>=2.9"
-	$(PY) -m pip_audit --require-hashes --disable-pip -r requirements.lock -r requirements-dev.lock
+	$(PY) -m pip_audit --strict --require-hashes --disable-pip -r requirements.lock -r requirements-dev.lock
 
 docs: $(DEV_STAMP)
 	$(PY) -m tools.docs build/docs

@@ -70,6 +70,8 @@ class Server:
         Added to this process's environment.
     directory : Path, optional
         Working directory; the script's folder if left out.
+    port : int, optional
+        That of a server that ended, whose pages are still open; a free one if left out.
     """
 
     def __init__(
@@ -78,8 +80,9 @@ class Server:
         log_path: Path,
         environment: Mapping[str, str] | None = None,
         directory: Path | None = None,
+        port: int | None = None,
     ) -> None:
-        self.port = free_port()
+        self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log_path = log_path
         self._checked = 0
