@@ -62,6 +62,8 @@ _STYLE = """
 }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 12px 5rem; }
+}
+@media (max-width: 1000px) { /* a phone, and a laptop at 200 % */
   /* One row to be swiped, not nine rows above everything. */
   .st-key-bar [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; overflow-x: auto; }
   .st-key-bar [data-testid="stColumn"] { flex: 0 0 auto; min-width: 8.5rem; }
@@ -413,7 +415,8 @@ def _upload(current: Current) -> None:
         "Upload CSV or Parquet",
         key="upload",
         on_change=state.on_change(arrived),
-        help=f"CSV (also gzipped) or Parquet, one row per person. {_WHERE_IT_STAYS}",
+        help=f"CSV (also gzipped) or Parquet, one row per person. {_WHERE_IT_STAYS} Pages "
+        "write 1,234.5 in sentences, 1234.5 in tables and files, and dates as 2024-01-31.",
     )
     file = st.session_state.get("file")
     if state.get("table") != UPLOAD or file is None:

@@ -99,6 +99,28 @@ _LOST = """() => {
   return lost;
 }"""
 
+# On paper nothing can be scrolled: all of the content must be part of the document's own height.
+_PRINTED = """() => {
+  const wrong = [];
+  for (const part of ['stSidebar', 'stHeader']) {
+    const e = document.querySelector(`[data-testid="${part}"]`);
+    if (e && e.checkVisibility()) wrong.push(`${part} is printed`);
+  }
+  const content = document.querySelector('[data-testid="stMainBlockContainer"]');
+  const all = content.getBoundingClientRect();
+  const height = document.documentElement.scrollHeight;
+  if (all.height < 100) wrong.push('nothing is there');
+  if (all.bottom + scrollY > height + 2) wrong.push(`${all.bottom} of ${height} px`);
+  for (let at = content; at; at = at.parentElement) {
+    const s = getComputedStyle(at);
+    if (/auto|scroll|hidden/.test(s.overflowY) && at.scrollHeight > at.clientHeight + 2
+        && at !== document.documentElement && at !== document.body) {
+      wrong.push(`cut off by ${at.dataset.testid || at.className}`);
+    }
+  }
+  return wrong;
+}"""
+
 
 def violations(page: Page) -> list[str]:
     """Return what axe finds on the page as it is, but for Streamlit's own."""
@@ -143,6 +165,9 @@ def test_a_page_can_be_read_and_walked(
             page.set_viewport_size(TWICE)
             wait_idle(page)
             found += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
+            page.emulate_media(media="print")
+            found += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
+            page.emulate_media(media="screen")
         page.set_viewport_size(PHONE)
         wait_idle(page)
         found += [f"{scheme}, phone: {text}" for text in violations(page)]

@@ -177,12 +177,19 @@ def test_no_link_and_no_file_asks_another_host(page: Page, server: Server) -> No
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.normal(size=(40, 6)).round(3), columns=list(HOSTILE))
     frame["label " + PICTURE] = [HOSTILE[i % 6] for i in range(40)]
+    secret = "zq81"
+    frame["note"] = [f"{secret}cell{i % 3}" for i in range(40)]
     open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian&label=7")
-    send(page, f"{HOSTILE[1]}.csv", frame.to_csv(index=False).encode())
+    send(page, f"{secret}.csv", f"a,b\n1,{secret}\n1,2,3\n".encode())  # and one that is refused
+    assert errors(page)
+    send(page, f"{secret}{HOSTILE[1]}.csv", frame.to_csv(index=False).encode())
     assert "40 people" in numbers(page)
     for title in titles(page):
         visit(page, title)
         assert page.evaluate(_LIVE) == [], title
+    # Nor does the server's log hold a cell, a name of a column or the name of a file.
+    assert secret not in server.log()
+    assert "host.invalid" not in server.log()
 
 
 def test_a_live_picture_would_be_noticed(page: Page, server: Server) -> None:
