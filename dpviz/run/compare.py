@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpviz.base.eigen import BATCHED_BELOW
+from dpviz.base.eigen import BATCHED_BELOW, top_eigen
+from dpviz.base.seeding import generator
 from dpviz.metrics import optimum
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Plan, Result, Skipped, joined, plan, run_cell
@@ -22,6 +23,9 @@ TABLE_COLUMNS = (
     "table", "mechanism", "epsilon", "delta", "k", "n", "row_bound", "relation",
     "trial", "metric", "value",
 )  # fmt: skip
+
+_LARGE = 1_000
+_SMALLER = 800
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +204,8 @@ def compare(
         Called with (done, total, what comes next) before each cell.
     foretell : callable, optional
         Called once with the seconds that the rest is expected to take, judged by the first draws
-        of every mechanism, which count among the results.
+        of every mechanism, which count among the results; where there are too few draws for that
+        and many features, by a smaller matrix, before anything is drawn.
     """
     chosen = plan(prepared, settings)
     taste = _taste(prepared.d, settings.trials) if foretell is not None else 0
@@ -210,6 +215,8 @@ def compare(
         for number, cell in enumerate(chosen.cells):
             first[number] = run_cell(replace(cell, trials=cell.trials[:taste]), prepared)
         foretell((time.monotonic() - started) * (settings.trials - taste) / taste)
+    elif foretell is not None and prepared.d >= _LARGE:
+        foretell(_by_size(prepared.d, sum(len(cell.trials) for cell in chosen.cells)))
     results = []
     for done, cell in enumerate(chosen.cells):
         if progress is not None:
@@ -220,6 +227,15 @@ def compare(
         else:
             results.append(run_cell(cell, prepared))
     return Comparison(chosen, tuple(results))
+
+
+def _by_size(d: int, draws: int) -> float:
+    """Return about what so many draws take, from one decomposition of a smaller matrix."""
+    matrix = generator(0, "foretell").standard_normal((1, _SMALLER, _SMALLER))
+    started = time.monotonic()
+    top_eigen(matrix + matrix.transpose(0, 2, 1), 2)
+    # noise, two norms and a rotation take about as long again as the decomposition
+    return 2 * draws * (time.monotonic() - started) * (d / _SMALLER) ** 3
 
 
 def _taste(d: int, trials: int) -> int:
