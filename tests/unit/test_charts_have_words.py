@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dpviz.base.paths import app_path
 
+OURS = {"sections", "comparison"}  # of our own, with a method or a function named alike
 DRAWN = ("plotly_chart", "echarts_chart", "dataframe", "table", "image", "pyplot", "altair_chart")
 
 
@@ -17,7 +18,7 @@ def wordless(source: str) -> list[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             named = {word.arg for word in node.keywords}
             # None stands for ** and may bring it along
-            own = isinstance(node.func.value, ast.Name) and node.func.value.id == "sections"
+            own = isinstance(node.func.value, ast.Name) and node.func.value.id in OURS
             if node.func.attr in DRAWN and not own and not named & {"alt", None}:
                 found.append(f"{node.func.attr} in line {node.lineno}")
     return found
