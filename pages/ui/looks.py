@@ -19,7 +19,7 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
 }
 h2 { font-size: 1.5rem !important; }
 /* Folded away it is out of sight, and would still take the focus. */
-[data-testid="stSidebar"][aria-expanded="false"] { visibility: hidden; }
+[data-testid="stSidebar"][data-collapsed="true"] { visibility: hidden; }
 @media (prefers-reduced-motion: reduce) {
   *, *::before, *::after {
     animation-duration: .01ms !important; animation-iteration-count: 1 !important;
