@@ -60,6 +60,7 @@ def test_a_server_that_comes_back_finds_the_page_with_its_settings(
         expect(page.locator(BOARD)).to_be_visible()  # what was there can still be read
         runs = watch_of(page).runs
         with Server(app_path(), tmp_path / "second.log", own, port=first.port) as second:
+            page.locator('[data-test-connection-state="CONNECTED"]').wait_for()
             wait_idle(page, after=runs + 1)
             assert page.url == link
             expect(epsilon_box(page)).to_have_value("2.5")
