@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+from dpviz.base.here import in_browser
+
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
@@ -58,7 +60,7 @@ def in_threads(
     look : float
         Seconds between two pauses of the caller.
     """
-    if workers == 1 or len(items) < 2:
+    if workers == 1 or len(items) < 2 or in_browser():  # where there are no threads
         return [work(item) for item in items]
     ended = threading.Event()
 
