@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.base.params import Declared, params_of
 from dpviz.errors import InvalidSetting
@@ -27,9 +28,15 @@ KEPT = ("table", "label", "categorical", "missing", "decimal", "leave_out")
 """What a reset leaves: how the table is read."""
 
 
+def travelled() -> bool:
+    """Return whether the browser's back or forward button asked for this run."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
 def start() -> None:
-    """Read the link into the session, once."""
-    if "view" in st.session_state:
+    """Read the link into the session: once, and where the browser goes back or forward to it."""
+    if "view" in st.session_state and not (travelled() and "v" in st.query_params):
         return
     said = link.read(st.query_params.to_dict())
     st.session_state.view = _values(said.settings)
@@ -39,7 +46,9 @@ def start() -> None:
     st.session_state.pin = None if said.pin is None else _values(said.pin)
     st.session_state.notices = list(said.notices)
     st.session_state.complaints = {}
-    st.session_state.generations = {}  # of widgets that are drawn anew when given a value
+    st.session_state.setdefault(
+        "generations", {}
+    )  # of widgets that are drawn anew when given a value
 
 
 def pinned() -> Settings | None:
@@ -179,5 +188,7 @@ def write_link() -> None:
         query["pin"] = urlencode(held.to_query(page_defaults()) or {"v": link.LINK_VERSION})
     if get("table") == UPLOAD and st.session_state.label_index is not None:
         query["label"] = str(st.session_state.label_index)
-    if st.query_params.to_dict() != query:
+    # Writing adds to the browser's history: from an address without settings, which the menu
+    # leaves behind, going back would never get any further.
+    if st.query_params.to_dict() != query and not (travelled() and not st.query_params):
         st.query_params.from_dict(query)
