@@ -88,7 +88,7 @@ def test_an_upload_that_breaks_off_leaves_nothing_behind(page: Page, server: Ser
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
         {"name": "table.csv", "mimeType": "text/csv", "buffer": people(61)}
     )
-    expect(page.get_by_test_id("stFileUploaderFileErrorMessage")).to_be_visible()
+    expect(page.get_by_test_id("stFileChipIconError")).to_be_visible()
     wait_idle(page)
     # Either the table that is there, or the question for one: never something of the one cut off.
     assert numbers(page) == shown or "Upload the file" in errors(page)[0]
