@@ -5,12 +5,16 @@ with the same kind of guarantee, less the choice's own. A rule is judged by its
 mean and its largest regret. `dpviz.targets.defaults.advised` is the rule that
 the core follows; single mechanisms stand beside it.
 
-Run ``python -m benchmarks.defaults``: it writes docs/defaults.md.
+Run ``python -m benchmarks.defaults``: it writes docs/defaults.md and docs/newer.md. ``--keep FILE``
+keeps the measurements and goes on from them, ``--minutes`` ends a piece of the run.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -77,15 +81,19 @@ def recovery(prepared: Prepared, k: int, share: float) -> float:
     return (share - chance) / (1 - chance)
 
 
-def measure(trials: int) -> list[Setting]:
-    """Return the mean recovery of every sound mechanism in every setting."""
+def measure(trials: int, keep: Path | None, minutes: float) -> list[Setting] | None:
+    """Return the mean recovery of every sound mechanism in every setting; None if unfinished."""
+    kept: dict[str, dict[str, float]] = {}
+    if keep is not None and keep.is_file():
+        kept = json.loads(keep.read_text(encoding="utf-8"))
+    ends = time.monotonic() + 60 * minutes
     found = []
     for name, relation in product(TABLES, RELATIONS):
         prepared = prepare(load(name), Settings(table=name))
         for k, epsilon in product(KS, EPSILONS):
             settings = Settings(table=name, relation=relation, k=k, epsilon=epsilon, trials=trials)
             problem, budget = prepared.problem(settings), prepared.budget(settings)
-            means, errors = {}, {}
+            cells = {}
             for key, cls in all_mechanisms().items():
                 mechanism = cls()
                 if mechanism.info.guarantee not in KINDS:
@@ -94,13 +102,29 @@ def measure(trials: int) -> list[Setting]:
                     continue
                 if not sound(mechanism, problem, budget):
                     continue
-                cell = Cell(mechanism, problem, budget, settings.seed, range(trials))
-                seen = run_cell(cell, prepared, ["captured_share", "noise_frobenius"]).metrics
-                means[key] = recovery(prepared, k, float(seen["captured_share"].mean()))
-                if "noise_frobenius" in seen:
-                    errors[key] = float(seen["noise_frobenius"].mean())
+                place = f"{name}/{relation}/{k}/{epsilon:g}/{budget.delta:g}/{trials}/{key}"
+                if place not in kept:
+                    if time.monotonic() > ends:
+                        return None
+                    cell = Cell(mechanism, problem, budget, settings.seed, range(trials))
+                    kept[place] = measured(cell, prepared)
+                cells[key] = kept[place]
+            means = {key: cell["recovery"] for key, cell in cells.items()}
+            errors = {key: cell["error"] for key, cell in cells.items() if "error" in cell}
             found.append(Setting(name, relation, k, epsilon, problem, budget, means, errors))
             print(name, relation, k, epsilon, flush=True)
+            if keep is not None:
+                keep.write_text(json.dumps(kept, indent=0), encoding="utf-8")
+    return found
+
+
+def measured(cell: Cell, prepared: Prepared) -> dict[str, float]:
+    """Return the mean recovery of a cell and, of a matrix, its mean error."""
+    seen = run_cell(cell, prepared, ["captured_share", "noise_frobenius"]).metrics
+    share = float(seen["captured_share"].mean())
+    found = {"recovery": recovery(prepared, cell.problem.k, share)}
+    if "noise_frobenius" in seen:
+        found["error"] = float(seen["noise_frobenius"].mean())
     return found
 
 
@@ -291,10 +315,15 @@ def main() -> None:
     """Measure, then write docs/defaults.md and docs/newer.md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=40)
+    parser.add_argument("--keep", type=Path, help="a file of measurements to go on from")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing after")
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     options = parser.parse_args()
     with one_blas_thread():
-        settings = measure(options.trials)
+        settings = measure(options.trials, options.keep, options.minutes)
+    if settings is None:
+        print("not finished: the same command goes on from there")
+        return
     (options.out / "defaults.md").write_text(page(settings, options.trials), encoding="utf-8")
     (options.out / "newer.md").write_text(newer(settings, options.trials), encoding="utf-8")
     print(f"wrote {options.out / 'defaults.md'} and {options.out / 'newer.md'}")
