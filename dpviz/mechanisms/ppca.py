@@ -13,7 +13,8 @@ from dpviz.base.params import integer
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.noise.convergence import convergence
-from dpviz.noise.stiefel import DEFAULT_SWEEPS, stiefel_bingham
+from dpviz.noise.macg import matrix_bingham
+from dpviz.noise.stiefel import DEFAULT_SWEEPS
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.losses import ExactLoss, Tables, of_bingham
 from dpviz.privacy.sensitivity import spectral
@@ -46,7 +47,7 @@ class Ppca(Mechanism):
         1,
         2_000,
         label="Gibbs sweeps",
-        help="Passes over the columns of V; used for k above 1 only.",
+        help="Passes over the columns of V; used where k is above 1 and no exact draw is quick.",
         examples=(5,),
     )
 
@@ -82,7 +83,7 @@ class Ppca(Mechanism):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return frames drawn in the eigenbasis of A and rotated back."""
-        drawn = stiefel_bingham(
+        drawn = matrix_bingham(
             calibration.scale * data.eigenvalues, calibration.problem.k, draws, self.sweeps
         )
         frames = data.eigenvectors @ drawn.frames
@@ -118,8 +119,9 @@ class Ppca(Mechanism):
                 "by rejection."
             )
         return (
-            "The law is pure epsilon, but for k above 1 it is drawn by a Gibbs chain that reaches "
-            f"it only in the limit ({self.sweeps} sweeps; see the convergence check)."
+            "The law is pure epsilon. For k above 1 it is drawn exactly where few proposals do, at "
+            "small n epsilon, and else by a Gibbs chain that reaches it only in the limit "
+            f"({self.sweeps} sweeps; see the convergence check)."
         )
 
     def exact_loss(

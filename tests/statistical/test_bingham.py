@@ -15,8 +15,10 @@ from scipy import special, stats
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
 from dpviz.noise import bingham as vector
-from dpviz.noise import stiefel
+from dpviz.noise import columns as column_draws
+from dpviz.noise import macg, stiefel
 from dpviz.noise.bingham import bingham
+from dpviz.noise.macg import matrix_bingham
 from dpviz.noise.stiefel import stiefel_bingham
 
 Z = 6.1
@@ -192,14 +194,14 @@ def test_one_update_keeps_the_law(route: str) -> None:
     normal = bingham(-spectrum, batch("start", size))
     plane = np.linalg.qr(normal[:, :, None], mode="complete").Q[:, :, 1:]
     streams = batch("step", size)
-    plane = plane @ stiefel._uniform_frames(streams, 2, 2)
-    law = stiefel._Law.of(2 * (spectrum[0] - spectrum), 2)
+    plane = plane @ stiefel.uniform_frames(streams, 2, 2)
+    law = column_draws.Law.of(2 * (spectrum[0] - spectrum), 2)
     fixed = np.ascontiguousarray(plane[:, :, :1])
     if route == "fast":
-        column, drawn, _ = stiefel._fast_columns(law, fixed, plane[:, :, 1], streams)
+        column, drawn, _ = column_draws.fast_columns(law, fixed, plane[:, :, 1], streams)
         assert drawn.all()
     else:
-        column, _ = stiefel._dense_columns(law, fixed, streams)
+        column, _ = column_draws.dense_columns(law, fixed, streams)
     moved = np.abs(np.cross(fixed[:, :, 0], column))
     assert np.abs(moved - np.abs(normal)).mean() > 0.01  # it did move
     assert all(fits(moved[:, a], coordinate_cdf(-spectrum, a)) for a in range(3))
@@ -208,8 +210,11 @@ def test_one_update_keeps_the_law(route: str) -> None:
 @pytest.mark.parametrize(
     ("d", "k", "strength"), [(61, 2, 80.0), (61, 5, 200.0), (30, 4, 15.0), (12, 3, 1000.0)]
 )
-def test_first_row_of_a_frame(d: int, k: int, strength: float) -> None:
+def test_first_row_of_a_frame(
+    d: int, k: int, strength: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """B = diag(strength, 0, ..): the first row's squared length has a closed form for every k."""
+    monkeypatch.setattr(column_draws, "DENSE_UP_TO", 0)
     values = np.zeros(d)
     values[0] = strength
     drawn = stiefel_bingham(values, k, batch("row", 2_000), 10)
@@ -242,7 +247,7 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
     spectrum = np.array([300.0, 240.0, 60.0, 20.0, 8.0, 3.0, 1.0, 0.0])
     rng = generator(k, "tilt")
     frame = np.linalg.qr(np.eye(d, k - 1) + tilt * rng.standard_normal((d, k - 1))).Q
-    law = stiefel._Law.of(2 * (spectrum[0] - spectrum), k)
+    law = column_draws.Law.of(2 * (spectrum[0] - spectrum), k)
 
     complement = np.linalg.qr(frame, mode="complete").Q[:, k - 1 :]
     restricted, basis = np.linalg.eigh(complement.T @ (spectrum[:, None] * complement))
@@ -251,9 +256,9 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
 
     fast_fixed = np.repeat(frame[None], 8_000, axis=0)
     start = np.repeat(complement[None, :, -1], 8_000, axis=0)
-    fast, drawn, _ = stiefel._fast_columns(law, fast_fixed, start, batch("fast", 8_000))
+    fast, drawn, _ = column_draws.fast_columns(law, fast_fixed, start, batch("fast", 8_000))
     assert drawn.all()
-    dense, _ = stiefel._dense_columns(law, fast_fixed[:1_500], batch("dense", 1_500))
+    dense, _ = column_draws.dense_columns(law, fast_fixed[:1_500], batch("dense", 1_500))
     for columns in (fast, dense):
         assert np.abs(columns @ frame).max() < 1e-13
         assert all(same_law(np.abs(columns[:, i]), np.abs(exact[:, i])) for i in range(d))
@@ -266,25 +271,57 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
 
 def test_inverted_ratio_is_caught_on_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: no rejection at all must fail the closed form of the first row."""
-    monkeypatch.setattr(stiefel, "log_acceptance", lambda t, q: np.zeros_like(t))
+    monkeypatch.setattr(column_draws, "log_acceptance", lambda t, q: np.zeros_like(t))
     values = np.zeros(30)
     values[0] = 60.0
     drawn = stiefel_bingham(values, 3, batch("row", 2_000), 6)
     assert not fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(60.0, 3, 30))
 
 
-def test_dense_route_alone_has_the_right_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = stiefel._shifts
-
-    def never_found(
-        law: stiefel._Law, fixed: FloatArray, column: FloatArray
-    ) -> tuple[FloatArray, vector.BoolArray]:
-        shift, found = original(law, fixed, column)
-        return shift, np.zeros_like(found)
-
-    monkeypatch.setattr(stiefel, "_shifts", never_found)
+def test_dense_route_alone_has_the_right_law() -> None:
     values = np.zeros(6)
     values[0] = 25.0
     drawn = stiefel_bingham(values, 3, batch("dense", 800), 5)
     assert drawn.dense_updates == drawn.updates
     assert fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(25.0, 3, 6))
+
+
+@pytest.mark.parametrize(("d", "k", "strength"), [(61, 5, 20.0), (13, 2, 12.0), (9, 7, 15.0)])
+def test_first_row_of_a_frame_by_rejection(d: int, k: int, strength: float) -> None:
+    """As above, without a chain; with 7 of 9 columns the complement is what is drawn."""
+    values = np.zeros(d)
+    values[0] = strength
+    drawn = matrix_bingham(values, k, batch("rejected", 4_000))
+    assert drawn.exact
+    share = np.square(drawn.frames[:, 0]).sum(axis=1)
+    assert fits(share, share_cdf(strength, k, d))
+    assert not fits(share, share_cdf(1.5 * strength, k, d))
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_rejection_and_chain_are_the_same_law(k: int) -> None:
+    spectrum = np.array([9.0, 6.0, 3.0, 2.0, 1.0, 0.5, 0.0])
+    exact = matrix_bingham(spectrum, k, batch("rejected", 4_000)).frames
+    chain = stiefel_bingham(spectrum, k, batch("chain", 4_000), 6).frames
+    rows_exact, rows_chain = (np.square(frames).sum(axis=2) for frames in (exact, chain))
+    assert all(same_law(rows_exact[:, i], rows_chain[:, i]) for i in range(7))
+    # the frame and not only its span: a single entry, and the rotation within
+    assert same_law(exact[:, 0, 0], chain[:, 0, 0])
+    assert same_law(exact[:, 1, k - 1], chain[:, 1, k - 1])
+    wrong = stiefel_bingham(1.4 * spectrum, k, batch("wrong", 4_000), 6).frames
+    assert not same_law(rows_exact @ spectrum, np.square(wrong).sum(axis=2) @ spectrum)
+
+
+def test_frames_without_rejection_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: the envelope's own law must fail the closed form."""
+    original = macg._log_acceptance
+
+    def always(normal: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+        proposed, log_probability = original(normal, scale)
+        return proposed, np.zeros_like(log_probability)
+
+    monkeypatch.setattr(macg, "_log_acceptance", always)
+    values = np.zeros(13)
+    values[0] = 12.0
+    drawn = matrix_bingham(values, 2, batch("rejected", 4_000))
+    assert not fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(12.0, 2, 13))

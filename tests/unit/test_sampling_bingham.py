@@ -13,7 +13,7 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
 from dpviz.errors import InvalidSetting
 from dpviz.noise import bingham as vector
-from dpviz.noise import stiefel
+from dpviz.noise import columns as column_draws
 from dpviz.noise.bingham import bingham, sample_bingham
 from dpviz.noise.convergence import Convergence, convergence
 from dpviz.noise.stiefel import stiefel_bingham
@@ -146,14 +146,14 @@ def test_column_envelope_matches_the_restricted_matrix(k: int, scale: float) -> 
     d, chains = 9, 40
     rng = generator(k, "envelope")
     gaps = 2 * scale * np.sort(np.r_[0.0, rng.random(d - 1)])
-    law = stiefel._Law.of(gaps, k)
+    law = column_draws.Law.of(gaps, k)
     # Fixed columns near the leading axes make the shift negative: the indefinite case.
     noise = rng.standard_normal((chains, d, k - 1)) * np.geomspace(1e-4, 1, chains)[:, None, None]
     fixed = np.linalg.qr(np.eye(d, k - 1) + noise).Q
     complement = np.linalg.qr(fixed, mode="complete").Q[:, :, k - 1 :]
     column = complement[:, :, 0]
-    shift, found = stiefel._shifts(law, fixed, column)
-    envelope = stiefel._envelope(law, fixed, shift)
+    shift, found = column_draws._shifts(law, fixed, column)
+    envelope = column_draws._envelope(law, fixed, shift)
     assert found.all()
     assert envelope.sound.all()
     assert scale == 1.0 or (shift < 0).any()
@@ -179,13 +179,14 @@ def test_column_envelope_matches_the_restricted_matrix(k: int, scale: float) -> 
 
 
 def test_ill_conditioned_updates_take_the_dense_route(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = stiefel._shifts
+    original = column_draws._shifts
 
     def never_found(*args: Any) -> Any:
         shift, found = original(*args)
         return shift, np.zeros_like(found)
 
-    monkeypatch.setattr(stiefel, "_shifts", never_found)
+    monkeypatch.setattr(column_draws, "_shifts", never_found)
+    monkeypatch.setattr(column_draws, "DENSE_UP_TO", 0)
     drawn = stiefel_bingham(spectrum(6, 1.0, 3), 3, trials(4), 2)
     assert drawn.dense_updates == drawn.updates == 24
     gram = drawn.frames.transpose(0, 2, 1) @ drawn.frames

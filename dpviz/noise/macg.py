@@ -1,0 +1,181 @@
+"""Exact frames of the matrix Bingham law by rejection, where that is worth while.
+
+Let a = lambda_max - lambda >= 0, so that the target is exp(-tr V' diag(a) V). For a shift beta > 0
+let M = beta I + 2 diag(a): the target is proportional to exp(-tr(V'MV)/2), and the span of a
+Gaussian d x k matrix of precision M (matrix angular central Gaussian) has a frame with density
+proportional to |V'MV|^(-d/2). With t_i the eigenvalues of V'MV their ratio is the product of
+t_i^(d/2) exp(-t_i/2), largest at t_i = d, so a proposal is accepted with log-probability
+
+    (d/2) sum_i (ln(t_i/d) - t_i/d + 1) <= 0.
+
+With k = 1 this is the sampler of `dpviz.noise.bingham`. For k > 1 acceptance is high while the law
+is not far from uniform, and falls to nothing once it is concentrated: `matrix_bingham` measures it
+beforehand, and takes the chain of `dpviz.noise.stiefel` where it is low.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.pauses import pause
+from dpviz.base.seeding import Draws, generator
+from dpviz.noise.bingham import IntArray, best_shift, descending, groups, streams_of
+from dpviz.noise.stiefel import (
+    DEFAULT_SWEEPS,
+    StiefelDraws,
+    restored,
+    stiefel_bingham,
+    traces,
+    uniform_frames,
+)
+
+WORTH = 1 / 2_000
+"""Acceptance from which rejection is faster than a chain; measured."""
+
+_PILOT = 256
+
+
+def _log_acceptance(normal: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return proposals Y of shape (..., d, k) and the log-probability that each is accepted."""
+    d, k = normal.shape[-2:]
+    proposed = normal * scale[:, None]
+    gram = np.swapaxes(proposed, -1, -2) @ proposed
+    inside = np.swapaxes(normal, -1, -2) @ normal  # Y'MY
+    log_ratio = np.linalg.slogdet(inside)[1] - np.linalg.slogdet(gram)[1]
+    total = np.trace(np.linalg.solve(gram, inside), axis1=-2, axis2=-1)
+    result: FloatArray = 0.5 * (d * (log_ratio + k * (1 - math.log(d))) - total)
+    return proposed, result
+
+
+@lru_cache(maxsize=64)
+def _pilot(d: int, k: int) -> FloatArray:
+    """Return fixed normals, so that the route depends on the law alone."""
+    normal = generator(0, "macg", d, k).standard_normal((_PILOT, d, k))
+    normal.setflags(write=False)
+    return normal
+
+
+def acceptance(double_gaps: FloatArray, k: int) -> float:
+    """Return the share of proposals that are accepted, from fixed ones.
+
+    Parameters
+    ----------
+    double_gaps : ndarray of shape (d,)
+        2a, at least 0.
+    k : int
+    """
+    scale = 1.0 / np.sqrt(best_shift(double_gaps) + double_gaps)
+    if not scale.min() > 1e-6 * scale.max():
+        return 0.0  # as good as certain to be rejected, and badly conditioned
+    log_probability = _log_acceptance(_pilot(len(double_gaps), k), scale)[1]
+    return float(np.exp(np.minimum(log_probability, 0.0)).mean())
+
+
+def exact_frames(
+    double_gaps: FloatArray, k: int, draws: Draws, accepted_share: float
+) -> tuple[FloatArray, int]:
+    """Return exact frames with density exp(-tr V' diag(a) V), and how many proposals they took.
+
+    Parameters
+    ----------
+    double_gaps : ndarray of shape (d,)
+        2a, at least 0.
+    k : int
+        Columns, from 1 to d.
+    draws : Draws
+    accepted_share : float
+        About the share of proposals accepted, as of `acceptance`; sets the size of a block, and
+        so which random numbers are used.
+
+    Returns
+    -------
+    frames : ndarray of shape (size, d, k)
+        Turned by a uniform rotation, as the law asks for.
+    proposals : int
+    """
+    d = len(double_gaps)
+    scale = 1.0 / np.sqrt(best_shift(double_gaps) + double_gaps)
+    block = math.ceil(1.5 / accepted_share)
+    out = np.empty((draws.size, d, k))
+    proposals = 0
+    for group in groups(draws.size, block * d * k):
+        todo = group
+        while len(todo):
+            pause()
+            streams = streams_of(draws, todo)
+            proposed, log_probability = _log_acceptance(streams.normal(block, d, k), scale)
+            accepted = streams.exponential(block) >= -log_probability
+            first = accepted.argmax(axis=1)
+            found = accepted.any(axis=1)
+            proposals += int(np.where(found, first + 1, block).sum())
+            out[todo[found]] = proposed[found, first[found]]
+            todo = todo[~found]
+    frames: FloatArray = np.linalg.qr(out).Q @ uniform_frames(draws, k, k)
+    return frames, proposals
+
+
+def matrix_bingham(
+    eigenvalues: ArrayLike, k: int, draws: Draws, sweeps: int = DEFAULT_SWEEPS
+) -> StiefelDraws:
+    """Return frames of the matrix Bingham law: exact where rejection is fast, else by a chain.
+
+    Parameters
+    ----------
+    eigenvalues : array of shape (d,)
+        Eigenvalues of B in any order, d >= 2.
+    k : int
+        Columns, from 1 to d.
+    draws : Draws
+    sweeps : int
+        Of the chain, where there is one.
+
+    Returns
+    -------
+    StiefelDraws
+        ``exact`` says which it was. The choice depends on the eigenvalues and k alone, and both
+        routes have the same law (the chain in the limit).
+
+    Raises
+    ------
+    InvalidSetting
+        If an argument is out of range.
+
+    See Also
+    --------
+    dpviz.noise.stiefel.stiefel_bingham : The chain.
+    """
+    values, order = descending(eigenvalues)
+    if not 1 < k < len(values):
+        return stiefel_bingham(eigenvalues, k, draws, sweeps)
+    if 2 * k > len(values):
+        return _by_complement(values, order, k, draws, sweeps)
+    double_gaps = 2.0 * (values[0] - values)
+    share = acceptance(double_gaps, k)
+    if share < WORTH:
+        return stiefel_bingham(eigenvalues, k, draws, sweeps)
+    frames, proposals = exact_frames(double_gaps, k, draws, share)
+    return StiefelDraws(
+        frames=restored(frames, order),
+        trace=traces(values, frames)[None],
+        from_mode=np.zeros(draws.size, dtype=np.bool_),
+        proposals=proposals,
+        updates=draws.size,
+        dense_updates=0,
+        exact=True,
+    )
+
+
+def _by_complement(
+    values: FloatArray, order: IntArray, k: int, draws: Draws, sweeps: int
+) -> StiefelDraws:
+    """Return frames by their complements W: tr(V'BV) = tr B - tr(W'BW), and W is smaller."""
+    small = matrix_bingham(-values, len(values) - k, draws, sweeps)
+    rest = np.linalg.qr(small.frames, mode="complete").Q[:, :, len(values) - k :]
+    frames = rest @ uniform_frames(draws, k, k)
+    return replace(small, frames=restored(frames, order), trace=values.sum() + small.trace)
