@@ -43,7 +43,7 @@ class Gaussian(AdditiveMechanism):
         law=r"\hat A = A + G,\quad G_{ii} \sim N(0, t^2),\ G_{ij} \sim N(0, t^2/2)",
         calibration=r"t = D_F\, g(\varepsilon, \delta) / n",
         complexity="d^3",
-        advice="The default choice when a small delta is acceptable.",
+        advice="The default with a delta, for a matrix and for components of a second moment.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

@@ -66,7 +66,8 @@ class Ppca(Mechanism):
         calibration=r"\beta = n \varepsilon / (2 R^2)\ (\text{replace}),\quad n \varepsilon / R^2"
         r"\ (\text{zero-out})",
         complexity="d^3 + sweeps k^2 d",
-        advice="Pure privacy when only the subspace is needed; exact for k = 1.",
+        advice="The default for one component under pure privacy from a second moment alone while "
+        "n epsilon is small: at most 30 d (zero-out 10 d), epsilon at most 2 (.5).",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -103,9 +104,10 @@ class Ppca(Mechanism):
         return found
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 2 for one component at a small epsilon, where it beats noise on the matrix."""
-        most = 2.0 if problem.relation is Relation.REPLACE else 0.5
-        return 2.0 if problem.k == 1 and budget.epsilon <= most else None
+        """Return 2 for one component at a small n epsilon, where it beats noise on the matrix."""
+        most, each = (2.0, 30) if problem.relation is Relation.REPLACE else (0.5, 10)
+        small = budget.epsilon <= most and problem.n * budget.epsilon <= each * problem.d
+        return 2.0 if problem.k == 1 and small else None
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return holds for k = 1, where the draw is exact."""

@@ -47,8 +47,8 @@ class Spherical(Mechanism):
         calibration=r"t = \sqrt2\, g(\varepsilon, \delta)/n\ (\text{replace}),\quad"
         r" g(\varepsilon, \delta)/n\ (\text{zero-out})",
         complexity="n d^2",
-        advice="Components from rows at hand: measured, ahead of gaussian wherever "
-        "the row bound is loose.",
+        advice="The default with a delta for components from rows at hand: measured, ahead of "
+        "gaussian wherever the row bound is loose.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

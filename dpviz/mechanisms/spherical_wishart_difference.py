@@ -47,8 +47,8 @@ class SphericalWishartDifference(Mechanism):
         calibration=r"c = 1/(n \varepsilon)\ (\text{replace}),\quad 1/(2 n \varepsilon)"
         r"\ (\text{zero-out})",
         complexity="n d^2",
-        advice="Components under pure privacy from rows at hand: measured, ahead of "
-        "any row bound's.",
+        advice="The default under pure privacy for components from rows at hand: measured, ahead "
+        "of any row bound's.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

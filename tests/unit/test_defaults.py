@@ -9,9 +9,11 @@ from dpviz.targets.defaults import advised
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 
-def problem(k: int = 2, relation: Relation = Relation.REPLACE, kind: str = "ball") -> Problem:
+def problem(
+    k: int = 2, relation: Relation = Relation.REPLACE, kind: str = "ball", n: int = 500
+) -> Problem:
     domain = Domain.ball(6) if kind == "ball" else Domain.box(6)
-    return Problem(500, 6, k, relation, domain)
+    return Problem(n, 6, k, relation, domain)
 
 
 @pytest.mark.parametrize("kind", ["ball", "box"])
@@ -37,19 +39,21 @@ def test_rows_at_hand_are_put_on_the_sphere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("relation", "epsilon", "k", "key"),
+    ("relation", "n", "epsilon", "k", "key"),
     [
-        (Relation.REPLACE, 2.0, 1, "ppca"),
-        (Relation.REPLACE, 2.1, 1, "wishart_difference"),
-        (Relation.REPLACE, 0.1, 2, "wishart_difference"),
-        (Relation.ZERO_OUT, 0.5, 1, "ppca"),
-        (Relation.ZERO_OUT, 0.6, 1, "wishart_difference"),
+        (Relation.REPLACE, 90, 2.0, 1, "ppca"),  # n epsilon = 30 d
+        (Relation.REPLACE, 91, 2.0, 1, "wishart_difference"),
+        (Relation.REPLACE, 50, 2.1, 1, "wishart_difference"),
+        (Relation.REPLACE, 90, 0.1, 2, "wishart_difference"),
+        (Relation.ZERO_OUT, 120, 0.5, 1, "ppca"),  # 10 d
+        (Relation.ZERO_OUT, 121, 0.5, 1, "wishart_difference"),
+        (Relation.ZERO_OUT, 50, 0.6, 1, "wishart_difference"),
     ],
 )
 def test_one_component_of_a_second_moment(
-    relation: Relation, epsilon: float, k: int, key: str
+    relation: Relation, n: int, epsilon: float, k: int, key: str
 ) -> None:
-    assert advised(problem(k, relation), Budget(epsilon)).key == key
+    assert advised(problem(k, relation, n=n), Budget(epsilon)).key == key
 
 
 def test_everything_advised_can_run_and_claims_what_was_asked() -> None:
