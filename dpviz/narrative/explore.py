@@ -193,6 +193,17 @@ def facts(comparison: Comparison) -> str:
     )
 
 
+def first_draw(results: Sequence[Result], trials: int) -> str:
+    """Return what is shown while all draws but the first of each mechanism are still to come."""
+    seen = [
+        f"{result.mechanism.label} **{float(result.metrics['recovery'][0]):.2f}**"
+        for result in results
+        if "recovery" in result.metrics
+    ]
+    listed = " · ".join(seen) if seen else "none, as any subspace of these rows is as good"
+    return f"First of {trials} draws, recovery: {listed}. The others follow."
+
+
 def convergence(result: Result) -> str | None:
     """Return what the chains of an approximate sampler show, or None for exact draws."""
     found = result.diagnostics

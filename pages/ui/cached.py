@@ -11,6 +11,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from dpviz.datasets import RawTable, Table
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.guide.decide import Answers, LeftOut, Offer, example_table, offer_of
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
+from dpviz.narrative import explore as narrative
 from dpviz.paid.cost import PaidOptions, stages, waterfall_table
 from dpviz.prepare.bounding import BoundedRows, Prepared, prepare
 from dpviz.prepare.prepared import Measured
@@ -55,6 +57,8 @@ PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
 
 # A run can only be stopped between Streamlit calls; chunks keep that short.
 CHUNK_SECONDS = 0.15
+# Where all draws take longer than this, the first of each mechanism is shown before the others.
+FIRST_AFTER = 2.0
 
 # Of this thread alone, where the system counts that (a browser's does not).
 _own_time = getattr(time, "thread_time", time.process_time)
@@ -196,6 +200,7 @@ def in_chunks(
     cell: Cell,
     measured: Measured,
     between: Callable[[float], object],
+    only_first: bool = False,
 ) -> Result:
     """Return the result of a cell, chunk by chunk.
 
@@ -208,6 +213,8 @@ def in_chunks(
     between : callable
         Called with the share done before each chunk; it must make a Streamlit
         call, which is where a run that is no longer wanted stops.
+    only_first : bool
+        Whether the first chunk, of one trial, is all that is wanted yet.
 
     Raises
     ------
@@ -255,6 +262,8 @@ def in_chunks(
             # powers of two: a noisy clock mostly leads to the same chunks
             rate = math.floor(math.log2(max(CHUNK_SECONDS / seconds, 1.0)))
             pace.sizes[what] = min(2**rate, chunk_size(cell.problem.d))
+        if only_first:
+            break
         start = stop
     if spent:
         pace.seconds[what] = spent
@@ -283,6 +292,14 @@ def results(
 ) -> tuple[tuple[Result, ...], tuple[Skipped, ...]]:
     """Return the result of every cell of a plan, and what would take too long."""
     progress = _Progress()
+    first = st.empty()
+    if _seconds(chosen) > FIRST_AFTER:
+        seen = []
+        for number, cell in enumerate(chosen.cells):
+            progress(number / len(chosen.cells), f"First draw: {cell.mechanism.label}")
+            with suppress(CannotRun):  # said below, where it is left out
+                seen.append(in_chunks(data_key, cell, ready, lambda share: None, only_first=True))
+        first.markdown(narrative.first_draw(seen, chosen.settings.trials))
     found = []
     slow = []
     for number, cell in enumerate(chosen.cells):
@@ -295,7 +312,14 @@ def results(
         except CannotRun as error:
             slow.append(Late(error.mechanism, error.reason))
     progress.close()
+    first.empty()
     return tuple(found), tuple(slow)
+
+
+def _seconds(chosen: Plan) -> float:
+    """Return about what the draws of a plan take."""
+    each = CHUNK_SECONDS / chunk_size(chosen.problem.d)
+    return len(chosen.cells) * chosen.settings.trials * each
 
 
 def comparison(data_key: tuple[str, ...], ready: Prepared, settings: Settings) -> Comparison:

@@ -20,7 +20,7 @@ from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from pages.ui import bar, bounds, cached, check, controls, glossary, limits, looks, printing, state
 from pages.ui.guard import say_error
-from pages.ui.state import MAX_FEATURES, UPLOAD
+from pages.ui.state import UPLOAD
 from pages.ui.texts import plain
 
 # Options with a widget of their own; every other declared one is drawn by kind.
@@ -220,9 +220,9 @@ def _load() -> Current:
 def _prepared(settings: Settings, table: Table, key: str) -> Current:
     """Return a table as settings prepare it."""
     columns: tuple[str, ...] = ()
-    if len(table.columns) > MAX_FEATURES:
-        columns = tuple(st.session_state.get("columns") or table.columns[:MAX_FEATURES])[
-            :MAX_FEATURES
+    if len(table.columns) > state.MAX_FEATURES:
+        columns = tuple(st.session_state.get("columns") or table.columns[: state.MAX_FEATURES])[
+            : state.MAX_FEATURES
         ]
     preparation = tuple(
         (name, params_of(Settings)[name].format(getattr(settings, name)))
@@ -446,5 +446,7 @@ def _upload(current: Current) -> None:
     controls.setting("categorical")
     controls.setting("missing")
     controls.setting("decimal")
-    if current.prepared is not None and len(current.prepared.table.columns) >= MAX_FEATURES:
-        st.caption(f"Pages show at most {MAX_FEATURES} features; the command line has no limit.")
+    if current.prepared is not None and len(current.prepared.table.columns) >= state.MAX_FEATURES:
+        st.caption(
+            f"Pages show at most {state.MAX_FEATURES} features; the command line has no limit."
+        )

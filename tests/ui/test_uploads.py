@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from dpviz.datasets import builtin_tables
 from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from pages.ui.state import MAX_FEATURES
+from pages.ui import cached, state
 from tests.ui.driver import (
     FIRST,
     PAGES,
@@ -231,11 +232,33 @@ def test_two_files_are_never_mixed() -> None:
     assert results(at).equals(first)
 
 
-def test_a_wide_file_is_cut_and_said() -> None:
-    rows = np.random.default_rng(6).normal(size=(40, MAX_FEATURES + 5)).round(3)
+def test_a_wide_file_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert state.MAX_FEATURES == 1_500
+    monkeypatch.setattr(state, "MAX_FEATURES", 30)
+    rows = np.random.default_rng(6).normal(size=(40, 35)).round(3)
     content = pd.DataFrame(rows).add_prefix("f").to_csv(index=False).encode()
     at = upload(start(**(QUICK | {"m": "gaussian"})), "wide.csv", content)
     assert errors(at) == []
-    assert any(str(MAX_FEATURES) in caption.value for caption in at.caption)
-    assert any(f"{MAX_FEATURES} features" in caption.value for caption in at.caption)
+    assert any("at most 30 features" in caption.value for caption in at.caption)
+    assert any("30 features; row norms" in caption.value for caption in at.caption)
     assert "view.table" in keys(at)
+
+
+def test_the_first_draw_is_shown_before_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    original = cached.narrative.first_draw
+
+    def heard(seen: Any, trials: int) -> str:
+        said.append(original(seen, trials))
+        return said[-1]
+
+    monkeypatch.setattr(cached.narrative, "first_draw", heard)
+    at = upload(start(**QUICK), "small.csv", CSV)
+    assert said == []  # all draws of a small table take no time
+    drawn = results(at)
+    monkeypatch.setattr(cached, "FIRST_AFTER", 0.0)
+    at = upload(start(**QUICK), "small.csv", CSV)
+    assert errors(at) == []
+    assert said[-1].startswith(f"First of {QUICK['trials']} draws, recovery: ")
+    assert results(at).equals(drawn)
+    assert not any("First of" in text.value for text in at.markdown)  # all draws are there
