@@ -332,14 +332,17 @@ def dense_columns(law: Law, fixed: FloatArray, draws: Draws) -> tuple[FloatArray
 
 def _each(double_gaps: FloatArray, block: int, draws: Draws) -> tuple[FloatArray, int]:
     """Return an exact draw with density exp(-x' diag(a) x) for each row of 2a, least entry 0."""
-    shift = np.ones(len(double_gaps))
-    # Newton's method climbs to the best shift. A few steps do: any shift gives exact draws.
-    for _ in range(6):
-        inverse = 1.0 / (shift[:, None] + double_gaps)
-        total = inverse.sum(axis=1)
-        shift += total * (total - 1.0) / np.square(inverse).sum(axis=1)
-    scale = 1.0 / np.sqrt(shift[:, None] + double_gaps)
     q = double_gaps.shape[1]
+    # The mean of the m first terms of sum 1/(shift + 2a) is at least 1/(shift + their mean 2a), so
+    # the best shift, where the sum is 1, is at least m less that mean. Newton's method climbs from
+    # there, and few steps do: any shift gives exact draws.
+    counts = np.arange(1.0, q + 1)
+    shift = (counts - np.add.accumulate(double_gaps, axis=1) / counts).max(axis=1)
+    for _ in range(3):
+        inverse = 1.0 / (shift[:, None] + double_gaps)
+        total = np.add.reduce(inverse, axis=1)
+        shift += total * (total - 1.0) / np.add.reduce(np.square(inverse), axis=1)
+    scale = 1.0 / np.sqrt(shift[:, None] + double_gaps)
     out = np.empty_like(double_gaps)
     proposals = 0
     for group in groups(len(double_gaps), block * q):
