@@ -62,8 +62,8 @@ LAYERS: tuple[Layer, ...] = (
     Layer("docs", 70, folder="docs", workers=0),
     Layer("statistical", 240, folder="statistical"),
     Layer("ui", 360, folder="ui"),
-    # One process: two browsers and two servers on two cores would only time each other out.
-    Layer("e2e", 540, folder="e2e", workers=0),
+    # Two browsers: a page waits for its server half of the time, and the server for the page.
+    Layer("e2e", 540, folder="e2e"),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 100, folder="browser", workers=0),
     Layer("papers", 300, folder="papers"),
