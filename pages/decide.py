@@ -10,22 +10,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpviz.figures.card import card_html, card_page, pictures
+from dpviz.figures.handout import report_page
 from dpviz.guide import words
-from dpviz.guide.decide import (
-    LEVELS,
-    STAGES,
-    Answers,
-    Card,
-    candidates,
-    card_of,
-    plan_text,
-    risk,
-)
+from dpviz.guide.decide import Card
+from dpviz.guide.questions import LEVELS, STAGES, Answers
+from dpviz.guide.risk import risk
 from dpviz.narrative.phrases import percent
-from dpviz.prepare.load import load_measured
 from dpviz.prepare.prepared import Measured
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from pages.ui import addresses, cached, controls, state
+from pages.ui import addresses, controls, deciding, state
 from pages.ui.guard import guard
 
 VIEW = "decide"
@@ -34,26 +28,6 @@ VIEW = "decide"
 def go(stage: str) -> Callable[[], None]:
     """Return a callback that shows a question."""
     return state.on_change(lambda: state.put("shown", stage, VIEW))
-
-
-def about(answers: Answers) -> tuple[Measured | None, Settings, tuple[str, ...]]:
-    """Return what the answers are about, its settings, and what names it in a cache."""
-    if answers.source == "plan":
-        settings = Settings(
-            table=plan_text(answers),
-            k=min(current.settings.k, answers.features - 1),
-            relation=current.settings.relation,
-            seed=current.settings.seed,
-        )
-        measured: Measured | None = load_measured(settings)
-        key: tuple[str, ...] = ("plan", settings.table)
-    else:
-        settings, measured, key = current.settings, current.prepared, current.data_key
-        delta = None if settings.delta == 0 else settings.delta
-        settings = replace(settings, delta=delta, allocation="uniform", directions="features")
-    if answers.delta_allowed == "no":
-        settings = replace(settings, delta=0.0)
-    return measured, settings, key
 
 
 def steps(answers: Answers) -> None:
@@ -100,38 +74,32 @@ def ask_survive(measured: Measured, settings: Settings, key: tuple[str, ...]) ->
     """Ask how much must survive, with the picture that each answer gives."""
     controls.setting("survive", VIEW)
     shown = {
-        f"{level} %": cached.recovered_picture(key, measured, settings, int(level) / 100)
+        f"{level} %": deciding.picture(key, measured, settings, int(level) / 100)
         for level in LEVELS
     }
-    shown["exact"] = cached.recovered_picture(key, measured, settings, 1.0)
+    shown["exact"] = deciding.picture(key, measured, settings, 1.0)
     st.html(pictures(shown))
     st.caption("Each picture is one release with about that recovery.")
 
 
-def offers(measured: Measured, settings: Settings, key: tuple[str, ...], answers: Answers) -> Card:
-    """Return the card, computed one mechanism at a time."""
-    asked = list(candidates())
-    found, bar = [], st.empty()
-    for done, mechanism in enumerate(asked):
-        bar.progress(done / len(asked), f"Asking {mechanism.label}")
-        found.append(cached.offer(key, measured, settings, answers, mechanism))
-    bar.empty()
-    return card_of(measured, settings, answers, found)
-
-
 def show(card: Card, answers: Answers) -> None:
     """Draw the card, its two sliders and what can be taken along."""
-    best = card.best
     left, right = st.columns(2)
     with left:
         controls.setting("prior", VIEW)
     with right:
         controls.setting("releases", VIEW)
+    best = card.best
     seen = None if best is None else risk(card, best)
-    name = card.settings.table if card.settings.table != state.UPLOAD else "YOUR_FILE.csv"
-    command = card.settings.command(name)
-    link = "" if answers.source == "plan" else addresses.to_explore(card.settings)
+    command = deciding.command(card)
+    link = addresses.to_decide(current.settings, card.settings, answers)
     st.html(card_html(card, seen, command, link))
+
+    def report() -> str:
+        found = compare(card.measured, card.settings)
+        shown = card_html(card, seen, command, link)
+        return report_page(found, command=command, link=link, card=shown)
+
     with st.container(horizontal=True, key="decide.take"):
         st.download_button(
             "This card (HTML, to print or mail)",
@@ -142,6 +110,16 @@ def show(card: Card, answers: Answers) -> None:
             on_click="ignore",
             key="decide.download",
         )
+        if best is not None:
+            st.download_button(
+                "Report with this card (HTML, to print)",
+                report,
+                file_name="dpviz-report.html",
+                mime="text/html",
+                icon=":material/download:",
+                on_click="ignore",
+                key="decide.report",
+            )
     if card.left_out:
         with st.expander("Not offered, and why"):
             st.markdown(
@@ -152,7 +130,7 @@ def show(card: Card, answers: Answers) -> None:
 answers = state.view(VIEW)
 assert isinstance(answers, Answers)
 with guard():
-    measured, settings, key = about(answers)
+    measured, settings, key = deciding.about(current.settings, current.prepared, current.data_key)
     titles = {
         "about": "What is it about?",
         "survive": "How much of the structure must survive?",
@@ -181,5 +159,7 @@ with guard():
             "Raw rows stay with whoever computes the release, in every answer but the last."
         )
     else:
-        show(offers(measured, settings, key, answers), answers)
+        found = deciding.card(key, measured, settings, answers)
+        if found is not None:
+            show(found, answers)
     steps(answers)

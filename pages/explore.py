@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpviz.narrative import explore as narrative
 from dpviz.run.compare import Comparison
-from pages.ui import board, cached, parts, sections, shell, take
+from pages.ui import board, cached, deciding, parts, sections, shell, take
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -43,7 +43,8 @@ def take_away(comparison: Comparison) -> None:
         key="download.json",
     )
     if current.prepared is not None:
-        take.along(comparison, current.prepared)
+        known = deciding.known(current.settings, current.prepared, current.data_key)
+        take.along(comparison, current.prepared, known)
     parts.command(current.settings)
     st.caption("Each figure has a save button in its lower or upper right corner.")
 

@@ -9,9 +9,14 @@ from dpviz.cli.data import fetch_table
 from dpviz.cli.options import Commands, add_set, add_settings, settings_from
 from dpviz.cli.terminal import end_progress, show_progress
 from dpviz.errors import InvalidSetting
+from dpviz.guide.decide import candidates, card_of, offer_of
+from dpviz.guide.questions import LEVELS, Answers
+from dpviz.guide.risk import risk
 from dpviz.narrative import again
 from dpviz.prepare.load import load_measured, resolve_allocation
+from dpviz.prepare.prepared import Measured
 from dpviz.run.compare import compare
+from dpviz.settings import Settings
 
 _ENDINGS = (".html", ".py", ".ipynb")
 
@@ -34,6 +39,13 @@ def add(commands: Commands) -> None:
         action="store_true",
         help="write a report to print (settings, board, claims, assumptions, papers) instead",
     )
+    board.add_argument(
+        "--card",
+        choices=LEVELS,
+        metavar="PERCENT",
+        help="with --report: also the least epsilon of each mechanism that keeps so much of the "
+        f"structure ({', '.join(LEVELS)}), with its risk and consequences",
+    )
     board.set_defaults(run=_board)
 
 
@@ -43,6 +55,8 @@ def _board(arguments: argparse.Namespace) -> int:
     from dpviz.figures.handout import report_page
 
     out = Path(arguments.out)
+    if arguments.card is not None and not arguments.report:
+        raise InvalidSetting("card", "given together with --report", arguments.card, "--card")
     if out.suffix not in _ENDINGS or not out.parent.is_dir():
         allowed = f"a file in a folder that is there, ending in {', '.join(_ENDINGS)}"
         raise InvalidSetting("out", allowed, arguments.out, "--out")
@@ -57,7 +71,12 @@ def _board(arguments: argparse.Namespace) -> int:
         text = again.notebook(settings)
     elif arguments.report:
         comparison = compare(measured, settings, show_progress)
-        text = report_page(comparison, command=settings.command(), link="")
+        text = report_page(
+            comparison,
+            command=settings.command(),
+            link="",
+            card=_card(measured, settings, arguments.card),
+        )
     else:
         command = f"{settings.command(verb='board')} --out {out.name}"
         text = board_file(in_memory(measured), settings, show_progress, command=command)
@@ -65,3 +84,18 @@ def _board(arguments: argparse.Namespace) -> int:
     out.write_text(text, encoding="utf-8")
     print(f"{out} ({out.stat().st_size / 1e6:.2f} MB)")
     return 0
+
+
+def _card(measured: Measured, settings: Settings, survive: str | None) -> str:
+    """Return what Decide answers as HTML; nothing where it is not asked."""
+    if survive is None:
+        return ""
+    from dpviz.figures.card import card_html
+
+    answers, found, asked = Answers(survive=survive), [], list(candidates())
+    for done, mechanism in enumerate(asked):
+        show_progress(done, len(asked), f"asking {mechanism.label}")
+        found.append(offer_of(measured, settings, answers, mechanism))
+    card = card_of(measured, settings, answers, found)
+    seen = None if card.best is None else risk(card, card.best)
+    return card_html(card, seen, card.settings.command(), "")

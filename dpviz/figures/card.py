@@ -11,7 +11,8 @@ import pandas as pd
 from dpviz.figures.theme import LABEL_COLOURS
 from dpviz.figures.worlds import hundred, picture
 from dpviz.guide import words
-from dpviz.guide.decide import Card, Offer, Risk
+from dpviz.guide.decide import Card, Offer
+from dpviz.guide.risk import Risk
 from dpviz.values.release import VERDICT_WORDS
 
 MOST_OFFERS = 8

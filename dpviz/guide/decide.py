@@ -1,7 +1,7 @@
-"""A stakeholder's questions and the card that answers them.
+"""The card that answers a stakeholder's questions.
 
 What must survive, whether a delta is acceptable and what is handed out lead to the least epsilon of
-each mechanism whose claim holds at that answer; what is spent there leads to the risk.
+each mechanism whose claim holds at that answer.
 """
 
 from __future__ import annotations
@@ -10,215 +10,20 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-import pandas as pd
-
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import Declared, choice, integer, number, text
-from dpviz.base.seeding import generator
-from dpviz.claims.attack import excess_probability, posterior, posterior_bound
-from dpviz.claims.worlds import Worlds, both_worlds
-from dpviz.errors import DpvizError
-from dpviz.guide.cast import plain
 from dpviz.guide.needed import goal_of
+from dpviz.guide.questions import Answers
 from dpviz.mechanisms import Mechanism, all_mechanisms
-from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.prepared import Measured
-from dpviz.privacy import accounting
-from dpviz.privacy.accounting import Spent
-from dpviz.run.cells import Cell, evaluate
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import Target, least, predicted_crossing
-from dpviz.tidy.projection import coordinates
-from dpviz.values.parts import ApproximatePart, Part, PurePart
-from dpviz.values.problem import EPSILON_RANGE, Budget, Problem
+from dpviz.values.problem import EPSILON_RANGE, Budget
 from dpviz.values.release import Verdict
-
-LEVELS = ("50", "75", "90", "95")
-"""Recoveries that can be asked for, in per cent."""
-
-STAGES = ("about", "survive", "delta", "hand_out", "card")
-"""The questions in order, and the card."""
 
 DRAWS = 64
 """Most draws at each epsilon tried: an answer comes within seconds, and says how wide it is."""
 
 _GOOD = (Verdict.HOLDS, Verdict.LOOSE)
-_POINTS = 300
-
-
-@dataclass(frozen=True)
-class Answers(Declared):
-    """What a stakeholder answered; each travels in a link."""
-
-    source: str = choice(
-        "table",
-        {"table": "a table", "plan": "no data yet: numbers I guess"},
-        label="What is it about?",
-        help="The table chosen above, or a plan: no data is needed for an answer.",
-        url="about",
-        examples=("plan",),
-    )
-    people: int = integer(
-        10_000,
-        10,
-        10**9,
-        label="People",
-        help="How many rows the table will have.",
-        url="people",
-        examples=(500, 20_000),
-    )
-    features: int = integer(
-        20,
-        2,
-        1_000,
-        label="Features",
-        help="How many numbers are known about each person.",
-        url="features",
-        examples=(5, 100),
-    )
-    shape: str = choice(
-        "some",
-        {
-            "strong": "a few directions hold nearly everything",
-            "some": "some directions hold most",
-            "flat": "many directions hold a little",
-        },
-        label="Guessed structure",
-        help="How fast the variances of the components fall.",
-        examples=("strong",),
-    )
-    survive: str = choice(
-        "90",
-        {level: f"{level} %" for level in LEVELS},
-        label="How much of the structure must survive?",
-        help="Recovery: 0 is a random picture, 100 % the exact one.",
-        examples=("50",),
-    )
-    delta_allowed: str = choice(
-        "yes",
-        {"yes": "yes, a tiny one", "no": "no, never"},
-        label="Is a delta acceptable?",
-        help="A small probability beyond which the promise may bend; mechanisms without one need a "
-        "larger epsilon.",
-        url="with_delta",
-        examples=("no",),
-    )
-    hand_out: str = choice(
-        "directions",
-        {
-            "directions": "the directions",
-            "variances": "the directions and their variances",
-            "picture": "also a picture of the people",
-        },
-        label="What is handed out?",
-        help="Directions say what varies together; the variances need a released matrix; a picture "
-        "of the rows is not protected by any of this.",
-        url="hand_out",
-        examples=("variances",),
-    )
-    prior: float = number(
-        1.0,
-        0.1,
-        99.0,
-        label="Believed before, %",
-        help="How likely an attacker thinks it that a given person is in the table.",
-        slider=(0.1, 99.0),
-        examples=(50.0,),
-    )
-    releases: int = integer(
-        1,
-        1,
-        100,
-        label="Releases of the same people",
-        help="Every further release of the same people adds to the risk.",
-        slider=(1, 100),
-        examples=(12,),
-    )
-    shown: str = text(
-        "about",
-        label="Question shown",
-        help="Which question the page shows: about, survive, delta, hand_out or card.",
-        url="ask",
-        check=lambda value: value if value in STAGES else STAGES[0],
-        examples=("card",),
-    )
-
-    @property
-    def recovery(self) -> float:
-        """The recovery asked for, from 0 to 1."""
-        return int(self.survive) / 100
-
-
-_SPECTRA = {
-    "strong": "exponential:d={d},rate=1,total=0.5",
-    "some": "power:d={d},exponent=1.5,total=0.5",
-    "flat": "power:d={d},exponent=0.5,total=0.5",
-}
-
-
-def plan_text(answers: Answers) -> str:
-    """Return the plan that guessed numbers describe, as the table of settings."""
-    spectrum = _SPECTRA[answers.shape].format(d=answers.features)
-    return f"plan:n={answers.people},spectrum={spectrum}"
-
-
-# The picture of a recovery -------------------------------------------------------
-
-
-def example_table(measured: Measured, settings: Settings, recovery: float) -> pd.DataFrame:
-    """Return what the first two directions show at a recovery, for a picture.
-
-    One release at the epsilon that is predicted to give the recovery; for a plan the points are
-    made up from its spectrum.
-
-    Returns
-    -------
-    DataFrame
-        Columns x, y and label, one row a point.
-    """
-    k = max(2, settings.k) if measured.d > 2 else 2
-    chosen = replace(settings, k=min(k, measured.d - 1) if measured.d > 2 else 1)
-    true = measured.reference.eigenvectors[:, : chosen.k]
-    frame = true if recovery >= 1 else _released(measured, chosen, recovery)
-    rows, labels = _rows(measured)
-    drawn = coordinates(rows, frame, true, "aligned")
-    across = drawn[:, 1] if drawn.shape[1] > 1 else np.zeros(len(drawn))
-    return pd.DataFrame({"x": drawn[:, 0], "y": across, "label": labels})
-
-
-def _released(measured: Measured, settings: Settings, recovery: float) -> FloatArray:
-    """Return the frame whose recovery is nearest to the one asked for, of a few draws."""
-    goal = goal_of(measured, settings.k, recovery)
-    found = predicted_crossing(measured, settings, plain(), goal)
-    epsilon = EPSILON_RANGE[1] if found is None or math.isinf(found) else found
-    chosen = replace(settings, epsilon=min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1]))
-    budget = measured.budget(chosen)
-    if budget.delta == 0:
-        budget = Budget(budget.epsilon, 1e-6)
-    cell = Cell(plain(), measured.problem(chosen), budget, chosen.seed, range(20))
-    outcome = evaluate(cell, measured)
-    shares = goal.measure.compute(outcome)
-    assert shares is not None
-    frames: FloatArray = outcome.release.components
-    nearest: FloatArray = frames[int(np.abs(shares - goal.value).argmin())]
-    return nearest
-
-
-def _rows(measured: Measured) -> tuple[FloatArray, list[str]]:
-    if isinstance(measured, Prepared):
-        rows, index = measured.picture(_POINTS)
-        labels = measured.table.labels
-        kinds = ["" for _ in index] if labels is None else [str(labels[i]) for i in index]
-        return rows, kinds
-    rng = generator(0, "guide", "decide", "plan")
-    spread = np.sqrt(measured.moment.eigenvalues)
-    made: FloatArray = rng.normal(size=(_POINTS, measured.d)) * spread
-    return made @ measured.moment.eigenvectors.T, ["" for _ in range(_POINTS)]
-
-
-# The card -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -400,76 +205,3 @@ def _people(measured: Measured, settings: Settings, target: Target, goal: Goal) 
     asked = replace(settings, epsilon=halved, delta=measured.budget(settings).delta)
     found = predicted_crossing(measured, asked, target.mechanism, goal, "n")
     return found if found is not None and math.isfinite(found) else None
-
-
-# Risk -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Risk:
-    """What an attacker gains from an offer, after all releases.
-
-    Attributes
-    ----------
-    spent : Spent
-        Of all releases together.
-    worlds : Worlds
-        Rates of a balanced guesser.
-    heard : float
-        Belief after that guesser says "in".
-    most : float
-        The most that any release can make of the prior, but for what delta allows.
-    beyond : float
-        At most how likely a release passes ``most``'s odds by more than a factor of two.
-    """
-
-    spent: Spent
-    worlds: Worlds
-    heard: float
-    most: float
-    beyond: float
-
-
-def risk(found: Card, offer: Offer) -> Risk:
-    """Return the risk of an offer under the answers' prior and number of releases."""
-    answers, measured = found.answers, found.measured
-    budget = Budget(offer.epsilon, measured.budget(found.settings).delta)
-    spent = together(offer.mechanism, measured.problem(found.settings), budget, answers.releases)
-    prior = answers.prior / 100
-    worlds = both_worlds(spent)
-    return Risk(
-        spent=spent,
-        worlds=worlds,
-        heard=posterior(prior, worlds.out, 1 - worlds.within),
-        most=posterior_bound(prior, spent.epsilon),
-        beyond=excess_probability(spent.epsilon, spent.delta, math.log(2)),
-    )
-
-
-def together(mechanism: Mechanism, problem: Problem, budget: Budget, releases: int) -> Spent:
-    """Return what several releases of the same people cost together.
-
-    By composing what each says it does; where a mechanism has an account of its own, by
-    composing that. Both bound the cost, and the smaller is returned.
-
-    Raises
-    ------
-    DpvizError
-        If no epsilon describes the release.
-    """
-    one = mechanism.spent(problem, budget)
-    if one is None or not math.isfinite(one.epsilon):
-        raise DpvizError(f"No epsilon describes a release by {mechanism.label}.")
-    if releases == 1:
-        return one
-    part: Part = (
-        PurePart(one.epsilon, one.source)
-        if one.delta == 0
-        else ApproximatePart(one.epsilon, one.delta, one.source)
-    )
-    at = replace(budget, delta=max(budget.delta, releases * one.delta))
-    found = [accounting.spent((part,) * releases, at)]
-    said = mechanism.calibrate(problem, budget).parts
-    if said:
-        found.append(accounting.spent(said * releases, budget))
-    return min(found, key=lambda spent: spent.epsilon)

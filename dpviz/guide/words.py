@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from dpviz.guide.decide import Answers, Card, Offer, Risk
+from dpviz.guide.decide import Card, Offer
+from dpviz.guide.questions import Answers
+from dpviz.guide.risk import Risk
 from dpviz.mechanisms import Mechanism
 from dpviz.narrative.phrases import percent
 from dpviz.values.problem import Budget

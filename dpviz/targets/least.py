@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.pauses import pause
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
@@ -164,10 +165,12 @@ class _Question:
         )  # fmt: skip
 
     def why_not(self, point: float) -> str | None:
+        pause()  # a lattice has a thousand points
         rows = self.measured.has_rows and self.what == "epsilon"
         return self.mechanism.why_not(self.problem(point), self.budget(point), rows=rows)
 
     def scale(self, point: float) -> float:
+        pause()
         return self.mechanism.calibrate(self.problem(point), self.budget(point)).scale
 
     def sample(self, point: float, trials: range) -> FloatArray:
@@ -176,6 +179,7 @@ class _Question:
         size = max(1, _ENTRIES // problem.d**2)
         parts = []
         for first in range(trials.start, trials.stop, size):
+            pause()
             part = range(first, min(first + size, trials.stop))
             cell = Cell(self.mechanism, problem, budget, self.settings.seed, part)
             values = self.goal.measure.compute(evaluate(cell, seen))
@@ -185,6 +189,7 @@ class _Question:
         return np.concatenate(parts)
 
     def predicted(self, point: float) -> float | None:
+        pause()
         problem = self.problem(point)
         calibration = self.mechanism.calibrate(problem, self.budget(point))
         noise = self.mechanism.free_noise(calibration)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import streamlit as st
 
+from dpviz.base.params import params_of
+from dpviz.guide.questions import Answers
 from dpviz.settings import Settings
 from pages.ui import link
 
@@ -16,12 +19,36 @@ def _address() -> str:
     return address.partition("?")[0].rstrip("/")
 
 
-def to_explore(settings: Settings) -> str:
-    """Return the canonical link of settings on Explore: every setting that may travel."""
+def _root() -> str:
+    """Return where the dashboard's first page is, without a slash at the end."""
     base, _, page = _address().rpartition("/")
     known = {"guide", "decide", "tradeoffs", "precision", "claims", "mechanisms", "papers", "tasks"}
-    root = base if page in known else _address()
-    return f"{root}/?{urlencode(canonical(settings))}"
+    return base if page in known else _address()
+
+
+def to_explore(settings: Settings) -> str:
+    """Return the canonical link of settings on Explore: every setting that may travel."""
+    return f"{_root()}/?{urlencode(canonical(settings))}"
+
+
+def to_decide(own: Settings, settings: Settings, answers: Answers) -> str:
+    """Return the canonical link of a card: every setting and every answer.
+
+    Parameters
+    ----------
+    own : Settings
+        The dashboard's: its table stays where the card is about a plan, which the answers say.
+    settings : Settings
+        The card's.
+    answers : Answers
+    """
+    query = canonical(replace(settings, table=own.table))
+    query |= {
+        param.url: param.format(getattr(answers, name))
+        for name, param in params_of(Answers).items()
+        if param.url is not None
+    }
+    return f"{_root()}/decide?{urlencode(query)}"
 
 
 def canonical(settings: Settings) -> dict[str, str]:

@@ -27,7 +27,6 @@ from dpviz.claims.account import account_view
 from dpviz.claims.audit import Audit, audit
 from dpviz.datasets import RawTable, Table
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
-from dpviz.guide.decide import Answers, LeftOut, Offer, example_table, offer_of
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.narrative import explore as narrative
 from dpviz.paid.cost import PaidOptions, stages, waterfall_table
@@ -646,41 +645,6 @@ class TaskScores:
 def growth() -> pd.DataFrame:
     """Return measured and stated growth of the noise in d; no data is involved."""
     return growth_table()
-
-
-@st.cache_data(scope="session", max_entries=200, show_spinner="Predicting", show_time=True)
-def _offer(
-    key: tuple[str, ...], _measured: Measured, _settings: Settings, _answers: Answers
-) -> Offer | LeftOut:
-    return offer_of(_measured, _settings, _answers, parse_variant(key[-1]))
-
-
-def offer(
-    data_key: tuple[str, ...],
-    measured: Measured,
-    settings: Settings,
-    answers: Answers,
-    mechanism: Mechanism,
-) -> Offer | LeftOut:
-    """Return one mechanism's answer to a stakeholder; only what it depends on names it."""
-    asked = (answers.survive, answers.delta_allowed, answers.hand_out)
-    own = replace(settings, epsilon=1.0, mechanisms=(), trials=20)
-    return _offer((*data_key, repr(own), *asked, mechanism.text), measured, own, answers)
-
-
-@st.cache_data(scope="session", max_entries=50, show_spinner="Drawing", show_time=True)
-def _recovered_picture(
-    key: tuple[str, ...], _measured: Measured, _settings: Settings
-) -> pd.DataFrame:
-    return example_table(_measured, _settings, float(key[-1]))
-
-
-def recovered_picture(
-    data_key: tuple[str, ...], measured: Measured, settings: Settings, recovery: float
-) -> pd.DataFrame:
-    """Return the picture that a recovery gives."""
-    own = replace(settings, epsilon=1.0, mechanisms=(), trials=20)
-    return _recovered_picture((*data_key, repr(own), repr(recovery)), measured, own)
 
 
 @st.cache_data(scope="session", max_entries=50, show_spinner="Preparing privately", show_time=True)

@@ -28,6 +28,7 @@ from dpviz.narrative.phrases import duration
 _TEND_SECONDS = 20.0
 # A run looks up this often, and one piece of it may take so long.
 _LOOK_SECONDS = 0.2
+_TELL_SECONDS = 1.0
 CHUNK_LIMIT = 20.0
 
 
@@ -144,6 +145,25 @@ def looking_up() -> Iterator[None]:
     Any look at the session lets Streamlit end a run, also where nothing may be drawn.
     """
     with pausing(_looker()):
+        yield
+
+
+@contextmanager
+def telling(act: Callable[[], None]) -> Iterator[None]:
+    """Call a function every second of the work inside, which says how far it is.
+
+    It draws, so nothing inside may be a cached function. Looking up goes on.
+    """
+    look, last = _looker(), time.monotonic()
+
+    def both() -> None:
+        nonlocal last
+        look()
+        if time.monotonic() - last > _TELL_SECONDS:
+            last = time.monotonic()
+            act()
+
+    with pausing(both):
         yield
 
 

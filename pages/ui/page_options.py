@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.base.params import Declared, choice, integer
-from dpviz.guide.decide import Answers
+from dpviz.guide.questions import Answers
 from dpviz.mechanisms import featured
 from dpviz.reproduce import experiments
 from dpviz.settings import Settings
@@ -84,6 +84,28 @@ class GuideView(Declared):
         label="Step",
         help="Step of the lesson.",
         examples=(2,),
+    )
+    bet: int = integer(
+        0,
+        0,
+        9,
+        label="Bet",
+        help="Which option of the step's question was bet on, from 1; 0 while no bet is placed.",
+        examples=(2,),
+    )
+    moved: str = choice(
+        "no",
+        {"no": "not yet", "yes": "revealed"},
+        label="Move",
+        help="Whether the step's move was made.",
+        examples=("yes",),
+    )
+    present: str = choice(
+        "no",
+        {"no": "beside the menu", "yes": "large, without menu"},
+        label="Present",
+        help="Half as large again and nothing around it, for a lecture hall.",
+        examples=("yes",),
     )
 
 

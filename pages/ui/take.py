@@ -5,15 +5,34 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.figures.boardfile import board_file
+from dpviz.figures.card import card_html
 from dpviz.figures.handout import report_page
+from dpviz.guide.decide import Card
+from dpviz.guide.risk import risk
 from dpviz.narrative import again
 from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
-from pages.ui import addresses, state
+from pages.ui import addresses, deciding, state
 
 
-def along(comparison: Comparison, prepared: Prepared) -> None:
-    """Offer the view as files that work without this page, and as a link that says everything."""
+def answered(answer: Card | None) -> str:
+    """Return a card as HTML, nothing where there is none."""
+    if answer is None:
+        return ""
+    seen = None if answer.best is None else risk(answer, answer.best)
+    return card_html(answer, seen, deciding.command(answer), "")
+
+
+def along(comparison: Comparison, prepared: Prepared, answer: Card | None = None) -> None:
+    """Offer the view as files that work without this page, and as a link that says everything.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    prepared : Prepared
+    answer : Card or None
+        What Decide answered about this table, for the report.
+    """
     settings = comparison.settings
     uploaded = settings.table == state.UPLOAD
     table = "YOUR_FILE.csv" if uploaded else settings.table
@@ -33,7 +52,7 @@ def along(comparison: Comparison, prepared: Prepared) -> None:
         )
         st.download_button(
             "Report (HTML, to print)",
-            lambda: report_page(comparison, command=command, link=link),
+            lambda: report_page(comparison, command=command, link=link, card=answered(answer)),
             file_name="dpviz-report.html",
             mime="text/html",
             icon=":material/download:",
@@ -58,5 +77,7 @@ def along(comparison: Comparison, prepared: Prepared) -> None:
             on_click="ignore",
             key="download.script",
         )
+    if answer is None:
+        st.caption("Once Decide was asked about this table, the report holds its card.")
     st.caption("A link that names every setting, so that later defaults change nothing:")
     st.code(link, language=None, wrap_lines=True)

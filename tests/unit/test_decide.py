@@ -10,8 +10,10 @@ from scipy.stats import norm
 
 from dpviz.claims.worlds import both_worlds
 from dpviz.figures.card import card_page
-from dpviz.guide import decide, words
-from dpviz.guide.decide import Answers, Card, Offer
+from dpviz.guide import decide, risk, words
+from dpviz.guide.decide import Card, Offer
+from dpviz.guide.example import example_table
+from dpviz.guide.questions import Answers, plan_text
 from dpviz.mechanisms import parse_variant
 from dpviz.prepare.load import load_measured
 from dpviz.settings import Settings
@@ -73,10 +75,10 @@ def offer_at(key: str, epsilon: float) -> Offer:
     return Offer(target, None)
 
 
-def risk_at(key: str, epsilon: float, delta: float, **answers: float) -> decide.Risk:
+def risk_at(key: str, epsilon: float, delta: float, **answers: float) -> risk.Risk:
     settings = replace(SETTINGS, delta=delta)
     found = Card(MEASURED, settings, Answers(**answers), (), ())  # type: ignore[arg-type]
-    return decide.risk(found, offer_at(key, epsilon))
+    return risk.risk(found, offer_at(key, epsilon))
 
 
 def test_both_worlds_against_exact_values() -> None:
@@ -99,14 +101,14 @@ def test_the_prior_follows_bayes() -> None:
 
 def test_releases_of_the_same_people_add_up() -> None:
     one, four = (
-        decide.together(parse_variant("gaussian"), PROBLEM, Budget(1.0, 1e-6), count)
+        risk.together(parse_variant("gaussian"), PROBLEM, Budget(1.0, 1e-6), count)
         for count in (1, 4)
     )
     # mu adds in squares: four releases are one with half the noise
     mu = parse_variant("gaussian").calibrate(PROBLEM, Budget(1.0, 1e-6)).parts[0].mu  # type: ignore[union-attr]
     assert both_worlds(one).out == pytest.approx(norm.cdf(-mu / 2), abs=1e-9)
     assert both_worlds(four).out == pytest.approx(norm.cdf(-mu), abs=1e-9)
-    pure = decide.together(parse_variant("wishart_difference"), PROBLEM, Budget(0.5), 3)
+    pure = risk.together(parse_variant("wishart_difference"), PROBLEM, Budget(0.5), 3)
     assert pure.epsilon == pytest.approx(1.5)
     assert pure.epsilon >= 1.5 * (1 - 1e-9)
 
@@ -115,7 +117,7 @@ def test_releases_of_the_same_people_add_up() -> None:
 def test_more_releases_never_cost_less(key: str) -> None:
     problem = Problem(PROBLEM.n, 4, 1, PROBLEM.relation, PROBLEM.domain)
     spent = [
-        decide.together(parse_variant(key), problem, Budget(0.5, 1e-6), count).epsilon
+        risk.together(parse_variant(key), problem, Budget(0.5, 1e-6), count).epsilon
         for count in (1, 2, 5)
     ]
     assert spent == sorted(spent)
@@ -130,17 +132,17 @@ def test_an_epsilon_is_rounded_to_the_safe_side_of_the_goal() -> None:
 
 def test_a_plan_needs_no_data() -> None:
     answers = Answers(source="plan", people=5_000, features=6, survive="75")
-    settings = Settings(table=decide.plan_text(answers))
+    settings = Settings(table=plan_text(answers))
     measured = load_measured(settings)
     assert (measured.n, measured.d) == (5_000, 6)
     assert not measured.has_rows
-    picture = decide.example_table(measured, settings, 0.75)
+    picture = example_table(measured, settings, 0.75)
     assert len(picture) == 300
 
 
 def test_the_page_holds_the_card_and_asks_nobody(card: Card) -> None:
     assert card.best is not None
-    seen = decide.risk(card, card.best)
+    seen = risk.risk(card, card.best)
     page = card_page(card, seen, "python -m dpviz compare <iris>", "")
     assert "&lt;iris&gt;" in page
     assert card.best.mechanism.label in page

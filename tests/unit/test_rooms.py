@@ -76,7 +76,8 @@ ARROWS: dict[str, str] = {
     "api": "answers base claims datasets errors mechanisms prepare run settings targets tidy",
     "__init__": "api estimator",
     "cli": (
-        "answers api base claims datasets edition errors figures mechanisms metrics narrative paid "
+        "answers api base claims datasets edition errors figures guide mechanisms metrics "
+        "narrative paid "
         "prepare releasing reproduce run settings tasks values"
     ),
     "__main__": "cli",

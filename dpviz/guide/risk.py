@@ -1,0 +1,86 @@
+"""What an attacker gains from an offer, after all releases of the same people."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from dpviz.claims.attack import excess_probability, posterior, posterior_bound
+from dpviz.claims.worlds import Worlds, both_worlds
+from dpviz.errors import DpvizError
+from dpviz.guide.decide import Card, Offer
+from dpviz.mechanisms import Mechanism
+from dpviz.privacy import accounting
+from dpviz.privacy.accounting import Spent
+from dpviz.values.parts import ApproximatePart, Part, PurePart
+from dpviz.values.problem import Budget, Problem
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What an attacker gains from an offer, after all releases.
+
+    Attributes
+    ----------
+    spent : Spent
+        Of all releases together.
+    worlds : Worlds
+        Rates of a balanced guesser.
+    heard : float
+        Belief after that guesser says "in".
+    most : float
+        The most that any release can make of the prior, but for what delta allows.
+    beyond : float
+        At most how likely a release passes ``most``'s odds by more than a factor of two.
+    """
+
+    spent: Spent
+    worlds: Worlds
+    heard: float
+    most: float
+    beyond: float
+
+
+def risk(found: Card, offer: Offer) -> Risk:
+    """Return the risk of an offer under the answers' prior and number of releases."""
+    answers, measured = found.answers, found.measured
+    budget = Budget(offer.epsilon, measured.budget(found.settings).delta)
+    spent = together(offer.mechanism, measured.problem(found.settings), budget, answers.releases)
+    prior = answers.prior / 100
+    worlds = both_worlds(spent)
+    return Risk(
+        spent=spent,
+        worlds=worlds,
+        heard=posterior(prior, worlds.out, 1 - worlds.within),
+        most=posterior_bound(prior, spent.epsilon),
+        beyond=excess_probability(spent.epsilon, spent.delta, math.log(2)),
+    )
+
+
+def together(mechanism: Mechanism, problem: Problem, budget: Budget, releases: int) -> Spent:
+    """Return what several releases of the same people cost together.
+
+    By composing what each says it does; where a mechanism has an account of its own, by
+    composing that. Both bound the cost, and the smaller is returned.
+
+    Raises
+    ------
+    DpvizError
+        If no epsilon describes the release.
+    """
+    one = mechanism.spent(problem, budget)
+    if one is None or not math.isfinite(one.epsilon):
+        raise DpvizError(f"No epsilon describes a release by {mechanism.label}.")
+    if releases == 1:
+        return one
+    part: Part = (
+        PurePart(one.epsilon, one.source)
+        if one.delta == 0
+        else ApproximatePart(one.epsilon, one.delta, one.source)
+    )
+    at = replace(budget, delta=max(budget.delta, releases * one.delta))
+    found = [accounting.spent((part,) * releases, at)]
+    said = mechanism.calibrate(problem, budget).parts
+    if said:
+        found.append(accounting.spent(said * releases, budget))
+    return min(found, key=lambda spent: spent.epsilon)
