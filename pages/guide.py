@@ -6,12 +6,10 @@ from pages.ui import shell
 
 current = shell.through_entry()
 
-from dataclasses import replace
-
 from dpviz.base.params import format_number
 from dpviz.guide import Lesson, State, lessons
 from dpviz.guide.scene import with_share
-from pages.ui import scenes, state
+from pages.ui import presenting, scenes, state
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 BETS, MOVES = "guide.bets", "guide.moves"
@@ -29,6 +27,35 @@ def go(number: int, step: int) -> None:
     """Go to a step of a lesson; both count from 1."""
     state.put("lesson", number, "guide")
     state.put("step", step, "guide")
+
+
+def bets() -> dict[str, int]:
+    """Return the bets of this session by step, from 0."""
+    found: dict[str, int] = st.session_state.setdefault(BETS, {})
+    return found
+
+
+def moves() -> set[str]:
+    """Return the steps whose move was made."""
+    found: set[str] = st.session_state.setdefault(MOVES, set())
+    return found
+
+
+def follow_link(lesson: Lesson, step: int, name: str) -> None:
+    """Take the bet and the move of the step that a link names, once."""
+    if BETS in st.session_state:
+        return
+    question, placed = lesson.steps[step].question, state.get("bet", "guide")
+    if question is not None and 1 <= placed <= len(question.options):
+        bets()[name] = placed - 1
+    if state.get("moved", "guide") == "yes" and (question is None or name in bets()):
+        moves().add(name)
+
+
+def write_link(name: str) -> None:
+    """Let the link say what was bet on and whether it is revealed."""
+    state.put("bet", bets().get(name, -1) + 1, "guide")
+    state.put("moved", "yes" if name in moves() else "no", "guide")
 
 
 def chapters(lesson: Lesson) -> None:
@@ -82,17 +109,15 @@ def around(lesson: Lesson, step: int) -> None:
 def ask(lesson: Lesson, step: int, name: str) -> tuple[int | None, bool]:
     """Draw the question, the move and the answer; return the bet and whether the move is made."""
     shown = lesson.steps[step]
-    bets: dict[str, int] = st.session_state.setdefault(BETS, {})
-    moves: dict[str, object] = st.session_state.setdefault(MOVES, {})
     question = shown.question
-    bet = bets.get(name)
+    bet = bets().get(name)
     if question is not None:
         st.markdown(f"**{lesson.filled(question.ask)}**")
         if bet is None:
             for number, option in enumerate(question.options):
 
                 def place(number: int = number) -> None:
-                    bets[name] = number
+                    bets()[name] = number
 
                 st.button(
                     lesson.filled(option),
@@ -104,11 +129,11 @@ def ask(lesson: Lesson, step: int, name: str) -> tuple[int | None, bool]:
             st.caption("Place your bet: nothing is graded or sent.")
             return None, False
         st.markdown(f"Your bet: {lesson.filled(question.options[bet])}")
-    moved = name in moves or not shown.move
+    moved = name in moves() or not shown.move
     if not moved:
 
         def move() -> None:
-            moves[name] = True
+            moves().add(name)
 
         st.button(
             lesson.filled(shown.moved),
@@ -127,35 +152,48 @@ def ask(lesson: Lesson, step: int, name: str) -> tuple[int | None, bool]:
     return bet, True
 
 
-def share_slider(lesson: Lesson, step: int, name: str, shown: State) -> State:
-    """Draw the slider of the precision, and return the state that it leads to."""
+def share_key(name: str) -> str:
+    """Return the key of a step's slider of the precision."""
+    return f"guide.share.{name}"
+
+
+def as_moved(lesson: Lesson, step: int, name: str, moved: bool) -> State:
+    """Return what a step shows, a share that was moved by hand included."""
+    shown = lesson.state(step, revealed=moved)
+    share = st.session_state.get(share_key(name))
+    if share is None or not moved:
+        return shown
     features = shown.settings.allocation.split(":")[1]
-    opens = float(shown.settings.allocation.rsplit(":", 1)[1])
+    return with_share(shown, {"allocation": f"binary:{features}:{format_number(share)}"})
+
+
+def share_slider(name: str, shown: State) -> None:
+    """Draw the slider of the precision."""
+    key = share_key(name)
+    if key not in st.session_state:
+        st.session_state[key] = float(shown.settings.allocation.rsplit(":", 1)[1])
     with st.container(key="guide-highlight"):
-        share = st.select_slider(
+        st.select_slider(
             "Share of the precision that the favoured features get",
             SHARES,
-            value=opens,
             format_func=lambda value: f"{100 * value:.0f} %",
-            key=f"guide.share.{name}",
+            key=key,
         )
-    return with_share(shown, {"allocation": f"binary:{features}:{format_number(share)}"})
 
 
 def scene(lesson: Lesson, step: int, name: str, bet: int | None, moved: bool) -> None:
     """Draw what the step is about."""
     at_step = lesson.steps[step]
-    shown = lesson.state(step, revealed=moved)
+    shown = as_moved(lesson, step, name, moved)
     unlocked = at_step.question is None or bet is not None
-    moves: dict[str, object] = st.session_state.setdefault(MOVES, {})
     highlight = at_step.control if unlocked else ""
     if at_step.scene == "board":
         if at_step.control == "precision" and unlocked and moved and at_step.move:
-            shown = share_slider(lesson, step, name, shown)
+            share_slider(name, shown)
 
         def let_go(epsilon: float) -> None:
             if abs(epsilon / lesson.state(step, True).settings.epsilon - 1) < 1e-9:
-                moves[name] = True
+                moves().add(name)
 
         scenes.board(
             lesson,
@@ -176,50 +214,70 @@ def scene(lesson: Lesson, step: int, name: str, bet: int | None, moved: bool) ->
         scenes.leaking(shown)
 
 
-def explore(lesson: Lesson, step: int) -> None:
-    """Offer the same settings on Explore."""
-    settings = lesson.state(step, True).settings
-    if lesson.steps[step].scene != "board":
-        return
+def leave(lesson: Lesson, step: int, name: str, moved: bool) -> None:
+    """Offer the same settings on the page that takes them."""
+    page = "Explore" if lesson.answers is None else "Decide"
 
     def take() -> None:
-        for name in (
-            "table", "epsilon", "delta", "k", "relation", "center", "domain", "bounds",
-            "mechanisms", "allocation", "trials",
-        ):  # fmt: skip
-            state.put(name, getattr(replace(settings), name))
-        st.session_state["guide.leave"] = True
+        if lesson.answers is None:
+            state.take(as_moved(lesson, step, name, moved).settings)
+        else:
+            state.take(lesson.answers, "decide")
+        st.session_state["guide.leave"] = page
 
-    st.button("Open in Explore", key="guide.explore", shortcut="E", on_click=state.on_change(take))
-    if st.session_state.pop("guide.leave", False):
-        st.switch_page(shell.page("Explore"), query_params={})
+    box = st.container(horizontal=True, key="guide.leaving")
+    box.button(f"Open in {page}", key="guide.explore", shortcut="E", on_click=state.on_change(take))
+    presenting.button(box)
+    asked = st.session_state.pop("guide.leave", None)
+    if asked is not None:
+        st.switch_page(shell.page(asked), query_params={})
 
 
-lesson, step = at()
-st.html(
-    "<style>.st-key-guide-highlight { outline: 3px solid var(--st-primary-color, #1f5f99);"
-    " outline-offset: 6px; border-radius: 6px; }"
-    " .st-key-guide-title h1 { font-size: 1.9rem; padding: 0 0 .4rem; }"
-    # On a phone the list of lessons is one line and the picture stands above the question.
-    "@media (max-width: 640px) {"
-    " .st-key-guide-chapter [role='radiogroup'], .st-key-guide-chapter [role='group']"
-    " { flex-wrap: nowrap; overflow-x: auto; }"
-    " .st-key-guide-body [data-testid='stColumn']:last-child { order: -1; }"
-    " .st-key-guide-chapter button { flex: none; }"
-    " .st-key-guide-body h2 { font-size: 1.1rem !important; padding: 0; }"
-    " .st-key-guide-title h1 { font-size: 1.2rem; } }</style>"
-)
-chapters(lesson)
-st.container(key="guide-title").title(lesson.filled(lesson.question), anchor=False)
-name = f"{lesson.number}.{step + 1}"
-left, right = st.container(key="guide-body").columns([1, 2.4], gap="medium")
-with left:
-    st.caption(f"Lesson {lesson.number}, step {step + 1} of {len(lesson.steps)}")
-    st.header(lesson.steps[step].title, anchor=False)
-    st.markdown(lesson.filled(lesson.steps[step].say))
-    bet, moved = ask(lesson, step, name)
-    around(lesson, step)
-    explore(lesson, step)
-with right:
-    scene(lesson, step, name, bet, moved)
-st.caption("Keys: 1 to 4 place a bet, M moves, N and B go on and back. Every step has its link.")
+def draw() -> None:
+    """Draw the step that the link names."""
+    lesson, step = at()
+    name = f"{lesson.number}.{step + 1}"
+    follow_link(lesson, step, name)
+    st.html(f"<style>{_STYLE}</style>")
+    presenting.style()
+    large = presenting.on()
+    if not large:
+        chapters(lesson)
+    st.container(key="guide-title").title(lesson.filled(lesson.question), anchor=False)
+    shares = [1, 1.5] if large else [1, 2.4]
+    left, right = st.container(key="guide-body").columns(shares, gap="medium")
+    with left:
+        st.caption(f"Lesson {lesson.number}, step {step + 1} of {len(lesson.steps)}")
+        st.header(lesson.steps[step].title, anchor=False)
+        st.markdown(lesson.filled(lesson.steps[step].say))
+        bet, moved = ask(lesson, step, name)
+        around(lesson, step)
+        leave(lesson, step, name, moved)
+    with right:
+        scene(lesson, step, name, bet, moved)
+    st.caption(
+        "Keys: 1 to 4 place a bet, M moves, N and B go on and back, "
+        f"{'Escape leaves' if large else 'P presents'}. Every step has its link, bet included."
+    )
+    write_link(name)
+
+
+_STYLE = """
+.st-key-guide-highlight {
+  outline: 3px solid var(--st-primary-color, #1f5f99); outline-offset: 6px; border-radius: 6px;
+}
+.st-key-guide-title h1 { font-size: 1.9rem; padding: 0 0 .4rem; }
+.st-key-guide-body h2 { padding: 0; }
+/* On a phone the list of lessons is one line and the picture stands above the question. */
+@media (max-width: 640px) {
+  .st-key-guide-chapter [role="radiogroup"], .st-key-guide-chapter [role="group"] {
+    flex-wrap: nowrap; overflow-x: auto;
+  }
+  .st-key-guide-body [data-testid="stColumn"]:last-child { order: -1; }
+  .st-key-guide-chapter button { flex: none; }
+  .st-key-guide-body h2 { font-size: 1.1rem !important; }
+  .st-key-guide-title h1 { font-size: 1.2rem; }
+}
+"""
+
+draw()

@@ -12,18 +12,18 @@ from dpviz.guide.leaking import Leak
 _HEIGHT = 420
 
 
-def _layout(figure: go.Figure) -> go.Figure:
+def _layout(figure: go.Figure, larger: float) -> go.Figure:
     figure.update_layout(
-        height=_HEIGHT,
+        height=_HEIGHT * larger,
         margin={"l": 10, "r": 10, "t": 20, "b": 10},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0},
         hovermode="closest",
-        font={"size": 14},
+        font={"size": 14 * larger},
     )
     return figure
 
 
-def needed_figure(table: pd.DataFrame, now: tuple[float, float]) -> go.Figure:
+def needed_figure(table: pd.DataFrame, now: tuple[float, float], larger: float = 1.0) -> go.Figure:
     """Draw the people needed along epsilon.
 
     Parameters
@@ -32,6 +32,8 @@ def needed_figure(table: pd.DataFrame, now: tuple[float, float]) -> go.Figure:
         `dpviz.guide.needed.NEEDED_COLUMNS`.
     now : (float, float)
         The epsilon chosen and the people needed there.
+    larger : float
+        How many times as large as beside other things, for a lecture hall.
     """
     figure = go.Figure()
     figure.add_trace(
@@ -45,17 +47,18 @@ def needed_figure(table: pd.DataFrame, now: tuple[float, float]) -> go.Figure:
         go.Scatter(
             x=[now[0]], y=[now[1]], mode="markers+text", showlegend=False, cliponaxis=False,
             marker={"color": WARNING_TONE, "size": 14},
-            text=[f"{now[1]:,.0f} people"], textposition="top right", textfont={"size": 16},
+            text=[f"{now[1]:,.0f} people"], textposition="top right",
+            textfont={"size": 16 * larger},
             hoverinfo="skip",
         )
     )  # fmt: skip
     figure.add_vline(x=now[0], line={"color": TRUE_COLOUR, "width": 1, "dash": "dot"})
     figure.update_xaxes(title="epsilon", type="log")
     figure.update_yaxes(title="people needed", type="log")
-    return _layout(figure)
+    return _layout(figure, larger)
 
 
-def leak_figure(leak: Leak, shown: str, declared: bool) -> go.Figure:
+def leak_figure(leak: Leak, shown: str, declared: bool, larger: float = 1.0) -> go.Figure:
     """Draw a small table, its mean, and the row bound with and without its last row.
 
     Parameters
@@ -65,6 +68,8 @@ def leak_figure(leak: Leak, shown: str, declared: bool) -> go.Figure:
         ``mean``, ``bound``, or empty for the rows alone.
     declared : bool
         Whether the bound is the declared one instead of those of the data.
+    larger : float
+        As in `needed_figure`.
     """
     rows = leak.rows[:, leak.axes]
     figure = go.Figure()
@@ -119,4 +124,4 @@ def leak_figure(leak: Leak, shown: str, declared: bool) -> go.Figure:
     reach = 1.08 * (leak.declared_bound if declared else leak.bound_with)
     figure.update_xaxes(title=names[0], range=[0, reach])
     figure.update_yaxes(title=names[1], range=[0, reach if shown == "bound" else 0.45 * reach])
-    return _layout(figure)
+    return _layout(figure, larger)

@@ -65,6 +65,8 @@ class Term:
     shows : str
         What the picture shows, in a phrase.
     numbers : mapping of str to callable
+    also : tuple of str
+        What texts call it besides ``word``.
     """
 
     key: str
@@ -73,6 +75,7 @@ class Term:
     picture: Callable[[], tuple[Layer, ...]]
     shows: str
     numbers: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
     @cached_property
     def said(self) -> str:
@@ -237,6 +240,7 @@ TERMS: tuple[Term, ...] = (
         "Two tables that differ in one person's row: replaced by any other row, or set to zero.",
         _neighbours,
         "the same people, and one of them in two places",
+        also=("neighbour", "neighbouring"),
     ),
     Term(
         "sensitivity",
@@ -267,6 +271,7 @@ TERMS: tuple[Term, ...] = (
         "angles to it.",
         _component,
         "two features of iris, and the direction of largest variance",
+        also=("component", "components", "principal components"),
     ),
     Term(
         "eigenspectrum",
@@ -282,6 +287,7 @@ TERMS: tuple[Term, ...] = (
                 / table_of(TABLE).moment.total
             ),
         },
+        also=("spectrum",),
     ),
     Term(
         "noise-edge",
@@ -304,6 +310,7 @@ TERMS: tuple[Term, ...] = (
                 float(recovery(replace(TABLE, epsilon=ONE), plain().key).mean())
             ),
         },
+        also=("recovers", "recovered", "recover"),
     ),
     Term(
         "row-bound",
@@ -311,6 +318,7 @@ TERMS: tuple[Term, ...] = (
         "How long a row may be: longer ones are scaled down to it, so that nobody weighs more.",
         _bounded,
         "rows inside the bound, and longer ones before and after",
+        also=("row bounds",),
     ),
     Term(
         "composition",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from dpviz.guide.questions import Answers
 from dpviz.settings import Settings
 
 Number = Callable[[], str]
@@ -131,6 +132,8 @@ class Lesson:
     steps : tuple of Step
     numbers : mapping of str to callable
         What computes each ``{name}`` of the texts.
+    answers : Answers or None
+        Where the lesson is about a plan: what a stakeholder who has it answers.
     """
 
     number: int
@@ -139,6 +142,7 @@ class Lesson:
     opens: Settings
     steps: tuple[Step, ...]
     numbers: Mapping[str, Number]
+    answers: Answers | None = None
 
     @cached_property
     def facts(self) -> dict[str, str]:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -143,9 +144,12 @@ class _Question:
     goal: Goal
     what: str
 
+    @cached_property
+    def _given(self) -> Problem:
+        return self.measured.problem(self.settings)
+
     def problem(self, point: float) -> Problem:
-        problem = self.measured.problem(self.settings)
-        return replace(problem, n=round(point)) if self.what == "n" else problem
+        return replace(self._given, n=round(point)) if self.what == "n" else self._given
 
     def budget(self, point: float) -> Budget:
         given = self.settings.delta

@@ -1,6 +1,8 @@
-"""The glossary: opened at a term from any page's "i"."""
+"""The glossary: opened at a term from the "i" beside it, on every page."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import streamlit as st
 
@@ -20,6 +22,12 @@ FIRST = {
     "Release": "composition",
 }
 """The term at which each page's "i" opens."""
+
+
+_MARKS = st.components.v2.component(
+    "dpviz_terms", js=(Path(__file__).parent / "glossary.js").read_text(encoding="utf-8")
+)
+_KEY = "glossary.terms"
 
 
 @st.cache_data(max_entries=20, show_spinner=False)
@@ -65,3 +73,21 @@ def info(key: str, place: str) -> None:
     )
     if pressed:
         _open(key)
+
+
+@st.fragment
+def marks() -> None:
+    """Set a quiet "i" beside every term where it first stands on the page.
+
+    Only this part runs again when one is pressed: nothing on the page is computed anew.
+    """
+
+    def asked() -> None:
+        st.session_state["glossary.asked"] = getattr(st.session_state[_KEY], "asked", None)
+
+    terms = [{"key": one.key, "word": one.word, "spelled": [one.word, *one.also]} for one in TERMS]
+    with st.container(key="glossary-marks", height="content", gap=None):
+        _MARKS(key=_KEY, data={"terms": terms}, on_asked_change=asked, height=1)
+    key = st.session_state.pop("glossary.asked", None)
+    if key is not None:
+        _open(term(key).key)

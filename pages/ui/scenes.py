@@ -20,7 +20,7 @@ from dpviz.guide.needed import needed_table, people_needed
 from dpviz.guide.scene import board_epsilons, board_scene
 from dpviz.mechanisms import parse_variant
 from dpviz.settings import Settings
-from pages.ui import one_person
+from pages.ui import one_person, presenting
 
 DELTA = 1e-5
 """Of the mechanisms in one person's picture that need a delta, where a lesson says none."""
@@ -139,7 +139,7 @@ def needed(state: State) -> None:
     settings = state.settings
     table = _needed(_state_key(State(settings, {"what": "needed"})), settings)
     now = people_needed(settings, parse_variant(settings.mechanisms[0]))
-    figure = needed_figure(table, (settings.epsilon, now))
+    figure = needed_figure(table, (settings.epsilon, now), presenting.larger())
     words = f"At epsilon {settings.epsilon:g}, {now:,.0f} people are needed."
     st.plotly_chart(figure, key="guide.needed", alt=words)
 
@@ -147,5 +147,7 @@ def needed(state: State) -> None:
 def leaking(state: State) -> None:
     """Draw what a small table's own mean and bound give away."""
     found, view = leak(), state.view
-    figure = leak_figure(found, str(view.get("shown", "")), bool(view.get("declared")))
+    figure = leak_figure(
+        found, str(view.get("shown", "")), bool(view.get("declared")), presenting.larger()
+    )
     st.plotly_chart(figure, key="guide.leak", alt="A small table with one row far out")

@@ -158,6 +158,7 @@ def run() -> None:
         with limits.looking_up():
             page.run()
         glossary.info(glossary.FIRST.get(page.title, "epsilon"), "page")
+        glossary.marks()
     finally:
         _CURRENT.reset(token)
     state.write_link()

@@ -123,6 +123,14 @@ def typed(name: str) -> str:
     return found
 
 
+def take(values: Declared, store: str = "view") -> None:
+    """Take settings, or a page's options, as a whole; how an upload is read stays."""
+    kept = {name: get(name) for name in KEPT[1:]} if store == "view" else {}
+    st.session_state[store] = _values(replace(values, **kept))
+    if store == "view":
+        st.session_state.complaints = {}
+
+
 def put_text(name: str, written: str, store: str = "view") -> None:
     """Set one value from text a user typed."""
     st.session_state.setdefault("typed", {})[name] = written

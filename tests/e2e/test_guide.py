@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from dpviz.guide import Lesson, lessons
-from tests.e2e.harness import Server, open_app, rerun, wait_idle, watch_of
+from dpviz.guide.glossary import TERMS
+from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "data" / "example.csv"
 WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 420, "height": 800}
@@ -26,45 +27,91 @@ def plain_text(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def press(page: Page, key: str) -> None:
-    with rerun(page):
+def press(pages: Page | list[Page], key: str) -> None:
+    """Press a key on one page, or on several at a time, and wait for what it set off."""
+    pages = pages if isinstance(pages, list) else [pages]
+    before = [watch_of(page).runs for page in pages]
+    for page in pages:
         page.keyboard.press(key)
+    for page, runs in zip(pages, before, strict=True):
+        wait_idle(page, after=runs + 1)
 
 
-def take(page: Page, lesson: Lesson) -> None:
+def take(pages: list[Page], lesson: Lesson) -> None:
     """Go through a lesson by keyboard, bet wrong where one can, and read every reveal."""
+
+    def shown() -> list[str]:
+        return [plain_text(main_text(page)) for page in pages]
+
     for place, step in enumerate(lesson.steps):
-        expect(page.get_by_text(f"Lesson {lesson.number}, step {place + 1} of")).to_be_visible()
-        assert plain_text(lesson.filled(step.say)) in plain_text(main_text(page))
+        heading = f"Lesson {lesson.number}, step {place + 1} of"
+        said = plain_text(lesson.filled(step.say))
+        assert all(heading in text and said in text for text in shown())
         if step.question is not None:
             why = plain_text(lesson.filled(step.why))
-            assert why not in plain_text(main_text(page))
+            assert not any(why in text for text in shown())
             bet = (step.question.right + 1) % len(step.question.options)
-            press(page, str(bet + 1))
+            press(pages, str(bet + 1))
             if step.move:
-                assert why not in plain_text(main_text(page))
-                press(page, "m")
-            shown = plain_text(main_text(page))
-            assert why in shown
-            assert plain_text(lesson.filled(step.question.says(bet))) in shown
-            assert "Not so" in shown
+                assert not any(why in text for text in shown())
+                press(pages, "m")
+            answer = plain_text(lesson.filled(step.question.says(bet)))
+            assert "Not so" in answer
+            assert all(why in text and answer in text for text in shown())
         if (lesson.number, place) != (len(lessons()), len(lesson.steps) - 1):
-            press(page, "n")
+            press(pages, "n")
 
 
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_every_lesson_by_keyboard_alone(page: Page, server: Server, size: dict[str, int]) -> None:
-    page.set_viewport_size(size)  # type: ignore[arg-type]
-    open_app(page, f"{server.url}/guide?v=1")
+def test_a_shared_step_is_the_first_visit_of_a_server(page: Page, server: Server) -> None:
+    """The link tells the step, the bet, the move and that it is presented; keys do the rest."""
+    lesson = lessons()[3]
+    question = lesson.steps[2].question
+    assert question is not None
+    open_app(page, f"{server.url}/guide?v=1&lesson=4&step=3&bet=1&moved=yes&present=yes")
+    expect(page.get_by_text("Lesson 4, step 3 of 3")).to_be_visible()
+    assert plain_text(lesson.filled(question.says(0))) in plain_text(main_text(page))
+    expect(page.locator(".dp-sentence")).to_contain_text("no guesser gets beyond 27 and 73")
+    assert page.locator(".dp-worlds circle.sure").count() == 0
+    header = page.get_by_test_id("stHeader")
+    type_size = (
+        "parseFloat(getComputedStyle(document.querySelector('[data-testid=stMain] p')).fontSize)"
+    )
+    expect(header).to_be_hidden()
+    large = page.evaluate(type_size)
+    press(page, "b")  # the stepper works while it is presented
+    expect(page.locator(".dp-sentence")).to_contain_text("whoever sees one of these is certain")
+    assert page.locator(".dp-worlds circle.sure").count() > 20
+    expect(header).to_be_hidden()
+    assert "bet=" not in page.url
+    press(page, "2")
+    assert "bet=2" in page.url
+    assert "moved=" not in page.url
+    press(page, "m")
+    assert "moved=yes" in page.url
+    press(page, "Escape")
+    expect(header).to_be_visible()
+    assert "present=" not in page.url
+    assert large == pytest.approx(1.5 * page.evaluate(type_size))
+
+
+def test_every_lesson_by_keyboard_alone_at_both_widths(
+    page: Page, context: BrowserContext, server: Server
+) -> None:
+    narrow = new_page(context)
+    pages = [page, narrow]
+    for one, size in zip(pages, (WIDE, PHONE), strict=True):
+        one.set_viewport_size(size)  # type: ignore[arg-type]
+        open_app(one, f"{server.url}/guide?v=1")
     for lesson in lessons():
-        take(page, lesson)
-        overflow = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
-        assert not overflow
-    press(page, "b")
-    assert f"lesson={len(lessons())}" in page.url
+        take(pages, lesson)
+        for one in pages:
+            assert not one.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    press(pages, "b")
+    assert all(f"lesson={len(lessons())}" in one.url for one in pages)
+    assert problems_of(narrow) == ""
 
 
-def test_a_right_bet_and_the_move_by_hand(page: Page, server: Server) -> None:
+def test_a_right_bet_the_move_by_hand_and_the_same_on_explore(page: Page, server: Server) -> None:
     lesson = lessons()[0]
     open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2")
     question = lesson.steps[1].question
@@ -78,32 +125,21 @@ def test_a_right_bet_and_the_move_by_hand(page: Page, server: Server) -> None:
         scrubber.press("Home")
     assert plain_text(lesson.filled(question.says(question.right))) in plain_text(main_text(page))
     assert "Right" in main_text(page)
-
-
-def test_a_deep_link_to_a_step_on_a_fresh_server(page: Page, fresh_server: object) -> None:
-    started: Server = fresh_server()  # type: ignore[operator]
-    open_app(page, f"{started.url}/guide?v=1&lesson=4&step=3")
-    expect(page.get_by_text("Lesson 4, step 3 of 3")).to_be_visible()
-    assert "lesson=4" in page.url
-    assert "step=3" in page.url
-
-
-def test_open_in_explore_takes_the_settings(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/guide?v=1&lesson=1&step=3")
     before = watch_of(page).runs
     page.keyboard.press("e")
     page.wait_for_url(re.compile(r"/\?"))
     wait_idle(page, after=before + 1)
     assert "epsilon=0.03" in page.url
     assert "m=gaussian" in page.url
-
-
-def test_the_glossary_opens_at_the_pages_own_term(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/guide?v=1&lesson=7")
-    with rerun(page):
-        page.get_by_role("button", name="Glossary").click()
+    # Each term has one mark, which opens the glossary at that term and runs nothing else.
+    marks = page.locator(".dp-term")
+    terms = marks.evaluate_all("all => all.map(one => one.dataset.term)")
+    assert len(terms) == len(set(terms)) > 2
+    assert set(terms) <= {one.key for one in TERMS}
+    chosen = next(one for one in TERMS if one.key == terms[-1])
+    marks.last.click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("change the odds of any guess")
+    expect(dialog).to_contain_text(plain_text(chosen.said))
     expect(dialog.locator("img")).to_be_visible()
     with rerun(page):
         dialog.get_by_role("radio", name="recovery").or_(
@@ -139,16 +175,6 @@ def test_a_person_is_dragged_without_the_server(page: Page, server: Server) -> N
     assert watch_of(page).runs == runs
 
 
-def test_the_published_cone_betrays_and_its_repair_does_not(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/guide?v=1&lesson=4&step=3")
-    expect(page.locator(".dp-sentence")).to_contain_text("whoever sees one of these is certain")
-    assert page.locator(".dp-worlds circle.sure").count() > 20
-    press(page, "2")
-    press(page, "m")
-    expect(page.locator(".dp-sentence")).to_contain_text("no guesser gets beyond 27 and 73")
-    assert page.locator(".dp-worlds circle.sure").count() == 0
-
-
 def test_decide_from_an_upload_to_a_printed_card(
     page: Page, server: Server, tmp_path: Path
 ) -> None:
@@ -176,9 +202,15 @@ def test_decide_from_an_upload_to_a_printed_card(
     page.pdf(path=sheet)
     assert sheet.read_bytes().startswith(b"%PDF")
     page.emulate_media(media="screen")
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="This card").click()
-    assert "Consequences" in Path(waiting.value.path()).read_text(encoding="utf-8")
+    files = []
+    for name in ("This card", "Report with this card"):
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name=name).click()
+        files.append(Path(waiting.value.path()).read_text(encoding="utf-8"))
+    for text in files:
+        assert "Consequences" in text
+        assert "people.csv" not in text
+    assert "Assumed public" in files[1]
 
 
 def test_the_board_file_works_with_the_network_off(browser: Browser, tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ const DpvizBoard = (() => {
   }
 
   function surface(canvas, width, height) {
-    const ratio = Math.min(globalThis.devicePixelRatio || 1, 2);
+    // An enlarged page draws as finely as a screen of more pixels would.
+    const ratio = Math.min((globalThis.devicePixelRatio || 1) * (canvas.currentCSSZoom || 1), 2);
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
@@ -588,7 +589,7 @@ const DpvizBoard = (() => {
     measure() {
       const width = this.element.clientWidth;
       if (!width) return;
-      const phone = width < 640;
+      const phone = width < (this.options.phoneBelow ?? 640);
       this.element.toggleAttribute("data-phone", phone);
       const count = this.cols.length;
       const room = Math.max(2, Math.floor(width / NARROWEST));

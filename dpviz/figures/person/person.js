@@ -142,7 +142,7 @@ function dpvizPerson(root, data, report) {
   }
 
   function sized(canvas, ratio) {
-    const scale = window.devicePixelRatio || 1;
+    const scale = (window.devicePixelRatio || 1) * (canvas.currentCSSZoom || 1);
     const width = Math.max(1, canvas.clientWidth);
     const height = Math.round(width * ratio);
     canvas.style.height = `${height}px`;
@@ -264,9 +264,10 @@ function dpvizPerson(root, data, report) {
     pen.strokeRect(pad.left, pad.top, width - pad.left - pad.right, height - pad.top - pad.bottom);
     pen.fillStyle = colour("--dp-text");
     pen.textAlign = "center";
-    pen.fillText(cone ? "half the trace, in units of one row"
-      : "sum of squares along her direction, in units of one row",
-    (pad.left + width) / 2, height - 6);
+    const axis = cone ? ["half the trace, in units of one row", "half the trace"]
+      : ["sum of squares along her direction, in units of one row", "along her direction, in rows"];
+    const fits = axis.find((words) => pen.measureText(words).width < width - pad.left) ?? axis[1];
+    pen.fillText(fits, (pad.left + width) / 2, height - 6);
     for (const tick of ticks(left, reach)) pen.fillText(label(tick), X(tick), height - 22);
     pen.textAlign = "right";
     for (const tick of ticks(low, reach)) pen.fillText(label(tick), pad.left - 6, Y(tick) + 4);

@@ -10,13 +10,14 @@ from dpviz.base.params import format_number
 from dpviz.guide.cast import plain
 from dpviz.guide.lesson import Lesson, Question, Step
 from dpviz.guide.needed import GOAL, people_needed
+from dpviz.guide.questions import Answers, plan_text
 from dpviz.narrative.phrases import percent
 from dpviz.prepare.load import load_measured
 from dpviz.settings import Settings
 
-SPECTRUM = "power:d=50,exponent=1.5,total=0.5"
+ANSWERS = Answers(source="plan", people=10_000, features=50, survive=f"{100 * GOAL:.0f}")
 OPENS = Settings(
-    table=f"plan:n=10000,spectrum={SPECTRUM}",
+    table=plan_text(ANSWERS),
     epsilon=1.0,
     delta=1e-6,
     k=2,
@@ -48,6 +49,7 @@ LESSON = Lesson(
     title="People",
     question="What buys the same as a larger epsilon?",
     opens=OPENS,
+    answers=ANSWERS,
     numbers={
         "d": lambda: str(load_measured(OPENS).d),
         "goal": lambda: percent(GOAL),

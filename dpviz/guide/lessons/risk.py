@@ -14,7 +14,12 @@ from dpviz.privacy.accounting import Spent
 from dpviz.settings import Settings
 
 OPENS = Settings(
-    table="iris", epsilon=1.0, relation="zero-out", k=1, mechanisms=(pure().key, plain().key)
+    table="iris",
+    epsilon=1.0,
+    delta=1e-5,
+    relation="zero-out",
+    k=1,
+    mechanisms=(pure().key, plain().key),
 )
 LEAST, MOST = 0.1, 5.0
 PRIOR = 0.01
@@ -77,11 +82,12 @@ LESSON = Lesson(
                     "at {least} the rates are {out_least} and {within_least}, nearly a coin.",
                     "at {opens} the rates are {out} and {within}, better than a coin and far from "
                     "sure.",
-                    "at {most} they are {out_most} and {within_most}.",
+                    "at {most} they reach {out_most} and {within_most}.",
                 ),
             ),
-            why="The rates at {least}, {opens} and {most} are {out_least} against {within_least}, "
-            "{out} against {within}, and {out_most} against {within_most} of {hundred}.",
+            why="Wherever she stands, no guesser gets beyond {out_least} against {within_least} at "
+            "{least}, {out} against {within} at {opens}, and {out_most} against {within_most} of "
+            "{hundred} at {most}.",
         ),
         Step(
             title="Drag her",

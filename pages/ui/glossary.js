@@ -1,0 +1,116 @@
+// Sets a quiet "i" beside each glossary term, where it first stands on the page.
+//
+// A mark is a button without text of its own (its letter is drawn by the style sheet), so nothing
+// that reads or copies the page sees it. Text is only split where one element holds nothing else:
+// whoever draws the page replaces that text as a whole.
+const MARK = "dp-term";
+const BLOCKS = "h1, h2, h3, h4, p, li, td, th, dd, dt, figcaption, label";
+const LEFT_OUT = [
+  "button", "a", "code", "pre", "input", "textarea", "select", "svg", "summary", "nav",
+  "[role=dialog]", "[role=radio]", "[role=tab]", "[role=option]", "[role=listbox]", "[role=alert]",
+  "[role=tooltip]", "[data-testid=stHeader]", "[data-testid=stMetric]", ".st-key-unseen",
+].join(", ");
+const STYLE = `
+.${MARK} {
+  all: unset; cursor: help; display: inline-block; box-sizing: border-box; width: 1.05em;
+  height: 1.05em; margin: 0 .1em 0 .25em; border: 1px solid currentColor; border-radius: 50%;
+  font: italic 600 .68rem/.95 Georgia, serif; text-align: center; vertical-align: .3em; opacity: .5;
+}
+.${MARK}::before { content: "i"; }
+.${MARK}:hover, .${MARK}:focus-visible { opacity: 1; }
+.${MARK}:focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }
+@media print { .${MARK} { display: none; } }
+`;
+
+export default function (component) {
+  const { data, setTriggerValue, parentElement } = component;
+  const state = (parentElement.dpvizTerms ??= {});
+  state.send = (key) => setTriggerValue("asked", key);
+  if (state.watcher) return undefined;
+
+  const words = data.terms.flatMap(({ key, word, spelled }) =>
+    spelled.map((text) => ({ key, word, text })));
+  words.sort((one, other) => other.text.length - one.text.length);
+  const all = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.map(({ text }) => text).join("|")})(?![\\p{L}\\p{N}])`, "giu");
+  const meant = new Map(words.map((entry) => [entry.text.toLowerCase(), entry]));
+  const style = document.createElement("style");
+  style.textContent = STYLE;
+  document.head.append(style);
+
+  const seen = (node) => node.checkVisibility?.({ visibilityProperty: true }) ?? true;
+
+  function mark(node, end, { key, word }) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = MARK;
+    button.dataset.term = key;
+    button.title = `What is ${word}?`;
+    button.setAttribute("aria-label", button.title);
+    button.addEventListener("click", (event) => {
+      event.preventDefault();
+      event.stopPropagation();
+      state.send(key);
+    });
+    const parent = node.parentElement;
+    if ([...parent.children].some((child) => !child.classList.contains(MARK))) parent.append(button);
+    else {
+      const rest = node.splitText(end);
+      parent.insertBefore(button, rest);
+      if (!rest.data) rest.remove();
+    }
+  }
+
+  function look() {
+    state.due = null;
+    const marked = new Set();
+    for (const old of document.querySelectorAll(`.${MARK}`)) {
+      if (marked.has(old.dataset.term)) old.remove();
+      else marked.add(old.dataset.term);
+    }
+    const roots = ["stMain", "stSidebar"].map((id) => document.querySelector(`[data-testid="${id}"]`));
+    const later = []; // labels have their own help: they are marked where nothing else can be
+    for (const root of roots) {
+      if (!root) continue;
+      const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+      const found = [];
+      while (walker.nextNode()) found.push(walker.currentNode);
+      for (const node of found) place(node, marked, later);
+    }
+    for (const node of later) if (node.isConnected) place(node, marked, null);
+  }
+
+  function place(node, marked, later) {
+    const parent = node.parentElement;
+    if (!parent || !parent.closest(BLOCKS) || parent.closest(LEFT_OUT)) return;
+    all.lastIndex = 0;
+    for (let hit = all.exec(node.data); hit; hit = all.exec(node.data)) {
+      const entry = meant.get(hit[0].toLowerCase());
+      if (marked.has(entry.key) || !seen(parent)) continue;
+      if (later && parent.closest("label")) {
+        later.push(node);
+        return;
+      }
+      marked.add(entry.key);
+      mark(node, hit.index + hit[0].length, entry);
+      return; // one to a piece of text
+    }
+  }
+
+  const soon = () => {
+    if (state.due === undefined || state.due === null) state.due = setTimeout(look, 150);
+  };
+  state.watcher = new MutationObserver((changes) => {
+    const own = (nodes) => [...nodes].every((node) => node.classList?.contains(MARK));
+    if (changes.some(({ addedNodes, removedNodes, type }) =>
+      type === "characterData" || !own(addedNodes) || !own(removedNodes))) soon();
+  });
+  state.watcher.observe(document.body, { childList: true, subtree: true, characterData: true });
+  soon();
+  return () => {
+    state.watcher.disconnect();
+    clearTimeout(state.due);
+    style.remove();
+    for (const old of document.querySelectorAll(`.${MARK}`)) old.remove();
+    delete parentElement.dpvizTerms;
+  };
+}
