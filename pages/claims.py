@@ -399,10 +399,14 @@ def one_person(budget: Budget) -> None:
         "Both clouds are releases of the same table, with her row and with it zeroed. The "
         "attacker knows everybody else."
     )
-    featured = [key for key in person.candidates() if all_mechanisms()[key].info.featured]
+    shown = [
+        key
+        for key in person.candidates()
+        if all_mechanisms()[key].info.featured or all_mechanisms()[key].info.family == "iterative"
+    ]
     one_person_picture.draw(
         "claims.person",
-        featured,
+        shown,
         budget.delta or EXHIBIT_DELTA,
         epsilon=budget.epsilon,
         seed=current.settings.seed,

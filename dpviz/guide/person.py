@@ -1,14 +1,16 @@
 """Drag one person: what a release says of one row of a table with two features.
 
-The attacker knows everybody else, so only the difference counts: a release less the others'
-share of X'X. With the person that is vv' + noise, without her noise alone. The noise does not
-depend on the row, so one set of draws serves every place she is dragged to and every epsilon,
-and the page needs no server for either.
+Where a matrix is released the attacker knows everybody else, so only the difference counts: a
+release less the others' share of X'X. With the person that is vv' + noise, without her noise alone.
+The noise does not depend on the row, so one set of draws serves every place she is dragged to and
+every epsilon, and the page needs no server for either. Where only a direction is released,
+`directions` says what its law takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
 from dpviz.claims.worlds import both_worlds
+from dpviz.guide.directions import directional, draws_payload, law_at
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.values.problem import Budget, Domain, Problem, Relation
@@ -32,9 +35,12 @@ _LAW_DRAWS = 400_000
 
 
 def candidates() -> tuple[str, ...]:
-    """Return the mechanisms whose clouds can be dragged: noise added to the second moment."""
+    """Return the mechanisms whose clouds can be dragged.
+
+    Noise added to the second moment, and directions whose law is known.
+    """
     problem = _problem()
-    return tuple(
+    return directional(_few()) + tuple(
         key
         for key, cls in all_mechanisms().items()
         if issubclass(cls, AdditiveMechanism)
@@ -47,6 +53,11 @@ def _problem() -> Problem:
     return Problem(N, 2, 1, Relation.ZERO_OUT, Domain.ball(2))
 
 
+def _few() -> Problem:
+    """Return the picture's own table: where a direction is released the other rows count."""
+    return replace(_problem(), n=_OTHERS + 1)
+
+
 def others(seed: int = 0) -> FloatArray:
     """Return the rows that nobody drags, shape (people, 2), inside the unit disk."""
     rng = generator(seed, "guide", "person", "others")
@@ -57,7 +68,7 @@ def others(seed: int = 0) -> FloatArray:
 
 
 def person_payload(
-    mechanisms: Sequence[AdditiveMechanism],
+    mechanisms: Sequence[Mechanism],
     delta: float,
     *,
     epsilon: float = 1.0,
@@ -69,8 +80,8 @@ def person_payload(
 
     Parameters
     ----------
-    mechanisms : sequence of AdditiveMechanism
-        The first is shown first.
+    mechanisms : sequence of Mechanism
+        Of `candidates`; the first is shown first.
     delta : float
         Of the mechanisms that need one; above 0.
     epsilon : float
@@ -85,7 +96,8 @@ def person_payload(
     dict
         ``mechanisms``: for each its noise (``[N11, N12, N22]`` in thousandths of the scale), and
         for each epsilon its scale in units of one row, the status and the rates of a balanced
-        guesser of `both_worlds`, None where it cannot run.
+        guesser of `both_worlds`, None where it cannot run. A mechanism that releases directions
+        has its law of `directions` in place of the scale.
     """
     problem = _problem()
     start = min(range(len(EPSILONS)), key=lambda i: abs(np.log(EPSILONS[i] / epsilon)))
@@ -95,7 +107,31 @@ def person_payload(
         "start": start,
         "row": [0.9, 0.35],
         "others": np.round(others(seed), 3).tolist(),
-        "mechanisms": [_shown(m, problem, delta, seed, draws) for m in mechanisms],
+        "mechanisms": [
+            _shown(m, problem, delta, seed, draws)
+            if isinstance(m, AdditiveMechanism)
+            else _turned(m, delta, seed, draws)
+            for m in mechanisms
+        ],
+    }
+
+
+def _turned(mechanism: Mechanism, delta: float, seed: int, draws: int) -> dict[str, Any]:
+    problem = _few()
+    budgets = [Budget(epsilon, delta) for epsilon in EPSILONS]
+    able = [mechanism.why_not(problem, budget) is None for budget in budgets]
+    chosen = [budget for budget, can in zip(budgets, able, strict=True) if can]
+    return {
+        "key": mechanism.text,
+        "label": mechanism.label,
+        "oneSided": False,
+        **draws_payload(mechanism, problem, chosen, seed, draws),
+        "at": [
+            _account(mechanism, problem, budget) | law_at(mechanism, problem, budget)
+            if can
+            else None
+            for budget, can in zip(budgets, able, strict=True)
+        ],
     }
 
 
@@ -132,18 +168,24 @@ def _quantiles(mechanism: AdditiveMechanism, problem: Problem, seed: int) -> lis
     return grains
 
 
-def _at(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, Any] | None:
+def _at(mechanism: AdditiveMechanism, problem: Problem, budget: Budget) -> dict[str, Any] | None:
     if mechanism.why_not(problem, budget) is not None:
         return None
     scale = mechanism.calibrate(problem, budget).scale * problem.n
+    return _account(mechanism, problem, budget) | {
+        "scale": scale,
+        # a unit row zeroed: 1/(v'W^-1 v) is c chi-square with two degrees of freedom
+        "betrayed": -float(np.expm1(-1 / (2 * scale))) if mechanism.one_sided else 0.0,
+    }
+
+
+def _account(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, Any]:
+    """Return the claim's status and what no guesser gets beyond."""
     spent = mechanism.spent(problem, budget)
     status = mechanism.judged(problem, budget, spent)
     worlds = both_worlds(spent)
     return {
-        "scale": scale,
         "status": status.marked,
         "verdict": str(status.verdict),
-        # a unit row zeroed: 1/(v'W^-1 v) is c chi-square with two degrees of freedom
-        "betrayed": -float(np.expm1(-1 / (2 * scale))) if mechanism.one_sided else 0.0,
         "limit": [worlds.out, worlds.within],
     }

@@ -2,6 +2,7 @@
 export default function (component) {
   const { parentElement, data, setTriggerValue } = component;
   const root = parentElement.querySelector(".dp-lesson");
+  passKeys(root);
   const shape = JSON.stringify([data.shape, data.options]);
   if (root.dpvizShape !== shape) {
     root.dpvizBoard?.destroy();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -10,10 +11,13 @@ import streamlit as st
 from dpviz.figures import person
 from dpviz.guide.person import person_payload
 from dpviz.mechanisms import parse_variant
-from dpviz.mechanisms._base import AdditiveMechanism
 
+_KEYS = (Path(__file__).parent / "keys.js").read_text(encoding="utf-8")
 _MOUNT = st.components.v2.component(
-    "dpviz_person", html=person.MARKUP, css=person.style(), js=person.component_script()
+    "dpviz_person",
+    html=person.MARKUP,
+    css=person.style(),
+    js=f"{_KEYS}\n{person.component_script('passKeys')}",
 )
 
 
@@ -22,8 +26,7 @@ def _payload(
     keys: tuple[str, ...], delta: float, epsilon: float, view: str, seed: int
 ) -> dict[str, Any]:
     mechanisms = [parse_variant(key) for key in keys]
-    additive = [one for one in mechanisms if isinstance(one, AdditiveMechanism)]
-    return person_payload(additive, delta, epsilon=epsilon, view=view, seed=seed)
+    return person_payload(mechanisms, delta, epsilon=epsilon, view=view, seed=seed)
 
 
 def draw(
@@ -43,7 +46,7 @@ def draw(
     ----------
     key : str
     mechanisms : sequence of str
-        Variants with additive noise.
+        Of `dpviz.guide.person.candidates`.
     delta : float
         Above 0, for those that need one.
     epsilon, seed, view

@@ -30,7 +30,10 @@ _HIGHLIGHT = """
   outline: 3px solid var(--st-primary-color, #1f5f99); outline-offset: 5px; border-radius: 6px;
 }
 """
-_ADAPTER = (Path(__file__).parent / "lesson_board.js").read_text(encoding="utf-8")
+_ADAPTER = "\n".join(
+    (Path(__file__).parent / name).read_text(encoding="utf-8")
+    for name in ("keys.js", "lesson_board.js")
+)
 _BOARD = st.components.v2.component(
     "dpviz_lesson_board",
     html='<div class="dp-lesson"></div>',

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from dpviz.base.seeding import Draws
+from dpviz.figures.person import person_page
 from dpviz.guide import Lesson, lessons
+from dpviz.guide.directions import directional
 from dpviz.guide.glossary import TERMS
+from dpviz.guide.person import EPSILONS, person_payload
+from dpviz.mechanisms import parse_variant
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "data" / "example.csv"
@@ -175,6 +184,65 @@ def test_a_person_is_dragged_without_the_server(page: Page, server: Server) -> N
     assert watch_of(page).runs == runs
 
 
+def test_a_released_direction_follows_its_law(browser: Browser) -> None:
+    """The page's own laws on the circle against a quadrature and against the mechanisms."""
+    keys = directional(Problem(41, 2, 1, Relation.ZERO_OUT, Domain.ball(2)))
+    assert len(keys) >= 3
+    payload = person_payload([parse_variant(key) for key in keys], 1e-5, draws=4_000)
+    view = browser.new_page()
+    view.set_content(person_page(payload))
+    row, rest = np.array([0.8, -0.5]), np.array(payload["others"])
+    without = rest.T @ rest
+    within = without + np.outer(row, row)
+    place = EPSILONS.index(1.0)
+    asked = {"payload": payload, "place": place, "row": row.tolist()}
+    found = view.evaluate(
+        """({ payload, place, row }) => payload.mechanisms.map((one) => {
+          const alarm = (now) => DpvizDirections.alarm(
+            one, now, payload.others, row, Math.atan2(row[1], row[0]));
+          const sums = DpvizDirections.moment(payload.others, row);
+          return { alarm: alarm(one.at[place]),
+                   angles: DpvizDirections.draws(one, one.at[place], sums) };
+        })""",
+        asked,
+    )
+    for key, law, seen in zip(keys, payload["mechanisms"], found, strict=True):
+        mechanism, problem = parse_variant(key), Problem(
+            41, 2, 1, Relation.ZERO_OUT, Domain.ball(2)
+        )  # fmt: skip
+        axis = np.linalg.eigh(within)[1][:, -1]
+        nearness = np.cos(np.array(seen["angles"]) - math.atan2(axis[1], axis[0])) ** 2
+        calibration = mechanism.calibrate(problem, Budget(1.0, 1e-5))
+        streams = Draws.batch(np.random.default_rng(0), 40_000)
+        released = mechanism.release_many(SecondMoment(within / 41, 41), calibration, streams)
+        cosines = released.components[:, :, 0] @ axis
+        # a mean of values in [0, 1]: six standard errors of both, false alarm below 2e-9
+        error = 6 * math.sqrt(0.25 / 4_000 + 0.25 / 40_000)
+        assert abs(nearness.mean() - (cosines**2).mean()) <= error
+        # Negative control: neither the table's own direction nor pure chance passes for it.
+        assert 0.5 + error < (cosines**2).mean() < 1 - error
+        if law["law"] == "bingham":
+            turns = np.linspace(0, math.pi, 100_000, endpoint=False)
+            units = np.stack([np.cos(turns), np.sin(turns)], axis=1)
+            weight = calibration.scale / problem.n
+            shares = [
+                np.exp(weight * np.einsum("ni,ij,nj->n", units, sums, units))
+                for sums in (without, within)
+            ]
+            out, inside = (share / share.sum() for share in shares)
+            order = np.argsort(-inside / out)  # no test of this size does better
+            said, missed = np.cumsum(out[order]), 1 - np.cumsum(inside[order])
+            best = said[np.abs(said - missed).argmin()]
+            assert seen["alarm"] == pytest.approx(best, abs=1e-4)
+    sentence = view.locator(".dp-sentence")
+    before = sentence.inner_text()
+    for _ in range(12):
+        view.locator(".dp-handle").press("ArrowDown")
+    expect(sentence).not_to_have_text(before)
+    expect(view.locator(".dp-key")).to_contain_text("one released direction")
+    view.close()
+
+
 def test_decide_from_an_upload_to_a_printed_card(
     page: Page, server: Server, tmp_path: Path
 ) -> None:
@@ -203,7 +271,7 @@ def test_decide_from_an_upload_to_a_printed_card(
     assert sheet.read_bytes().startswith(b"%PDF")
     page.emulate_media(media="screen")
     files = []
-    for name in ("This card", "Report with this card"):
+    for name in ("This card (HTML", "Report with this card"):
         with page.expect_download() as waiting:
             page.get_by_role("button", name=name).click()
         files.append(Path(waiting.value.path()).read_text(encoding="utf-8"))

@@ -35,12 +35,20 @@ def style() -> str:
 
 def script() -> str:
     """Return the script, which defines ``dpvizPerson(root, payload, report)``."""
-    return (_FOLDER / "person.js").read_text(encoding="utf-8")
+    parts = ("directions.js", "person.js")
+    return "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in parts)
 
 
-def component_script() -> str:
-    """Return the script as a module that a Streamlit component mounts."""
-    return script() + _MOUNT
+def component_script(prepare: str = "") -> str:
+    """Return the script as a module that a Streamlit component mounts.
+
+    Parameters
+    ----------
+    prepare : str
+        Name of a function that is given the root element before anything is drawn.
+    """
+    start = f"{prepare}(root);\n  " if prepare else ""
+    return script() + _MOUNT.replace("const sent =", f"{start}const sent =")
 
 
 def person_page(payload: Mapping[str, Any]) -> str:

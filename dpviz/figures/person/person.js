@@ -137,7 +137,9 @@ function dpvizPerson(root, data, report) {
       const outside = -Math.expm1(Math.log1p(-Math.min(now.betrayed, 1 - 1e-16)) * squared);
       return { certain: true, out: outside, within: 0, squared };
     }
-    const alarm = tail(squared / 2, now.scale);
+    const alarm = mechanism().kind === "direction"
+      ? DpvizDirections.alarm(mechanism(), now, data.others, state.row, state.turn)
+      : tail(squared / 2, now.scale);
     return { certain: false, out: alarm, within: 1 - alarm, squared };
   }
 
@@ -191,6 +193,13 @@ function dpvizPerson(root, data, report) {
     pen.fillStyle = colour("--dp-text");
     if (!now) {
       pen.fillText("This mechanism cannot run at this epsilon.", 12, 30);
+      return;
+    }
+    if (mechanism().kind === "direction") {
+      const colours = { in: colour("--dp-in"), out: colour("--dp-out"), text: colour("--dp-text") };
+      DpvizDirections.drawRings(
+        pen, width, height, mechanism(), now, data.others, state.row, colours, SHOWN,
+      );
       return;
     }
     const { noise, grain, oneSided } = mechanism();
@@ -318,10 +327,14 @@ function dpvizPerson(root, data, report) {
     const text = words(seen);
     sentence.textContent = text;
     cloud.setAttribute("aria-label", text);
-    const { oneSided } = mechanism();
+    const { oneSided, kind } = mechanism();
     key.replaceChildren();
     node("span", "dp-mark dp-in", key, "with her");
     node("span", "dp-mark dp-out", key, "without her");
+    if (kind === "direction") {
+      node("span", "", key, "Each dot and its opposite are one released direction, lines the exact "
+        + "ones; the guesser says “in” near hers, the short line.");
+    }
     if (oneSided) node("span", "dp-mark dp-sure", key, "without her: impossible with her");
     worlds.forEach(({ picture, cells, words: caption, world }) => {
       const count = seen ? Math.round(100 * seen[world]) : 0;
