@@ -246,6 +246,14 @@ def test_a_released_direction_follows_its_law(browser: Browser) -> None:
 def test_decide_from_an_upload_to_a_printed_card(
     page: Page, server: Server, tmp_path: Path
 ) -> None:
+    # A search that takes a while says how far it is, ends at once when it is told to, and keeps
+    # what it has found.
+    page.goto(f"{server.url}/decide?v=1&about=plan&people=100000&features=100&ask=card")
+    expect(page.get_by_test_id("stProgress")).to_contain_text("Asking")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_text("mechanisms were asked")).to_be_visible()
+    expect(page.get_by_role("button", name="Go on")).to_be_visible()
+    assert page.locator(".dp-card").count() == 0
     open_app(page, f"{server.url}/decide?v=1")
     uploader = page.locator('input[type="file"]')
     if uploader.count() == 0:

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.guide import lessons
-from tests.ui.driver import QUICK, errors, go, held, keys, press, start
+from tests.ui.driver import QUICK, errors, go, held, keys, nodes, press, start
 
 
 def text(at: AppTest) -> str:
@@ -53,8 +53,31 @@ def test_a_lesson_that_is_not_there_shows_the_last() -> None:
     assert "Lesson 8, step 4" in text(at)
 
 
+def test_a_link_tells_the_bet_the_move_and_that_it_is_presented() -> None:
+    lesson = lessons()[0]
+    question = lesson.steps[1].question
+    assert question is not None
+    at = start("guide", lesson="1", step="2", bet="1", moved="yes", present="yes")
+    assert lesson.filled(question.says(0)) in text(at)
+    assert "guide.chapter" not in keys(at)
+    press(at, "guide.leave_large")
+    assert "guide.chapter" in keys(at)
+    press(at, "guide.next")
+    assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (0, "no")
+    press(at, "guide.back")
+    assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (1, "yes")
+
+
+def test_a_bet_that_the_step_does_not_offer_is_none() -> None:
+    at = start("guide", lesson="1", step="2", bet="9", moved="yes")
+    assert errors(at) == []
+    assert "guide.bet.0" in keys(at)
+    assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (0, "no")
+
+
 @pytest.mark.parametrize("page", ["guide", "explore", "decide", "claims", "mechanisms"])
 def test_pages_offer_the_glossary(page: str) -> None:
     # It is drawn by the frame around every page.
     at = start(page, **QUICK)
     assert "glossary.page" in keys(at)
+    assert [node.key for node in nodes(at) if node.type == "bidi_component"][-1] == "glossary.terms"

@@ -1,0 +1,192 @@
+"""The Guide and Decide in headless Chromium: what a class and a data officer wait for.
+
+A class takes lessons 1, 4 and 5 by keyboard, twice: first on a server that nobody has visited, then
+in a session of its own. Each step is timed from the key to the painted page. Beside it, in the same
+run, stands a page that holds nothing but a button: a step can be no faster than that.
+
+A data officer uploads ``data/example.csv``, answers four questions and gets the card. Beside it, in
+the same run, stands the search alone, without a page.
+
+A search that takes minutes (a plan of 300 features) is watched for half a minute: how long its
+progress says nothing new, and how long after Stop the page says that it has stopped.
+
+Run ``python -m benchmarks.guide --out benchmarks/guide.json``; `python -m tools.teaching` puts the
+figures into ``docs/teaching.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from dpviz.base.paths import app_path
+from dpviz.guide import decide, lessons
+from dpviz.guide.questions import Answers
+from dpviz.guide.teaching import SHORT
+from dpviz.prepare.load import load_measured
+from dpviz.settings import Settings
+from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
+from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun
+
+SCREEN = {"width": 1400, "height": 900}
+EXAMPLE = Path(__file__).resolve().parents[1] / "data" / "example.csv"
+QUESTIONS = ("Next", "Next", "Next", "Show the card")
+_BARE = "import streamlit as st\nst.button('again', shortcut='N')\n"
+_BARE_STEPS = 15
+_SLOW = "about=plan&people=100000&features=300&k=5&ask=card"
+_LISTENED = 30_000  # milliseconds
+_LISTEN = """
+() => {
+  let last = performance.now(), longest = 0;
+  const bar = document.querySelector('[data-testid="stProgress"]');
+  const heard = () => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  };
+  new MutationObserver(heard).observe(bar.parentElement, {
+    childList: true, characterData: true, subtree: true, attributes: true,
+  });
+  window.dpvizLongest = () => { heard(); return longest; };
+}
+"""
+
+
+def pressed(page: Page, key: str) -> float:
+    """Return the seconds from a key to the painted page."""
+    began = time.perf_counter()
+    with rerun(page):
+        page.keyboard.press(key)
+    return time.perf_counter() - began
+
+
+def lesson_steps(browser: Browser, url: str) -> dict[int, list[float]]:
+    """Return the seconds of every key of a class, by lesson."""
+    page = new_page(browser.new_context(viewport=SCREEN))
+    found = {}
+    for lesson in lessons():
+        if lesson.number not in SHORT:
+            continue
+        open_app(page, f"{url}/guide?v=1&lesson={lesson.number}&step=1")
+        seconds = []
+        for place, step in enumerate(lesson.steps):
+            if step.question is not None:
+                seconds.append(pressed(page, "1"))
+            if step.move:
+                seconds.append(pressed(page, "m"))
+            if place + 1 < len(lesson.steps):
+                seconds.append(pressed(page, "n"))
+        found[lesson.number] = seconds
+    if problems_of(page):
+        print(problems_of(page))
+    page.context.close()
+    return found
+
+
+def officer(browser: Browser, url: str) -> float:
+    """Return the seconds from the upload to the card, without anybody's thinking."""
+    page = new_page(browser.new_context(viewport=SCREEN))
+    open_app(page, f"{url}/decide?v=1")
+    page.get_by_role("button", name="Upload").first.click()
+    began = time.perf_counter()
+    with rerun(page):
+        page.locator('input[type="file"]').first.set_input_files(EXAMPLE)
+    page.keyboard.press("Escape")
+    for name in QUESTIONS:
+        with rerun(page):
+            page.get_by_role("button", name=name, exact=True).click()
+    page.locator(".dp-card").wait_for()
+    seconds = time.perf_counter() - began
+    if problems_of(page):
+        print(problems_of(page))
+    page.context.close()
+    return seconds
+
+
+def slow_search(browser: Browser, url: str) -> tuple[float, float]:
+    """Return the longest silence of a slow search, and the seconds from Stop to its end."""
+    page = new_page(browser.new_context(viewport=SCREEN))
+    page.goto(f"{url}/decide?v=1&{_SLOW}")
+    bar = page.get_by_test_id("stProgress")
+    bar.wait_for()
+    page.evaluate(_LISTEN)
+    page.wait_for_timeout(_LISTENED)
+    silence: float = page.evaluate("() => dpvizLongest()") / 1000
+    began = time.perf_counter()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_text("mechanisms were asked").wait_for()
+    seconds = time.perf_counter() - began
+    page.context.close()
+    return silence, seconds
+
+
+def search_alone() -> float:
+    """Return the seconds of the officer's search without a page."""
+    settings = Settings(table=str(EXAMPLE))
+    measured = load_measured(settings)
+    began = time.perf_counter()
+    decide.card(measured, settings, Answers())
+    return time.perf_counter() - began
+
+
+def measure(browser: Browser, folder: Path) -> dict[str, float | int]:
+    """Return every figure."""
+    bare = folder / "bare.py"
+    bare.write_text(_BARE, encoding="utf-8")
+    with Server(bare, folder / "bare.log") as server:
+        page = new_page(browser.new_context(viewport=SCREEN))
+        open_app(page, server.url)
+        empty = statistics.median(pressed(page, "n") for _ in range(_BARE_STEPS))
+        page.context.close()
+    with Server(app_path(), folder / "server.log") as server:
+        first, again = lesson_steps(browser, server.url), lesson_steps(browser, server.url)
+        card = officer(browser, server.url)
+        silence, stop = slow_search(browser, server.url)
+    cold = [seconds for steps in first.values() for seconds in steps]
+    warm = [seconds for steps in again.values() for seconds in steps]
+    return {
+        "keys": len(warm),
+        "median": statistics.median(warm),
+        "slowest": max(warm),
+        "slowest_first_visit": max(cold),
+        "empty_page": empty,
+        "card": card,
+        "search": search_alone(),
+        "silence": silence,
+        "stop": stop,
+    }
+
+
+def main() -> None:
+    """Measure, print, and keep the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="keep the figures in this file")
+    arguments = parser.parse_args()
+    path = find_chromium()
+    if path is None:
+        parser.exit(2, NO_BROWSER + "\n")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS])
+        found = {name: round(value, 2) for name, value in measure(browser, Path(folder)).items()}
+        browser.close()
+    print(
+        f"{found['keys']} keys of lessons {', '.join(map(str, SHORT))}: median "
+        f"{found['median']} s, {found['median'] / found['empty_page']:.1f} times an empty page; "
+        f"slowest {found['slowest']} s, on a fresh server {found['slowest_first_visit']} s"
+    )
+    print(
+        f"upload to card: {found['card']} s, {found['card'] / found['search']:.1f} times the "
+        f"search alone; in a slow search at most {found['silence']} s without news, and "
+        f"{found['stop']} s from Stop to its end"
+    )
+    if arguments.out is not None:
+        arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
