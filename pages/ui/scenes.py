@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,11 @@ def _board(key: str, epsilons: tuple[float, ...], redraw: bool, _state: State) -
 @st.cache_data(max_entries=4, show_spinner=False)
 def _needed(key: str, _settings: Settings) -> pd.DataFrame:
     return needed_table(_settings, parse_variant(_settings.mechanisms[0]))
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _needed_now(key: str, _settings: Settings) -> float:
+    return people_needed(_settings, parse_variant(_settings.mechanisms[0]))
 
 
 def board(
@@ -140,8 +146,9 @@ def person_clouds(key: str, state: State, *, locked: bool, highlight: str) -> No
 def needed(state: State) -> None:
     """Draw the people needed along epsilon."""
     settings = state.settings
-    table = _needed(_state_key(State(settings, {"what": "needed"})), settings)
-    now = people_needed(settings, parse_variant(settings.mechanisms[0]))
+    same = replace(settings, epsilon=1.0)  # the curve is along epsilon
+    table = _needed(_state_key(State(same, {})), same)
+    now = _needed_now(_state_key(State(settings, {})), settings)
     figure = needed_figure(table, (settings.epsilon, now), presenting.larger())
     words = f"At epsilon {settings.epsilon:g}, {now:,.0f} people are needed."
     st.plotly_chart(figure, key="guide.needed", alt=words)
