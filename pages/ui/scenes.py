@@ -15,7 +15,7 @@ import streamlit as st
 from dpviz.base.params import params_of
 from dpviz.figures.board import assets, shown
 from dpviz.figures.lessons import leak_figure, needed_figure
-from dpviz.guide import Lesson, State, lessons
+from dpviz.guide import Lesson, State
 from dpviz.guide.leaking import leak
 from dpviz.guide.needed import needed_table, people_needed
 from dpviz.guide.scene import board_epsilons, board_scene
@@ -41,12 +41,6 @@ _BOARD = st.components.v2.component(
     css=assets().css + _HIGHLIGHT,
     js=f"{assets().js}\n{_ADAPTER}",
 )
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def facts(number: int, code: str) -> dict[str, str]:
-    """Return the numbers of a lesson; ``code`` names what they were computed by."""
-    return lessons()[number - 1].facts
 
 
 def _state_key(state: State) -> str:

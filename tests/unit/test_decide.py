@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from scipy.stats import norm
 
+from dpviz.base.pauses import pausing
 from dpviz.claims.worlds import both_worlds
-from dpviz.figures.card import card_page
+from dpviz.cli import main
+from dpviz.figures.card import card_html, card_page
+from dpviz.figures.handout import report_page
 from dpviz.guide import decide, risk, words
 from dpviz.guide.decide import Card, Offer
 from dpviz.guide.example import example_table
 from dpviz.guide.questions import Answers, plan_text
 from dpviz.mechanisms import parse_variant
 from dpviz.prepare.load import load_measured
+from dpviz.run.cells import evaluate
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Verdict
@@ -150,6 +156,44 @@ def test_the_page_holds_the_card_and_asks_nobody(card: Card) -> None:
     assert "http" not in page
     for heading in ("Consequences", "Left to decide", "Least epsilon"):
         assert heading in page
+
+
+def test_the_report_holds_the_card(card: Card) -> None:
+    assert card.best is not None
+    shown = card_html(card, risk.risk(card, card.best), card.settings.command(), "")
+    found = compare(MEASURED, replace(card.settings, trials=2))
+    page = report_page(found, command=card.settings.command(), link="", card=shown)
+    for heading in ("The board", "The answer", "Consequences", "Assumed public", "Papers"):
+        assert heading in page
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert "Consequences" not in report_page(found, command="", link="")
+
+
+def test_a_card_goes_into_a_report_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "board.html"
+    assert main(["board", "iris", "--card", "90", "--out", str(path)]) == 2
+    assert "--report" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_a_search_can_be_ended_before_each_batch_of_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Left(Exception):
+        pass
+
+    drawn = []
+
+    def counted(*given: object) -> object:
+        drawn.append(given)
+        return evaluate(*given)  # type: ignore[arg-type]
+
+    def look() -> None:
+        if len(drawn) == 2:
+            raise Left
+
+    monkeypatch.setattr("dpviz.targets.least.evaluate", counted)
+    with pausing(look), pytest.raises(Left):
+        decide.offer_of(MEASURED, SETTINGS, Answers(), parse_variant("gaussian"))
+    assert len(drawn) == 2
 
 
 def test_a_rate_is_never_rounded_to_none_or_all() -> None:
