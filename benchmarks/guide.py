@@ -118,7 +118,7 @@ def slow_search(browser: Browser, url: str) -> tuple[float, float]:
     page.wait_for_timeout(_LISTENED)
     silence: float = page.evaluate("() => dpvizLongest()") / 1000
     began = time.perf_counter()
-    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     page.get_by_text("mechanisms were asked").wait_for()
     seconds = time.perf_counter() - began
     page.context.close()
