@@ -21,6 +21,7 @@ from dpviz.narrative import again
 from dpviz.narrative.bibliography import REFERENCES, bibtex, references, sources_of
 from dpviz.prepare.load import load_measured
 from dpviz.privacy.gaussian import noise_std
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget
 from tools.teaching import PATH, text
@@ -53,24 +54,36 @@ def test_a_term_is_one_sentence_without_a_typed_number_and_a_picture(one: Term) 
     assert "data:image/svg+xml;base64," in term_picture(one)
 
 
-def test_numbers_of_the_glossary_against_other_code() -> None:
-    said = {one.key: one.said for one in TERMS}
-    assert "by a factor of 2.7." in said["epsilon"]
-    assert f"at most {2 * DELTA:.0e}".replace("e-0", "e-") in said["delta"]
-    assert f"at most {math.sqrt(2):.3g}." in said["sensitivity"]
-    assert "at most 27 of 100 releases without them and 73 with them" in said["both-worlds"]
+def test_every_number_of_the_glossary_against_other_code() -> None:
     # the standard deviation that meets (1, 1e-6): by the profile itself
     std = noise_std(Budget(1.0, DELTA))
     mu = 1 / std
     met = norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu)
     assert met == pytest.approx(DELTA, rel=1e-6)
-    assert f"{std:.2g} times" in said["noise"]
-    values = load_measured(Settings(table="digits")).moment.eigenvalues
-    share = values[:2].sum() / values.sum()
-    assert f"hold {100 * share:.0f} % of all" in said["eigenspectrum"]
+    settings = Settings(table="digits", delta=DELTA, trials=20, mechanisms=("gaussian",))
+    measured = load_measured(settings)
+    values = measured.moment.eigenvalues
+    share, chance = values[:2].sum() / values.sum(), 2 / len(values)
+    total = compare(measured, settings).results[0].metrics["captured_total"].mean()
+    recovered = (total - chance) / (share - chance)
     # pure releases compose to the sum of epsilons, and to nothing smaller at delta 0
     assert composed(4) == pytest.approx(1 / (1 + math.exp(-4)))
     assert all(first < later for first, later in pairwise(composed(n) for n in range(1, 5)))
+    alarm = 1 / (1 + math.e)
+    expected = {
+        "epsilon": ["1", f"{math.e:.2g}"],
+        "delta": ["1e-6", "2e-6"],
+        "sensitivity": [f"{math.sqrt(2):.3g}"],
+        "noise": ["1e-6", "1", f"{std:.2g}"],
+        "eigenspectrum": ["2", f"{100 * share:.0f}"],
+        "recovery": ["100", "1", f"{100 * recovered:.0f}"],
+        "composition": ["1", "73", "100", "4", f"{100 / (1 + math.exp(-4)):.3g}"],
+        "both-worlds": ["1", f"{100 * alarm:.0f}", "100", f"{100 * (1 - alarm):.0f}"],
+    }
+    for one in TERMS:
+        found = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", one.said)
+        assert found == expected.get(one.key, []), one.key
+    assert (expected["both-worlds"][1], expected["both-worlds"][3]) == ("27", "73")
 
 
 def test_no_pair_of_unit_rows_moves_more_than_the_sensitivity() -> None:

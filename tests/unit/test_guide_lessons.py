@@ -95,6 +95,20 @@ def test_lesson_1_recovery_and_merging() -> None:
     assert rows is not None
     points = rows @ prepared.reference.eigenvectors[:, :2]
     assert facts["exact"] == f"{100 * separated(points, labels == 0):.0f} %"
+
+    def sorts(frames: object) -> float:
+        return float(np.mean([separated(rows @ frame, labels == 0) for frame in frames]))  # type: ignore[attr-defined]
+
+    there = replace(blur.OPENS, epsilon=blur.BETS[blur.merging()])
+    released = compare(prepared, there).results[0].components
+    assert facts["there"] == f"{100 * sorts(released):.0f} %"
+    # other random planes: six standard errors of the difference of two means of 200
+    rng = np.random.default_rng(5)
+    random = np.linalg.qr(rng.normal(size=(200, rows.shape[1], 2)))[0]
+    spread = float(np.std([separated(rows @ frame, labels == 0) for frame in random]))
+    error = 6 * spread * math.sqrt(2 / 200)
+    assert abs(of_hundred(facts["chance"]) - 100 * sorts(random)) <= 100 * error + 0.5
+    assert facts["n"] == "1,797"
     # it merges: worse at the answer than at the bet before it, which is still above halfway
     sorted_at = [blur._sorted(epsilon) for epsilon in blur.BETS]
     half = (of_hundred(facts["exact"]) + of_hundred(facts["chance"])) / 200
