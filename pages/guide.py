@@ -267,6 +267,7 @@ _STYLE = """
   outline: 3px solid var(--st-primary-color, #1f5f99); outline-offset: 6px; border-radius: 6px;
 }
 .st-key-guide-title h1 { font-size: 1.9rem; padding: 0 0 .4rem; }
+.st-key-guide-body { margin-top: .5rem; }
 .st-key-guide-body h2 { padding: 0; }
 /* On a phone the list of lessons is one line and the picture stands above the question. */
 @media (max-width: 640px) {

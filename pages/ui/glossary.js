@@ -9,6 +9,7 @@ const LEFT_OUT = [
   "button", "a", "code", "pre", "input", "textarea", "select", "svg", "summary", "nav",
   "[role=dialog]", "[role=radio]", "[role=tab]", "[role=option]", "[role=listbox]", "[role=alert]",
   "[role=tooltip]", "[data-testid=stHeader]", "[data-testid=stMetric]", ".st-key-unseen",
+  ".st-key-bar", // a row of settings, each with help of its own and no room
 ].join(", ");
 const STYLE = `
 .${MARK} {

@@ -15,6 +15,9 @@ export default function (component) {
       phoneBelow: 450, // enlarged for a lecture hall, both columns still stand side by side
       onCommit: (epsilon) => setTriggerValue("commit", epsilon),
     });
+    if (!data.options.rows.includes("picture")) {
+      root.dpvizBoard.element.style.setProperty("--dpv-spectrum", "240px");
+    }
     root.dpvizBoard.setEpsilon(data.from);
     root.dpvizShape = shape;
     root.dpvizMoved = null;

@@ -186,7 +186,9 @@ function dpvizPerson(root, data, report) {
 
   function drawCloud() {
     if (cloud.clientWidth < 60) return;
-    const ratio = cloud.clientWidth < 420 ? 0.8 : 0.55;
+    // Enlarged for a lecture hall, what stands below shall still be seen.
+    const narrow = (cloud.currentCSSZoom || 1) > 1 ? 0.5 : 0.8;
+    const ratio = cloud.clientWidth < 420 ? narrow : 0.55;
     const [pen, width, height] = sized(cloud, ratio);
     const now = setting();
     pen.font = "13px system-ui, sans-serif";

@@ -82,8 +82,8 @@ LESSON = Lesson(
                 right,
                 ("{found} are predicted to turn by less than half a right angle.",),
             ),
-            why="At epsilon {asked} {naive} variances would be large enough to be seen alone, but "
-            "neighbours of similar size mix: {found} directions are found, and {few} at {least}.",
+            why="Alone, {naive} variances would be large enough to be seen at epsilon {asked}, but "
+            "those of similar size mix: {found} directions are found, and {few} at {least}.",
         ),
     ),
 )
