@@ -175,10 +175,18 @@ def page(settings: list[Setting], trials: int) -> str:
         f"Regret: the best mean recovery of any sound mechanism with the same kind of guarantee, "
         f"less the choice's own. {len(settings)} settings: tables {', '.join(TABLES)}; relations "
         f"{' and '.join(RELATIONS)}; k {', '.join(map(str, KS))}; epsilon "
-        f"{', '.join(f'{e:g}' for e in EPSILONS)}; {trials} draws each, delta as by default.",
+        f"{', '.join(f'{e:g}' for e in EPSILONS)}; {trials} draws each, "
+        "delta as by default: the smaller of 1e-6 and 1/n^2, rounded down to one digit.",
         "",
         "`python -m benchmarks.defaults` writes this page. `dpviz.targets.defaults.advised` is the "
-        "rule; the declarations it reads stand with the mechanisms (`advised_rank`).",
+        "rule; the declarations it reads stand with the mechanisms (`advised_rank`), and their "
+        "cards say the same:",
+        "",
+        *(
+            f"- {cls.info.label}: {cls.info.advice}"
+            for cls in all_mechanisms().values()
+            if cls.advised_rank is not Mechanism.advised_rank
+        ),
     ]
     for kind in KINDS:
         title = "Pure epsilon" if kind == "pure" else "With delta"

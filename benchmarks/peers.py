@@ -43,7 +43,7 @@ def main() -> None:
     kept = (
         json.loads(options.keep.read_text(encoding="utf-8")) if options.draw else measure(options)
     )
-    (options.out / "peers.md").write_text(page(kept, options), encoding="utf-8")
+    (options.out / "peers.md").write_text(page(kept), encoding="utf-8")
     (options.out / "peers.svg").write_text(figure(kept), encoding="utf-8")
     print(f"wrote {options.out / 'peers.md'} and {options.out / 'peers.svg'}")
 

@@ -392,11 +392,27 @@ class AdditiveMechanism(Mechanism):
     @final
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return A plus scaled noise, and its top k eigenvectors."""
-        problem = calibration.problem
-        matrices = self.standard_noise(problem, draws)
-        matrices *= calibration.scale
+        noise = self.standard_noise(calibration.problem, draws)
+        return self.release_scaled(data, calibration, noise, own=True)
+
+    @final
+    def release_scaled(
+        self, data: SecondMoment, calibration: Calibration, noise: FloatArray, *, own: bool = False
+    ) -> Release:
+        """Return the releases that a standard noise makes; one noise serves every budget.
+
+        Parameters
+        ----------
+        data : SecondMoment
+        calibration : Calibration
+        noise : ndarray of shape (size, d, d)
+            From `standard_noise` of the same problem.
+        own : bool
+            Whether the noise may be overwritten.
+        """
+        matrices = np.multiply(noise, calibration.scale, out=noise if own else None)
         matrices += data.A
-        return Release.of_matrices(matrices, problem.k)
+        return Release.of_matrices(matrices, calibration.problem.k)
 
 
 def claimed_against_spent(budget: Budget, spent: Spent) -> str:

@@ -19,6 +19,7 @@ from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
+from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.mechanisms._suppliers import check_supplier
 from dpviz.metrics import METRICS, Outcome, Summary, measure, summarise
 from dpviz.prepare.prepared import Measured
@@ -29,6 +30,10 @@ from dpviz.values.release import Calibration, Status
 
 _BLOCK_ENTRIES = 1 << 21
 """Most entries of released matrices held at once where they are decomposed one by one."""
+
+
+_SHARED_ENTRIES = 1 << 18
+"""Most entries of noise that are kept for the next epsilon: 2 MB for each of some variants."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +107,25 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     mechanism.check(cell.problem, cell.budget, rows=prepared.has_rows)
     calibration = account_of(mechanism, cell.problem, cell.budget).calibration
     data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
-    draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
     with one_blas_thread():
-        release = mechanism.release_many(data, calibration, draws)
+        few = len(cell.trials) * cell.problem.d**2 <= _SHARED_ENTRIES
+        if few and isinstance(mechanism, AdditiveMechanism):
+            noise = _standard_noise(mechanism, cell.problem, cell.seed, cell.trials)
+            release = mechanism.release_scaled(data, calibration, noise)
+        else:
+            draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
+            release = mechanism.release_many(data, calibration, draws)
         return Outcome(prepared.reference, prepared.moment, release)
+
+
+@lru_cache(maxsize=24)
+def _standard_noise(
+    mechanism: AdditiveMechanism, problem: Problem, seed: int, trials: range
+) -> FloatArray:
+    """Return the unscaled noise of some trials; kept, as every epsilon scales the same draw."""
+    noise = mechanism.standard_noise(problem, Draws.trials(seed, mechanism.key, trials))
+    noise.setflags(write=False)
+    return noise
 
 
 @dataclass(frozen=True, eq=False)

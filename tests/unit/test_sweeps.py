@@ -22,6 +22,7 @@ from dpviz.run.cells import Cell, evaluate, joined, plan, run_cell
 from dpviz.run.compare import TABLE_COLUMNS, Comparison, compare
 from dpviz.settings import Settings
 from dpviz.tidy.comparison import ANGLE_COLUMNS, SPECTRUM_COLUMNS, distance_table, spectrum_table
+from dpviz.values.problem import Budget
 
 SETTINGS = Settings(
     table="iris", k=2, trials=6, seed=4, mechanisms=("gaussian", "ppca[sweeps=5]", "non_private")
@@ -216,3 +217,20 @@ def test_large_matrices_taken_a_few_at_a_time_are_the_same_draws(
         assert list(taken.metrics) == list(whole.metrics)
         for key, values in whole.metrics.items():
             assert taken.metrics[key].tobytes() == values.tobytes(), key
+
+
+@pytest.mark.parametrize("text", ["gaussian", "laplace", "wishart_difference"])
+def test_one_draw_of_noise_serves_every_epsilon(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = prepared().problem(SETTINGS)
+    found = {}
+    for entries in (0, 1 << 18):
+        monkeypatch.setattr(cells, "_SHARED_ENTRIES", entries)
+        cells._standard_noise.cache_clear()
+        for epsilon in (0.1, 1.0, 7.0):
+            cell = Cell(parse_variant(text), problem, Budget(epsilon, 1e-6), 4, range(6))
+            release = evaluate(cell, prepared()).release
+            found[entries, epsilon] = (release.raw.tobytes(), release.components.tobytes())
+    assert cells._standard_noise.cache_info().misses == 1
+    assert cells._standard_noise.cache_info().hits == 2
+    for epsilon in (0.1, 1.0, 7.0):
+        assert found[0, epsilon] == found[1 << 18, epsilon]
