@@ -138,6 +138,7 @@ def sweep(
     scheduler: str | None = None,
     cache: str | PathLike[str] | Store | None = None,
     progress: Callable[[Progress], None] | None = None,
+    foretell: Callable[[float], None] | None = None,
     **options: Unpack[Options],
 ) -> Swept:
     """Run mechanisms over a grid of settings.
@@ -162,6 +163,8 @@ def sweep(
         measurements of the data that are not private.
     progress : callable, optional
         Called with a `dpviz.run.jobs.Progress` after each finished cell.
+    foretell : callable, optional
+        As in `compare`.
     **options
         As in `compare`.
 
@@ -201,7 +204,9 @@ def sweep(
     pool = Pool(workers, "dask" if dask else backend or "loky", scheduler)
     store = cache if isinstance(cache, Store) or cache is None else Store(Path(cache))
     prepared, settings = ready(table, options)
-    found = sweep_prepared(prepared, axes, settings, pool=pool, store=store, progress=progress)
+    found = sweep_prepared(
+        prepared, axes, settings, pool=pool, store=store, progress=progress, foretell=foretell
+    )
     return Swept(found, prepared, settings, axes)
 
 

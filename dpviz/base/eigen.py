@@ -188,7 +188,8 @@ def _settled(diagonal: FloatArray, beside: FloatArray, d: int) -> float | None:
     for end, next_to in ((0, 1), (-1, -2)):
         if abs(values[end]) + residuals[end] < norm * (1 - 1e-3):
             continue  # this end cannot hold the largest
-        gap = max(abs(values[end] - values[next_to]) - residuals[next_to], 1e-300)
+        # below the residual the gap tells nothing: the quotient is then the residual itself
+        gap = max(abs(values[end] - values[next_to]) - residuals[next_to], residuals[end], 1e-300)
         if min(residuals[end], residuals[end] ** 2 / gap) > _ACCURACY * norm:
             return None
     return norm

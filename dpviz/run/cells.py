@@ -176,18 +176,11 @@ class Result:
 
 
 def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
-    """Evaluate a cell and measure it.
-
-    Large matrices are taken a few draws at a time, in memory that the next ones use again: the
-    same numbers, as every draw has its own stream.
-    """
-    d, matrices = prepared.d, cell.mechanism.info.release == "matrix"
-    step = max(1, _BLOCK_ENTRIES // d**2)
-    if matrices and d >= BATCHED_BELOW and len(cell.trials) > step:
+    """Evaluate a cell and measure it."""
+    blocks = in_blocks(cell)
+    if len(blocks) > 1:
         metrics = tuple(metrics)
-        starts = range(0, len(cell.trials), step)
-        chunks = [replace(cell, trials=cell.trials[start : start + step]) for start in starts]
-        return joined([run_cell(chunk, prepared, metrics) for chunk in chunks])
+        return joined([run_cell(block, prepared, metrics) for block in blocks])
     pause()
     outcome = evaluate(cell, prepared)
     account = account_of(cell.mechanism, cell.problem, cell.budget)
@@ -207,6 +200,27 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
         edges=account.edges,
         trace=outcome.release.trace,
     )
+
+
+def in_blocks(cell: Cell) -> list[Cell]:
+    """Return the cell in parts to be run one after the other.
+
+    Large matrices are taken a few draws at a time, in memory that the next ones use again: the
+    same numbers, as every draw has its own stream.
+    """
+    d, trials = cell.problem.d, cell.trials
+    if cell.mechanism.info.release != "matrix" or d < BATCHED_BELOW:
+        return [cell]
+    step = max(1, _BLOCK_ENTRIES // d**2)
+    return [
+        replace(cell, trials=trials[start : start + step]) for start in range(0, len(trials), step)
+    ]
+
+
+def taste(d: int, trials: int) -> int:
+    """Return how many draws tell what the others take, or 0 where all are done in no time."""
+    few = 1 if d >= BATCHED_BELOW else 20
+    return few if trials >= 5 * few and trials * d**2 >= 1_000_000 else 0
 
 
 def joined(chunks: Sequence[Result]) -> Result:

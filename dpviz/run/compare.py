@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpviz.base.eigen import BATCHED_BELOW, top_eigen
+from dpviz.base.eigen import top_eigen
 from dpviz.base.seeding import generator
 from dpviz.metrics import optimum
 from dpviz.prepare.prepared import Measured
-from dpviz.run.cells import Plan, Result, Skipped, joined, plan, run_cell
+from dpviz.run.cells import Plan, Result, Skipped, joined, plan, run_cell, taste
 from dpviz.settings import Settings
 from dpviz.theory.predict import components_found
 from dpviz.values.problem import Budget, Problem
@@ -208,13 +208,13 @@ def compare(
         and many features, by a smaller matrix, before anything is drawn.
     """
     chosen = plan(prepared, settings)
-    taste = _taste(prepared.d, settings.trials) if foretell is not None else 0
+    few = taste(prepared.d, settings.trials) if foretell is not None else 0
     first: dict[int, Result] = {}
-    if foretell is not None and taste:
+    if foretell is not None and few:
         started = time.monotonic()
         for number, cell in enumerate(chosen.cells):
-            first[number] = run_cell(replace(cell, trials=cell.trials[:taste]), prepared)
-        foretell((time.monotonic() - started) * (settings.trials - taste) / taste)
+            first[number] = run_cell(replace(cell, trials=cell.trials[:few]), prepared)
+        foretell((time.monotonic() - started) * (settings.trials - few) / few)
     elif foretell is not None and prepared.d >= _LARGE:
         foretell(_by_size(prepared.d, sum(len(cell.trials) for cell in chosen.cells)))
     results = []
@@ -222,7 +222,7 @@ def compare(
         if progress is not None:
             progress(done, len(chosen.cells), cell.mechanism.text)
         if done in first:
-            rest = run_cell(replace(cell, trials=cell.trials[taste:]), prepared)
+            rest = run_cell(replace(cell, trials=cell.trials[few:]), prepared)
             results.append(joined([first[done], rest]))
         else:
             results.append(run_cell(cell, prepared))
@@ -236,9 +236,3 @@ def _by_size(d: int, draws: int) -> float:
     top_eigen(matrix + matrix.transpose(0, 2, 1), 2)
     # noise, two norms and a rotation take about as long again as the decomposition
     return 2 * draws * (time.monotonic() - started) * (d / _SMALLER) ** 3
-
-
-def _taste(d: int, trials: int) -> int:
-    """Return how many draws tell what the others take, or 0 where all are done in no time."""
-    few = 1 if d >= BATCHED_BELOW else 20
-    return few if trials >= 5 * few and trials * d**2 >= 1_000_000 else 0

@@ -15,6 +15,7 @@ smooth curve, while trials are independent of each other.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,10 +35,10 @@ from dpviz.prepare.load import load_measured
 from dpviz.prepare.plan import Planned
 from dpviz.prepare.prepared import Measured
 from dpviz.run.axes import N_RANGE, axis_param, clean_value
-from dpviz.run.cells import Cell, evaluate, variants_of
+from dpviz.run.cells import Cell, evaluate, in_blocks, taste, variants_of
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.export import write_table
-from dpviz.run.jobs import Arrays, Pool, Progress, work
+from dpviz.run.jobs import Arrays, Pool, Progress, kept, work
 from dpviz.run.store import Keys, Store
 from dpviz.settings import Settings
 
@@ -91,6 +92,7 @@ def sweep(
     pool: Pool | None = None,
     store: Store | None = None,
     progress: Callable[[Progress], None] | None = None,
+    foretell: Callable[[float], None] | None = None,
 ) -> Sweep:
     """Run mechanisms over a grid of settings.
 
@@ -112,6 +114,9 @@ def sweep(
         Where finished cells are kept and found again.
     progress : callable, optional
         Called after each finished cell, once it is in the store.
+    foretell : callable, optional
+        Called once, before the first cell, with the seconds that a long sweep is expected to take,
+        judged by a few draws of every mechanism.
 
     Returns
     -------
@@ -142,6 +147,10 @@ def sweep(
         table = load_measured(replace(settings, table=table))
     base = prepare(table, settings) if isinstance(table, Table) else table
     grid = _Grid(base, settings, axes, wanted)
+    if foretell is not None:
+        seconds = expected_seconds(grid.jobs, store, pool)
+        if seconds is not None:
+            foretell(seconds)
     for step in work(grid.jobs, store, pool):
         if progress is not None:
             progress(step.progress)
@@ -168,9 +177,38 @@ class CellJob:
 
     def run(self) -> Arrays:
         """Evaluate the cell and measure it."""
-        outcome = evaluate(self.cell, self.measured)
-        with one_blas_thread():
-            return measure(outcome, self.metrics)
+        parts = []
+        for cell in in_blocks(self.cell):
+            outcome = evaluate(cell, self.measured)
+            with one_blas_thread():
+                parts.append(measure(outcome, self.metrics))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def expected_seconds(
+    jobs: Sequence[CellJob], store: Store | None = None, pool: Pool | None = None
+) -> float | None:
+    """Return about how long the cells that are not kept will take, or None where that is short.
+
+    A few draws of one cell of every mechanism are timed, and shared out among the workers; they
+    are drawn again by the cells.
+    """
+    have = kept(jobs, store).done
+    todo = [job for place, job in enumerate(jobs) if place not in have]
+    draws: dict[str, list[CellJob]] = {}
+    for job in todo:
+        draws.setdefault(job.cell.mechanism.text, []).append(job)
+    total = 0.0
+    for alike in draws.values():
+        middle = alike[len(alike) // 2]
+        trials = sum(len(job.cell.trials) for job in alike)
+        few = min(taste(middle.cell.problem.d, trials), len(middle.cell.trials))
+        if few:
+            cell = replace(middle.cell, trials=middle.cell.trials[:few])
+            started = time.monotonic()
+            replace(middle, cell=cell).run()
+            total += (time.monotonic() - started) * trials / few
+    return total / (1 if pool is None else pool.workers) if total else None
 
 
 class _Grid:

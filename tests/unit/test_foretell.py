@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpviz.base.seeding import generator
@@ -10,6 +13,7 @@ from dpviz.cli.terminal import tell_ahead
 from dpviz.datasets import Table, load
 from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import compare
+from dpviz.run.sweep import sweep
 from dpviz.settings import Settings
 
 
@@ -53,3 +57,31 @@ def test_only_long_runs_are_announced(capsys: pytest.CaptureFixture[str]) -> Non
         "this will take about 31 s",
         "this will take about 7 min",
     ]
+
+
+def test_a_sweep_is_told_before_it_starts_and_has_the_same_numbers() -> None:
+    settings = Settings(table="digits", trials=70, mechanisms=("gaussian", "wishart"))
+    prepared = prepare(load("digits"), settings)
+    over = {"epsilon": [0.5, 1.0, 2.0, 4.0]}
+    told: list[float] = []
+    order: list[str] = []
+
+    def tell(seconds: float) -> None:
+        told.append(seconds)
+        order.append("told")
+
+    found = sweep(
+        prepared,
+        over,
+        settings,
+        foretell=tell,
+        progress=lambda progress: order.append(str(progress.done)),
+    )
+    plain = sweep(prepared, over, settings)
+    assert order[:2] == ["told", "0"]
+    assert len(told) == 1
+    assert told[0] > 0
+    pd.testing.assert_frame_equal(found.table, plain.table)
+    few: list[float] = []
+    sweep("iris", over, replace(settings, table="iris", trials=5), foretell=few.append)
+    assert few == []
