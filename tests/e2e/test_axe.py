@@ -179,7 +179,7 @@ def test_a_page_can_be_read_and_walked(
 def walked(page: Page) -> list[str]:
     """Walk a page by the Tab key alone; return what it misses and where the focus is not seen."""
     page.evaluate(_WALK)
-    for _ in range(12):
+    for _ in range(40):
         for _ in range(15):
             page.keyboard.press("Tab")
         if page.evaluate("() => window.dpvizWalk.over"):  # round once
