@@ -302,7 +302,9 @@ def _names(rows: Sequence[list[str]]) -> tuple[str, ...] | None:
     if len(spread) >= 2 and len(spread) == len(first) - 1 and not numeric[0] and first[0].strip():
         whole = [int(cell) for cell in spread if cell.isascii() and cell.isdigit()]
         steps = {b - a for a, b in pairwise(whole)}
-        if len(whole) == len(spread) and len(steps) == 1 and steps != {0}:
+        # Any two numbers are in equal steps: they are names if they can be years.
+        enough = len(whole) >= 3 or all(1500 <= year <= 2200 for year in whole)
+        if len(whole) == len(spread) and len(steps) == 1 and steps != {0} and enough:
             return tuple(first)
     repeated = [row for row in below if row == first]
     for j, cell in enumerate(first):
@@ -428,6 +430,34 @@ class _Rows:
         """Do nothing: the source owns the stream."""
 
 
+class _Ended:
+    """A binary stream whose last line has an end, read in one go with what is before it."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._last = b"\n"
+
+    def read(self, size: int = -1) -> bytes:
+        """Return ``size`` bytes, fewer only at the end; all for -1."""
+        parts: list[bytes] = []
+        have = 0
+        while size < 0 or have < size:
+            data: bytes = self._stream.read(-1 if size < 0 else size - have)
+            if not data and self._last not in (b"\n", b"\r"):
+                data = b"\n"
+            if not data:
+                break
+            self._last = data[-1:]
+            parts.append(data)
+            have += len(data)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Do nothing: the source owns the stream."""
+
+
 def _open(source: Source, layout: Layout) -> Any:
     stream = source.open_text()
     if layout.stop is None and isinstance(stream, pa.NativeFile):
@@ -483,9 +513,15 @@ def open_batches(
     read, split, convert = _options(layout, {str(j): kind for j, kind in fixed.items()})
     if types is not None:
         convert.include_columns = [str(j) for j in types]
+    # Arrow hands over a last line without an end by itself, after types are inferred.
+    stream = (
+        pa.PythonFile(_Ended(_open(source, layout)), mode="r")
+        if types is None
+        else _arrow_stream(source, layout)
+    )
     try:
         yield from arrow_csv.open_csv(
-            _arrow_stream(source, layout),
+            stream,
             read_options=read,
             parse_options=split,
             convert_options=convert,
