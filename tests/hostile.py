@@ -325,8 +325,8 @@ def both_readers(given: Hostile, folder: Path) -> list[str]:
                 ends.append(None)
         gc.collect(0)  # an unclosed file warns when it goes
     # a mutation may join a row to the line of names, whose cells are names then
-    start = given.data[:3000] if not given.kind.endswith("gzip") else b""
-    names_hold_cells = SECRET.encode() in start.split(b"\n")[0] or "mutated" in given.kind
+    start = gzip.decompress(given.data) if given.kind == "gzip" else given.data
+    names_hold_cells = SECRET.encode() in start[:3000].split(b"\n")[0] or "mutated" in given.kind
     for message in said:
         found += problems_of_message(message, names_hold_cells)
     if not found:

@@ -21,7 +21,7 @@ def test_hostile_files(part: int, tmp_path: Path) -> None:
     assert not found, "\n".join(found[:5])
 
 
-@pytest.mark.parametrize("number", [13112, 14617, 14941])
+@pytest.mark.parametrize("number", [13112, 14617, 14941, 15718])
 def test_what_the_long_run_found(number: int, tmp_path: Path) -> None:
     """A last line without an end, and a first row with two numbers that are no years."""
     assert both_readers(file(1, number), tmp_path) == []
