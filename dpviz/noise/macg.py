@@ -39,6 +39,10 @@ WORTH = 1 / 2_000
 """Acceptance from which rejection is faster than a chain; measured."""
 
 _PILOT = 256
+_PILOT_ENTRIES = 1 << 18
+_BLOCK_MOST = (
+    1 << 22
+)  # normals of one draw's block: above, a chain needs less memory and no more time
 
 
 def _log_acceptance(normal: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -53,10 +57,11 @@ def _log_acceptance(normal: FloatArray, scale: FloatArray) -> tuple[FloatArray, 
     return proposed, result
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _pilot(d: int, k: int) -> FloatArray:
     """Return fixed normals, so that the route depends on the law alone."""
-    normal = generator(0, "macg", d, k).standard_normal((_PILOT, d, k))
+    size = max(16, min(_PILOT, _PILOT_ENTRIES // (d * k)))
+    normal = generator(0, "macg", d, k).standard_normal((size, d, k))
     normal.setflags(write=False)
     return normal
 
@@ -75,6 +80,11 @@ def acceptance(double_gaps: FloatArray, k: int) -> float:
         return 0.0  # as good as certain to be rejected, and badly conditioned
     log_probability = _log_acceptance(_pilot(len(double_gaps), k), scale)[1]
     return float(np.exp(np.minimum(log_probability, 0.0)).mean())
+
+
+def _block(accepted_share: float) -> int:
+    """Return how many proposals are made at once."""
+    return math.ceil(1.5 / accepted_share)
 
 
 def exact_frames(
@@ -101,7 +111,7 @@ def exact_frames(
     """
     d = len(double_gaps)
     scale = 1.0 / np.sqrt(best_shift(double_gaps) + double_gaps)
-    block = math.ceil(1.5 / accepted_share)
+    block = _block(accepted_share)
     out = np.empty((draws.size, d, k))
     proposals = 0
     for group in groups(draws.size, block * d * k):
@@ -157,7 +167,7 @@ def matrix_bingham(
         return _by_complement(values, order, k, draws, sweeps)
     double_gaps = 2.0 * (values[0] - values)
     share = acceptance(double_gaps, k)
-    if share < WORTH:
+    if share < WORTH or _block(share) * len(values) * k > _BLOCK_MOST:
         return stiefel_bingham(eigenvalues, k, draws, sweeps)
     frames, proposals = exact_frames(double_gaps, k, draws, share)
     return StiefelDraws(

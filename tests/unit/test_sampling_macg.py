@@ -72,6 +72,14 @@ def test_more_than_half_the_columns_go_by_their_complement() -> None:
     np.testing.assert_allclose(drawn.trace[0, ::2], values[:5].sum(), rtol=1e-12)
 
 
+def test_a_block_that_would_fill_memory_is_left_to_the_chain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert matrix_bingham(VALUES, 2, trials(1), 2).exact
+    monkeypatch.setattr(macg, "_BLOCK_MOST", 7 * 2)
+    assert not matrix_bingham(VALUES, 2, trials(1), 2).exact
+
+
 @pytest.mark.parametrize("k", [1, 7])
 def test_one_column_and_all_are_those_of_the_chain_s_file(k: int) -> None:
     drawn, same = (draw(VALUES, k, trials(3)) for draw in (matrix_bingham, stiefel_bingham))
