@@ -1,0 +1,209 @@
+"""What goes wrong between browser and server, and files and links that mean harm.
+
+A server that comes back, uploads that break off or follow each other, the browser's own buttons,
+two tabs of one link, and no request to another host whatever a file or a link holds.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from playwright.sync_api import Browser, Page, Route, expect
+
+from dpviz.base.paths import app_path
+from tests.e2e.harness import (
+    Server,
+    new_context,
+    new_page,
+    open_app,
+    problems_of,
+    rerun,
+    wait_idle,
+    watch_of,
+)
+from tests.e2e.test_journeys import (
+    BOARD,
+    epsilon_box,
+    errors,
+    numbers,
+    send,
+    titles,
+    type_into,
+    verdict,
+    visit,
+)
+
+SMALL = "v=1&table=iris&trials=5&m=gaussian,laplace"
+
+
+def people(count: int) -> bytes:
+    """Return a table of so many people."""
+    rows = np.random.default_rng(count).normal(size=(count, 4)).round(3)
+    return pd.DataFrame(rows, columns=list("abcd")).to_csv(index=False).encode()
+
+
+def test_a_server_that_comes_back_finds_the_page_with_its_settings(
+    browser: Browser, tmp_path: Path
+) -> None:
+    own = {"XDG_CACHE_HOME": str(tmp_path)}
+    with new_context(browser) as session:
+        page = new_page(session)
+        with Server(app_path(), tmp_path / "first.log", own) as first:
+            open_app(page, f"{first.url}/?{SMALL}")
+            type_into(page, "Epsilon", "2.5")
+            link, shown = page.url, numbers(page)
+        # The page says so by itself.
+        expect(page.get_by_text(re.compile("Connecting|Connection error")).first).to_be_visible()
+        expect(page.locator(BOARD)).to_be_visible()  # what was there can still be read
+        with Server(app_path(), tmp_path / "second.log", own, port=first.port) as second:
+            page.locator('[data-test-connection-state="CONNECTED"]').wait_for()
+            wait_idle(page)
+            assert page.url == link
+            expect(epsilon_box(page)).to_have_value("2.5")
+            assert numbers(page) == shown
+            type_into(page, "Epsilon", "3")  # it is not only a picture of itself
+            assert "At epsilon 3" in verdict(page)
+            assert errors(page) == []
+            assert problems_of(page) == ""
+            assert second.new_traceback() == ""
+
+
+def test_an_upload_that_breaks_off_leaves_nothing_behind(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/?{SMALL}")
+    send(page, "table.csv", people(60))
+    assert "60 people" in numbers(page)
+    shown = numbers(page)
+
+    def cut(route: Route) -> None:
+        if route.request.method == "PUT":
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    page.route("**/upload_file/**", cut)
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+        {"name": "table.csv", "mimeType": "text/csv", "buffer": people(61)}
+    )
+    expect(page.get_by_test_id("stFileChipIconError")).to_be_visible()
+    wait_idle(page)
+    # Either the table that is there, or the question for one: never something of the one cut off.
+    assert numbers(page) == shown or "Upload the file" in errors(page)[0]
+    page.unroute("**/upload_file/**")
+    send(page, "table.csv", people(62))
+    assert "62 people" in numbers(page)
+    assert errors(page) == []
+
+
+def test_a_file_replaced_while_work_runs_is_never_mixed_with_the_new_one(
+    page: Page, server: Server
+) -> None:
+    open_app(page, f"{server.url}/?v=1&table=upload&trials=200")
+    send_only(page, people(900))
+    page.wait_for_function("() => document.querySelector('[data-test-script-state=\"running\"]')")
+    send_only(page, people(63))  # of the same name, while the first is drawn
+    expect(page.get_by_text("63 people").first).to_be_visible()
+    wait_idle(page)
+    assert "63 people" in numbers(page)
+    assert "900 people" not in numbers(page)
+    assert errors(page) == []
+
+
+def send_only(page: Page, content: bytes) -> None:
+    """Upload a file and wait for nothing."""
+    drop = page.get_by_test_id("stFileUploaderDropzoneInput")
+    if not drop.count():
+        page.get_by_role("button", name="Upload").first.click()
+        drop.wait_for(state="attached")
+    drop.set_input_files({"name": "table.csv", "mimeType": "text/csv", "buffer": content})
+
+
+def test_back_and_forward_reload_and_two_tabs(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/?{SMALL}&epsilon=2")
+    shown = numbers(page)
+    type_into(page, "Epsilon", "3")
+    visit(page, "Mechanisms")
+    # The menu's address and the same with its settings are two steps of the browser's.
+    for _ in range(2):
+        with rerun(page):
+            page.go_back()
+    expect(epsilon_box(page)).to_have_value("3")
+    with rerun(page):
+        page.go_back()
+    expect(epsilon_box(page)).to_have_value("2")
+    assert numbers(page) == shown
+    with rerun(page):
+        page.go_forward()
+    expect(epsilon_box(page)).to_have_value("3")
+    with rerun(page):
+        page.go_back()
+    twin = new_page(page.context)
+    open_app(twin, page.url)
+    assert numbers(twin) == shown
+    type_into(twin, "Epsilon", "5")
+    assert "At epsilon 5" in verdict(twin)
+    assert numbers(page) == shown
+    page.reload()
+    wait_idle(page)
+    assert numbers(page) == shown
+    assert problems_of(twin) == ""
+
+
+def test_reloading_while_presenting_keeps_the_settings(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/?{SMALL}&epsilon=2")
+    shown = numbers(page)
+    page.get_by_role("button", name="present").click()
+    page.reload()
+    wait_idle(page)
+    expect(page.locator(".st-key-bar")).to_be_visible()
+    assert numbers(page) == shown
+
+
+PICTURE = "![](http://host.invalid/p.png)"
+HOSTILE = (
+    PICTURE,
+    '<img src="http://host.invalid/q.png">',
+    "[click](http://host.invalid/)",
+    "http://host.invalid/r",
+    "$\\href{http://host.invalid/}{x}$",
+    ":material/home: **b** <script>fetch('http://host.invalid/')</script>",
+)
+_LIVE = """() => [...document.querySelectorAll('a[href], img[src], iframe[src], [style*="url("]')]
+  .map(e => e.href || e.src || e.getAttribute('style')).filter(a => a.includes('host.invalid'))"""
+
+
+def test_no_link_and_no_file_asks_another_host(page: Page, server: Server) -> None:
+    """The page fixture fails on any request that leaves this machine."""
+    hostile = "&".join(f"{key}={PICTURE}" for key in ("epsilon", "k", "directions", "label", "x"))
+    for place in ("", "tradeoffs"):
+        open_app(page, f"{server.url}/{place}?table={PICTURE}&{PICTURE}=1&m=gaussian&{hostile}")
+        assert page.evaluate(_LIVE) == []
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(40, 6)).round(3), columns=list(HOSTILE))
+    frame["label " + PICTURE] = [HOSTILE[i % 6] for i in range(40)]
+    secret = "zq81"
+    frame["note"] = [f"{secret}cell{i % 3}" for i in range(40)]
+    open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian&label=7")
+    send(page, f"{secret}.csv", f"a,b\n1,{secret}\n1,2,3\n".encode())  # and one that is refused
+    assert errors(page)
+    send(page, f"{secret}{HOSTILE[1]}.csv", frame.to_csv(index=False).encode())
+    assert "40 people" in numbers(page)
+    for title in titles(page):
+        visit(page, title)
+        assert page.evaluate(_LIVE) == [], title
+    # Nor does the server's log hold a cell, a name of a column or the name of a file.
+    assert secret not in server.log()
+    assert "host.invalid" not in server.log()
+
+
+def test_a_live_picture_would_be_noticed(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/?{SMALL}")
+    page.route("http://host.invalid/**", lambda route: route.abort())
+    with page.expect_request("http://host.invalid/p.png"):
+        page.evaluate("""() => document.body.insertAdjacentHTML(
+            'beforeend', '<img src="http://host.invalid/p.png">')""")
+    assert page.evaluate(_LIVE) == ["http://host.invalid/p.png"]
+    assert "request to another host: host.invalid" in watch_of(page).problems
+    watch_of(page).problems.clear()
