@@ -223,6 +223,23 @@ def taste(d: int, trials: int) -> int:
     return few if trials >= 5 * few and trials * d**2 >= 1_000_000 else 0
 
 
+def first_draws(result: Result, most: int) -> Result:
+    """Return a result as if only its first draws had been made."""
+
+    def of(values: FloatArray | None) -> FloatArray | None:
+        return None if values is None else values[:most]
+
+    return replace(
+        result,
+        metrics={key: values[:most] for key, values in result.metrics.items()},
+        eigenvalues=of(result.eigenvalues),
+        captured_each=result.captured_each[:most],
+        angles=result.angles[:most],
+        components=result.components[:most],
+        trace=of(result.trace),
+    )
+
+
 def joined(chunks: Sequence[Result]) -> Result:
     """Return one result from chunks of trials of the same cell, in order."""
     if len(chunks) == 1:

@@ -16,6 +16,7 @@ The payload (`payload`) is a dictionary of texts, numbers, lists and dictionarie
     chance     share, distance
     columns    one for each mechanism, in the order of the board
     epsilons   every epsilon that frames are planned for, ascending
+    steps      how many epsilons a table gets for which draws are cheap, or null: fewer are said
     predicted  recovery expected without a draw, by mechanism: one number an epsilon
     least      the least epsilon predicted to recover 90 %, with and without delta
     frames     those that are computed so far, see `frame`
@@ -53,7 +54,7 @@ from dpviz.metrics import (
 )
 from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.prepared import Measured, worth
-from dpviz.run.cells import Cell, Result, Skipped, plan, run_cell
+from dpviz.run.cells import Cell, Result, Skipped, first_draws, plan, run_cell
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
@@ -72,6 +73,9 @@ MOST_COMPONENTS = 64
 
 # The metrics a frame needs; the rest would cost two more eigenvalue problems a draw.
 FRAME_METRICS = ("recovery", "captured_share", "projection_distance")
+
+PATH_DRAWS = 20
+"""Draws of a frame that is passed by; the one that is let go gets every draw."""
 
 PLAY = (0.05, 10.0)
 """Range of epsilon that the board is scrubbed and played over."""
@@ -211,9 +215,9 @@ def frame(
     Returns
     -------
     dict
-        ``epsilon``; ``cells`` by mechanism: status, claimed, spent, risk (how often an informed
-        guesser says that one person is in, when they are out and when in), recovery and share
-        (mean, the central 95 % of the draws, and the mean's
+        ``epsilon``; ``draws``, how many it holds; ``cells`` by mechanism: status, claimed,
+        spent, risk (how often an informed guesser says that one person is in, when they are out
+        and when in), recovery and share (mean, the central 95 % of the draws, and the mean's
         standard error, 0 for a single draw), distances (one a draw), distance (median and
         range), angles (degrees: medians, lows, highs), spectrum, edges of the noise, picture of
         the first draw; ``skipped``: why, by mechanism.
@@ -221,18 +225,24 @@ def frame(
     picture = _Picture(prepared, k)
     return {
         "epsilon": epsilon,
+        "draws": max((len(result.components) for result in results), default=0),
         "cells": {result.mechanism.text: _cell(result, picture) for result in results},
         "skipped": {item.mechanism: item.reason for item in skipped},
     }
 
 
-def frame_of(comparison: Comparison, prepared: Prepared) -> dict[str, Any]:
-    """Return the frame of a whole comparison."""
+def frame_of(
+    comparison: Comparison, prepared: Prepared, draws: int | None = None
+) -> dict[str, Any]:
+    """Return the frame of a whole comparison, or of its first draws."""
+    results: Sequence[Result] = comparison.results
+    if draws is not None:
+        results = [first_draws(result, draws) for result in results]
     return frame(
         prepared,
         comparison.problem.k,
         comparison.budget.epsilon,
-        comparison.results,
+        results,
         comparison.skipped,
     )
 
@@ -255,14 +265,49 @@ def compute(
     workers : int
         Threads; LAPACK lets others run while it works, and the numbers do not change.
     """
-    chosen = plan(prepared, replace(settings, epsilon=epsilon), strict=False)
+    return compute_each(prepared, settings, [epsilon], workers=workers)[0]
 
-    def one(cell: Cell) -> Result:
-        return run_cell(cell, prepared, FRAME_METRICS)
+
+def compute_each(
+    prepared: Prepared,
+    settings: Settings,
+    epsilons: Sequence[float],
+    *,
+    workers: int = 1,
+) -> list[dict[str, Any]]:
+    """Return the frames at several epsilons, each as `compute` gives it, in less time.
+
+    Threads share the mechanisms of all of them, so that none waits for a slow one at each epsilon.
+    Parameters are those of `compute`.
+    """
+    plans = [
+        plan(prepared, replace(settings, epsilon=epsilon), strict=False) for epsilon in epsilons
+    ]
+    variants: dict[str, list[Cell]] = {}
+    for chosen in plans:
+        for cell in chosen.cells:
+            variants.setdefault(cell.mechanism.text, []).append(cell)
+
+    def one(cells: list[Cell]) -> list[Result]:
+        return [run_cell(cell, prepared, FRAME_METRICS) for cell in cells]
 
     with one_blas_thread():
-        results = in_threads(one, chosen.cells, workers)
-    return frame(prepared, settings.k, epsilon, results, chosen.skipped)
+        parts = in_threads(one, list(variants.values()), workers)
+    found = {
+        (cell.mechanism.text, cell.budget.epsilon): result
+        for cells, results in zip(variants.values(), parts, strict=True)
+        for cell, result in zip(cells, results, strict=True)
+    }
+    return [
+        frame(
+            prepared,
+            settings.k,
+            epsilon,
+            [found[cell.mechanism.text, epsilon] for cell in chosen.cells],
+            chosen.skipped,
+        )
+        for epsilon, chosen in zip(epsilons, plans, strict=True)
+    ]
 
 
 def draws(comparison: Comparison, prepared: Prepared, most: int = 20) -> dict[str, list[str]]:
@@ -423,6 +468,7 @@ def payload(
     *,
     expected: Mapping[str, Sequence[float | None]] | None = None,
     least: Mapping[str, Any] | None = None,
+    steps: int | None = None,
 ) -> dict[str, Any]:
     """Return all that the board needs of one table and setting.
 
@@ -441,6 +487,8 @@ def payload(
         `predicted` at ``epsilons``.
     least : mapping, optional
         `least_epsilons`.
+    steps : int, optional
+        How many epsilons there would be if draws were cheap.
     """
     k, d = settings.k, prepared.d
     picture = _Picture(prepared, k)
@@ -492,6 +540,7 @@ def payload(
         },
         "columns": list(shown),
         "epsilons": list(epsilons),
+        "steps": steps,
         "predicted": dict(expected or {}),
         "least": None if least is None else dict(least),
         "frames": list(frames),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from dpviz.base.params import format_number
@@ -60,6 +61,7 @@ def check_directions(text: str) -> str:
     return Allocation(directions=directions, share=share, supplier=supplier).text[1]
 
 
+@lru_cache(maxsize=256)
 def parse_allocation(allocation: str, directions: str = "features") -> Allocation:
     """Return the allocation that two settings texts state.
 

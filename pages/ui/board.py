@@ -8,7 +8,7 @@ opened, or new draws are asked for.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,6 @@ def draw(
 ) -> Callable[[], None]:
     """Draw the board with the present epsilon; return what sends the other frames.
 
-    The caller draws the rest of the page first: nobody waits for frames.
-
     Parameters
     ----------
     comparison : Comparison
@@ -59,21 +57,26 @@ def draw(
     late = {item.mechanism: item.reason for item in comparison.skipped if isinstance(item, Late)}
     chosen = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
     quick = tuple(text for text in chosen if text not in late)
-    drawn = replace(settings, mechanisms=quick) if late else settings
+    drawn = frames.path_settings(replace(settings, mechanisms=quick) if late else settings)
     token = frames.token_of(data_key, drawn)
-    epsilons = frames.epsilons_for(token, comparison, prepared, settings)
+    plan = frames.plan_of(token, comparison, prepared, settings)
 
-    def make(epsilon: float, *, ahead: bool = True) -> dict[str, Any]:
+    def make(epsilons: Sequence[float], *, ahead: bool = True) -> list[dict[str, Any]]:
         if not quick:
-            return board.frame(prepared, settings.k, epsilon, (), comparison.skipped)
+            return [board.frame(prepared, settings.k, e, (), comparison.skipped) for e in epsilons]
         with turns().one(ahead=ahead):
-            frame = board.compute(prepared, drawn, epsilon, workers=frames.WORKERS)
-        frame["skipped"] |= late
-        return frame
+            made = board.compute_each(prepared, drawn, epsilons, workers=frames.WORKERS)
+        for frame in made:
+            frame["skipped"] |= late
+        return made
 
-    now = frames.one(token, settings.epsilon, lambda: board.frame_of(comparison, prepared))
-    with st.spinner("Putting the columns in order", show_time=True):
-        at = frames.one(token, board.ORDERED_AT, lambda: make(board.ORDERED_AT, ahead=False))
+    now = board.frame_of(comparison, prepared)
+    # The frame of the path at one epsilon decides, wherever the reader is: the order holds still.
+    if settings.epsilon == board.ORDERED_AT:
+        at = board.frame_of(comparison, prepared, drawn.trials)
+    else:
+        with st.spinner("Putting the columns in order", show_time=True):
+            (at,) = frames.some(token, [board.ORDERED_AT], lambda e: make(e, ahead=False))
     columns = shown(board.ordered(parse_variants(settings.mechanisms), at))
     # A browser asks for the path when it has painted the first frame; nobody else needs it.
     wanted = bool(st.session_state.get("board.wanted"))
@@ -81,12 +84,13 @@ def draw(
         prepared,
         settings,
         columns,
-        epsilons,
+        plan.epsilons,
         [now],
-        expected=frames.predicted(token, tuple(epsilons), prepared, settings) if wanted else None,
+        expected=frames.predicted(token, tuple(plan.epsilons), prepared, settings) if wanted else None,
         least=frames.least(token, prepared, settings) if wanted else None,
+        steps=len(board.frame_epsilons()),
     )
-    shape = (token, epsilons, [column["key"] for column in columns])
+    shape = (token, plan.epsilons, [column["key"] for column in columns])
     callbacks: dict[str, Any] = {
         f"on_{name}_change": state.on_change(act) for name, act in _CALLBACKS.items()
     }
@@ -103,7 +107,7 @@ def draw(
         **callbacks,
     )
     place = st.container(gap=None)
-    return lambda: frames.feed(place, token, settings, epsilons, make) if wanted else None
+    return lambda: frames.feed(place, token, plan, settings.epsilon, make) if wanted else None
 
 
 def opened(comparison: Comparison) -> Comparison | None:
@@ -116,8 +120,7 @@ def opened(comparison: Comparison) -> Comparison | None:
 def pinned(prepared: Prepared, data_key: tuple[str, ...], settings: Settings) -> dict[str, Any]:
     """Return the payload of a pinned setting, with its one frame."""
     comparison = cached.comparison(data_key, prepared, settings)
-    token = frames.token_of(data_key, settings)
-    frame = frames.one(token, settings.epsilon, lambda: board.frame_of(comparison, prepared))
+    frame = board.frame_of(comparison, prepared)
     columns = shown(parse_variants(settings.mechanisms))
     return board.payload(prepared, settings, columns, [settings.epsilon], [frame])
 

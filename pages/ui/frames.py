@@ -6,12 +6,13 @@ an upload stay in the session that uploaded.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from dpviz.tidy import board
 from pages.ui import cached, state
 
 WORKERS = 2
-PART = 2  # frames sent at once
+MOST_PART = 6  # frames computed and sent at once: they share noise
+PART_SECONDS = 0.4  # of one part, so that a run that nobody wants any more can stop
 MOST_SECONDS = 8.0  # of computing in all; a large table gets fewer frames
 MOST_MEASURED = 60.0  # the same by what draws took, which slow samplers make more
 
@@ -39,20 +41,53 @@ def token_of(data_key: tuple[str, ...], settings: Settings) -> str:
     return hashlib.blake2b(repr((data_key, same)).encode(), digest_size=12).hexdigest()
 
 
-@st.cache_data(max_entries=2_000, show_spinner=False)
-def _public(token: str, epsilon: float, _make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    return _make()
+class _Shelf:
+    """Frames by what they belong to and epsilon; the oldest go first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._frames: OrderedDict[tuple[str, float], dict[str, Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, token: str, epsilon: float) -> dict[str, Any] | None:
+        return self._frames.get((token, epsilon))
+
+    def put(self, token: str, frame: dict[str, Any]) -> None:
+        with self._lock:
+            self._frames[token, frame["epsilon"]] = frame
+            while len(self._frames) > self._most:
+                self._frames.popitem(last=False)
 
 
-@st.cache_data(scope="session", max_entries=400, show_spinner=False)
-def _private(token: str, epsilon: float, _make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    return _make()
+@st.cache_resource(show_spinner=False)
+def _public() -> _Shelf:
+    return _Shelf(2_000)
 
 
-def one(token: str, epsilon: float, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return a frame, kept where the table allows."""
-    keep = _private if state.get("table") == state.UPLOAD else _public
-    return keep(token, epsilon, make)
+@st.cache_resource(scope="session", show_spinner=False)
+def _private() -> _Shelf:
+    return _Shelf(400)
+
+
+def path_settings(settings: Settings) -> Settings:
+    """Return the settings of the frames that are passed by: no more draws than those need."""
+    return replace(settings, trials=min(settings.trials, board.PATH_DRAWS))
+
+
+def some(
+    token: str,
+    epsilons: Sequence[float],
+    make: Callable[[Sequence[float]], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Return frames of the path, making those that are not kept yet."""
+    shelf = _private() if state.get("table") == state.UPLOAD else _public()
+    kept = {epsilon: shelf.get(token, epsilon) for epsilon in epsilons}
+    missing = [epsilon for epsilon, frame in kept.items() if frame is None]
+    if missing:
+        for frame in make(missing):
+            kept[frame["epsilon"]] = frame
+            shelf.put(token, frame)
+    return [frame for frame in kept.values() if frame is not None]
 
 
 @st.cache_data(scope="session", max_entries=60, show_spinner=False)
@@ -63,27 +98,45 @@ def predicted(
     return board.predicted(_prepared, _settings, epsilons)
 
 
-def epsilons_for(
-    token: str, comparison: Comparison, prepared: Prepared, settings: Settings
-) -> list[float]:
-    """Return the epsilons of the board's frames; fewer where draws are slow.
+@dataclass(frozen=True)
+class Plan:
+    """Which frames a board gets.
+
+    Attributes
+    ----------
+    epsilons : list of float
+        Fewer where draws are slow.
+    part : int
+        How many are computed and sent at once.
+    """
+
+    epsilons: list[float]
+    part: int
+
+
+def plan_of(token: str, comparison: Comparison, prepared: Prepared, settings: Settings) -> Plan:
+    """Return which frames the board gets.
 
     How many is decided once for a board: its clock is not the next epsilon's.
     """
-    fits: dict[str, int | None] = st.session_state.setdefault("board.fits", {})
+    fits: dict[str, tuple[int | None, int]] = st.session_state.setdefault("board.fits", {})
     if token not in fits:
-        count = len(comparison.results)
-        seconds = count * settings.trials * cached.CHUNK_SECONDS / cached.chunk_size(prepared.d)
-        fits[token] = min(
+        draws = len(comparison.results) * path_settings(settings).trials
+        seconds = draws * cached.CHUNK_SECONDS / cached.chunk_size(prepared.d) / WORKERS
+        measured = cached.seconds_of(comparison)
+        fit = min(
             (
-                board.frames_affordable(seconds / 2, MOST_SECONDS),
-                board.frames_affordable(cached.seconds_of(comparison), MOST_MEASURED),
+                board.frames_affordable(seconds, MOST_SECONDS),
+                board.frames_affordable(measured, MOST_MEASURED),
             ),
             key=lambda fit: math.inf if fit is None else fit,
         )
+        part = int(min(max(PART_SECONDS / max(seconds, measured / 4, 1e-9), 1), MOST_PART))
+        fits[token] = fit, part
         while len(fits) > 50:
             del fits[next(iter(fits))]
-    return board.frame_epsilons(fits[token], settings.epsilon)
+    fit, part = fits[token]
+    return Plan(board.frame_epsilons(fit, settings.epsilon), part)
 
 
 @st.cache_data(scope="session", max_entries=60, show_spinner=False)
@@ -95,9 +148,9 @@ def least(token: str, _prepared: Prepared, _settings: Settings) -> dict[str, Any
 def feed(
     place: Any,
     token: str,
-    settings: Settings,
-    epsilons: Sequence[float],
-    make: Callable[[float], dict[str, Any]],
+    plan: Plan,
+    now: float,
+    make: Callable[[Sequence[float]], list[dict[str, Any]]],
 ) -> None:
     """Compute the frames that are missing, outwards from the present epsilon, and send them.
 
@@ -106,25 +159,22 @@ def feed(
     place : container
         Where the invisible elements stand that carry the frames.
     token : str
-    settings : Settings
-    epsilons : sequence of float
+    plan : Plan
+    now : float
+        The present epsilon.
     make : callable
-        Epsilon to its frame.
+        Epsilons to their frames.
     """
     # The order of the first run is kept, so that a later epsilon sends nothing again.
     orders: dict[str, list[float]] = st.session_state.setdefault("board.orders", {})
-    order = orders.setdefault(token, board.outwards(epsilons, settings.epsilon))
-    order += [epsilon for epsilon in epsilons if epsilon not in order]
+    order = orders.setdefault(token, board.outwards(plan.epsilons, now))
+    order += [epsilon for epsilon in plan.epsilons if epsilon not in order]
     while len(orders) > 8:
         del orders[next(iter(orders))]
-    part: list[dict[str, Any]] = []
-    for number, epsilon in enumerate(order, start=1):
-        part.append(one(token, epsilon, functools.partial(make, epsilon)))
-        # Of fixed length, so that a part that is sent again is the same part. Sending is also
-        # where Streamlit can stop a run that nobody wants any more.
-        if len(part) == PART or number == len(order):
-            sent = (number - 1) // PART
-            text = json.dumps({"token": token, "part": sent, "frames": part}, separators=(",", ":"))
-            with place:
-                _FEED(data=text.encode(), key=f"board.frames.{sent}", height=1)
-            part = []
+    for number, first in enumerate(range(0, len(order), plan.part)):
+        # Sending is also where Streamlit can stop a run that nobody wants any more.
+        part = some(token, order[first : first + plan.part], make)
+        name = f"{number}/{len(part)}"  # the last part may grow by an epsilon of the reader's
+        text = json.dumps({"token": token, "part": name, "frames": part}, separators=(",", ":"))
+        with place:
+            _FEED(data=text.encode(), key=f"board.frames.{number}", height=1)

@@ -69,6 +69,18 @@ def test_a_frame_holds_the_numbers_of_every_other_page(epsilon: float) -> None:
         np.testing.assert_allclose(lines[1], values.min(axis=0), rtol=1e-6, atol=1e-9)
 
 
+def test_frames_together_are_frames_alone_and_frames_of_the_first_draws() -> None:
+    ready, comparison = made()
+    few = replace(BASE, trials=3)
+    epsilons = [0.3, BASE.epsilon, 4.0]
+    together = board.compute_each(ready, few, epsilons, workers=2)
+    assert together == [board.compute(ready, few, epsilon) for epsilon in epsilons]
+    assert together[1] == board.frame_of(comparison, ready, draws=3)
+    assert [frame["draws"] for frame in together] == [3, 3, 3]
+    assert board.frame_of(comparison, ready)["draws"] == BASE.trials
+    assert together[1] != board.frame_of(comparison, ready)  # the control
+
+
 def test_another_seed_is_another_frame() -> None:
     ready = prepared()  # the control of the equalities above
     one = board.compute(ready, BASE, 1.0)

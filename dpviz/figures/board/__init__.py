@@ -90,7 +90,6 @@ h1 {{ font: 600 20px/1.3 system-ui, sans-serif; margin: 0 0 6px; color: #1c2530;
 const payload = JSON.parse(document.getElementById("payload").textContent);
 const options = {options};
 globalThis.board = DpvizBoard.mount(document.getElementById("board"), payload, options);
-if (payload.draws) globalThis.board.redraws = payload.draws;
 </script>
 </html>
 """

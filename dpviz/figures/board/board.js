@@ -12,6 +12,7 @@ const DpvizBoard = (() => {
   const FIRST = 15; // components of a spectrum that are shown at first
   const PLAY_MS = 8000; // from the least private end to the most
   const KEY_MS = 600; // after the last key press epsilon is committed
+  const REDRAWS = 20; // draws that are shown one after the other, at most
   const DRAW_MS = 260; // one redraw of an animation of draws
   const MOST = 9; // columns side by side where they fit
   const NARROWEST = 142; // pixels of a column
@@ -193,12 +194,12 @@ const DpvizBoard = (() => {
       this.frames = new Map();
       const [low, high] = this.options.range || [0, Infinity];
       this.epsilons = payload.epsilons.filter((e) => e >= low && e <= high);
-      this.redraws = null;
+      this.redraws = payload.draws || null;
       this.columns = payload.columns.filter(
         (column) => !this.options.keys || this.options.keys.includes(column.key),
       );
       if (!this.columns.some((column) => column.key === this.opened)) this.opened = null;
-      for (const frame of payload.frames) this.frames.set(frame.epsilon, frame);
+      this.keep(payload.frames);
       const start = payload.now ?? kept;
       this.index = this.nearest(start);
       this.build();
@@ -206,8 +207,16 @@ const DpvizBoard = (() => {
       this.restyle();
     }
 
+    // A frame with every draw is not replaced by one with the first of them.
+    keep(frames) {
+      for (const frame of frames) {
+        const known = this.frames.get(frame.epsilon);
+        if (!known || known.draws <= frame.draws) this.frames.set(frame.epsilon, frame);
+      }
+    }
+
     addFrames(frames) {
-      for (const frame of frames) this.frames.set(frame.epsilon, frame);
+      this.keep(frames);
       this.curves = null;
       this.schedule();
     }
@@ -471,7 +480,7 @@ const DpvizBoard = (() => {
         button("fresh", "fresh draw", "New noise at the same setting", () => this.options.onFresh());
       }
       if (this.options.onDraws || this.redraws) {
-        button("draws", `${this.payload.table.draws} draws`, "Every draw, one after the other", () => {
+        button("draws", `${Math.min(this.payload.table.draws, REDRAWS)} draws`, "Every draw, one after the other", () => {
           if (this.drawTimer) this.stopDraws();
           else if (this.redraws) this.startDraws();
           else this.options.onDraws?.(this.epsilon);
@@ -1180,7 +1189,9 @@ const DpvizBoard = (() => {
       }
       pen.textAlign = "left";
       pen.textBaseline = "top";
-      pen.fillText("recovery against ε", 2, 0);
+      const title = this.stripTitle();
+      pen.fillText(title, 2, 0);
+      const titled = pen.measureText(title).width + 8;
       const ends = [];
       if (!this.masked) {
         for (const column of this.columns) this.drawCurve(pen, at, column, ends);
@@ -1199,7 +1210,8 @@ const DpvizBoard = (() => {
       const tag = `now: ${number(this.epsilon)}`;
       const wide = pen.measureText(tag).width;
       pen.textAlign = now + wide + 8 > at.right ? "right" : "left";
-      if (now > at.left + 110) pen.fillText(tag, now + (pen.textAlign === "right" ? -5 : 5), 0);
+      const clear = now - (pen.textAlign === "right" ? wide + 5 : 0) > titled;
+      pen.fillText(tag, now + (pen.textAlign === "right" ? -5 : 5), clear ? 0 : at.top);
       if (this.pin && this.pin.now >= this.epsilons[0]) {
         pen.strokeStyle = this.faint;
         pen.setLineDash([4, 3]);
@@ -1211,6 +1223,17 @@ const DpvizBoard = (() => {
       }
       if (!at.phone) this.nameCurves(pen, at, ends, size);
       this.strip.setAttribute("aria-label", `Recovery against epsilon, now ${number(this.epsilon)}`);
+    }
+
+    // What the curves rest on, where that is less than usual.
+    stripTitle() {
+      const { table, steps, epsilons } = this.payload;
+      const parts = ["recovery against ε"];
+      if (this.element.hasAttribute("data-phone")) return parts[0];
+      if (steps && epsilons.length < steps) parts.push(`${epsilons.length} of ${steps} steps, as ${table.d} features take long`);
+      const frame = this.frames.get(this.epsilon);
+      if (frame && frame.draws && frame.draws < table.draws) parts.push(`the first ${frame.draws} of ${table.draws} draws, all when let go`);
+      return parts.join(" · ");
     }
 
     drawCurve(pen, at, column, ends) {
