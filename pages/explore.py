@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpviz.narrative import explore as narrative
 from dpviz.run.compare import Comparison
-from pages.ui import board, cached, deciding, parts, sections, shell, take
+from pages.ui import board, cached, controls, deciding, parts, sections, shell, state, take
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -51,8 +51,15 @@ def take_away(comparison: Comparison) -> None:
 
 def more(comparison: Comparison) -> None:
     """Draw every chart with its caption and numbers, where it is asked for."""
+
+    def turned() -> None:
+        state.put("charts", "all" if st.session_state["explore.charts"] else "board", "explore")
+
+    controls.fill("explore.charts", state.get("charts", "explore") == "all")
     if st.toggle(
-        "All charts, with captions and numbers", key="explore.more", persist_state="session"
+        "All charts, with captions and numbers",
+        key="explore.charts",
+        on_change=state.on_change(turned),
     ):
         sections.spectrum(comparison, current.data_key)
         sections.distance(comparison)
@@ -76,7 +83,10 @@ with st.container(key="unseen"):  # for screen readers: the board needs the room
 with guard():
     if current.prepared is not None:
         found = cached.comparison(current.data_key, current.prepared, current.settings)
-        frames = board.draw(found, current.prepared, current.data_key, current.settings, pin())
+        warning = shell.delta_warning(current)
+        frames = board.draw(
+            found, current.prepared, current.data_key, current.settings, pin(), warning
+        )
         opened = board.opened(found)
         if opened is not None:
             sections.one(opened)
@@ -88,9 +98,9 @@ with guard():
             icon=":material/route:",
         )
         parts.table_notes(current.prepared)
-        note = narrative.epsilon_note(current.settings.epsilon)
-        if note is not None:
-            st.caption(note)
+        for note in (narrative.epsilon_note(current.settings.epsilon), warning):
+            if note is not None:
+                st.caption(note)
         sections.not_run(found)
         if found.results:
             sections.table(found)

@@ -103,6 +103,16 @@ def delta_note(delta: float, n: int) -> tuple[str, bool]:
     )
 
 
+def too_few_rows(delta: float, n: int) -> str | None:
+    """Return what a table's check says of a delta that so few rows cannot bear, or None."""
+    if delta <= _MODEST / n:
+        return None
+    return (
+        f"Too few rows for the chosen delta: {n:,} rows ask for one of at most {_MODEST / n:.2g}, "
+        f"and it is {delta:.2g}."
+    )
+
+
 def epsilon_note(epsilon: float) -> str | None:
     """Return what a very small or large epsilon means, or None between."""
     if epsilon < 0.1:

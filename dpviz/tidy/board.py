@@ -14,6 +14,7 @@ The payload (`payload`) is a dictionary of texts, numbers, lists and dictionarie
     limits     picture [x, y], scale, distance, spectrum: [low, high, linear up to] for the first
                components and for all
     chance     share, distance
+    caution    what the answer must not be read without, or null
     columns    one for each mechanism, in the order of the board
     epsilons   every epsilon that frames are planned for, ascending
     steps      how many epsilons a table gets for which draws are cheap, or null: fewer are said
@@ -80,6 +81,9 @@ PATH_DRAWS = 20
 PLAY = (0.05, 10.0)
 """Range of epsilon that the board is scrubbed and played over."""
 
+FARTHEST = (0.01, 100.0)
+"""How far that range is carried on towards an epsilon outside it."""
+
 ORDERED_AT = 1.0
 """Epsilon at which the columns are put in order, so that the order holds still."""
 
@@ -106,10 +110,13 @@ def frame_epsilons(count: int | None = None, *also: float) -> list[float]:
     count : int, optional
         At most this many of the round steps, evenly spread, both ends kept.
     *also : float
-        Epsilons that must be there: the current one.
+        Epsilons that must be there: the current one. Steps are carried on towards one that lies
+        outside `PLAY`, as far as `FARTHEST`.
     """
     low, high = PLAY
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    low = max(min(low, *also), min(low, FARTHEST[0])) if also else low
+    high = min(max(high, *also), max(high, FARTHEST[1])) if also else high
+    decades = range(math.floor(math.log10(FARTHEST[0])), math.ceil(math.log10(FARTHEST[1])) + 1)
     steps = [float(f"{step * 10.0**decade:.6g}") for decade in decades for step in _STEPS]
     steps = [step for step in steps if low <= step <= high]
     if count is not None and count < len(steps):
@@ -469,6 +476,7 @@ def payload(
     expected: Mapping[str, Sequence[float | None]] | None = None,
     least: Mapping[str, Any] | None = None,
     steps: int | None = None,
+    caution: str | None = None,
 ) -> dict[str, Any]:
     """Return all that the board needs of one table and setting.
 
@@ -489,6 +497,8 @@ def payload(
         `least_epsilons`.
     steps : int, optional
         How many epsilons there would be if draws were cheap.
+    caution : str, optional
+        What the answer must not be read without, in a few words.
     """
     k, d = settings.k, prepared.d
     picture = _Picture(prepared, k)
@@ -541,6 +551,7 @@ def payload(
         "columns": list(shown),
         "epsilons": list(epsilons),
         "steps": steps,
+        "caution": caution,
         "predicted": dict(expected or {}),
         "least": None if least is None else dict(least),
         "frames": list(frames),

@@ -14,6 +14,10 @@ export default function (component) {
         mine.sent.push(epsilon);
         send("commit", epsilon);
       },
+      onBeyond: (epsilon) => {
+        mine.sent.push(epsilon);
+        send("commit", epsilon);
+      },
       onPin: (action) => send("pin", { action, epsilon: mine.board.epsilon }),
       onFresh: () => send("fresh", mine.board.epsilon),
       onDraws: (epsilon) => send("draws", epsilon),

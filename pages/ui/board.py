@@ -28,6 +28,7 @@ from pages.ui.turns import turns
 KEY = "board"
 LINKS = {"recovery": "Claims", "least": "Trade-offs", "risk": "Claims"}
 """Page that each part of the answer opens."""
+DELTA_CAUTION = "this delta is no protection"
 
 _ADAPTER = (Path(__file__).parent / "board.js").read_text(encoding="utf-8")
 _MOUNT = st.components.v2.component(
@@ -41,6 +42,7 @@ def draw(
     data_key: tuple[str, ...],
     settings: Settings,
     pin: dict[str, Any] | None,
+    warning: str | None,
 ) -> Callable[[], None]:
     """Draw the board with the present epsilon; return what sends the other frames.
 
@@ -53,6 +55,8 @@ def draw(
     settings : Settings
     pin : dict or None
         The payload of the pinned setting, from `pinned`.
+    warning : str or None
+        What is wrong with the delta, said in full below the board.
     """
     late = {item.mechanism: item.reason for item in comparison.skipped if isinstance(item, Late)}
     chosen = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
@@ -86,9 +90,12 @@ def draw(
         columns,
         plan.epsilons,
         [now],
-        expected=frames.predicted(token, tuple(plan.epsilons), prepared, settings) if wanted else None,
+        expected=frames.predicted(token, tuple(plan.epsilons), prepared, settings)
+        if wanted
+        else None,
         least=frames.least(token, prepared, settings) if wanted else None,
         steps=len(board.frame_epsilons()),
+        caution=None if warning is None else DELTA_CAUTION,
     )
     shape = (token, plan.epsilons, [column["key"] for column in columns])
     callbacks: dict[str, Any] = {

@@ -112,12 +112,21 @@ def unusable() -> None:
     )
 
 
-def step(raw: RawTable, problem: str | None) -> None:
-    """Show every column with its kind, gaps, use and what to look at, to be changed."""
+def step(raw: RawTable, problem: str | None, few: str | None) -> None:
+    """Show every column with its kind, gaps, use and what to look at, to be changed.
+
+    Parameters
+    ----------
+    raw : RawTable
+    problem : str or None
+        Why the table cannot be used.
+    few : str or None
+        That its rows are too few for the chosen delta.
+    """
     left = names_in(state.get("leave_out"))
     checks = check_columns(raw, left)
     now = uses(raw, checks)
-    looks = sum(bool(check.warnings) for check in checks)
+    looks = sum(bool(check.warnings) for check in checks) + (few is not None)
     words = f"{looks} to look at" if looks else "nothing stands out"
     box = st.expander(
         f"Check your table: {len(checks)} columns, {words}",
@@ -130,6 +139,8 @@ def step(raw: RawTable, problem: str | None) -> None:
         return
     with box:
         _editor(raw, checks, now)
+        if few is not None:
+            st.warning(few, icon=":material/groups:")
         _gaps(raw, now)
         _ways(checks)
 
@@ -201,7 +212,7 @@ def _gaps(raw: RawTable, now: dict[str, str]) -> None:
 
 
 def _ways(checks: tuple[ColumnCheck, ...]) -> None:
-    """Offer standardising where scales differ, say what delta asks, and hand the settings out."""
+    """Offer standardising where scales differ, and hand the settings out."""
     if state.get("scale") == "none" and any(check.wide for check in checks):
 
         def standardise() -> None:

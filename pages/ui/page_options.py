@@ -39,6 +39,13 @@ class ExploreView(Declared):
         help="Which of the draws the picture shows; the others are in the distances above.",
         examples=(2,),
     )
+    charts: str = choice(
+        "board",
+        {"board": "the board", "all": "every chart, with captions and numbers"},
+        label="Charts",
+        help="What Explore shows below the board.",
+        examples=("all",),
+    )
 
 
 @dataclass(frozen=True)

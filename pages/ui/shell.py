@@ -13,7 +13,7 @@ from dpviz.base.here import UPLOADS_STAY, in_browser
 from dpviz.base.params import params_of
 from dpviz.datasets import RawTable, Table, builtin_tables
 from dpviz.errors import DpvizError, InvalidSetting
-from dpviz.narrative.explore import delta_note, epsilon_note
+from dpviz.narrative.explore import delta_note, epsilon_note, too_few_rows
 from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
@@ -333,7 +333,11 @@ def _check(current: Current) -> None:
     except DpvizError:
         raw = None
     if raw is not None:
-        check.step(raw, current.problem)
+        few = None
+        if current.prepared is not None:
+            delta = current.prepared.budget(state.settings()).delta
+            few = too_few_rows(delta, current.prepared.n)
+        check.step(raw, current.problem, few)
     if current.problem is not None:
         check.unusable()
 
@@ -345,11 +349,17 @@ def _notices(current: Current, title: str) -> None:
     # Where epsilon is scrubbed a note that comes and goes would push the page up and down.
     if note is not None and title != FIRST and title not in OWN_SETTINGS:
         st.info(note, icon=":material/shield:")
-    said, warns = _delta_note(current)
-    if warns and title not in OWN_SETTINGS:
+    said = delta_warning(current)
+    if said is not None and title != FIRST and title not in OWN_SETTINGS:
         st.warning(said, icon=":material/shield:")
     if current.problem is not None and title not in OWN_SETTINGS:
         say_error(current.problem)
+
+
+def delta_warning(current: Current) -> str | None:
+    """Return what is to be warned of in the delta in use, if anything is."""
+    said, warns = _delta_note(current)
+    return said if warns else None
 
 
 def _delta_note(current: Current) -> tuple[str, bool]:

@@ -98,7 +98,7 @@ def press(at: AppTest, key: str) -> AppTest:
 
 def more(at: AppTest) -> AppTest:
     """Return Explore with all its charts."""
-    return change(at, "explore.more", True)
+    return change(at, "explore.charts", True)
 
 
 def upload(at: AppTest, name: str, content: bytes) -> AppTest:

@@ -37,6 +37,16 @@ def test_an_identifier_is_left_out_at_once_and_said() -> None:
     assert any("Check your table: 5 columns, 1 to look at" in box.label for box in at.expander)
 
 
+def test_too_few_rows_for_the_delta_count_as_something_to_look_at() -> None:
+    at = upload(start(**SETTINGS, delta="0.01"), "t.csv", patients())
+    assert any("Check your table: 5 columns, 2 to look at" in box.label for box in at.expander)
+    # On Explore the warning stands below the board, which keeps its place.
+    assert not at.warning
+    assert "Delta 0.01 is no protection by itself" in facts(at)
+    go(at, "claims")
+    assert any("Delta 0.01 is no protection by itself" in box.value for box in at.warning)
+
+
 def test_a_choice_survives_pages_and_a_second_upload_of_the_same_columns() -> None:
     at = upload(start(**SETTINGS), "t.csv", patients())
     raw_names = ["patient", "a", "b", "c", "group"]

@@ -156,6 +156,15 @@ def test_reset_returns_everything_but_the_table() -> None:
     assert errors(at) == []
 
 
+def test_all_charts_travel_in_the_link() -> None:
+    at = more(start(**QUICK))
+    assert at.query_params["charts"] in ("all", ["all"])
+    again = start(**at.query_params)
+    assert found(again, "explore.charts").value is True
+    change(again, "explore.charts", False)
+    assert "charts" not in again.query_params
+
+
 def test_reset_clears_what_was_refused() -> None:
     at = change(start(**QUICK), "view.epsilon.box", "-1")
     assert len(errors(at)) == 1

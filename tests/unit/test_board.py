@@ -123,6 +123,10 @@ def test_epsilons_are_round_and_hold_the_current_one() -> None:
     assert (ratios > 0.09).all()
     assert (ratios < 0.12).all()
     assert board.frame_epsilons(None, 1.7) == sorted([*steps, 1.7])
+    # Carried on towards an epsilon outside, and no farther than a slider goes.
+    assert board.frame_epsilons(None, 20.0) == [*steps, 12.5, 16.0, 20.0]
+    assert board.frame_epsilons(None, 0.03) == [0.03, 0.032, 0.04, *steps]
+    assert board.frame_epsilons(None, 1e4)[-2:] == [100.0, 1e4]
     few = board.frame_epsilons(5)
     assert len(few) == 5
     assert set(few) <= set(steps)

@@ -16,6 +16,7 @@ from dpviz.narrative.explore import (
     epsilon_note,
     projection_caption,
     spectrum_caption,
+    too_few_rows,
     verdict,
 )
 from dpviz.narrative.phrases import bias_note, budget_words, percent, separated
@@ -176,6 +177,10 @@ def test_delta_note_warns_from_a_hundredth_of_1_over_n_on() -> None:
     assert "would expose somebody with probability 30 %" in note
     # the default of a small table is modest
     assert not delta_note(default_delta(178), 178)[1]
+    assert too_few_rows(default_delta(178), 178) is None
+    said = too_few_rows(2e-4, 1797)
+    assert said is not None
+    assert "1,797 rows ask for one of at most 5.6e-06" in said
 
 
 def test_epsilon_note_states_the_odds() -> None:

@@ -12,6 +12,8 @@ const DpvizBoard = (() => {
   const FIRST = 15; // components of a spectrum that are shown at first
   const PLAY_MS = 8000; // from the least private end to the most
   const KEY_MS = 600; // after the last key press epsilon is committed
+  const TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100];
+  const FARTHEST = [0.01, 100]; // epsilons that the ends of the scrubber go on to
   const REDRAWS = 20; // draws that are shown one after the other, at most
   const DRAW_MS = 260; // one redraw of an animation of draws
   const MOST = 9; // columns side by side where they fit
@@ -437,7 +439,7 @@ const DpvizBoard = (() => {
           this.listen(globalThis, end, () => { held = false; });
         }
         this.scrubber.addEventListener("blur", () => this.commit());
-        const shown = (epsilon) => [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10].includes(epsilon);
+        const shown = (epsilon) => TICKS.includes(epsilon);
         const ticks = make("div", "dpv-ticks", { "aria-hidden": "true" });
         this.epsilons.forEach((epsilon, place) => {
           if (!shown(epsilon)) return;
@@ -449,14 +451,14 @@ const DpvizBoard = (() => {
         const track = make("div", "dpv-track", {}, this.scrubber, ticks);
         bar.append(
           make("span", "dpv-eps", {}, "ε ", this.shown),
-          make("span", "dpv-end", { "aria-hidden": "true" }, "more private"),
+          this.buildEnd("more private", this.epsilons[0] / 2),
           track,
-          make("span", "dpv-end", { "aria-hidden": "true" }, "more accurate"),
+          this.buildEnd("more accurate", 2 * this.epsilons[top]),
         );
       }
       const button = (name, label, help, act) => {
         if (!controls.includes(name)) return;
-        this.buttons[name] = make("button", "dpv-button", { type: "button", title: help, onclick: act }, label);
+        this.buttons[name] = make("button", `dpv-button dpv-do-${name}`, { type: "button", title: help, onclick: act }, label);
         bar.append(this.buttons[name]);
       };
       button("play", "▶ play", "From the accurate end to the private one in 8 seconds", () => {
@@ -488,6 +490,17 @@ const DpvizBoard = (() => {
       }
       button("present", "present", "Large, without anything else; Escape leaves", () => this.present(!this.presenting));
       return bar;
+    }
+
+    // The words at an end of the scrubber; where a page can go on beyond it, a button.
+    buildEnd(words, beyond) {
+      const to = Number(beyond.toPrecision(2));
+      if (!this.options.onBeyond || to < FARTHEST[0] || to > FARTHEST[1]) {
+        return make("span", "dpv-end", { "aria-hidden": "true" }, words);
+      }
+      return make("button", "dpv-end dpv-beyond", {
+        type: "button", title: `Go on to ε ${number(to)}`, onclick: () => this.options.onBeyond(to),
+      }, words);
     }
 
     buildColumn(column, rows) {
@@ -1088,6 +1101,7 @@ const DpvizBoard = (() => {
     writeAnswer(frame, exact) {
       if (!this.answer) return;
       const parts = [];
+      if (this.payload.caution) parts.push([`⚠ ${this.payload.caution}`, null]);
       const label = Object.fromEntries(this.payload.columns.map((c) => [c.key, c.label]));
       const counted = Object.entries(frame.cells)
         .filter(([key, cell]) => label[key] && cell.recovery && COUNTED.has(cell.status.verdict))
@@ -1183,7 +1197,7 @@ const DpvizBoard = (() => {
       pen.setLineDash([]);
       pen.textBaseline = "bottom";
       pen.textAlign = "center";
-      for (const epsilon of [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]) {
+      for (const epsilon of TICKS) {
         if (epsilon < this.epsilons[0] || epsilon > this.epsilons[this.epsilons.length - 1]) continue;
         pen.fillText(String(epsilon), at.x(epsilon), at.height - 1);
       }
