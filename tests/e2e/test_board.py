@@ -52,6 +52,14 @@ button => {
   }).observe(button, {attributes: true, attributeFilter: ['aria-pressed']});
 }
 """
+# Every epsilon that is passed.
+_WATCH_EPSILON = """
+shown => {
+  window.dpvizEpsilons = [];
+  new MutationObserver(() => window.dpvizEpsilons.push(shown.textContent))
+    .observe(shown, {childList: true, characterData: true, subtree: true});
+}
+"""
 _ON_THE_BOARD = """
 ([x, y]) => {
   const inside = document.elementFromPoint(x, y).shadowRoot;
@@ -177,13 +185,17 @@ def test_play_ends_at_the_private_end(wide: BrowserContext, server: Server) -> N
     sent = sent_by(page)
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
     count = len(sent)
+    page.locator(".dpv-epsilon").evaluate(_WATCH_EPSILON)
     page.get_by_role("button", name="play").click()
-    expect(page.locator(".dpv-epsilon")).to_have_text("2")  # on its way, without a message
-    assert len(sent) == count
+    page.wait_for_function("() => window.dpvizEpsilons.length > 3")
+    assert len(sent) == count  # on its way, without a message
     runs = watch_of(page).runs
     expect(page.locator(".dpv-epsilon")).to_have_text("0.05")
     wait_idle(page, after=runs + 1)
     assert "epsilon=0.05" in page.url
+    passed = [float(text) for text in page.evaluate("() => window.dpvizEpsilons")]
+    assert passed == sorted(passed, reverse=True)
+    assert passed[0] > 5
     expect(page.get_by_role("button", name="play")).to_have_attribute("aria-pressed", "false")
 
 
