@@ -4,9 +4,11 @@ import streamlit as st
 
 from dpviz.base.params import params_of
 from dpviz.errors import InvalidSetting
+from dpviz.figures.small import portrait_image
 from dpviz.mechanisms import all_mechanisms
 from dpviz.narrative import phrases as narrative
 from dpviz.narrative.cards import FILTERS, SORTS, Card, cards, chosen_cards
+from dpviz.tidy.portrait import DRAWS, EPSILON, FEATURES, ROWS, portrait
 from pages.ui import accounts, cached, shell, state
 from pages.ui.guard import say_error
 
@@ -90,6 +92,9 @@ def draw(card: Card) -> None:
     with st.container(border=True):
         st.markdown(f"**{info.label}** `{card.mechanism.key}`")
         st.markdown(info.summary)
+        seen = portrait(card.mechanism)
+        if seen is not None:
+            st.html(portrait_image(seen, card.mechanism))
         st.caption(f"{info.paper} · releases a {info.release} · {card.guarantee}{card.psd}")
         for line in card.statuses:
             st.markdown(f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}")
@@ -128,7 +133,11 @@ order = st.segmented_control(
     persist_state="session",
 )
 found = chosen_cards(cards(problem, budget), picked, order or next(iter(SORTS)))
-st.caption(f"{len(found)} mechanisms, for n = {problem.n:,}, d = {problem.d}, k = {problem.k}.")
+st.caption(
+    f"{len(found)} mechanisms, for n = {problem.n:,}, d = {problem.d}, k = {problem.k}. "
+    f"The pictures are of {DRAWS} draws on a made-up table of {ROWS} rows and {FEATURES} "
+    f"columns at epsilon {EPSILON:g}: the eigenvalues of the noise, or the angle to the true first direction."
+)
 left, right = st.columns(2)
 for number, card in enumerate(found):
     with left if number % 2 == 0 else right:

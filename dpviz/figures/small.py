@@ -14,12 +14,14 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from dpviz.figures.theme import TRUE_COLOUR, Panel, SymmetricLog
+from dpviz.figures.theme import TRUE_COLOUR, Panel, SymmetricLog, colour_of
+from dpviz.mechanisms import Mechanism
+from dpviz.tidy.portrait import Portrait
 
 _PANEL, _TALL, _ACROSS = 200, 120, 4  # pixels of a panel, and panels in a row
 _MOST_PANELS = 12
 _WIDE, _LINE = 640, 26  # pixels of a picture with one line per variant, and of a line
-_TEXT = 'font-family="sans-serif" font-size="11" fill="#7F7F7F"'
+_TEXT = 'font-family="sans-serif" font-size="12" fill="#7F7F7F"'
 
 
 def _image(width: int, height: int, inside: Sequence[str], words: str) -> str:
@@ -40,6 +42,40 @@ def _path(xs: Sequence[float], ys: Sequence[float]) -> str:
 
 def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" {_TEXT} text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def portrait_image(portrait: Portrait, mechanism: Mechanism) -> str:
+    """Return a mechanism's noise or law as a small histogram in its colour.
+
+    Parameters
+    ----------
+    portrait : Portrait
+    mechanism : Mechanism
+    """
+    width, tall, wide = 300, 44, 292
+    step = wide / len(portrait.heights)
+    inside = [
+        f'<rect x="{4 + step * place:.1f}" y="{tall - height * (tall - 4):.1f}" '
+        f'width="{step - 1:.1f}" height="{height * (tall - 4):.1f}" '
+        f'fill="{colour_of(mechanism)}"/>'
+        for place, height in enumerate(portrait.heights)
+        if height > 0
+    ]
+    inside.append(f'<line x1="4" x2="{4 + wide}" y1="{tall}" y2="{tall}" stroke="{TRUE_COLOUR}"/>')
+    if portrait.kind == "noise":
+        size = f"{portrait.high:.2g}"
+        words = f"Eigenvalues of its noise, from -{size} to {size}, rows of length 1"
+        inside.append(
+            f'<line x1="{4 + wide / 2}" x2="{4 + wide / 2}" y1="0" y2="{tall}" '
+            f'stroke="{TRUE_COLOUR}" stroke-dasharray="2 3"/>'
+        )
+        marks = ((4, f"-{size}", "start"), (4 + wide / 2, "noise 0", "middle"),
+                 (4 + wide, size, "end"))  # fmt: skip
+    else:
+        words = "How far its first direction lies from the true one, from 0 to 90 degrees"
+        marks = ((4, "0°: the true direction", "start"), (4 + wide, "90°", "end"))
+    inside += [_text(x, tall + 13, text, anchor) for x, text, anchor in marks]
+    return _image(width, tall + 17, inside, words)
 
 
 def spectra_image(table: pd.DataFrame, panels: Sequence[Panel], notes: Mapping[str, str]) -> str:
