@@ -136,7 +136,8 @@ found = chosen_cards(cards(problem, budget), picked, order or next(iter(SORTS)))
 st.caption(
     f"{len(found)} mechanisms, for n = {problem.n:,}, d = {problem.d}, k = {problem.k}. "
     f"The pictures are of {DRAWS} draws on a made-up table of {ROWS} rows and {FEATURES} "
-    f"columns at epsilon {EPSILON:g}: the eigenvalues of the noise, or the angle to the true first direction."
+    f"columns at epsilon {EPSILON:g}: the eigenvalues of the noise, or the angle to "
+    "the true first direction."
 )
 left, right = st.columns(2)
 for number, card in enumerate(found):

@@ -52,8 +52,8 @@ ARROWS: dict[str, str] = {
     "targets": "base errors mechanisms metrics prepare run settings theory values",
     "tasks": "base datasets errors mechanisms metrics prepare run settings values",
     "tidy": (
-        "base claims datasets errors mechanisms metrics prepare privacy run settings targets theory "
-        "values"
+        "base claims datasets errors mechanisms metrics prepare privacy run settings targets "
+        "theory values"
     ),
     "reproduce": (
         "base datasets errors mechanisms metrics noise prepare privacy run settings targets "
