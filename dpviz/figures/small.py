@@ -69,11 +69,11 @@ def portrait_image(portrait: Portrait, mechanism: Mechanism) -> str:
             f'<line x1="{4 + wide / 2}" x2="{4 + wide / 2}" y1="0" y2="{tall}" '
             f'stroke="{TRUE_COLOUR}" stroke-dasharray="2 3"/>'
         )
-        marks = ((4, f"-{size}", "start"), (4 + wide / 2, "noise 0", "middle"),
-                 (4 + wide, size, "end"))  # fmt: skip
+        marks = [(4.0, f"-{size}", "start"), (4 + wide / 2, "noise 0", "middle"),
+                 (4.0 + wide, size, "end")]  # fmt: skip
     else:
         words = "How far its first direction lies from the true one, from 0 to 90 degrees"
-        marks = ((4, "0°: the true direction", "start"), (4 + wide, "90°", "end"))
+        marks = [(4.0, "0°: the true direction", "start"), (4.0 + wide, "90°", "end")]
     inside += [_text(x, tall + 13, text, anchor) for x, text, anchor in marks]
     return _image(width, tall + 17, inside, words)
 

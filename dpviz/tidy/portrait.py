@@ -71,10 +71,12 @@ def portrait(mechanism: Mechanism) -> Portrait | None:
     if release.matrix is None:
         first = release.components[:, :, 0]
         true = prepared.reference.eigenvectors[:, 0]
-        degrees: FloatArray = np.degrees(np.arccos(np.clip(np.abs(first @ true), 0.0, 1.0)))
+        overlaps = np.clip(np.abs(first @ true), 0.0, 1.0)
+        degrees = np.asarray(np.degrees(np.arccos(overlaps)), dtype=np.float64)
         return _counted("angle", degrees, 0.0, 90.0)
     with one_blas_thread():
-        values: FloatArray = np.linalg.eigvalsh(release.matrix - prepared.moment.A).ravel()
+        spectra = np.linalg.eigvalsh(release.matrix - prepared.moment.A)
+    values = np.asarray(spectra, dtype=np.float64).ravel()
     # The largest few would press the rest into one bar.
     reach = float(np.quantile(np.abs(values), 0.98)) or 1.0
     return _counted("noise", values, -reach, reach)
