@@ -42,8 +42,8 @@ def draw(
     """
     widths = [1.9, 1.0, 0.8, 0.9, 1.05, 1.9, 1.2, 1.3, 0.5]
     if not scrubbed:
-        widths[2] = 2.4
-        widths[5] = 1.2
+        widths[1:3] = [1.25, 2.2]
+        widths[5] = 1.15
     with st.container(key="bar"):
         cells = st.columns(widths, vertical_alignment="bottom", gap="small")
     with cells[0]:

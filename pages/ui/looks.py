@@ -17,7 +17,9 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
 [role="radio"]:focus-visible, [tabindex]:focus-visible {
   outline: 2px solid currentColor !important; outline-offset: 2px;
 }
-h2 { font-size: 1.5rem !important; }
+h1 { font-size: 1.9rem !important; padding: .2rem 0 .5rem !important; }
+h2 { font-size: 1.4rem !important; }
+h3 { font-size: 1.2rem !important; }
 /* Folded away it is out of sight, and would still take the focus. */
 [data-testid="stSidebar"][data-collapsed="true"] { visibility: hidden; }
 @media (prefers-reduced-motion: reduce) {
