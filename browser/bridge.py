@@ -45,7 +45,10 @@ class _Timer:
         self._due: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        self._due = LOOP.call_later(self.interval, self._call)
+        self._due = LOOP.call_later(self.interval, lambda: self.run())
+
+    def run(self) -> None:  # Streamlit puts another in its place, so it is looked up when due
+        self._call()
 
     def cancel(self) -> None:
         if self._due is not None:
@@ -245,7 +248,7 @@ def forget(session: str, file: str) -> None:
 
 
 def media(name: str) -> Any:
-    """Return the bytes and the type of a download, or None."""
+    """Return the bytes, the type and the name of a download, or None."""
     from streamlit.runtime.media_file_storage import MediaFileStorageError
 
     try:
@@ -253,4 +256,4 @@ def media(name: str) -> Any:
     except MediaFileStorageError:
         return None
     content = file.content if isinstance(file.content, bytes) else bytes(file.content)
-    return [to_js(content), file.mimetype]
+    return [to_js(content), file.mimetype, file.filename or ""]

@@ -61,11 +61,11 @@ function ask(message, transfer = []) {
   return new Promise((resolve, reject) => asked.set(id, { resolve, reject }));
 }
 
-function answered({ id, error, data, type }) {
+function answered({ id, error, ...answer }) {
   const { resolve, reject } = asked.get(id);
   asked.delete(id);
   if (error) reject(new Error(error));
-  else resolve({ data, type });
+  else resolve(answer);
 }
 
 const HEARD = {
@@ -238,15 +238,15 @@ class ServerRequest extends XMLHttpRequest {
 }
 window.XMLHttpRequest = ServerRequest;
 
-// Downloads are links to the server's media: the worker has the bytes, and the link the name.
+// Downloads are links to the server's media: the worker has the bytes and the name.
 const realClick = HTMLAnchorElement.prototype.click;
 
-async function download(link, name) {
-  const { data, type } = await ask({ kind: "media", name });
+async function download(link, id) {
+  const { data, type, name } = await ask({ kind: "media", name: id });
   if (data === null) return;
   const own = document.createElement("a");
   own.href = URL.createObjectURL(new Blob([data], { type }));
-  own.download = link.download || name;
+  own.download = name || link.download || id;
   realClick.call(own);
   setTimeout(() => URL.revokeObjectURL(own.href), 60_000);
 }

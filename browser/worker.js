@@ -165,10 +165,11 @@ async function start({ lock, base, address }) {
   loader.report(true);
   for (const file of files) {
     const bytes = loader.get(file);
-    bytes.catch(() => {}); // awaited below; the first failure is the one to tell
+    bytes.catch(() => {}); // awaited where it is needed: the first failure is the one to tell
     held.set(file.name, bytes);
   }
   const everything = Promise.all(held.values());
+  everything.catch(() => {});
   const began = performance.now();
   const bundles = lock.bundles.map((file) => ({ ...file, data: held.get(file.name) }));
   await runScript(held.get("pyodide.js"));
@@ -273,9 +274,9 @@ function handle(message) {
       say("answer", { id: message.id });
     } else if (message.kind === "media") {
       const found = bridge.media(message.name);
-      const [data, type] = found ? found.toJs() : [null, ""];
+      const [data, type, name] = found ? found.toJs() : [null, "", ""];
       if (found) found.destroy();
-      say("answer", { id: message.id, data, type });
+      say("answer", { id: message.id, data, type, name });
     } else if (message.kind === "memory") {
       const bytes = python._module.HEAP8.length;
       say("answer", { id: message.id, data: bytes });

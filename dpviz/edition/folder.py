@@ -91,6 +91,8 @@ def export(
     for name in names:
         (out / name).mkdir()
         (out / name / "index.html").write_text(page.replace('"./', '"../'), encoding="utf-8")
+        # Streamlit's page asks for its icon beside the address that it was opened at
+        shutil.copyfile(static / "favicon.png", out / name / "favicon.png")
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     return Written(loaded, size, len(names) + 1)
 

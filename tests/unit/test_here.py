@@ -1,0 +1,56 @@
+"""What a browser cannot do is said in one sentence, and what it can do otherwise is done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from joblib import parallel
+
+from dpviz.base.here import NO_DOWNLOADS, in_browser
+from dpviz.datasets import remote
+from dpviz.errors import DpvizError
+from dpviz.run.jobs import Arrays, Pool, work
+
+
+@dataclass(frozen=True)
+class _Where:
+    """A job that notes the process it ran in."""
+
+    key: str = "where"
+    size: int = 1
+
+    def run(self) -> Arrays:
+        return {"process": np.array([float(os.getpid())])}
+
+
+@pytest.fixture
+def browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "emscripten")
+
+
+@pytest.mark.usefixtures("browser")
+def test_work_for_processes_stays_in_this_one() -> None:
+    assert in_browser()
+    *_, last = work([_Where(), _Where("again")], pool=Pool(2))
+    assert {float(arrays["process"][0]) for arrays in last.done.values()} == {float(os.getpid())}
+
+
+@pytest.mark.usefixtures("browser")
+def test_the_default_backend_is_legal_where_joblib_has_no_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parallel, "BACKENDS", {"threading": None, "sequential": None})
+    assert Pool().backend == "loky"
+
+
+@pytest.mark.usefixtures("browser")
+def test_no_data_set_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    monkeypatch.delenv("DPVIZ_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(DpvizError) as refused:
+        remote.fetch(next(iter(remote.sets())))
+    assert str(refused.value) == NO_DOWNLOADS
