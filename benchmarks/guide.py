@@ -10,7 +10,8 @@ the same run, stands the search alone, without a page.
 A search that takes minutes (a plan of 300 features) is watched for half a minute: how long its
 progress says nothing new, and how long after Stop the page says that it has stopped.
 
-Run ``python -m benchmarks.guide``; ``--out FILE.json`` keeps the figures.
+Run ``python -m benchmarks.guide --out benchmarks/guide.json``; `python -m tools.teaching` puts the
+figures into ``docs/teaching.md``.
 """
 
 from __future__ import annotations

@@ -1,17 +1,41 @@
 """Write docs/teaching.md: ``python -m tools.teaching``.
 
-``--check`` compares instead of writing and exits with 1 where they differ.
+The plan comes from the lessons, and how fast they are from the figures that ``python -m
+benchmarks.guide --out benchmarks/guide.json`` keeps. ``--check`` compares instead of writing and
+exits with 1 where they differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
-from dpviz.guide.teaching import document
+from dpviz.guide.teaching import SHORT, document
 
-PATH = Path(__file__).resolve().parent.parent / "docs" / "teaching.md"
+_ROOT = Path(__file__).resolve().parent.parent
+PATH = _ROOT / "docs" / "teaching.md"
+MEASURED = _ROOT / "benchmarks" / "guide.json"
+
+
+def text() -> str:
+    """Return the whole page: the plan, and what a class and a data officer wait for."""
+    seen = json.loads(MEASURED.read_text(encoding="utf-8"))
+    numbers = " and ".join((", ".join(map(str, SHORT[:-1])), str(SHORT[-1])))
+    return (
+        f"{document()}\n## How long a class waits\n\n"
+        "Measured by `python -m benchmarks.guide`, browser and server on two cores that had other "
+        "work to do: of the "
+        f"{seen['keys']} keys that take lessons {numbers} from first to last step, the median is "
+        f"on the screen after {seen['median']} s and the slowest after {seen['slowest']} s "
+        f"({seen['slowest_first_visit']} s on a server that nobody has visited); a page with "
+        f"nothing but a button takes {seen['empty_page']} s. A data officer who uploads "
+        "`data/example.csv` and takes every suggested answer has the card "
+        f"{seen['card']} s after the upload; the search alone takes {seen['search']} s. A search "
+        f"over 300 features says something new at least every {seen['silence']} s and ends "
+        f"{seen['stop']} s after Stop.\n"
+    )
 
 
 def main() -> int:
@@ -19,7 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    made = document()
+    made = text()
     if arguments.check:
         return int(not PATH.exists() or PATH.read_text(encoding="utf-8") != made)
     PATH.write_text(made, encoding="utf-8")

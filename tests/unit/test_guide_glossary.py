@@ -24,7 +24,7 @@ from dpviz.privacy.gaussian import noise_std
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget
-from tools.teaching import PATH
+from tools.teaching import PATH, text
 
 EACH = [pytest.param(one, id=one.key) for one in TERMS]
 
@@ -95,7 +95,7 @@ def test_no_pair_of_unit_rows_moves_more_than_the_sensitivity() -> None:
 
 
 def test_the_plan_on_disk_is_the_one_computed_now() -> None:
-    assert PATH.read_text(encoding="utf-8") == teaching.document()
+    assert PATH.read_text(encoding="utf-8") == text()
 
 
 def test_the_plans_fit_their_time() -> None:
