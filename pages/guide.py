@@ -42,10 +42,12 @@ def moves() -> set[str]:
 
 
 def follow_link(lesson: Lesson, step: int, name: str) -> None:
-    """Take the bet and the move of the step that a link names, once."""
-    if BETS in st.session_state:
+    """Take the bet and the move of the step that a link names: at first, and on the way back."""
+    if BETS in st.session_state and not state.travelled():
         return
     question, placed = lesson.steps[step].question, state.get("bet", "guide")
+    bets().pop(name, None)
+    moves().discard(name)
     if question is not None and 1 <= placed <= len(question.options):
         bets()[name] = placed - 1
     if state.get("moved", "guide") == "yes" and (question is None or name in bets()):

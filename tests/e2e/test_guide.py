@@ -104,6 +104,11 @@ def test_a_shared_step_is_the_first_visit_of_a_server(page: Page, server: Server
     assert "moved=" not in page.url
     press(page, "m")
     assert "moved=yes" in page.url
+    with rerun(page):
+        page.go_back()  # the browser's own way back: what was revealed is hidden again
+    assert "moved=" not in page.url
+    assert "bet=2" in page.url
+    press(page, "m")
     press(page, "Escape")
     expect(header).to_be_visible()
     assert "present=" not in page.url
