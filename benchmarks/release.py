@@ -18,9 +18,9 @@ from sklearn.datasets import load_digits
 
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms import parse_variant
-from dpviz.paid.cost import default_mechanism
 from dpviz.releasing.grid import Declared, quantised, second_moment
 from dpviz.releasing.noise import Law, calibrated, released
+from dpviz.run.waterfall import default_mechanism
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 

@@ -30,11 +30,19 @@ class Outcome:
     moment : SecondMoment
         What the mechanism saw; it differs where rows were bounded.
     release : Release
+    each : ndarray of shape (size, d, d) or None
+        What the mechanism saw in each draw, where a preparation is drawn as well.
     """
 
     reference: SecondMoment
     moment: SecondMoment
     release: Release
+    each: FloatArray | None = None
+
+    @property
+    def seen(self) -> FloatArray:
+        """What the mechanism saw, shape (d, d), or (size, d, d) where it differs by draw."""
+        return self.moment.A if self.each is None else self.each
 
     @property
     def k(self) -> int:
@@ -45,7 +53,7 @@ class Outcome:
     def noise(self) -> FloatArray | None:
         """The released matrices less the exact one, shape (size, d, d), where there are any."""
         matrix = self.release.matrix
-        return None if matrix is None else matrix - self.moment.A
+        return None if matrix is None else matrix - self.seen
 
     @cached_property
     def captured_each(self) -> FloatArray:

@@ -27,28 +27,18 @@ from dpviz.base.params import (
 from dpviz.errors import InvalidSetting
 from dpviz.values.allocation import ALLOCATION_ALLOWED, DIRECTIONS_ALLOWED
 from dpviz.values.allocation_text import check_allocation, check_directions, travels
+from dpviz.values.bounds_text import (
+    BOUNDS_WORDS,
+    PRIVATE,
+    ROW_BOUND_ALLOWED,
+    check_bounds,
+    check_row_bound,
+    names_file,
+)
 from dpviz.values.problem import DELTA_ALLOWED, EPSILON_RANGE, check_delta
 
-_BOUNDS_WORDS = ("max", "known")  # all else is a file, which no link names
-
-_ROW_BOUND_ALLOWED = "max, a positive number, or quantile:Q with Q above 0 and at most 1"
-
-
-def _check_row_bound(value: str) -> str:
-    """Return the row bound in canonical text."""
-    error = InvalidSetting("row bound", _ROW_BOUND_ALLOWED, value, "--row-bound")
-    if value == "max":
-        return value
-    prefix, colon, quantile = value.rpartition(":")
-    try:
-        level = float(quantile)
-    except ValueError:
-        raise error from None
-    if prefix == "quantile" and 0 < level <= 1:
-        return f"quantile:{format_number(level)}"
-    if not colon and 0 < level < math.inf:
-        return format_number(level)
-    raise error
+MOST_SHARED = 0.95
+"""Share of the budget that all paid steps together may take: the release needs the rest."""
 
 
 def names_in(text: str) -> tuple[str, ...]:
@@ -74,6 +64,20 @@ def names_listed(names: Iterable[str]) -> str:
 def _check_leave_out(value: str) -> str:
     """Return the listed names in canonical text."""
     return names_listed(names_in(value))
+
+
+def _share(default: float, what: str) -> Any:
+    return number(
+        default,
+        0.001,
+        0.9,
+        label=f"Share for the {what}",
+        group="Preparation",
+        help=f"Share of the budget (of squared mu, or of epsilon where all is pure) that a private "
+        f"{what} gets.",
+        slider=(0.01, 0.5),
+        examples=(0.2,),
+    )
 
 
 @dataclass(frozen=True)
@@ -168,19 +172,29 @@ class Settings(Declared):
     )
     center: str | None = choice(
         None,
-        {"mean": "mean", "midpoint": "midpoint of the bounds", "none": "none"},
+        {
+            "mean": "mean",
+            "midpoint": "midpoint of the bounds",
+            "none": "none",
+            PRIVATE: "private mean",
+        },
         label="Centring",
         group="Preparation",
-        help="What is subtracted from each feature; default mean on the ball, midpoint on the box.",
+        help="What is subtracted from each feature; default mean on the ball, midpoint on the box. "
+        "A private mean is paid for out of the budget.",
         optional=True,
         examples=("midpoint", "none"),
     )
     scale: str = choice(
         "none",
-        {"none": "none", "standardize": "divide by standard deviation"},
+        {
+            "none": "none",
+            "standardize": "divide by standard deviation",
+            PRIVATE: "divide by a private one",
+        },
         label="Scaling",
         group="Preparation",
-        help="Scaling of each feature before the row bound.",
+        help="Scaling of each feature before the row bound; a private one is paid for.",
         examples=("standardize",),
     )
     row_bound: str = text(
@@ -188,11 +202,27 @@ class Settings(Declared):
         label="Row bound",
         group="Preparation",
         help="Largest allowed row norm R, in units of the table: max (from the data), a number, "
-        "or quantile:Q. Longer rows are scaled down to it.",
-        check=_check_row_bound,
-        allowed_text=_ROW_BOUND_ALLOWED,
-        examples=("quantile:0.9", "40"),
+        "or quantile:Q; paid for out of the budget, private:Q (a quantile by the exponential "
+        "mechanism) or private:adaptive (where halving its square stops to pay, by the sparse "
+        "vector technique). Longer rows are scaled down to it.",
+        check=check_row_bound,
+        allowed_text=ROW_BOUND_ALLOWED,
+        examples=("quantile:0.9", "40", "private:0.8"),
     )
+    count: str = choice(
+        "public",
+        {"public": "public", PRIVATE: "private"},
+        label="Number of people",
+        group="Preparation",
+        help="Whether n is public or paid for. Replacing a person does not change n: only zero-out "
+        "has something to pay for.",
+        examples=(PRIVATE,),
+    )
+    range_share: float = _share(0.05, "feature bounds")
+    mean_share: float = _share(0.1, "mean")
+    scale_share: float = _share(0.1, "scale")
+    bound_share: float = _share(0.1, "row bound")
+    count_share: float = _share(0.02, "number of people")
     domain: str = choice(
         "ball",
         {"ball": "ball (bounded row norm)", "box": "box (bounded features)"},
@@ -207,8 +237,12 @@ class Settings(Declared):
         label="Feature bounds",
         group="Preparation",
         help="Public bounds of each feature: a CSV or Parquet file with columns feature, low, "
-        "high; known (the table's own public bounds); or max (taken from the data).",
-        examples=("known",),
+        "high; LOW:HIGH for all of them; known (the table's own public bounds); private (one range "
+        "about zero for all of them, paid for, where something rests on bounds); or max (taken "
+        "from the data).",
+        check=check_bounds,
+        allowed_text="max, known, private, LOW:HIGH or the path of a CSV or Parquet file",
+        examples=("known", "-1:4"),
     )
     allocation: str = text(
         "uniform",
@@ -282,10 +316,36 @@ class Settings(Declared):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        paid = self.paid_shares
+        if self.domain == "box" and paid:
+            raise InvalidSetting(
+                "domain", "ball for a preparation that is paid for", "box", "--domain"
+            )
+        if math.fsum(paid.values()) > MOST_SHARED:
+            raise InvalidSetting(
+                "shares of the preparation",
+                f"at most {MOST_SHARED:g} together, so that the release has the rest",
+                format_number(math.fsum(paid.values())),
+                "--range-share, --mean-share, --scale-share, --bound-share, --count-share",
+            )
         if self.domain == "box" and self.center == "mean":
             raise InvalidSetting(
                 "centring", "midpoint or none on a box, whose bounds are public", "mean", "--center"
             )
+
+    @property
+    def paid_shares(self) -> dict[str, float]:
+        """The share of each step of the preparation that is paid for, by name."""
+        shares = {
+            "count": (self.count == PRIVATE and self.relation == "zero-out", self.count_share),
+            "mean": (self.center == PRIVATE, self.mean_share),
+            "scale": (self.scale == PRIVATE, self.scale_share),
+            "bound": (self.row_bound.startswith(PRIVATE), self.bound_share),
+        }
+        paid = {step: share for step, (wanted, share) in shares.items() if wanted}
+        if self.bounds == PRIVATE and (paid or self.domain == "box" or self.centring == "midpoint"):
+            paid["range"] = self.range_share
+        return paid
 
     @property
     def centring(self) -> str:
@@ -301,7 +361,7 @@ class Settings(Declared):
         query = super().to_query(base)
         if not travels(self.allocation):
             query.pop("allocation", None)
-        if self.bounds not in _BOUNDS_WORDS:
+        if names_file(self.bounds):
             query.pop("bounds", None)
         return query
 
@@ -317,7 +377,7 @@ class Settings(Declared):
         }
         if not travels(self.allocation):
             query.pop("allocation", None)
-        if self.bounds not in _BOUNDS_WORDS:
+        if names_file(self.bounds):
             query.pop("bounds", None)
         return query
 
@@ -331,25 +391,31 @@ class Settings(Declared):
                 "In the link, the allocation must be written with numbers and at most 20 shares. "
                 f"Using {base.allocation} instead."
             )
-        if settings.bounds not in _BOUNDS_WORDS:
+        if names_file(settings.bounds):
             settings = replace(settings, bounds=base.bounds)
+            words = ", ".join(BOUNDS_WORDS)
             notices.append(
-                f"In the link, feature bounds must be {' or '.join(_BOUNDS_WORDS)}. Using "
-                f"{base.bounds} instead."
+                f"In the link, feature bounds must be {words} or LOW:HIGH. Using {base.bounds} "
+                "instead."
             )
         return settings, notices
 
-    def command(self, table: str | None = None, verb: str = "compare") -> str:
+    def command(
+        self, table: str | None = None, verb: str = "compare", base: Self | None = None
+    ) -> str:
         """Return the shell command that computes this view.
 
         Parameters
         ----------
         table : str, optional
             What to write for the table, where it has no name of its own.
+        verb : str
+        base : Settings, optional
+            What the verb takes for what is not said; the defaults if not given.
         """
         words = ["python", "-m", "dpviz", verb, self.table if table is None else table]
         params = params_of(type(self))
-        for name, written in self.texts().items():
+        for name, written in self.texts(base).items():
             if name == "mechanisms":
                 for variant in self.mechanisms:
                     words += [params[name].flag, variant]

@@ -144,6 +144,12 @@ with guard():
         st.caption(f"Question {place + 1} of {len(STAGES) - 1}")
     if answers.shown == "about" or measured is None:
         ask_about(measured)
+    elif settings.paid_shares:
+        st.info(
+            "The card searches many settings by prediction, which there is for a public "
+            "preparation alone: take it for public again on the page Preparation.",
+            icon=":material/lock_open:",
+        )
     elif answers.shown == "survive":
         ask_survive(measured, settings, key)
     elif answers.shown == "delta":

@@ -64,6 +64,8 @@ def more(comparison: Comparison) -> None:
         sections.spectrum(comparison, current.data_key)
         sections.distance(comparison)
         sections.projection(comparison)
+        if current.prepared is not None:
+            sections.preparation(comparison, current.prepared, current.data_key)
 
 
 def pin() -> dict[str, Any] | None:

@@ -6,107 +6,96 @@ from pages.ui import shell
 
 current = shell.through_entry()
 
-import shlex
+from dataclasses import replace
 
-from dpviz.base.params import params_of
 from dpviz.figures.waterfall import waterfall
 from dpviz.mechanisms import all_mechanisms
-from dpviz.paid.account import BOUND, COUNT, DEFAULT_SHARES, MEAN, SCALE
-from dpviz.paid.cost import PaidOptions, default_mechanism, told
-from pages.ui import cached, parts
-from pages.ui.guard import guard
-from pages.ui.state import UPLOAD
+from dpviz.run.waterfall import BASE, default_mechanism, steps_of, told
+from dpviz.settings import Settings
+from dpviz.values.bounds_text import PRIVATE
+from pages.ui import cached, controls, parts, state
+from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
-
-def share(column: st.delta_generator.DeltaGenerator, step: str, what: str) -> float:
-    """Draw the slider of one step's share of the budget."""
-    return float(
-        column.slider(
-            f"Share for the {what}",
-            0.01,
-            0.3,
-            DEFAULT_SHARES[step],
-            0.01,
-            key=f"preparation.share.{step}",
-            persist_state="session",
-        )
-    )
+_OWN = ("center", "scale", "row_bound", "count")
 
 
-def asked() -> PaidOptions:
-    """Draw the controls; epsilon, delta, k and the table are those of every page."""
-    settings = current.settings
-    zeroth, first, second, third = st.columns(4)
+def use(chosen: Settings) -> None:
+    """Prepare as the settings say on every page."""
+    for name in _OWN:
+        state.put(name, getattr(chosen, name))
+
+
+def asked() -> Settings:
+    """Draw the controls; everything but the mechanism is the setting of every page."""
+    first, second, third = st.columns([2, 1, 1])
     keys = list(all_mechanisms())
-    mechanism = zeroth.selectbox(
+    mechanism = first.selectbox(
         "Mechanism",
         keys,
         index=keys.index(default_mechanism()),
         key="preparation.mechanism",
         persist_state="session",
     )
-    relation = first.segmented_control(
-        "Neighbours",
-        ["zero-out", "replace"],
-        default="zero-out",
-        key="preparation.relation",
-        persist_state="session",
-        help="n can be private under zero-out only: replacing a person does not change it.",
-    )
-    scale = second.segmented_control(
-        "Scaling",
-        ["none", "standardize"],
-        default="none",
-        key="preparation.scale",
-        persist_state="session",
-    )
-    clip = third.segmented_control(
-        "Private row bound",
-        ["quantile", "adaptive"],
-        default="quantile",
-        key="preparation.clip",
-        persist_state="session",
-        help="A quantile of the row lengths by the exponential mechanism, or the radius at which "
-        "halving its square stops to pay, by the sparse vector technique.",
-    )
-    bounds = st.text_input(
+    with second:
+        controls.setting("relation", place="preparation.")
+    with third:
+        bounds()
+    settings = replace(state.settings(), mechanisms=(mechanism,))
+    steps = ["mean", "scale", "bound", "count"]
+    if settings.bounds == PRIVATE:
+        steps.insert(1, "range")
+    for column, step in zip(st.columns(len(steps)), steps, strict=True):
+        if step == "scale" and settings.scale == "none":
+            column.caption("Nothing is scaled: choose a scaling under Preparation in the sidebar.")
+        elif step == "count" and settings.relation != "zero-out":
+            column.caption("n is the same for all neighbours: nothing to pay for.")
+        else:
+            with column:
+                controls.setting(f"{step}_share", place="preparation.")
+    return settings
+
+
+def bounds() -> None:
+    """Draw the public bounds that everything private rests on."""
+    key = "preparation.bounds"
+
+    def typed() -> None:
+        state.put_text("bounds", st.session_state[key].strip())
+
+    if state.complaint("bounds") is None:
+        controls.fill(key, state.get("bounds"))
+    st.text_input(
         "Feature bounds",
-        "known" if current.prepared.table.bounds is not None else "",
-        key=f"preparation.bounds.{current.prepared.table.bounds is not None}",
-        help="Public bounds of each feature: LOW:HIGH for all of them, or known where the table "
-        "has its own.",
-        persist_state="session",
+        key=key,
+        on_change=state.on_change(typed),
+        help="LOW:HIGH for all features; known, where the table has its own; private, one range "
+        "that is paid for; or max, taken from the data and not private.",
     )
-    columns = st.columns(4)
-    shares = {
-        "mean_share": share(columns[0], MEAN, "mean"),
-        "scale_share": share(columns[1], SCALE, "scale"),
-        "bound_share": share(columns[2], BOUND, "row bound"),
-        "count_share": share(columns[3], COUNT, "number of people"),
-    }
-    return PaidOptions(
-        mechanism=mechanism,
-        bounds=bounds,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        k=settings.k,
-        relation=relation or "zero-out",
-        scale=scale or "none",
-        clip=clip or "quantile",
-        seed=settings.seed,
-        **shares,
-    )
+    complaint = state.complaint("bounds")
+    if complaint is not None:
+        say_error(complaint)
 
 
-def command(options: PaidOptions) -> str:
-    """Return the command that prints the same numbers; an upload is named by its user."""
-    table = current.settings.table
-    words = ["python", "-m", "dpviz", "waterfall", "FILE" if table == UPLOAD else table]
-    params = params_of(PaidOptions)
-    for name, written in options.texts().items():
-        words += [params[name].flag, written]
-    return shlex.join(words)
+def everywhere(bars: list[tuple[str, Settings]]) -> None:
+    """Offer to prepare privately, or not, on every page."""
+    now, (_, public), (_, private) = state.settings(), bars[0], bars[-1]
+    left, right = st.columns(2)
+    left.button(
+        "Pay for all of it on every page",
+        key="preparation.private",
+        icon=":material/lock:",
+        disabled=all(getattr(now, name) == getattr(private, name) for name in _OWN),
+        on_click=state.on_change(lambda: use(private)),
+        help="Explore, Trade-offs, Precision and Decide then prepare anew in each draw.",
+    )
+    right.button(
+        "Take all of it for public again",
+        key="preparation.public",
+        icon=":material/lock_open:",
+        disabled=not now.paid_shares,
+        on_click=state.on_change(lambda: use(public)),
+    )
 
 
 def page() -> None:
@@ -114,28 +103,34 @@ def page() -> None:
     if current.prepared is None:
         st.info(current.problem or "Choose a table.")
         return
-    options = asked()
-    if not options.bounds:
-        st.info(
-            f"{plain(current.prepared.name)} has no bounds that are known beforehand: state some, "
-            "as LOW:HIGH for all features."
+    above = st.container()
+    settings = asked()
+    if settings.bounds == "max":
+        known = (
+            ", or take those that are known" if current.prepared.table.bounds is not None else ""
         )
-        return
-    table, assumed = cached.waterfall(current.data_key, current.prepared, options)
-    st.markdown(f"**{told(table)}**")
-    st.plotly_chart(
-        waterfall(table),
-        key="preparation.waterfall",
-        alt="Recovery with everything public, then with mean, scale, row bound and n paid for",
-    )
-    st.caption(
-        f"{options.mechanism}, epsilon {options.epsilon:g} for the whole chain; bars show the mean "
-        f"of {options.trials} chains, whiskers their central 95 %."
-    )
+        st.info(
+            "The feature bounds are taken from the data, which is not private: state public ones "
+            f"as LOW:HIGH{known}, or write private to pay for a range.",
+            icon=":material/straighten:",
+        )
+    table, assumed = cached.waterfall(current.data_key, current.prepared, settings)
+    with above:
+        st.markdown(f"**{told(table)}**")
+        st.plotly_chart(
+            waterfall(table, height=300),
+            key="preparation.waterfall",
+            alt="Recovery with everything public, then with mean, scale, row bound and n paid for",
+        )
+        st.caption(
+            f"{settings.mechanisms[0]}, epsilon {settings.epsilon:g} for the whole chain; bars "
+            f"show the mean of {settings.trials} chains, whiskers their central 95 %."
+        )
+    everywhere(steps_of(settings))
     parts.numbers("waterfall", table)
-    st.code(command(options), language="shell")
+    parts.command(settings, "waterfall", base=BASE)
     with st.expander("What is still assumed to be public", icon=":material/visibility:"):
-        st.markdown("\n".join(f"- {item}" for item in assumed))
+        st.markdown("\n".join(f"- {plain(item)}" for item in assumed))
     with st.expander("How it is paid for", icon=":material/receipt_long:"):
         st.markdown(
             "Rows are cut to public bounds. Sums of rows and of their squares get Gaussian noise "

@@ -7,6 +7,7 @@ returns the picture. Nothing of it is committed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import plotly.graph_objects as go
@@ -24,9 +25,9 @@ from dpviz.figures.waterfall import waterfall
 from dpviz.guide import leaking
 from dpviz.guide.needed import needed_table
 from dpviz.mechanisms import parse_variant, parse_variants
-from dpviz.paid.cost import PaidOptions, stages, waterfall_table
-from dpviz.releasing.making import stated_bounds
+from dpviz.prepare.bounding import prepare
 from dpviz.reproduce import Effort, Reproduction, experiment, reproduce
+from dpviz.run.waterfall import BASE, stages, waterfall_table
 from dpviz.settings import Settings
 from dpviz.tasks import Task, band_table, finish, load_labelled, plan_task
 from dpviz.tidy.precision import account_table, noise_table, pair_table, price_table
@@ -210,10 +211,8 @@ def repeated_releases() -> go.Figure:
 
 def paid_preparation() -> go.Figure:
     """What each step of a private preparation costs in recovery."""
-    table = load("digits")
-    options = PaidOptions(bounds="0:16", epsilon=2.0, trials=5)
-    found = stages(table, stated_bounds(options.bounds, table), options)
-    return waterfall(waterfall_table(found))
+    settings = replace(BASE, epsilon=2.0, trials=5)
+    return waterfall(waterfall_table(stages(prepare(load("digits"), settings), settings)))
 
 
 # Precision ---------------------------------------------------------------------------------

@@ -50,6 +50,12 @@ class Options(TypedDict, total=False):
     center: str | None
     scale: str
     row_bound: str | float
+    count: str
+    range_share: float
+    mean_share: float
+    scale_share: float
+    bound_share: float
+    count_share: float
     domain: str
     bounds: str | PathLike[str] | Bounds
     allocation: str | PathLike[str] | Mapping[str, float]

@@ -243,6 +243,23 @@ def texts(default: tuple[str, ...], *, label: str, help: str, **more: Any) -> An
     return _declare("list", default, label, help, **more)
 
 
+def again(cls: Any, name: str, **changed: Any) -> Any:
+    """Declare a field that another class declares, with what is said of it here changed.
+
+    Parameters
+    ----------
+    cls : type
+        A dataclass of declared parameters.
+    name : str
+        Its field.
+    **changed
+        Attributes of `Param` that differ, such as ``default`` or ``help``.
+    """
+    declared = next(field for field in dataclasses.fields(cls) if field.name == name)
+    param = dataclasses.replace(declared.metadata["param"], **changed)
+    return dataclasses.field(default=param.default, metadata={"param": param})
+
+
 def params_of(cls: Any) -> dict[str, Param]:
     """Return the declared parameters of a class by field name, in order."""
     return _params_of(cls)

@@ -21,6 +21,7 @@ from dpviz.privacy.composition import (
     rho_of,
 )
 from dpviz.privacy.gaussian import delta_of, epsilon_of, trade_off
+from dpviz.privacy.profile_loss import ProfileLoss
 from dpviz.privacy.profiles import RowProfile
 from dpviz.values.parts import GaussianPart, Part
 from dpviz.values.problem import Budget, Problem
@@ -307,6 +308,12 @@ class _Rows(_Account):
         return found if math.isfinite(found) else 2 * self.profile.epsilon(self.relation, 1e-6)
 
     def repeated(self, releases: int, delta: float) -> Repeated:
-        """Return what that many releases cost: its loss has no composed account here."""
+        """Return what that many releases cost: neither mu nor rho, but the loss composes."""
         one = self.profile.epsilon(self.relation, delta / releases) if delta > 0 else math.inf
-        return Repeated(releases, delta, releases * one, None, one if releases == 1 else None)
+        if releases == 1 or delta == 0:
+            return Repeated(releases, delta, releases * one, None, one if releases == 1 else None)
+        loss = ProfileLoss(self.profile, self.relation)
+        together = min(releases * one, composed((), releases, (loss,)).epsilon(delta))
+        return Repeated(
+            releases, delta, releases * one, None, together if math.isfinite(together) else None
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
@@ -33,8 +34,13 @@ class OneLineParser(argparse.ArgumentParser):
         self.exit(2, f"dpviz: {message}\n")
 
 
-def add_settings(parser: argparse.ArgumentParser, cls: type[Declared] = Settings) -> None:
-    """Add one option for every declared setting."""
+def add_settings(
+    parser: argparse.ArgumentParser,
+    cls: type[Declared] = Settings,
+    base: Declared | None = None,
+) -> None:
+    """Add one option for every declared setting; the help names the defaults of the base."""
+    base = cls() if base is None else base
     for name, param in params_of(cls).items():
         if not param.flag.startswith("-"):
             parser.add_argument(name, metavar=param.flag, help=param.help)
@@ -45,7 +51,7 @@ def add_settings(parser: argparse.ArgumentParser, cls: type[Declared] = Settings
             metavar=_metavar(param),
             action="append" if param.kind == "list" else "store",
             default=None,
-            help=f"{param.help} Default: {param.format(param.default) or 'all'}.".replace(
+            help=f"{param.help} Default: {param.format(getattr(base, name)) or 'all'}.".replace(
                 "%", "%%"
             ),
         )
@@ -69,10 +75,11 @@ def _metavar(param: Param) -> str:
     return {"number": "NUMBER", "integer": "INTEGER", "list": "VARIANT"}.get(param.kind, "TEXT")
 
 
-def settings_from(arguments: argparse.Namespace, cls: type[Settings] = Settings) -> Settings:
-    """Return the settings that parsed arguments state."""
+def settings_from(arguments: argparse.Namespace, base: Settings | None = None) -> Settings:
+    """Return the settings that parsed arguments state; the base says what they leave out."""
+    base = Settings() if base is None else base
     values: dict[str, Any] = {}
-    for name, param in params_of(cls).items():
+    for name, param in params_of(type(base)).items():
         written = getattr(arguments, name)
         if written is None:
             continue
@@ -82,7 +89,7 @@ def settings_from(arguments: argparse.Namespace, cls: type[Settings] = Settings)
             values[name] = param.parse(written)
     for assignment in getattr(arguments, "assignments", ()):
         values["mechanisms"] = with_parameter(values.get("mechanisms", ()), assignment)
-    return cls(**values)
+    return replace(base, **values)
 
 
 def with_negative_numbers(words: Sequence[str]) -> list[str]:

@@ -6,12 +6,13 @@ import argparse
 import json
 
 from dpviz.base.json_text import finite
-from dpviz.base.params import params_of
-from dpviz.cli.options import Commands, add_settings
+from dpviz.cli.data import fetch_table
+from dpviz.cli.options import Commands, add_set, add_settings, settings_from
 from dpviz.cli.terminal import print_table
-from dpviz.datasets import load
-from dpviz.paid.cost import PaidOptions, stages, told, waterfall_table
-from dpviz.releasing.making import stated_bounds
+from dpviz.errors import InvalidSetting
+from dpviz.prepare.bounding import Prepared
+from dpviz.prepare.load import load_measured
+from dpviz.run.waterfall import BASE, stages, told, waterfall_table
 
 
 def add(commands: Commands) -> None:
@@ -19,39 +20,33 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "waterfall", help="what a private mean, scale, row bound and n cost, step by step"
     )
-    parser.add_argument(
-        "table", metavar="TABLE", help="Built-in table, or the path of a CSV or Parquet file."
-    )
-    parser.add_argument(
-        "--label", metavar="COLUMN", default=None, help="Column that is left out of the analysis."
-    )
-    add_settings(parser, PaidOptions)
+    add_settings(parser, base=BASE)
+    add_set(parser)
     parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.set_defaults(run=_waterfall)
 
 
 def _waterfall(arguments: argparse.Namespace) -> int:
-    params = params_of(PaidOptions)
-    written = {name: getattr(arguments, name) for name in params}
-    options = PaidOptions(
-        **{name: params[name].parse(given) for name, given in written.items() if given is not None}
-    )
-    table = load(arguments.table, label=arguments.label)
-    found = stages(table, stated_bounds(options.bounds, table), options)
+    settings = settings_from(arguments, BASE)
+    fetch_table(settings.table)
+    prepared = load_measured(settings)
+    if not isinstance(prepared, Prepared):
+        raise InvalidSetting("table", "rows in memory, to prepare privately", settings.table)
+    found = stages(prepared, settings)
     rows = waterfall_table(found)
     if arguments.format == "json":
         answer = {
-            "table": table.name,
-            "settings": {name: getattr(options, name) for name in params},
+            "table": prepared.name,
+            "settings": settings.to_json(),
             "steps": [
                 {
                     **record,
                     "assumed_public": list(stage.assumed_public),
-                    "spent": stage.chain.spent
+                    "spent": stage.result.spent
                     and {
-                        "epsilon": stage.chain.spent.epsilon,
-                        "delta": stage.chain.spent.delta,
-                        "source": stage.chain.spent.source,
+                        "epsilon": stage.result.spent.epsilon,
+                        "delta": stage.result.spent.delta,
+                        "source": stage.result.spent.source,
                     },
                 }
                 for record, stage in zip(rows.to_dict("records"), found, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.paid.account import Chain, Wanted, chain
 from dpviz.prepare.spectrum import spectrum_of
+from dpviz.targets.defaults import advised
 from dpviz.theory.predict import predict
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Verdict
@@ -49,6 +51,37 @@ def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
             "spectrum", f"{d} finite numbers of at least 0, not all 0", f"{len(found)} numbers"
         )
     return found
+
+
+def picked_for(
+    problem: Problem, budget: Budget, wanted: Wanted, spectrum: Any
+) -> tuple[Chain, str]:
+    """Return the chain that nobody named, and one sentence that says why it is that one.
+
+    Parameters
+    ----------
+    problem : Problem
+    budget : Budget
+    wanted : Wanted
+    spectrum : str, array-like or None
+        Public guess of A's eigenvalues. Without one the measured rule decides, and where what it
+        advises does not go with the preparation, a guess.
+    """
+    if spectrum is None:
+        left = Budget((1 - wanted.total) * budget.epsilon, budget.delta)
+        try:
+            mechanism = advised(problem, left, rows=True)
+            whole = chain(mechanism, problem, budget, wanted)
+        except (CannotRun, InvalidSetting):
+            pass
+        else:
+            return whole, (
+                f"{mechanism.text} was picked: the measured rule (docs/defaults.md) advises it for "
+                f"{problem.n:,} rows, {problem.d} features and k {problem.k}; the data was not "
+                "asked."
+            )
+    choice = choose(problem, budget, wanted, guessed(spectrum, problem.d))
+    return choice.chain, choice.sentence
 
 
 def choose(problem: Problem, budget: Budget, wanted: Wanted, spectrum: FloatArray) -> Choice:

@@ -18,28 +18,15 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
-from dpviz.estimator.choosing import choose, guessed
+from dpviz.estimator.choosing import picked_for
+from dpviz.estimator.declared import AUTO, NONE, Declared, PrivacyWarning
 from dpviz.mechanisms import parse_variant
-from dpviz.paid.account import BOUND, MEAN, SCALE, Chain, Wanted, chain
-from dpviz.paid.chain import Public, noise_edge, run
+from dpviz.paid.account import Chain, chain
+from dpviz.paid.chain import Public, run
 from dpviz.privacy.composition import rho_of
-from dpviz.privacy.gaussian import mu_of
 from dpviz.releasing.ledger import Ledger
 from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
 from dpviz.values.release import Status, Verdict
-
-FROM_DATA = "from data (not private)"
-PRIVATE, ADAPTIVE, AUTO, NONE, MIDPOINT = "private", "adaptive", "auto", "none", "midpoint"
-_CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
-_SCALES = (NONE, PRIVATE, FROM_DATA)
-_BOUND_ALLOWED = (
-    f"a number above 0 that was known before anybody looked at the data, {PRIVATE!r}, "
-    f"{ADAPTIVE!r} or {FROM_DATA!r}"
-)
-
-
-class PrivacyWarning(UserWarning):
-    """Something that the guarantee of a release does not cover."""
 
 
 class _Once:
@@ -61,8 +48,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_components : int, default=2
         k, from 1 to the number of features (below it where a mechanism releases a subspace).
     mechanism : str, default="auto"
-        Key or variant such as ``"mvg[theorem=3]"``. ``"auto"`` takes the one that is predicted to
-        capture most, from n, d, k and ``spectrum``, never from the data.
+        Key or variant such as ``"mvg[theorem=3]"``. ``"auto"`` takes the one that the measured
+        rule of `dpviz.targets.defaults` advises for n, d, k and the budget, or with ``spectrum``
+        the one that is predicted to capture most of it. Neither looks at the data.
     epsilon : float, default=1.0
     delta : float, default=None
         None is the default of the command line for this n; 0 needs a pure mechanism.
@@ -76,18 +64,19 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     center : {"none", "midpoint", "private", "from data (not private)"}, default=None
         None is ``"midpoint"`` where bounds are given and ``"none"`` elsewhere.
     scale : {"none", "private", "from data (not private)"}, default="none"
-    bounds : pair of float or array-like of shape (n_features,), default=None
+    bounds : pair of float or array-like of shape (n_features,), or "private", default=None
         Public lowest and highest value of each feature; rows are cut to them. What is private
-        about the preparation needs them.
+        about the preparation needs them. ``"private"`` buys one range about zero for all.
     random_state : int, RandomState instance or None, default=None
         None takes the system's entropy. A fixed one warns: who knows it can subtract the noise.
     ledger : str or path, default=None
         File in which every fit writes its spend before it looks at the data; see
         `dpviz.releasing.ledger`. A file that is not there is made, without a limit.
     spectrum : str or array-like, default=None
-        Public guess of the eigenvalues, for ``mechanism="auto"``.
+        Public guess of the eigenvalues of A = X'X/n in squared row bounds, for
+        ``mechanism="auto"``.
     shares : mapping of str to float, default=None
-        Share of the budget of each private step: ``mean``, ``scale``, ``bound``.
+        Share of the budget of each private step: ``range``, ``mean``, ``scale``, ``bound``.
     allow_refuted : bool, default=False
         Whether a mechanism whose claim is false here, or that claims nothing, may run.
 
@@ -116,6 +105,24 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     fits_ : int
         How often this object was fitted: each was a release of its own.
 
+    See Also
+    --------
+    dpviz.compare : Mechanisms side by side, for teaching: it looks at the true answer.
+    dpviz.releasing.making.make : One real release, with noise that is safe on a computer.
+    sklearn.decomposition.PCA : The same without privacy.
+
+    Notes
+    -----
+    What is private (mean, scale, row bound) and the release spend one budget: Gaussian steps
+    compose by the squares of their mu, exactly; pure steps beside them by the profile of
+    randomised response (Dong, Roth & Su 2022; Zhu, Dong & Wang 2022). ``spent_`` is that account.
+
+    Noise is drawn in doubles (idealised numerics): low-order bits of continuous noise can leak
+    (Mironov 2012). ``python -m dpviz release`` makes a release without that weakness.
+
+    Rows are cut to ``bounds``, centred, scaled and shortened to ``row_bound``. Directions are
+    those of the rows so prepared, and so is the variance that ``explained_variance_`` estimates.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -136,7 +143,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         relation: str = "replace",
         center: str | None = None,
         scale: str = NONE,
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | str | None = None,
         random_state: Any = None,
         ledger: str | Path | None = None,
         spectrum: Any = None,
@@ -172,7 +179,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             If a parameter is missing or wrong, the claim is false, or the ledger refuses. Nothing
             is then spent.
         """
-        center, bound = self._check_parameters()
+        declared = self._check_parameters()
         ledger = None if self.ledger is None else Ledger(Path(self.ledger))
         if ledger is not None:
             # before a single value is looked at
@@ -193,19 +200,17 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         n, d = rows.shape
         problem = Problem(n, d, self.n_components, Relation(self.relation), Domain.ball(d))
         budget = Budget(self.epsilon, default_delta(n) if self.delta is None else self.delta)
-        wanted = self._wanted(center, bound)
+        wanted = declared.wanted(self.shares)
         picked = ""
         if self.mechanism == AUTO:
-            choice = choose(problem, budget, wanted, guessed(self.spectrum, d))
-            whole, picked = choice.chain, choice.sentence
+            whole, picked = picked_for(problem, budget, wanted, self.spectrum)
         else:
             mechanism = parse_variant(self.mechanism)
             mechanism.check(problem, budget)
             whole = chain(mechanism, problem, budget, wanted)
         status = whole.mechanism.status(problem, whole.rest)
         self._check_claim(whole, status)
-        low, high = self._limits(d)
-        public, assumed = self._public(rows, low, high, center, bound, whole)
+        public, assumed = declared.public(rows, *declared.limits(d), whole)
         seed = self._seed()
         if again:
             warnings.warn(
@@ -256,43 +261,18 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     # --- what fit is made of ------------------------------------------------------------------
 
-    def _check_parameters(self) -> tuple[str, float | str]:
-        """Return the centring and the row bound in force; the data is not needed for it."""
+    def _check_parameters(self) -> Declared:
+        """Return what is declared of the rows; the data is not needed for it."""
         k = self.n_components
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise InvalidSetting("n_components", "a whole number of at least 1", k)
         if self.relation not in tuple(Relation):
             raise InvalidSetting("relation", f"one of {', '.join(Relation)}", self.relation)
-        center = self.center
-        if center is None:
-            center = NONE if self.bounds is None else MIDPOINT
-        if center not in _CENTERS:
-            raise InvalidSetting("center", f"one of {', '.join(_CENTERS)}", center)
-        if self.scale not in _SCALES:
-            raise InvalidSetting("scale", f"one of {', '.join(_SCALES)}", self.scale)
-        bound = self.row_bound
-        if isinstance(bound, str):
-            if bound not in (PRIVATE, ADAPTIVE, FROM_DATA):
-                raise InvalidSetting("row_bound", _BOUND_ALLOWED, bound)
-        elif bound is None or not 0 < bound < np.inf:
-            raise InvalidSetting("row_bound", _BOUND_ALLOWED, bound)
-        if self.bounds is None:
-            for name, value in (("center", center), ("scale", self.scale), ("row_bound", bound)):
-                if value in (MIDPOINT, PRIVATE, ADAPTIVE):
-                    raise InvalidSetting("bounds", f"given where {name} is {value!r}", None)
+        declared = Declared.checked(self.center, self.scale, self.row_bound, self.bounds)
         Budget(self.epsilon, self.delta or 0.0)
         if self.mechanism != AUTO:
             parse_variant(self.mechanism)
-        return center, bound
-
-    def _wanted(self, center: str, bound: float | str) -> Wanted:
-        steps = [
-            step
-            for step, value in ((MEAN, center), (SCALE, self.scale), (BOUND, bound))
-            if value in (PRIVATE, ADAPTIVE)
-        ]
-        how = ADAPTIVE if bound == ADAPTIVE else "quantile"
-        return Wanted(tuple(steps), tuple(sorted((self.shares or {}).items())), how)
+        return declared
 
     def _check_claim(self, whole: Chain, status: Status) -> None:
         if self.allow_refuted or status.verdict in (
@@ -304,71 +284,6 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         raise CannotRun(
             whole.mechanism.text,
             f"{status.words} here; allow_refuted=True runs it all the same. {status.evidence}",
-        )
-
-    def _limits(self, d: int) -> tuple[FloatArray, FloatArray]:
-        if self.bounds is None:
-            return np.full(d, -np.inf), np.full(d, np.inf)
-        try:
-            low, high = self.bounds
-            limits = [
-                np.broadcast_to(np.asarray(side, dtype=np.float64), (d,)) for side in (low, high)
-            ]
-        except (TypeError, ValueError):
-            raise InvalidSetting(
-                "bounds", f"a pair of numbers or of arrays of {d} numbers", self.bounds
-            ) from None
-        if not (np.isfinite(limits).all() and (limits[0] < limits[1]).all()):
-            raise InvalidSetting("bounds", "finite numbers with low below high", "others")
-        return limits[0], limits[1]
-
-    def _public(
-        self,
-        rows: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        center: str,
-        bound: float | str,
-        whole: Chain,
-    ) -> tuple[Public, tuple[str, ...]]:
-        """Return what the preparation takes for public, and the list of it."""
-        d = rows.shape[1]
-        assumed = ["the number of rows n and the features' names"]
-        if self.bounds is not None:
-            assumed.append("the feature bounds, as given")
-        cut = np.clip(rows, low, high)
-        middle = np.zeros(d)
-        if center == MIDPOINT:
-            middle = (low + high) / 2
-        elif center == FROM_DATA:
-            middle = cut.mean(axis=0)
-            assumed.append("the feature means")
-            _warn("center")
-        spread = np.ones(d)
-        if self.scale == FROM_DATA:
-            spread = cut.std(axis=0)
-            spread[spread == 0] = 1.0
-            assumed.append("the feature scales (standard deviations)")
-            _warn("scale")
-        radius = 1.0
-        if bound == FROM_DATA:
-            lengths = np.linalg.norm((cut - middle) / spread, axis=1)
-            radius = float(lengths.max()) or 1.0
-            assumed.append("the row bound R (largest row norm)")
-            _warn("row_bound")
-        elif not isinstance(bound, str):
-            radius = float(bound)
-            assumed.append("the row bound R, as given")
-        calibration = whole.mechanism.calibrate(whole.problem, whole.rest)
-        edges = whole.mechanism.spectrum_edges(calibration)
-        if edges is not None:
-            edge = max(abs(edges[0]), abs(edges[1])) * whole.problem.n
-        else:
-            mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
-            edge = noise_edge(d, whole.problem.relation, mu)
-        return (
-            Public(low, high, middle, spread, radius, center == FROM_DATA, edge),
-            tuple(assumed),
         )
 
     def _seed(self) -> int:
@@ -444,12 +359,3 @@ def _claim(whole: Chain) -> Budget | None:
         return None
     pure = own.delta == 0 and whole.preparation.pure
     return Budget(whole.budget.epsilon, 0.0 if pure else whole.budget.delta)
-
-
-def _warn(name: str) -> None:
-    warnings.warn(
-        f"{name} is taken from the data and is not private: the guarantee is for people who "
-        "could not change it.",
-        PrivacyWarning,
-        stacklevel=4,
-    )

@@ -5,16 +5,20 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-_KEPT, _LOST, _GAINED = "#2a7fd0", "#c2563a", "#3a8f5c"
+from dpviz.figures.theme import FIRST_TONE, SECOND_TONE, WARNING_TONE
+
+_KEPT, _LOST, _GAINED = FIRST_TONE, WARNING_TONE, SECOND_TONE
 
 
-def waterfall(table: pd.DataFrame) -> go.Figure:
+def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
     """Return the figure.
 
     Parameters
     ----------
     table : DataFrame
-        Columns step, recovery, low, high, change: of `dpviz.paid.cost.waterfall_table`.
+        Columns step, recovery, low, high, change: of `dpviz.run.waterfall.waterfall_table`.
+    height : int
+        Pixels.
     """
     recovery = table["recovery"].tolist()
     steps = [f"{step}<br>{value:.2f}" for step, value in zip(table["step"], recovery, strict=True)]
@@ -26,11 +30,13 @@ def waterfall(table: pd.DataFrame) -> go.Figure:
         hovertemplate="%{x}: recovery %{y:.3f}<extra></extra>",
     )
     changes = table["change"].tolist()[1:]
+    colours = [_LOST if change < 0 else _GAINED for change in changes]
     figure.add_bar(
         x=steps[1:],
         y=changes,
         base=recovery[:-1],
-        marker_color=[_LOST if change < 0 else _GAINED for change in changes],
+        # an outline, so that a small change is seen as well
+        marker={"color": colours, "line": {"color": colours, "width": 3}},
         customdata=recovery[1:],
         hovertemplate="%{x}: %{y:+.3f}, recovery %{customdata:.3f}<extra></extra>",
     )
@@ -53,7 +59,7 @@ def waterfall(table: pd.DataFrame) -> go.Figure:
     figure.update_layout(
         barmode="overlay",
         showlegend=False,
-        height=360,
+        height=height,
         margin={"l": 60, "r": 10, "t": 20, "b": 40},
         yaxis={"title": "recovery", "range": [low - 0.02, high + 0.1]},
         xaxis={"title": ""},

@@ -1,14 +1,17 @@
 """What each step of a paid preparation may cost, decided without looking at a row.
 
-All steps read sums over people of a function of one person's row, cut to public bounds and mapped
-to u in [-1, 1]^d. A person who is withdrawn (zero-out) adds nothing to any sum; n is public unless
-it is paid for. With R and Z for replace and zero-out, one person moves
+All steps read sums over people of a function of one person's row, cut to bounds that are public
+or were bought first, and mapped to u in [-1, 1]^d. A person who is withdrawn (zero-out) adds
+nothing to any sum; n is public unless it is paid for. With R and Z for replace and zero-out, one
+person moves
 
 * sum u by at most 2 sqrt d (R), sqrt d (Z) in l2 and 2 d, d in l1 norm: opposite corners;
 * sum u^2 (feature by feature) by at most sqrt d in l2 and d in l1 norm, under both: every entry
   of u^2 lies in [0, 1];
-* the number of rows longer than any radius by at most 1, under both; and all such numbers move
-  the same way when a row grows;
+* the number of rows longer than any radius (or with a value beyond any range) by at most 1, under
+  both; and all such numbers move the same way when a row grows;
+* the sum of squared row lengths (n times the trace) by at most the square of the longest that a
+  row can be, under both;
 * the number of people by 0 (R: it is the same for all neighbours), 1 (Z).
 
 A step gets a share of the budget: of mu^2 where Gaussian noise is used, with pure steps at
@@ -24,25 +27,35 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
+from scipy.optimize import brentq
+
+from dpviz.base.params import params_of
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms._base import claimed_against_spent
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.composition import composed
 from dpviz.privacy.gaussian import mu_of
+from dpviz.privacy.profile_loss import ProfileLoss
+from dpviz.settings import MOST_SHARED, Settings
+from dpviz.values.bounds_text import ADAPTIVE
 from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
 from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.values.release import Status, Verdict
 
-COUNT, MEAN, SCALE, BOUND = "count", "mean", "scale", "bound"
-STEPS = (COUNT, MEAN, SCALE, BOUND)
+COUNT, RANGE, MEAN, SCALE, BOUND = "count", "range", "mean", "scale", "bound"
+TRACE = "trace"
+"""The query that an adaptive clip starts with, at half of its share."""
+STEPS = (COUNT, RANGE, MEAN, SCALE, BOUND)
 """In the order they run: each uses what those before it released."""
 
 DEFAULT_SHARES: Mapping[str, float] = MappingProxyType(
-    {COUNT: 0.02, MEAN: 0.1, SCALE: 0.1, BOUND: 0.1}
+    {step: float(params_of(Settings)[f"{step}_share"].default) for step in STEPS}
 )
-_MOST_SHARED = 0.95
 _ROOM = 1 + 1e-12  # the account composes rounded numbers: leave them room
-_REST_STEPS = 50
+_TOO_MUCH = 50.0  # of a log ratio: stands for what cannot run or has no epsilon
+_ALL_OF_IT = 1e-6  # spending within this factor of the claim counts as all of it
 
 
 @dataclass(frozen=True)
@@ -77,10 +90,10 @@ class Wanted:
             raise InvalidSetting("quantile", "above 0 and at most 1", self.level)
         if self.bound not in ("quantile", "adaptive"):
             raise InvalidSetting("row bound", "quantile or adaptive", self.bound)
-        if self.total > _MOST_SHARED:
+        if self.total > MOST_SHARED:
             raise InvalidSetting(
                 "shares of the preparation",
-                f"at most {_MOST_SHARED:g} together, so that the release has the rest",
+                f"at most {MOST_SHARED:g} together, so that the release has the rest",
                 f"{self.total:g}",
             )
 
@@ -96,6 +109,20 @@ class Wanted:
         return math.fsum(self.share(step) for step in STEPS)
 
 
+def wanted_of(settings: Settings) -> Wanted | None:
+    """Return the steps that settings pay for, or None where all is public."""
+    shares = settings.paid_shares
+    if not shares:
+        return None
+    bound, level = "quantile", 0.9
+    if BOUND in shares and settings.row_bound == ADAPTIVE:
+        bound = "adaptive"
+    elif BOUND in shares:
+        level = float(settings.row_bound.rpartition(":")[2])
+    steps = tuple(step for step in STEPS if step in shares)
+    return Wanted(steps, tuple((step, shares[step]) for step in steps), bound, level)
+
+
 @dataclass(frozen=True)
 class Preparation:
     """How a preparation runs: derived from shapes and budget, never from data.
@@ -109,7 +136,7 @@ class Preparation:
         Whether every step is pure, with Laplace noise.
     noises : mapping of str to float
         By step: standard deviation or Laplace scale of the sum's noise; for the bound the epsilon
-        that it may spend.
+        that it may spend, and for the trace in squares of the longest that a row can be.
     parts : tuple of Part
         In the order they run.
     """
@@ -155,9 +182,18 @@ def preparation(
         if step not in wanted.steps or (step == COUNT and replaced):
             continue  # under replace n is the same for all neighbours
         own = (wanted.share(step) if pure else math.sqrt(wanted.share(step))) * whole
-        if step == BOUND:
+        if step == BOUND and wanted.bound == "adaptive":
+            own /= 2 if pure else math.sqrt(2)
+            noises[TRACE] = _ROOM / own
+            parts.append(
+                LaplacePart(1.0, noises[TRACE], attained=False)
+                if pure
+                else GaussianPart(1.0, noises[TRACE])
+            )
+        if step in (BOUND, RANGE):
             noises[step] = own / _ROOM
-            parts.append(PurePart(noises[step], f"{wanted.bound} of the row lengths"))
+            lengths = f"{wanted.bound} of the row lengths"
+            parts.append(PurePart(noises[step], lengths if step == BOUND else "feature bounds"))
         elif pure:
             noises[step] = _ROOM * l1[step] / own
             parts.append(LaplacePart(l1[step], noises[step], attained=False))
@@ -197,10 +233,41 @@ class Chain:
         own = self.mechanism.spent(self.problem, self.rest)
         if own is None or not self.preparation.parts:
             return own
+        loss = _known_loss(self.mechanism, self.problem, self.rest)
+        if loss is not None:
+            return _spent_beside(loss, self.preparation, self.budget, own.source)
         parts = self.mechanism.calibrate(self.problem, self.rest).parts
         if not parts:
             parts = (ApproximatePart(own.epsilon, own.delta, own.source),)
         return accounting.spent((*self.preparation.parts, *parts), self.budget)
+
+    @property
+    def claimed(self) -> Budget | None:
+        """What preparation and release promise together."""
+        return self.mechanism.claim(self.problem, self.budget)
+
+    def status(self, spent: Spent | None) -> Status:
+        """Return the verdict on the claim of the whole, given what `spent` says.
+
+        A mechanism whose own claim fails, or is approximate, on what is left of the budget makes
+        the whole so.
+        """
+        own = self.mechanism.status(self.problem, self.rest)
+        claimed = self.claimed
+        if claimed is None or spent is None or own.verdict.fails:
+            return own
+        if spent.epsilon > claimed.epsilon * (1 + _ALL_OF_IT):
+            verdict = Verdict.UNPROVEN
+        elif own.verdict is Verdict.APPROXIMATE:
+            verdict = Verdict.APPROXIMATE
+        else:
+            loose = spent.epsilon < claimed.epsilon * (1 - _ALL_OF_IT)
+            verdict = Verdict.LOOSE if loose else Verdict.HOLDS
+        said = claimed_against_spent(claimed, spent)
+        steps = ", ".join(self.preparation.wanted.steps)
+        return Status(
+            verdict, f"Preparation ({steps}) and release together: {said}. {own.evidence}"
+        )
 
 
 def chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted) -> Chain:
@@ -229,30 +296,43 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
         return Chain(mechanism, problem, budget, made, Budget(max(share, EPSILON_RANGE[0]), delta))
     whole = Budget(budget.epsilon, delta)
 
-    def fits(epsilon: float, own_delta: float) -> bool:
+    # Where nothing but its claim is known of the mechanism its delta and the preparation's add.
+    by_parts = bool(
+        _own_parts(mechanism, problem, budget) or _known_loss(mechanism, problem, budget)
+    )
+    own_delta = delta if by_parts or pure else delta / 2
+
+    def excess(epsilon: float) -> float:
+        """Return the log of what all cost over the budget: at most 0 where it is met."""
         rest = Budget(epsilon, own_delta)
         if mechanism.why_not(problem, rest) is not None:
-            return False
-        cost = _together(mechanism, problem, whole, made, rest)
-        return cost is not None and cost.epsilon <= budget.epsilon
+            return _TOO_MUCH
+        loss = _known_loss(mechanism, problem, rest)
+        if loss is not None:
+            found = composed(made.parts, 1, (loss,)).delta(budget.epsilon)
+            allowed = delta * (1 - 1e-8)  # the epsilon of such a loss is found to ten digits
+        else:
+            cost = _together(mechanism, problem, whole, made, rest)
+            found, allowed = math.inf if cost is None else cost.epsilon, budget.epsilon
+        if found <= allowed:
+            return max(math.log(max(found, 1e-300) / allowed), -_TOO_MUCH)
+        return min(max(math.log(found / allowed), 1e-15), _TOO_MUCH)
 
-    # Where the mechanism has no parts its delta and that of the preparation add.
-    by_parts = bool(_own_parts(mechanism, problem, budget))
-    own_delta = delta if by_parts or pure else delta / 2
     low, high = EPSILON_RANGE[0], budget.epsilon
-    if not fits(low, own_delta):
+    if excess(low) > 0:
         raise CannotRun(
             mechanism.text, "the preparation's shares leave nothing for it: lower them, or epsilon"
         )
-    for _ in range(_REST_STEPS):
-        middle = math.sqrt(low * high)
-        if fits(middle, own_delta):
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-7 * high:
-            break
-    return Chain(mechanism, problem, budget, made, Budget(low, own_delta))
+    if excess(high) <= 0:
+        return Chain(mechanism, problem, budget, made, Budget(high, own_delta))
+    root = math.exp(
+        brentq(lambda log: excess(math.exp(log)), math.log(low), math.log(high), xtol=1e-8)
+    )
+    step = 1e-8
+    while excess(max(root, low)) > 0:  # to the safe side; the low end is on it
+        root *= 1 - step
+        step *= 2
+    return Chain(mechanism, problem, budget, made, Budget(max(root, low), own_delta))
 
 
 def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[Part, ...]:
@@ -261,6 +341,31 @@ def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[
     if not parts:
         return ()
     return parts if mechanism.status(problem, budget).verdict is Verdict.HOLDS else ()
+
+
+def _known_loss(mechanism: Mechanism, problem: Problem, rest: Budget) -> ProfileLoss | None:
+    """Return the loss of a mechanism of which the profile of one row is known, or None.
+
+    Under replace a point of the profile is a quadrature, too slow to search with: such a
+    mechanism is then accounted for by its claim, which is on the safe side.
+    """
+    if problem.relation is Relation.REPLACE:
+        return None
+    profile = mechanism.row_profile(problem, rest)
+    return None if profile is None else ProfileLoss(profile, problem.relation)
+
+
+def _spent_beside(loss: ProfileLoss, made: Preparation, budget: Budget, source: str) -> Spent:
+    """Return what a preparation and a release known by its profile cost together."""
+    together = composed(made.parts, 1, (loss,))
+    return Spent(
+        epsilon=together.epsilon(budget.delta),
+        delta=budget.delta,
+        exact=False,
+        source=f"{source}, composed numerically with the preparation",
+        delta_at_epsilon=together.delta(budget.epsilon),
+        total_variation=together.delta(0.0),
+    )
 
 
 def _together(

@@ -8,7 +8,7 @@ was released before. Numbers are doubles (idealised numerics, as for every mecha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
-from dpviz.paid.account import BOUND, COUNT, MEAN, SCALE, Preparation
+from dpviz.paid.account import BOUND, COUNT, MEAN, RANGE, SCALE, TRACE, Preparation
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Relation
 
 _RADII, _STEP = 256, 2**-0.0625  # that a private quantile may choose among
 _CLIPS = 64
+_OCTAVES = 64  # of ranges that a private one may choose among, on either side of 1
 _HALVING = 2**-0.5  # of the radii that the adaptive clip tries in turn: squares halve
 _LEAST_SPREAD = 1e-3  # of a feature's half width: below it a spread is taken for noise
 
@@ -64,6 +65,11 @@ class Public:
         if not (self.low < self.high).all():
             raise InvalidSetting("feature bounds", "low below high", "high below low", "--bounds")
 
+    def within(self, reach: float) -> Public:
+        """Return the same with bounds of minus and plus a reach for every feature."""
+        side = np.full(len(self.low), reach)
+        return replace(self, low=-side, high=side)
+
     def bounded(
         self, rows: FloatArray, center: FloatArray, scale: FloatArray, row_bound: float
     ) -> FloatArray:
@@ -88,6 +94,8 @@ class Prepared:
         The number of people that later steps use.
     moments : ndarray of shape (size, d, d)
         X'X/n of the bounded rows, in squared row bounds: what the mechanism sees, not released.
+    reach : ndarray of shape (size,) or None
+        Where bounds were bought: every feature lies between minus and plus this.
     """
 
     center: FloatArray
@@ -95,16 +103,38 @@ class Prepared:
     row_bound: FloatArray
     count: FloatArray
     moments: FloatArray
+    reach: FloatArray | None = None
 
     def moment(self, index: int, n: int) -> SecondMoment:
         """Return what the mechanism sees in one draw."""
         return SecondMoment(self.moments[index], n)
 
-    def moment_with_rows(self, rows: FloatArray, public: Public, index: int) -> SecondMoment:
-        """Return the same with the bounded rows, for mechanisms that need them."""
+    def moment_with_rows(
+        self,
+        rows: FloatArray,
+        public: Public,
+        index: int,
+        present: NDArray[np.bool_] | None = None,
+    ) -> SecondMoment:
+        """Return the same with the bounded rows, for mechanisms that need them.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+            As they were prepared.
+        public : Public
+        index : int
+            Which draw.
+        present : ndarray of bool, shape (n,), optional
+            Who has not been withdrawn; the row of everybody else is zero.
+        """
+        if self.reach is not None:
+            public = public.within(float(self.reach[index]))
         bounded = public.bounded(
             rows, self.center[index], self.scale[index], float(self.row_bound[index])
         )
+        if present is not None:
+            bounded = bounded * present[:, None]
         return SecondMoment(self.moments[index], len(rows), bounded)
 
 
@@ -114,6 +144,8 @@ def run(
     plan: Preparation,
     draws: Draws,
     present: NDArray[np.bool_] | None = None,
+    *,
+    people: int | None = None,
 ) -> Prepared:
     """Prepare the rows once for each draw.
 
@@ -126,9 +158,14 @@ def run(
     draws : Draws
     present : ndarray of bool, shape (n,), optional
         Who has not been withdrawn (zero-out); by default all.
+    people : int, optional
+        How many people the rows stand for, all alike, where that is another number than theirs.
     """
+    if RANGE in plan.noises:
+        return _in_found_bounds(rows, public, plan, draws, present, people)
     n, d = rows.shape
     here = np.ones(n) if present is None else present.astype(float)
+    each = 1.0 if people is None else people / n
     cut = np.clip(rows, public.low, public.high)
     if plan.parts:
         public.require_bounds()
@@ -140,17 +177,18 @@ def run(
         chances = draws.uniform(1)[:, 0]
         pairs = draws.exponential(2, _CLIPS + 1)
         laplace = pairs[:, 0] - pairs[:, 1]
+    trace_noise = _noise(plan, TRACE, draws, 1)
     count_noise = _noise(plan, COUNT, draws, 1)
-    count = np.full(draws.size, float(n))
+    count = np.full(draws.size, n * each)
     if count_noise is not None:
-        count = np.maximum(np.rint(here.sum() + count_noise[:, 0]), 2.0)
+        count = np.maximum(np.rint(each * here.sum() + count_noise[:, 0]), 2.0)
     center = np.repeat(public.center[None], draws.size, axis=0)
     if mean_noise is not None:
-        means = np.clip(((u.T @ here)[None] + mean_noise) / count[:, None], -1.0, 1.0)
+        means = np.clip((each * (u.T @ here)[None] + mean_noise) / count[:, None], -1.0, 1.0)
         center = middle + half * means
     scale = np.repeat(public.scale[None], draws.size, axis=0)
     if scale_noise is not None:
-        squares = (np.square(u).T @ here)[None] + scale_noise
+        squares = each * (np.square(u).T @ here)[None] + scale_noise
         # E (u - c)^2 = E u^2 - c^2 where c is the mean; else about the middle of the bounds
         shift = (center - middle) / half
         linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(d)
@@ -167,15 +205,61 @@ def run(
             most = float(np.linalg.norm(farthest / scale[index]))
             if plan.wanted.bound == "quantile":
                 row_bound[index] = _quantile(
-                    lengths, here, most, plan, float(count[index]), float(chances[index])
+                    lengths, each * here, most, plan, float(count[index]), float(chances[index])
                 )
             else:
-                row_bound[index] = _adaptive(lengths, here, most, plan, public.edge, laplace[index])
+                row_bound[index] = _adaptive(
+                    lengths,
+                    each * here,
+                    most,
+                    plan,
+                    public.edge,
+                    laplace[index],
+                    0.0 if trace_noise is None else float(trace_noise[index, 0]),
+                )
         z /= np.maximum(lengths, row_bound[index])[:, None]
         z *= np.sqrt(here)[:, None]
         moment = z.T @ z / n
         moments[index] = (moment + moment.T) / 2
     return Prepared(center, scale, row_bound, count, moments)
+
+
+def _in_found_bounds(
+    rows: FloatArray,
+    public: Public,
+    plan: Preparation,
+    draws: Draws,
+    present: NDArray[np.bool_] | None,
+    people: int | None,
+) -> Prepared:
+    """Prepare each draw in bounds of its own, which it buys first.
+
+    Ranges double from 2^-64 on, and the first beyond which too few people are ends the search: the
+    sparse vector technique, as in the adaptive clip. "Too few" is what noise alone may look like.
+    """
+    n = len(rows)
+    here = np.ones(n) if present is None else present.astype(float)
+    weights = here if people is None else here * (people / n)
+    largest = np.abs(rows).max(axis=1)
+    radii: FloatArray = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1, dtype=np.float64)
+    epsilon = plan.noises[RANGE]
+    beyond = _longer(largest, weights, radii)
+    threshold = 4 * math.log(2 * len(radii)) / epsilon
+    rest = replace(plan, noises={step: x for step, x in plan.noises.items() if step != RANGE})
+    reach = np.empty(draws.size)
+    found = []
+    for index, draw in enumerate(draws.single()):
+        pairs = draw.exponential(2, len(radii) + 1)[0]
+        laplace = pairs[0] - pairs[1]
+        few = beyond + 4 / epsilon * laplace[1:] <= threshold + 2 / epsilon * laplace[0]
+        reach[index] = radii[int(np.argmax(few)) if few.any() else len(radii) - 1]
+        own = public.within(float(reach[index]))
+        found.append(run(rows, own, rest, draw, present, people=people))
+    joined = {
+        name: np.concatenate([getattr(one, name) for one in found])
+        for name in ("center", "scale", "row_bound", "count", "moments")
+    }
+    return Prepared(**joined, reach=reach)
 
 
 def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray | None:
@@ -216,6 +300,7 @@ def _adaptive(
     plan: Preparation,
     edge: float,
     laplace: FloatArray,
+    trace_noise: float,
 ) -> float:
     """Return the radius at which halving its square stops to pay, by the sparse vector technique.
 
@@ -223,12 +308,18 @@ def _adaptive(
     each of the rows that are longer loses at least that half: it pays while fewer than ``edge``
     rows are longer than the next radius. Counts move by at most 1; the threshold has Laplace noise
     of scale 2/epsilon and each answer 4/epsilon, and only the first "no" ends it: epsilon in all
-    (Dwork & Roth 2014, Theorem 3.23). After the clip of AdaptiveCov (Dong, Liang & Yi 2022), whose
-    test weighs the trace as well.
+    (Dwork & Roth 2014, Theorem 3.23). The search starts where the noisy trace says that it may: at
+    most trace/r^2 rows are longer than r, so no radius is skipped beyond which more than ``edge``
+    are. After AdaptiveCov (Dong, Liang & Yi 2022), which asks for the trace and then walks down
+    radii as well, to weigh two kinds of noise against each other.
     """
     epsilon = plan.noises[BOUND]
     threshold = edge + 2 / epsilon * laplace[0]
-    radii: FloatArray = most * np.power(_HALVING, np.arange(_CLIPS, dtype=np.float64))
+    squares = float(np.minimum(np.square(lengths / most), 1.0) @ here) + trace_noise
+    # two scales of its noise above: it is seldom below the truth
+    share = (squares + 2 * plan.noises[TRACE]) / max(edge, 1.0)
+    start = most * math.sqrt(min(max(share, _HALVING ** (2 * _CLIPS)), 1.0))
+    radii: FloatArray = start * np.power(_HALVING, np.arange(_CLIPS, dtype=np.float64))
     answers = _longer(lengths, here, radii[1:]) + 4 / epsilon * laplace[1:_CLIPS]
     too_many = np.flatnonzero(answers >= threshold)
     return float(radii[int(too_many[0]) if len(too_many) else _CLIPS - 1])
@@ -236,9 +327,10 @@ def _adaptive(
 
 def _longer(lengths: FloatArray, here: FloatArray, radii: FloatArray) -> FloatArray:
     """Return how many people present have a row longer than each radius."""
-    found = np.sort(lengths[here > 0])
+    present = here > 0
+    found, each = np.sort(lengths[present]), float(here.max(initial=0.0))  # all weigh the same
     longer: FloatArray = (len(found) - np.searchsorted(found, radii, side="right")).astype(float)
-    return longer
+    return each * longer
 
 
 def noise_edge(dimension: int, relation: Relation, mu: float) -> float:

@@ -23,15 +23,17 @@ from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.prepare.batches import FileBatches
 from dpviz.prepare.frames import FrameBatches
 from dpviz.prepare.passes import Batched, InMemory, Passes
-from dpviz.prepare.prepared import Measured
+from dpviz.prepare.prepared import Measured, Raw
 from dpviz.prepare.subsample import Subsample
 from dpviz.prepare.transform import Transform
 from dpviz.settings import Settings, names_in
+from dpviz.values.bounds_text import PRIVATE, pair_of
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Domain
 
 Bounds = Mapping[str, tuple[float, float]]
 
+_PEOPLE = "the number of rows n and the features' names"
 _LARGE, _SMALL = 1e100, 1e-100  # sizes whose squares, summed, are still ordinary numbers
 
 
@@ -93,8 +95,13 @@ class BoundedRows(Measured):
                 raise RuntimeError("there are no rows for people who are not in the table")
             return self._measured(SecondMoment(self.moment.A, n))
         chosen = Subsample(seed, self.n, n)
+        raw = self.raw
+        if raw is not None:
+            raw = replace(raw, rows=raw.rows[chosen.chosen(0, chosen.total)])
         with one_blas_thread():
-            return self._measured(self.passes.sample(self.transform, chosen, with_rows))
+            return replace(
+                self._measured(self.passes.sample(self.transform, chosen, with_rows)), raw=raw
+            )
 
     def _measured(self, moment: SecondMoment) -> Measured:
         return Measured(
@@ -107,6 +114,7 @@ class BoundedRows(Measured):
             self.bounded_rows,
             self.notes,
             self.assumed_public,
+            raw=self.raw,
         )
 
 
@@ -220,7 +228,10 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
     facts = passes.facts()
     said, assumed = passes.said()
     notes = list(said)
-    public = ["the number of rows n and the features' names", *assumed]
+    paid = settings.paid_shares
+    public = [_PEOPLE if "count" not in paid else "the features' names", *assumed]
+    if "count" in paid and settings.delta is None:
+        public.append("the order of magnitude of n, which the default delta is taken from")
 
     keep = facts.low < facts.high
     low, high = facts.low[keep], facts.high[keep]
@@ -239,25 +250,30 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
         public.append("which columns are constant")
 
     limits = None
-    if settings.domain == "box" or settings.centring == "midpoint":
+    if settings.domain == "box" or settings.centring == "midpoint" or paid:
         limits = _limits(passes.bounds, columns, keep, settings, bounds, low, high)
         if settings.bounds == "max":
             public.append("the feature bounds (smallest and largest value of each feature)")
 
     center = np.zeros(len(columns))
-    if settings.centring == "mean":
+    if settings.centring in ("mean", PRIVATE):
         center = facts.mean[keep]
-        public.append("the feature means")
+        if "mean" not in paid:
+            public.append("the feature means")
     elif settings.centring == "midpoint" and limits is not None:
         center = (limits[0] + limits[1]) / 2
 
     scale = np.ones(len(columns))
-    if settings.scale == "standardize":
+    if settings.scale != "none":
         if settings.domain == "box":
             notes.append("On a box, features are scaled by their bounds; standardising is unused.")
         else:
             scale = passes.deviations(keep)
-            public.append("the feature scales (standard deviations)")
+            if "scale" not in paid:
+                public.append("the feature scales (standard deviations)")
+            elif settings.centring not in ("mean", PRIVATE) and limits is not None:
+                # without a mean what is private is the spread about the middle of the bounds
+                scale = np.hypot(scale, facts.mean[keep] - (limits[0] + limits[1]) / 2)
 
     d = len(columns)
     if settings.domain == "box" and limits is not None:
@@ -270,7 +286,8 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
         row_bound = transform.domain.radius
     else:
         unscaled = Transform(keep, center, scale, Domain.ball(d))
-        row_bound = _row_bound(passes, unscaled, settings.row_bound)
+        wanted = "max" if "bound" in paid else settings.row_bound
+        row_bound = _row_bound(passes, unscaled, wanted)
         farthest = np.maximum(np.abs(low - center), np.abs(high - center)) / scale
         # in logarithms, for a quotient of extremes overflows
         apart = math.log(farthest.max()) - math.log(row_bound)
@@ -287,7 +304,19 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
             public.append("the row bound R (a quantile of the row norms)")
         transform = Transform(keep, center, scale * row_bound, Domain.ball(d))
 
+    raw = None
+    if paid and limits is not None:
+        rows = passes.raw_rows(keep)
+        centered = settings.centring in ("mean", PRIVATE)
+        raw = Raw(rows, *limits, center, scale, float(row_bound), centered)
+        shares = ", ".join(f"{step} {share:g}" for step, share in paid.items())
+        notes.append(f"Paid for out of the budget, by share: {shares}.")
+    if settings.count == PRIVATE and "count" not in paid:
+        notes.append("Under replace n is the same for all neighbours: there is nothing to pay for.")
+
     taken = settings.bounds if settings.domain == "box" else settings.row_bound
+    if "bound" in paid:
+        taken = "max"
     moment, reference, outside = passes.moments(transform, inside=taken == "max")
     if outside:
         share = outside / facts.n
@@ -307,6 +336,7 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
         passes,
         settings,
         bounds,
+        raw=raw,
     )
 
 
@@ -333,6 +363,9 @@ def _limits(
     """Return the bounds of the kept features, shape (d,) each."""
     if settings.bounds == "max":
         return low, high
+    if settings.bounds == PRIVATE:  # in each draw another range; this is what it stands for
+        reach = np.maximum(np.abs(low), np.abs(high)).max()
+        return np.full(len(columns), -reach), np.full(len(columns), reach)
     if settings.bounds == "known":
         if known is None:
             raise InvalidSetting(
@@ -342,8 +375,13 @@ def _limits(
                 "--bounds",
             )
         return known[keep, 0], known[keep, 1]
+    pair = pair_of(settings.bounds)
+    if pair is not None:
+        return np.full(len(columns), pair[0]), np.full(len(columns), pair[1])
     if bounds is None:
-        raise InvalidSetting("feature bounds", "max, known or a file", settings.bounds, "--bounds")
+        raise InvalidSetting(
+            "feature bounds", "max, known, private, LOW:HIGH or a file", settings.bounds, "--bounds"
+        )
     missing = [name for name in columns if name not in bounds]
     if missing:
         raise InvalidSetting(

@@ -14,6 +14,7 @@ from dpviz.prepare.plan import NEED_ROWS, PREFIX, Planned, plan_of
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import is_file, numbered, of_mapping
+from dpviz.values.bounds_text import BOUNDS_WORDS, pair_of
 
 
 def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
@@ -60,12 +61,12 @@ def load_measured(settings: Settings, bounds: Bounds | None = None) -> BoundedRo
 
 def load_bounds(settings: Settings) -> Bounds | None:
     """Return the public bounds of the file that settings name, or None where they name none."""
-    if settings.bounds in ("max", "known"):
+    if settings.bounds in BOUNDS_WORDS or pair_of(settings.bounds) is not None:
         return None
     if not Path(settings.bounds).is_file():
         raise InvalidSetting(
             "feature bounds",
-            "max, known or the path of a CSV or Parquet file",
+            "max, known, private, LOW:HIGH or the path of a CSV or Parquet file",
             settings.bounds,
             "--bounds",
         )

@@ -74,6 +74,9 @@ class Passes(Protocol):
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
         """Return the moment of the bounded rows of a subsample."""
 
+    def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
+        """Return the kept columns of all rows as they are, shape (n, d)."""
+
 
 class InMemory:
     """Passes over a table that is in memory."""
@@ -146,6 +149,11 @@ class InMemory:
         return SecondMoment(
             symmetric(sums.bounded / chosen.n), chosen.n, rows if with_rows else None
         )
+
+    def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
+        """Return the kept columns of the table."""
+        rows: FloatArray = self.table.rows if keep.all() else self.table.rows[:, keep]
+        return rows
 
 
 S = TypeVar("S", bound=Sum)
@@ -305,6 +313,16 @@ class Batched:
             raise RuntimeError(f"the rows of {self.name} are not in memory")
         sums = self.source.fold(lambda: Moments(transform, chosen, with_free=False))
         return SecondMoment(symmetric(sums.bounded / chosen.n), chosen.n)
+
+    def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
+        """Refuse: each draw would read the whole file again."""
+        raise InvalidSetting(
+            "preparation",
+            "public for a table that is read in batches, since a paid one is drawn anew from all "
+            "rows in each draw",
+            "private",
+            "--center, --scale, --row-bound and --count",
+        )
 
 
 def _blocks(rows: FloatArray) -> Iterator[FloatArray]:

@@ -24,7 +24,7 @@ _FORM = (
     "plan:n=NUMBER,spectrum=FILE with one eigenvalue a line, or a spectrum such as "
     "power:d=50,exponent=1.5,total=0.5"
 )
-NEED_ROWS = ("label", "center", "scale", "row_bound", "domain", "bounds")
+NEED_ROWS = ("label", "center", "scale", "row_bound", "count", "domain", "bounds")
 
 
 def settings_of_plan(settings: Settings, n: int, spectrum: str) -> Settings:

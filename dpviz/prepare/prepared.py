@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,33 @@ from dpviz.settings import Settings
 from dpviz.values.allocation_text import numbered, parse_allocation
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Domain, Problem, Relation, default_delta
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """Rows before any preparation, for one that is paid for and done anew in each draw.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, d)
+        In units of the table, the features in use.
+    low, high : ndarray of shape (d,)
+        Public bounds of each feature.
+    center, scale : ndarray of shape (d,)
+        What is subtracted and divided by where no private one is bought.
+    row_bound : float
+        R in scaled units, where no private one is bought; the unit of results.
+    centered : bool
+        Whether ``center`` is the mean.
+    """
+
+    rows: FloatArray
+    low: FloatArray
+    high: FloatArray
+    center: FloatArray
+    scale: FloatArray
+    row_bound: float
+    centered: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +62,9 @@ class Measured:
     bounded_rows : int
         How many rows were longer than the bound (or left the box).
     notes, assumed_public : tuple of str
+    raw : Raw or None
+        Where a part of the preparation is paid for: ``moment`` is then what an exact preparation
+        gives, and mechanisms see another in each draw.
     """
 
     name: str
@@ -46,6 +76,7 @@ class Measured:
     bounded_rows: int
     notes: tuple[str, ...]
     assumed_public: tuple[str, ...]
+    raw: Raw | None = field(default=None, kw_only=True)
 
     @property
     def n(self) -> int:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -261,7 +262,20 @@ class PrivacyLoss:
         return high
 
 
-def composed(parts: Sequence[Part], releases: int = 1) -> PrivacyLoss:
+class GridLoss(Protocol):
+    """A dominating loss that puts itself on a grid."""
+
+    @property
+    def epsilon(self) -> float:
+        """The largest loss but for what tells everything."""
+
+    def on_grid(self, step: float) -> tuple[FloatArray, float]:
+        """Return the masses on [-m, m] steps, and the probability that everything is told."""
+
+
+def composed(
+    parts: Sequence[Part], releases: int = 1, known: Sequence[GridLoss] = ()
+) -> PrivacyLoss:
     """Return the dominating loss of that many releases of all parts.
 
     Parameters
@@ -270,6 +284,9 @@ def composed(parts: Sequence[Part], releases: int = 1) -> PrivacyLoss:
         Of one release, of finite cost.
     releases : int
         From 1 to 100,000; each may depend on what the ones before it gave.
+    known : sequence of GridLoss
+        Further losses of one release that no part describes, such as those of
+        `dpviz.privacy.profile_loss`.
     """
     if not (1 <= releases <= _LARGEST_RELEASES):
         raise InvalidSetting(
@@ -283,9 +300,9 @@ def composed(parts: Sequence[Part], releases: int = 1) -> PrivacyLoss:
         -releases * math.log1p(-part.delta) for part in parts if isinstance(part, ApproximatePart)
     ]
     failing = -math.expm1(-math.fsum(kept)) * (1 + 1e-12)
-    if not other:
+    if not other and not known:
         return PrivacyLoss(mu, 1.0, 0, np.ones(1), failing)
-    epsilons = [part.epsilon for part in other]
+    epsilons = [item.epsilon for item in (*other, *known)]
     if math.inf in epsilons:
         return PrivacyLoss(mu, 1.0, 0, np.zeros(1), 1.0)
     points = _POINTS if mu == 0 else _POINTS_BESIDE_GAUSSIAN
@@ -293,13 +310,17 @@ def composed(parts: Sequence[Part], releases: int = 1) -> PrivacyLoss:
     cells = min(cells, 2**14)
     step = max(epsilons) / cells
     laws = [_on_grid(part, step) for part in other]
+    for loss in known:
+        law, told = loss.on_grid(step)
+        laws.append(law)
+        failing = 1 - (1 - failing) * (1 - told) ** releases if failing + told < 1 else 1.0
     radius = releases * sum((len(law) - 1) // 2 for law in laws)
     size = next_fast_len(2 * radius + 1, real=True)
     product = np.ones(size // 2 + 1, dtype=complex)
     for law in laws:
         product *= rfft(law, size)
     masses = np.maximum(irfft(product**releases, size)[: 2 * radius + 1], 0.0)
-    single = len(laws) == 1 and releases == 1
+    single = len(laws) == 1 and releases == 1 and not known
     return PrivacyLoss(mu, step, -radius, masses, failing + (0.0 if single else _FFT_ROOM))
 
 

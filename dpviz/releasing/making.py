@@ -25,7 +25,8 @@ from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.releasing.grid import Declared, bits_for, quantised, second_moment
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.noise import Law, Noise, calibrated, opendp_version, released
-from dpviz.releasing.options import BOUNDS_ALLOWED, NO_BOUNDS, ReleaseOptions, pair_of
+from dpviz.releasing.options import BOUNDS_ALLOWED, NO_BOUNDS, ReleaseOptions
+from dpviz.values.bounds_text import pair_of
 from dpviz.values.problem import Budget, Relation
 
 # Scales above this could leave 64 bits with their noise; the grid is then made coarser.
@@ -216,10 +217,6 @@ def stated_bounds(written: str, table: Table) -> FloatArray:
     """
     pair = pair_of(written)
     if pair is not None:
-        if not (np.isfinite(pair).all() and pair[0] < pair[1]):
-            raise InvalidSetting(
-                "bounds", "finite numbers with low below high", written, "--bounds"
-            )
         return np.tile(pair, (len(table.columns), 1))
     if written == "known":
         if table.bounds is None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.params import Declared, choice, format_number, integer, number, text
+from dpviz.base.params import Declared, again, format_number, integer, params_of, text
 from dpviz.errors import InvalidSetting
 from dpviz.releasing.grid import BITS_RANGE, DEFAULT_BITS
-from dpviz.values.problem import EPSILON_RANGE
+from dpviz.settings import Settings
+from dpviz.values.bounds_text import pair_of
 
 BOUNDS_ALLOWED = "LOW:HIGH for all features, known, none, or a file with feature, low, high"
 NO_BOUNDS = "none"
+_CENTRINGS = params_of(Settings)["center"].choices
 LARGEST_EPSILON = 100.0
 """Of a real release: beyond it nothing is protected, and OpenDP's privacy curves overflow."""
 
@@ -37,23 +39,7 @@ def _bounds(value: str) -> str:
     if not value:
         raise InvalidSetting("bounds", BOUNDS_ALLOWED, "nothing", "--bounds")
     pair = pair_of(value)
-    if pair is None:
-        return value
-    low, high = pair
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InvalidSetting("bounds", "finite numbers with low below high", value, "--bounds")
-    return f"{format_number(low)}:{format_number(high)}"
-
-
-def pair_of(value: str) -> tuple[float, float] | None:
-    """Return the two numbers of ``LOW:HIGH``, or None where it is not written so."""
-    first, colon, second = value.partition(":")
-    if not colon:
-        return None
-    try:
-        return float(first), float(second)
-    except ValueError:
-        return None
+    return value if pair is None else f"{format_number(pair[0])}:{format_number(pair[1])}"
 
 
 def limit_of(written: str) -> tuple[float, float]:
@@ -69,12 +55,10 @@ def limit_of(written: str) -> tuple[float, float]:
 class ReleaseOptions(Declared):
     """What is released, and everything that is public about the table beforehand."""
 
-    table: str = text(
-        "digits",
-        label="Table",
+    table: str = again(
+        Settings,
+        "table",
         help="Built-in table, or the path of a CSV or Parquet file without missing values.",
-        flag="TABLE",
-        examples=("iris",),
     )
     row_bound: str = text(
         "",
@@ -91,50 +75,30 @@ class ReleaseOptions(Declared):
         "the row bound is to hold.",
         examples=("0:16",),
     )
-    center: str = choice(
-        "midpoint",
-        {"midpoint": "midpoint of the bounds", "none": "none"},
-        label="Centring",
+    center: str = again(
+        Settings,
+        "center",
+        default="midpoint",
+        optional=False,
+        choices={name: _CENTRINGS[name] for name in ("midpoint", "none")},
         help="What is subtracted from each feature; without bounds nothing is.",
         examples=("none",),
     )
-    epsilon: float = number(
-        1.0,
-        EPSILON_RANGE[0],
-        LARGEST_EPSILON,
-        label="Epsilon",
+    epsilon: float = again(
+        Settings,
+        "epsilon",
+        high=LARGEST_EPSILON,
         help="Privacy loss that the release is proved to stay within.",
-        log=True,
-        slider=(0.01, LARGEST_EPSILON),
-        examples=(0.5,),
     )
-    delta: float = number(
-        1e-6,
-        0.0,
-        math.nextafter(1.0, 0.0),
-        label="Delta",
+    delta: float = again(
+        Settings,
+        "delta",
+        default=1e-6,
+        optional=False,
         help="Its delta; 0 needs a mechanism without delta.",
-        log=True,
-        slider=(1e-10, 0.01),
-        allowed_text="a number from 0 to below 1",
-        examples=(1e-8,),
     )
-    k: int = integer(
-        2,
-        1,
-        100_000,
-        label="Components k",
-        help="Number of principal components in the file.",
-        examples=(1, 3),
-    )
-    relation: str = choice(
-        "replace",
-        {"replace": "replace one person", "zero-out": "zero out one person"},
-        label="Neighbours",
-        help="What one person may change: their row becomes any other row (replace), or is "
-        "withdrawn (zero-out); n is public.",
-        examples=("zero-out",),
-    )
+    k: int = again(Settings, "k", help="Number of principal components in the file.")
+    relation: str = again(Settings, "relation")
     mechanism: str | None = text(
         None,
         label="Mechanism",
@@ -152,13 +116,7 @@ class ReleaseOptions(Declared):
         optional=True,
         examples=(16,),
     )
-    label: str | None = text(
-        None,
-        label="Label column",
-        help="Column that is left out of the analysis.",
-        optional=True,
-        url=None,
-    )
+    label: str | None = again(Settings, "label", help="Column that is left out of the analysis.")
 
     def require(self) -> None:
         """Raise `InvalidSetting` where the row bound or the bounds are missing or wrong."""

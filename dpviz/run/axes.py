@@ -15,6 +15,7 @@ from dpviz.prepare.bounding import BoundedRows
 from dpviz.prepare.plan import Planned
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
+from dpviz.values.bounds_text import PRIVATE
 
 N_RANGE = (2, 10**15)
 
@@ -68,11 +69,15 @@ def parse_values(axis: str, text: str) -> list[Any]:
 
 def clean_value(param: Param, axis: str, value: Any) -> Any:
     """Return one value of an axis, parsed and within its range."""
+    flag = f"--values (of {axis})"
     try:
-        return param.parse(value) if isinstance(value, str) else param.clean(value)
+        cleaned = param.parse(value) if isinstance(value, str) else param.clean(value)
     except InvalidSetting as error:
-        flag = f"--values (of {axis})"
         raise InvalidSetting(axis, error.allowed, error.given, flag) from None
+    if str(cleaned).startswith(f"{PRIVATE}:"):
+        allowed = "max, a number or quantile:Q along an axis: a private bound differs in each draw"
+        raise InvalidSetting(axis, allowed, cleaned, flag)
+    return cleaned
 
 
 def _spaced(axis: str, parts: Sequence[str], item: str) -> list[Any]:

@@ -22,11 +22,14 @@ from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.mechanisms._suppliers import check_supplier
 from dpviz.metrics import METRICS, Outcome, Summary, measure, summarise
-from dpviz.prepare.prepared import Measured
+from dpviz.paid.account import BOUND, Wanted, chain, wanted_of
+from dpviz.paid.chain import Public, noise_edge, run
+from dpviz.prepare.prepared import Measured, Raw
 from dpviz.privacy.accounting import Spent
+from dpviz.privacy.gaussian import mu_of
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Status
+from dpviz.values.release import Calibration, Release, Status
 
 _BLOCK_ENTRIES = 1 << 21
 """Most entries of released matrices held at once where they are decomposed one by one."""
@@ -49,6 +52,8 @@ class Cell:
     seed : int
     trials : range
         Which named trials; chunks of trials join without a seam.
+    paid : Wanted or None
+        The steps of the preparation that the budget pays for as well.
     """
 
     mechanism: Mechanism
@@ -56,6 +61,7 @@ class Cell:
     budget: Budget
     seed: int
     trials: range
+    paid: Wanted | None = None
 
 
 @dataclass(frozen=True)
@@ -65,11 +71,13 @@ class Account:
     Attributes
     ----------
     calibration : Calibration
+        Of the mechanism, on what a paid preparation leaves of the budget.
     claimed : Budget or None
     spent : Spent or None
+        Of preparation and release together.
     status : Status
     edges : (float, float) or None
-        Limits of the noise's own spectrum.
+        Limits of the noise's own spectrum; None where a private row bound makes them random.
     """
 
     calibration: Calibration
@@ -80,8 +88,21 @@ class Account:
 
 
 @lru_cache(maxsize=1024)
-def account_of(mechanism: Mechanism, problem: Problem, budget: Budget) -> Account:
-    """Return the account of a variant; kept, as every chunk of draws asks for it again."""
+def account_of(
+    mechanism: Mechanism, problem: Problem, budget: Budget, paid: Wanted | None = None
+) -> Account:
+    """Return the account of a variant; kept, as every chunk of draws asks for it again.
+
+    Raises
+    ------
+    CannotRun
+        If a paid preparation leaves nothing usable.
+    """
+    if paid is not None:
+        whole = chain(mechanism, problem, budget, paid)
+        calibration, spent = mechanism.calibrate(problem, whole.rest), whole.spent
+        edges = None if BOUND in paid.steps else mechanism.spectrum_edges(calibration)
+        return Account(calibration, whole.claimed, spent, whole.status(spent), edges)
     calibration = mechanism.calibrate(problem, budget)
     spent = mechanism.spent(problem, budget)
     return Account(
@@ -91,6 +112,34 @@ def account_of(mechanism: Mechanism, problem: Problem, budget: Budget) -> Accoun
         status=mechanism.judged(problem, budget, spent),
         edges=mechanism.spectrum_edges(calibration),
     )
+
+
+def why_not(
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    paid: Wanted | None,
+    *,
+    rows: bool = True,
+) -> str | None:
+    """Return why a variant cannot run behind a preparation, or None if it can."""
+    reason = mechanism.why_not(problem, budget, rows=rows)
+    if reason is None and paid is not None:
+        try:
+            chain(mechanism, problem, budget, paid)
+        except CannotRun as error:
+            return error.reason
+    return reason
+
+
+def cell_at(
+    measured: Measured, settings: Settings, mechanism: Mechanism, trials: range
+) -> Cell | str:
+    """Return the cell of one variant in one setting, or why it cannot run."""
+    problem, budget = measured.problem(settings), measured.budget(settings)
+    paid = wanted_of(settings)
+    reason = why_not(mechanism, problem, budget, paid, rows=measured.has_rows)
+    return reason or Cell(mechanism, problem, budget, settings.seed, trials, paid)
 
 
 def evaluate(cell: Cell, prepared: Measured) -> Outcome:
@@ -105,6 +154,10 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     """
     mechanism = cell.mechanism
     mechanism.check(cell.problem, cell.budget, rows=prepared.has_rows)
+    if cell.paid is not None:
+        if prepared.raw is None:
+            raise RuntimeError("a paid preparation needs a table that was prepared for it")
+        return _paid(cell, cell.paid, prepared, prepared.raw)
     calibration = account_of(mechanism, cell.problem, cell.budget).calibration
     data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
     with one_blas_thread():
@@ -126,6 +179,40 @@ def _standard_noise(
     noise = mechanism.standard_noise(problem, Draws.trials(seed, mechanism.key, trials))
     noise.setflags(write=False)
     return noise
+
+
+def _paid(cell: Cell, paid: Wanted, prepared: Measured, raw: Raw) -> Outcome:
+    """Return whole chains: each trial prepares the raw rows anew, and releases.
+
+    A private row bound is another unit in each draw: what is released is brought back to that of
+    the reference, by a factor that is released too.
+    """
+    mechanism, problem = cell.mechanism, cell.problem
+    whole = chain(mechanism, problem, cell.budget, paid)
+    calibration = mechanism.calibrate(problem, whole.rest)
+    edges = mechanism.spectrum_edges(calibration)
+    if edges is not None:
+        edge = problem.n * max(abs(edges[0]), abs(edges[1]))
+    else:
+        mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
+        edge = noise_edge(problem.d, problem.relation, mu)
+    public = Public(raw.low, raw.high, raw.center, raw.scale, raw.row_bound, raw.centered, edge)
+    steps = Draws.trials(cell.seed, "prepare", cell.trials)
+    draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
+    with one_blas_thread():
+        made = run(raw.rows, public, whole.preparation, steps, people=problem.n)
+        units = np.square(made.row_bound / raw.row_bound)
+        released = []
+        for index, draw in enumerate(draws.single()):
+            moment = (
+                made.moment_with_rows(raw.rows, public, index)
+                if mechanism.info.needs_rows
+                else made.moment(index, problem.n)
+            )
+            one = mechanism.release_many(moment, calibration, draw)
+            released.append(one.times(float(units[index])))
+        seen = units[:, None, None] * made.moments
+        return Outcome(prepared.reference, prepared.moment, Release.joined(released), seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +270,7 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
         return joined([run_cell(block, prepared, metrics) for block in blocks])
     pause()
     outcome = evaluate(cell, prepared)
-    account = account_of(cell.mechanism, cell.problem, cell.budget)
+    account = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid)
     with one_blas_thread():
         measured = measure(outcome, metrics)
         angles = outcome.angles
@@ -324,12 +411,13 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan
         If ``strict`` and a named variant cannot run.
     """
     problem, budget = prepared.problem(settings), prepared.budget(settings)
+    paid, trials = wanted_of(settings), range(settings.trials)
     named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     cells, skipped = [], []
     for mechanism in variants_of(settings):
-        reason = mechanism.why_not(problem, budget, rows=prepared.has_rows)
+        reason = why_not(mechanism, problem, budget, paid, rows=prepared.has_rows)
         if reason is None:
-            cells.append(Cell(mechanism, problem, budget, settings.seed, range(settings.trials)))
+            cells.append(Cell(mechanism, problem, budget, settings.seed, trials, paid))
         elif strict and mechanism in named:
             raise CannotRun(mechanism.text, reason)
         else:

@@ -93,10 +93,10 @@ class Comparison:
         """Return how many components a noisy matrix shows turned by less than 45 degrees.
 
         As predicted without a draw (`dpviz.theory.predict.components_found`); None for releases
-        that are no matrix and for noise without a limiting law.
+        that are no matrix, for noise without a limiting law and behind a paid preparation.
         """
         mechanism = result.mechanism
-        if mechanism.info.release != "matrix":
+        if mechanism.info.release != "matrix" or self.prepared.raw is not None:
             return None
         noise = mechanism.free_noise(mechanism.calibrate(self.problem, self.budget))
         if noise is None:

@@ -87,6 +87,7 @@ class Keys:
             repr(cell.budget),
             repr(cell.seed),
             repr(cell.trials),
+            repr(cell.paid),
             repr(metrics),
         ]
         return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()
@@ -100,6 +101,10 @@ def _data_digest(measured: Measured, with_rows: bool) -> str:
         rows = measured.moment_with_rows.rows
         assert rows is not None
         arrays.append(rows)
+    if measured.raw is not None:
+        raw = measured.raw
+        digest.update(repr((raw.row_bound, raw.centered)).encode())
+        arrays += [raw.rows, raw.low, raw.high, raw.center, raw.scale]
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -30,12 +30,13 @@ from dpviz.datasets.table import Table
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import ALL, parse_variant
 from dpviz.metrics import METRICS, measure
+from dpviz.paid.account import wanted_of
 from dpviz.prepare.bounding import BoundedRows, prepare
 from dpviz.prepare.load import load_measured
 from dpviz.prepare.plan import Planned
 from dpviz.prepare.prepared import Measured
 from dpviz.run.axes import N_RANGE, axis_param, clean_value
-from dpviz.run.cells import Cell, evaluate, in_blocks, taste, variants_of
+from dpviz.run.cells import Cell, evaluate, in_blocks, taste, variants_of, why_not
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.export import write_table
 from dpviz.run.jobs import Arrays, Pool, Progress, kept, work
@@ -233,12 +234,14 @@ class _Grid:
         bounds = set()
         for row_bound in axes.get("row_bound", [None]):
             rows = base if row_bound is None else base.again(row_bound)
-            if rows.row_bound in bounds:  # max and quantile:1 are one bound
+            here = settings if row_bound is None else replace(settings, row_bound=row_bound)
+            bound = (rows.row_bound, wanted_of(here))
+            if bound in bounds:  # max and quantile:1 are one bound
                 continue
-            bounds.add(rows.row_bound)
+            bounds.add(bound)
             factor = (rows.row_bound / base.row_bound) ** 2
             for n in axes.get("n", [base.n]):
-                self._add(rows, n, settings, axes, factor)
+                self._add(rows, n, here, axes, factor)
         self._check_named(settings)
 
     def _add(
@@ -254,7 +257,7 @@ class _Grid:
         _diagonalise(measured)
         keys = Keys(measured)
         heavy: tuple[Measured, Keys] | None = None
-        at_hand = rows.has_rows and n <= rows.n
+        at_hand, paid = rows.has_rows and n <= rows.n, wanted_of(settings)
         for k, epsilon, delta in itertools.product(
             axes.get("k", [settings.k]),
             axes.get("epsilon", [settings.epsilon]),
@@ -272,7 +275,7 @@ class _Grid:
                 "relation": str(problem.relation),
             }
             for mechanism in variants_of(settings):
-                reason = mechanism.why_not(problem, budget, rows=at_hand)
+                reason = why_not(mechanism, problem, budget, paid, rows=at_hand)
                 placed = place | {"mechanism": mechanism.text}
                 if reason is not None:
                     self.skipped.append(placed | {"reason": reason})
@@ -281,7 +284,8 @@ class _Grid:
                     with_rows = rows.with_n(n, settings.seed, with_rows=True)
                     heavy = with_rows, Keys(with_rows)
                 data, named = heavy if heavy and mechanism.info.needs_rows else (measured, keys)
-                cell = Cell(mechanism, problem, budget, settings.seed, range(settings.trials))
+                trials = range(settings.trials)
+                cell = Cell(mechanism, problem, budget, settings.seed, trials, paid)
                 key = named.key(cell, self._metrics)
                 self.jobs.append(CellJob(cell, data, self._metrics, key))
                 self.places.append(placed)

@@ -36,8 +36,9 @@ from dpviz.base.pauses import pause
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.paid.account import wanted_of
 from dpviz.prepare.prepared import Measured, worth
-from dpviz.run.cells import Cell, evaluate, variants_of
+from dpviz.run.cells import Cell, evaluate, variants_of, why_not
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.search import SEARCH_STEP, crossing
@@ -165,13 +166,18 @@ class _Question:
         moment = SecondMoment(seen.moment.A, round(point))
         return Measured(
             seen.name, seen.columns, seen.domain, seen.row_bound, moment, seen.reference,
-            seen.bounded_rows, seen.notes, seen.assumed_public,
+            seen.bounded_rows, seen.notes, seen.assumed_public, raw=seen.raw,
         )  # fmt: skip
 
     def why_not(self, point: float) -> str | None:
         pause()  # a lattice has a thousand points
         rows = self.measured.has_rows and self.what == "epsilon"
         return self.mechanism.why_not(self.problem(point), self.budget(point), rows=rows)
+
+    def left_nothing(self, point: float) -> bool:
+        """Return whether a paid preparation leaves nothing that the mechanism could run on."""
+        paid = wanted_of(self.settings)
+        return why_not(self.mechanism, self.problem(point), self.budget(point), paid) is not None
 
     def scale(self, point: float) -> float:
         pause()
@@ -185,7 +191,8 @@ class _Question:
         for first in range(trials.start, trials.stop, size):
             pause()
             part = range(first, min(first + size, trials.stop))
-            cell = Cell(self.mechanism, problem, budget, self.settings.seed, part)
+            seed, paid = self.settings.seed, wanted_of(self.settings)
+            cell = Cell(self.mechanism, problem, budget, seed, part, paid)
             values = self.goal.measure.compute(evaluate(cell, seen))
             if values is None:
                 raise CannotRun(self.mechanism.text, f"it has no {self.goal.measure.label}")
@@ -194,6 +201,8 @@ class _Question:
 
     def predicted(self, point: float) -> float | None:
         pause()
+        if self.measured.raw is not None:
+            return None  # a paid preparation has no law to predict from
         problem = self.problem(point)
         calibration = self.mechanism.calibrate(problem, self.budget(point))
         noise = self.mechanism.free_noise(calibration)
@@ -207,7 +216,7 @@ class _Question:
         """Return whether the proof of the module docstring applies along these points."""
         if not isinstance(self.mechanism, AdditiveMechanism):
             return False
-        if self.measured.reference is not self.measured.moment:
+        if self.measured.reference is not self.measured.moment or self.measured.raw is not None:
             return False
         if self.goal.metric not in ("captured_share", "captured_total"):
             return False
@@ -222,6 +231,8 @@ def predicted_crossing(
 
     Infinite where the prediction never reaches the goal. No draw is made.
     """
+    if measured.raw is not None:
+        return None  # a paid preparation has no law to predict from
     question = _Question(mechanism, measured, settings, goal, what)
     points = _possible(question, _lattice(what))
     place = _predicted_index(question, points) if len(points) else None
@@ -242,7 +253,17 @@ def _possible(question: _Question, points: FloatArray) -> FloatArray:
     """Return the points at which the mechanism can run."""
     able = [question.why_not(float(point)) is None for point in points]
     possible: FloatArray = points[np.array(able)]
-    return possible
+    if wanted_of(question.settings) is None or not len(possible):
+        return possible
+    # What a paid preparation leaves grows with the budget: too little comes first.
+    low, high = -1, len(possible)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if question.left_nothing(float(possible[middle])):
+            low = middle
+        else:
+            high = middle
+    return possible[high:]
 
 
 def _predicted_index(question: _Question, points: FloatArray) -> int | None:
@@ -303,7 +324,9 @@ def least(
     points = _lattice(what)
     able = _possible(question, points)
     if len(able) == 0:
-        return Target(mechanism, what, goal, reason=question.why_not(float(points[-1])))
+        nothing = "the preparation's shares leave nothing for it"
+        reason = question.why_not(float(points[-1])) or nothing
+        return Target(mechanism, what, goal, reason=reason)
     place = _predicted_index(question, able)
     shared = question.monotone_draws(able)
     found = crossing(

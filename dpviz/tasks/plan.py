@@ -19,7 +19,7 @@ from dpviz.base.blas import one_blas_thread
 from dpviz.base.seeding import Draws
 from dpviz.datasets import builtin_tables, load
 from dpviz.datasets.table import Table
-from dpviz.errors import CannotRun, InvalidTable
+from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
 from dpviz.prepare.batches import LARGE_BYTES, is_large
 from dpviz.prepare.bounding import Bounds
@@ -31,6 +31,7 @@ from dpviz.tasks.learners import CLASSIFICATION, CLUSTERING, REGRESSION, Labels,
 from dpviz.tasks.parts import Projecting, Releasing, Sides, canonical, projecting, releasing, sides
 from dpviz.tasks.scores import Labelled, score_guess, score_projected, score_released
 from dpviz.tasks.task import FIXED, LEAST_ROWS, PROJECTION, Task, learner_for
+from dpviz.values.bounds_text import PRIVATE
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Verdict
 
@@ -394,6 +395,13 @@ def plan_task(
     CannotRun
         If ``strict`` and a named variant can run nowhere.
     """
+    if settings.paid_shares:
+        raise InvalidSetting(
+            "preparation",
+            "public for a task, which prepares rows that it trains and tests on as well",
+            PRIVATE,
+            "--center, --scale, --row-bound and --count",
+        )
     learner = learner_for(task, table.labels)
     values = task.values if epsilons is None else tuple(float(value) for value in epsilons)
     start = TaskPlan(

@@ -384,7 +384,7 @@ def predicted(
     """
     k = settings.k
     chance, found = chance_share(prepared.reference, k), {}
-    if 1 - chance < FLAT:
+    if 1 - chance < FLAT or prepared.raw is not None:
         return {}
     for mechanism in parse_variants(settings.mechanisms):
         line: list[float | None] = []

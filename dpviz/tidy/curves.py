@@ -15,7 +15,7 @@ from dpviz.metrics import METRICS, chance_distance, optimum, summarise
 from dpviz.prepare.prepared import Measured, worth
 from dpviz.privacy.sensitivity import nuclear
 from dpviz.run.axes import rows_at, settings_at, where
-from dpviz.run.cells import Cell, Result
+from dpviz.run.cells import Result
 from dpviz.settings import Settings
 from dpviz.theory.bounds import (
     davis_kahan,
@@ -36,15 +36,6 @@ LINE_COLUMNS = ("label", "x", "value")
 SINGLE_DRAWS = 20  # more lines than this are a band
 
 _SQUARED_BOUND = "squared row bound"
-
-
-def cell_at(
-    measured: Measured, settings: Settings, mechanism: Mechanism, trials: range
-) -> Cell | str:
-    """Return the cell of one variant in one setting, or why it cannot run."""
-    problem, budget = measured.problem(settings), measured.budget(settings)
-    reason = mechanism.why_not(problem, budget, rows=measured.has_rows)
-    return reason or Cell(mechanism, problem, budget, settings.seed, trials)
 
 
 @dataclass(frozen=True)
@@ -102,7 +93,7 @@ def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
     """
     norms = result.metrics.get("noise_spectral")
     values = measured.reference.eigenvalues
-    if norms is None or k >= measured.d:
+    if norms is None or k >= measured.d or measured.raw is not None:
         return None
     moved = 0.0
     if measured.reference is not measured.moment:
@@ -256,10 +247,10 @@ def prediction_table(
     Returns
     -------
     DataFrame
-        Columns `PREDICTION_COLUMNS`.
+        Columns `PREDICTION_COLUMNS`; empty behind a paid preparation.
     """
     found = []
-    for value in values:
+    for value in values if rows.raw is None else ():
         measured, here = (
             rows_at(rows, axis, value, settings.seed),
             settings_at(settings, axis, value),
@@ -360,7 +351,7 @@ def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -
     """
     problem, budget = rows.problem(settings), rows.budget(settings)
     found = []
-    for mechanism in mechanisms:
+    for mechanism in mechanisms if rows.raw is None else ():
         if mechanism.why_not(problem, budget) is not None:
             continue
         if mechanism.free_noise(mechanism.calibrate(problem, budget)) is None:
@@ -378,6 +369,8 @@ def predicted_spectrum(
     measured: Measured, settings: Settings, mechanism: Mechanism
 ) -> list[float] | None:
     """Return the noisy eigenvalues expected without a draw, descending, or None."""
+    if measured.raw is not None:
+        return None
     problem, budget = measured.problem(settings), measured.budget(settings)
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     if noise is None:

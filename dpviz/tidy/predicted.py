@@ -39,6 +39,10 @@ def expectations(
         if reason is not None:
             skipped.append(Skipped(mechanism.text, reason))
             continue
+        if measured.raw is not None:
+            reason = "a paid preparation has no limiting law to predict from"
+            skipped.append(Skipped(mechanism.text, reason))
+            continue
         account = account_of(mechanism, problem, budget)
         noise = mechanism.free_noise(account.calibration)
         if noise is None:

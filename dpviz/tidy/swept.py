@@ -10,6 +10,7 @@ import pandas as pd
 
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import summarise
+from dpviz.paid.account import wanted_of
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import account_of
 from dpviz.settings import Settings
@@ -37,13 +38,14 @@ def band_table_of_sweep(
         Columns `dpviz.tidy.curves.BAND_COLUMNS`; low and high hold the central 95 % of the draws.
     """
     found = []
+    paid = wanted_of(settings)
     chosen = table[table["metric"] == metric]
     for (text, x), part in chosen.groupby(["mechanism", axis], sort=False):
         mechanism, first = parse_variant(str(text)), part.iloc[0]
         # The row bound is the unit of A, so no problem depends on it.
         problem = replace(rows.problem(settings), n=int(first["n"]), k=int(first["k"]))
         budget = Budget(float(first["epsilon"]), float(first["delta"]))
-        verdict = account_of(mechanism, problem, budget).status.verdict
+        verdict = account_of(mechanism, problem, budget, paid).status.verdict
         seen = summarise(part["value"].to_numpy(dtype=float))
         found.append(
             (str(text), x, seen.mean, seen.se, seen.low, seen.high, len(part), str(verdict))

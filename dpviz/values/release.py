@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Self
+
+import numpy as np
 
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.eigen import top_eigen
@@ -159,3 +161,31 @@ class Release:
     def of_frames(cls, frames: FloatArray, trace: FloatArray | None = None) -> Self:
         """Return the release of subspaces given by orthonormal frames (size, d, k)."""
         return cls(raw=frames, components=fix_signs(frames), trace=trace)
+
+    @classmethod
+    def joined(cls, batches: Sequence[Self]) -> Self:
+        """Return one batch of several of the same kind, in order."""
+        first = batches[0]
+
+        def together(name: str) -> FloatArray | None:
+            if getattr(first, name) is None:
+                return None
+            return np.concatenate([getattr(batch, name) for batch in batches])
+
+        return cls(**{name: together(name) for name in vars(first)})  # type: ignore[arg-type]
+
+    def times(self, factor: float) -> Self:
+        """Return the release in another unit: matrices and variances times a factor above 0.
+
+        What was published (``raw``) and the components stay as they are.
+        """
+
+        def scaled(values: FloatArray | None) -> FloatArray | None:
+            return None if values is None else values * factor
+
+        return replace(
+            self,
+            matrix=scaled(self.matrix),
+            eigenvalues=scaled(self.eigenvalues),
+            variances=scaled(self.variances),
+        )

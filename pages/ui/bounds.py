@@ -41,7 +41,7 @@ def fit(table: Table) -> bool:
         why = "no bounds are known"
     if not missing:
         return True
-    if state.get("domain") == "box":
+    if state.get("domain") == "box" or state.settings().paid_shares:
         state.notice(f"For this table {why}. Taking them from the data instead.")
     state.put("bounds", "max")
     return False
@@ -56,6 +56,7 @@ def editor(prepared: Prepared) -> None:
         if prepared.table.bounds is not None:
             kinds["known"] = "known for this table"
         kinds[BOUNDS_FILE] = "edited below"
+        kinds.setdefault(state.get("bounds"), state.get("bounds"))  # LOW:HIGH for all
 
         def picked() -> None:
             choice = st.session_state["view.bounds"]

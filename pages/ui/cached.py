@@ -29,10 +29,9 @@ from dpviz.datasets import RawTable, Table
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.narrative import explore as narrative
-from dpviz.paid.cost import PaidOptions, stages, waterfall_table
 from dpviz.prepare.bounding import BoundedRows, Prepared, prepare
 from dpviz.prepare.prepared import Measured
-from dpviz.releasing.making import float_safe, stated_bounds
+from dpviz.releasing.making import float_safe
 from dpviz.releasing.noise import Law
 from dpviz.reproduce import Effort, Experiment, Step
 from dpviz.run import axes
@@ -40,6 +39,7 @@ from dpviz.run import cells as sweeps
 from dpviz.run.cells import Cell, Plan, Result, Skipped
 from dpviz.run.compare import Comparison
 from dpviz.run.store import Store, default_folder
+from dpviz.run.waterfall import mechanism_of, stages, waterfall_table
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import Predicted, Target, least, measured_need, predicted_target
@@ -52,7 +52,7 @@ from dpviz.values.problem import Budget, Domain, Problem, Relation
 from pages.ui import limits
 from pages.ui.turns import turns
 
-PREPARATION = ("center", "scale", "row_bound", "domain", "bounds")
+PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds")
 
 # A run can only be stopped between Streamlit calls; chunks keep that short.
 CHUNK_SECONDS = 0.15
@@ -352,7 +352,7 @@ def curve(
             key = (*data_key, axis, str(value), str(settings.seed))
         x = axes.where(rows, measured, axis, value)[0]
         for mechanism in mechanisms:
-            cell = curves.cell_at(measured, here, mechanism, range(here.trials))
+            cell = sweeps.cell_at(measured, here, mechanism, range(here.trials))
             if isinstance(cell, str):
                 skipped.setdefault(mechanism.text, cell)
                 continue
@@ -649,19 +649,18 @@ def growth() -> pd.DataFrame:
 
 @st.cache_data(scope="session", max_entries=50, show_spinner="Preparing privately", show_time=True)
 def _waterfall(
-    key: tuple[str, ...], _prepared: Prepared, _options: PaidOptions
+    key: tuple[str, ...], _prepared: Prepared, _settings: Settings
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    bounds = stated_bounds(_options.bounds, _prepared.table)
-    found = stages(_prepared.table, bounds, _options)
+    found = stages(_prepared, _settings)
     return waterfall_table(found), found[-1].assumed_public
 
 
 def waterfall(
-    data_key: tuple[str, ...], prepared: Prepared, options: PaidOptions
+    data_key: tuple[str, ...], prepared: Prepared, settings: Settings
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return what each private step of a preparation costs, and what stays assumed public."""
-    asked = tuple(f"{name}={value}" for name, value in options.texts().items())
-    return _waterfall((*data_key, *asked), prepared, options)
+    own = replace(settings, mechanisms=(mechanism_of(settings),))
+    return _waterfall((*data_key, repr(own)), prepared, own)
 
 
 @st.cache_data(max_entries=200, show_spinner=False)

@@ -19,6 +19,7 @@ from dpviz.settings import Settings
 from dpviz.tidy.precision import custom_text, suppliers
 from dpviz.values.allocation import DEFAULT_SHARE
 from dpviz.values.allocation_text import parse_allocation
+from dpviz.values.bounds_text import ADAPTIVE
 from pages.ui import state
 from pages.ui.guard import say_error
 from pages.ui.page_options import VIEWS
@@ -60,7 +61,7 @@ def _complain(name: str) -> None:
         say_error(sentence)
 
 
-def setting(name: str, store: str = "view", *, upper: int | None = None) -> None:
+def setting(name: str, store: str = "view", *, upper: int | None = None, place: str = "") -> None:
     """Draw the widget of one declared option.
 
     Parameters
@@ -71,9 +72,11 @@ def setting(name: str, store: str = "view", *, upper: int | None = None) -> None
         ``view``, or a key of `pages.ui.view.VIEWS`.
     upper : int, optional
         A tighter upper end than declared, known from the table.
+    place : str
+        Where a page draws a widget that the sidebar draws as well.
     """
     param = params_of(Settings if store == "view" else VIEWS[store])[name]
-    key = f"{store}.{name}"
+    key = f"{place}{store}.{name}"
     value = state.get(name, store)
 
     def changed() -> None:
@@ -107,7 +110,8 @@ def setting(name: str, store: str = "view", *, upper: int | None = None) -> None
     elif param.kind == "number" and param.slider is not None:
         low, high = _slider_range(param, value)
         fill(key, float(value))
-        st.slider(param.label, float(low), float(high), step=0.05, **shared)
+        step = 0.01 if high <= 0.5 else 0.05
+        st.slider(param.label, float(low), float(high), step=step, **shared)
     else:
         _text(param, key, store)
     if not (param.log and param.slider is not None):
@@ -261,23 +265,32 @@ def mechanisms() -> None:
     st.button("Show all mechanisms", on_click=state.on_change(show_all), key="mechanisms.all")
 
 
-ROW_BOUND_KINDS = {"max": "largest norm", "quantile": "a quantile", "number": "a number"}
+ROW_BOUND_KINDS = {
+    "max": "largest norm",
+    "quantile": "a quantile",
+    "number": "a number",
+    "private": "a private quantile",
+    "adaptive": "a private, adaptive clip",
+}
+_FIRST_BOUND = {
+    "max": "max", "quantile": "quantile:0.9", "number": "1", "private": "private:0.9",
+    "adaptive": ADAPTIVE,
+}  # fmt: skip
 
 
 def row_bound() -> None:
     """Draw the row bound: a kind, and its level where it has one."""
     param = params_of(Settings)["row_bound"]
     value = state.get("row_bound")
-    kind = "max" if value == "max" else ("quantile" if value.startswith("quantile") else "number")
+    prefix, colon, level = value.rpartition(":")
+    kind = "adaptive" if value == ADAPTIVE else prefix or ("max" if value == "max" else "number")
 
     def kind_changed() -> None:
-        picked = st.session_state["view.row_bound.kind"]
-        first = {"max": "max", "quantile": "quantile:0.9", "number": "1"}[picked]
-        state.put_text("row_bound", first)
+        state.put_text("row_bound", _FIRST_BOUND[st.session_state["view.row_bound.kind"]])
 
     def level_changed() -> None:
-        prefix = "quantile:" if kind == "quantile" else ""
-        state.put_text("row_bound", prefix + st.session_state["view.row_bound.level"].strip())
+        written = st.session_state["view.row_bound.level"].strip()
+        state.put_text("row_bound", prefix + colon + written)
 
     fill("view.row_bound.kind", kind)
     st.selectbox(
@@ -288,11 +301,11 @@ def row_bound() -> None:
         help=param.help,
         on_change=state.on_change(kind_changed),
     )
-    if kind != "max":
+    if kind not in ("max", "adaptive"):
         if state.complaint("row_bound") is None:
-            fill("view.row_bound.level", value.removeprefix("quantile:"))
+            fill("view.row_bound.level", level)
         st.text_input(
-            "Quantile" if kind == "quantile" else "Largest norm R",
+            "Largest norm R" if kind == "number" else "Quantile",
             key="view.row_bound.level",
             on_change=state.on_change(level_changed),
         )

@@ -108,11 +108,16 @@ def results_columns() -> dict[str, Any]:
     return columns
 
 
-def command(settings: Settings, verb: str = "compare", more: Sequence[str] = ()) -> None:
-    """Show the command that computes the same numbers."""
+def command(
+    settings: Settings,
+    verb: str = "compare",
+    more: Sequence[str] = (),
+    base: Settings | None = None,
+) -> None:
+    """Show the command that computes the same numbers; the base is what it takes as said."""
     name = settings.table if settings.table != state.UPLOAD else "YOUR_FILE.csv"
     st.caption("The same numbers from the command line:")
-    words = " ".join([settings.command(name, verb), shlex.join(more)]).strip()
+    words = " ".join([settings.command(name, verb, base), shlex.join(more)]).strip()
     st.code(words, language="bash", wrap_lines=True)
 
 

@@ -8,13 +8,17 @@ from dpviz.figures.distance import distance_figure
 from dpviz.figures.projection import projection_figure
 from dpviz.figures.spectrum import spectrum_figure
 from dpviz.figures.theme import panels
+from dpviz.figures.waterfall import waterfall
 from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.narrative import explore as explore_words
 from dpviz.narrative.phrases import account_words
+from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
+from dpviz.run.waterfall import mechanism_of, told
 from dpviz.tidy.comparison import distance_table, every_measure_table, spectrum_table
 from dpviz.tidy.projection import picture_table
 from pages.ui import cached, controls, parts, state
+from pages.ui.guard import guard
 from pages.ui.texts import plain
 
 PICTURE_POINTS = 300
@@ -88,6 +92,23 @@ def projection(comparison: Comparison) -> None:
     with right:
         controls.setting("draw", "explore", upper=comparison.settings.trials)
     parts.numbers("projection", table)
+
+
+def preparation(comparison: Comparison, prepared: Prepared, data_key: tuple[str, ...]) -> None:
+    """Draw what it is worth that mean, scale, row bound and n are public, as a small waterfall."""
+    st.header("Preparation: what paying for it would cost", anchor="preparation")
+    with guard():
+        settings = comparison.settings
+        table, _ = cached.waterfall(data_key, prepared, settings)
+        st.markdown(told(table))
+        st.plotly_chart(
+            waterfall(table, height=240),
+            key="explore.waterfall",
+            alt=f"Recovery as steps of the preparation become private. {told(table)}",
+        )
+        said = f"{plain(mechanism_of(settings))}; shares and bounds are on the page Preparation."
+        st.caption(said)
+        parts.numbers("preparation", table)
 
 
 def one(comparison: Comparison) -> None:

@@ -14,6 +14,7 @@ from dpviz.base.params import params_of
 from dpviz.datasets import RawTable, Table, builtin_tables
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.narrative.explore import delta_note, epsilon_note, too_few_rows
+from dpviz.paid.account import STEPS
 from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
@@ -229,6 +230,8 @@ def _prepared(settings: Settings, table: Table, key: str) -> Current:
         (name, params_of(Settings)[name].format(getattr(settings, name)))
         for name in cached.PREPARATION
     )
+    # Which steps are paid for depends on the relation too, and every draw on their shares.
+    preparation += (("paid", repr(settings.paid_shares)),)
     edited = bounds.in_force()
     limits = () if edited is None else tuple(edited.items())
     ready = cached.prepared(key, columns, preparation, limits, table, settings)
@@ -370,12 +373,14 @@ def _delta_note(current: Current) -> tuple[str, bool]:
 
 
 def _sidebar() -> None:
-    """Draw what is advanced, grouped and closed."""
+    """Draw what is advanced, grouped and closed; shares only of what is paid for."""
+    paid = state.settings().paid_shares
+    unpaid = {f"{step}_share" for step in STEPS if step not in paid}
     for heading, group in _GROUPS.items():
         names = [
             name
             for name, param in params_of(Settings).items()
-            if param.group == group and name not in _DRAWN_APART
+            if param.group == group and name not in _DRAWN_APART and name not in unpaid
         ]
         if names:
             with st.expander(heading):

@@ -57,8 +57,8 @@ def browser(playwright_driver: Playwright) -> Iterator[Browser]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The dashboard, started once for a module; its caches live as long."""
     folder = tmp_path_factory.mktemp("server")
-    # results of experiments are kept: not in the cache of whoever runs the tests
-    own = {"XDG_CACHE_HOME": str(folder)}
+    # results and ledgers are kept: not among those of whoever runs the tests
+    own = {"XDG_CACHE_HOME": str(folder), "DPVIZ_LEDGERS": str(folder / "ledgers")}
     with Server(app_path(), folder / "server.log", own) as running:
         _servers.append(running)
         yield running

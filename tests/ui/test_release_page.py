@@ -79,7 +79,7 @@ def test_the_waterfall_follows_its_controls() -> None:
     assert errors(at) == []
     before = [box.value for box in at.main.markdown if "everything but the rows" in box.value]
     assert len(before) == 1
-    at.slider(key="preparation.share.mean").set_value(0.3).run()
+    at.slider(key="preparation.view.mean_share").set_value(0.3).run()
     after = [box.value for box in at.main.markdown if "everything but the rows" in box.value]
     assert errors(at) == []
     assert len(after) == 1
@@ -92,13 +92,40 @@ def test_the_waterfall_follows_its_controls() -> None:
 def test_a_table_without_public_bounds_asks_for_them() -> None:
     at = start("preparation", **{**QUICK, "table": "iris"})
     assert errors(at) == []
-    assert any("has no bounds that are known beforehand" in box.value for box in at.info)
-    at.text_input(key="preparation.bounds.False").set_value("0:8").run()
+    assert any("bounds are taken from the data" in box.value for box in at.info)
+    at.text_input(key="preparation.bounds").set_value("0:8").run()
     assert errors(at) == []
+    assert not any("bounds are taken from the data" in box.value for box in at.info)
     assert any("everything but the rows" in box.value for box in at.main.markdown)
-    at.text_input(key="preparation.bounds.False").set_value("8:0").run()
+    at.text_input(key="preparation.bounds").set_value("8:0").run()
     (said,) = errors(at)
     assert "low below high" in said
+
+
+def test_a_paid_preparation_follows_to_every_page_and_back() -> None:
+    at = start("preparation", **SETTING, bounds="known", relation="zero-out")
+    at.button(key="preparation.private").click().run()
+    assert errors(at) == []
+    assert at.query_params["center"] == "private"
+    assert at.query_params["count"] == "private"
+    at = go(at, "explore")
+    assert errors(at) == []
+    listed = " ".join(box.value for box in at.main.markdown)
+    assert "the feature means" not in listed
+    assert "the row bound R" not in listed
+    assert "--center private --row-bound private:0.9 --count private" in " ".join(
+        box.value for box in at.main.code
+    )
+    at.toggle(key="explore.more").set_value(True).run()
+    assert errors(at) == []
+    assert any("everything but the rows" in box.value for box in at.main.markdown)
+    for page in ("tradeoffs", "precision", "claims", "decide"):
+        at = go(at, page)
+        assert errors(at) == [], page
+    at = go(at, "preparation")
+    at.button(key="preparation.public").click().run()
+    assert "center" not in at.query_params
+    assert any("the feature means" in box.value for box in go(at, "explore").main.markdown)
 
 
 def test_a_card_tells_what_repeating_costs() -> None:

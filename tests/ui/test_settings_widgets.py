@@ -58,8 +58,12 @@ def widget_keys(name: str, drawn: list[str], store: str = "view") -> list[str]:
 
 
 def test_each_option_has_a_widget_or_a_reason() -> None:
-    # An upload shows the options of files too.
-    drawn = keys(more(upload(start(**QUICK), "example.csv", CSV)))
+    # An upload shows the options of files too, and shares are those of what is paid for.
+    paid = dict.fromkeys(("center", "scale", "count", "bounds"), "private") | {
+        "relation": "zero-out"
+    }
+    at = start(**QUICK, **paid, row_bound="private:0.9")
+    drawn = keys(more(upload(at, "example.csv", CSV)))
     missing = {name for name in params_of(Settings) if not widget_keys(name, drawn)}
     assert missing == set(WITHOUT_WIDGET)
     for name in params_of(ExploreView):

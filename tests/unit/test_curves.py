@@ -21,7 +21,7 @@ from dpviz.prepare.plan import plan_of, planned, whole_people
 from dpviz.prepare.spectrum import spectrum_file
 from dpviz.run import axes
 from dpviz.run.axes import AXES
-from dpviz.run.cells import Cell, run_cell
+from dpviz.run.cells import Cell, cell_at, run_cell
 from dpviz.run.sweep import sweep
 from dpviz.settings import Settings
 from dpviz.targets.least import measured_need
@@ -47,7 +47,7 @@ def points(
         here = axes.settings_at(settings, axis, value)
         measured = axes.rows_at(rows, axis, value, SETTINGS.seed)
         for mechanism in MECHANISMS:
-            cell = curves.cell_at(measured, here, mechanism, range(SETTINGS.trials))
+            cell = cell_at(measured, here, mechanism, range(SETTINGS.trials))
             assert isinstance(cell, Cell)
             result = run_cell(cell, measured)
             found.append(curves.point_at(rows, measured, here, axis, value, result))

@@ -185,7 +185,7 @@ def test_known_bounds_of_digits() -> None:
     ("settings", "bounds", "words"),
     [
         (Settings(domain="box", bounds="known"), None, "this table has no known ones"),
-        (Settings(domain="box", bounds="a.csv"), None, "max, known or a file"),
+        (Settings(domain="box", bounds="a.csv"), None, "max, known, private, LOW:HIGH or a file"),
         (Settings(domain="box", bounds="a.csv"), {"x0": (0.0, 1.0)}, "'x1' is missing"),
         (
             Settings(domain="box", bounds="a.csv"),

@@ -19,15 +19,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dpviz import PrivatePCA
 from dpviz.datasets import Table
 from dpviz.errors import CannotRun, DpvizError
-from dpviz.estimator.private_pca import FROM_DATA, PrivacyWarning
+from dpviz.estimator.declared import FROM_DATA, PrivacyWarning
 from dpviz.prepare.bounding import prepare
 from dpviz.releasing.ledger import Ledger, LedgerError
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.values.problem import Budget
+from dpviz.targets.defaults import advised
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Verdict
 
-quiet = pytest.mark.filterwarnings("ignore::dpviz.estimator.private_pca.PrivacyWarning")
+quiet = pytest.mark.filterwarnings("ignore::dpviz.estimator.declared.PrivacyWarning")
 
 
 @pytest.fixture
@@ -183,9 +184,24 @@ def test_auto_picks_without_the_data(rows: np.ndarray) -> None:
     second = _pca().fit(rows[::-1] * 0.01)
     assert first.mechanism_ == second.mechanism_
     assert first.picked_ == second.picked_ != ""
+    n, d = rows.shape
+    problem = Problem(n, d, 2, Relation.REPLACE, Domain.ball(d))
+    assert first.mechanism_ == advised(problem, Budget(1.0, 1e-6), rows=True).text
+    assert "the measured rule" in first.picked_
+    guess = _pca(spectrum=[0.2, 0.1, 0.01, 0.0, 0.0]).fit(rows)
+    assert "predicted to capture" in guess.picked_
     pure = _pca(delta=0.0).fit(rows)
     assert pure.claim_ == Budget(1.0, 0.0)
     assert pure.status_.verdict is Verdict.HOLDS
+
+
+@quiet
+def test_bounds_can_be_bought(rows: np.ndarray) -> None:
+    fitted = _pca(
+        epsilon=1e5, bounds="private", center="private", row_bound="private", mechanism="gaussian"
+    ).fit(rows)
+    assert not any("bounds" in item for item in fitted.assumed_public_)
+    assert np.allclose(fitted.mean_, rows.mean(axis=0), atol=0.05)
 
 
 @pytest.mark.parametrize(
@@ -199,6 +215,7 @@ def test_auto_picks_without_the_data(rows: np.ndarray) -> None:
         ({"center": "mean"}, "center must be one of"),
         ({"bounds": (4.0, -4.0)}, "bounds must be finite numbers with low below high"),
         ({"bounds": 3}, "bounds must be a pair"),
+        ({"bounds": "wide"}, "bounds must be a pair of numbers or of arrays, or 'private'"),
         ({"epsilon": 0.0}, "epsilon must be a number from"),
         ({"n_components": 9}, "k must be a whole number from 1 to 5"),
         ({"n_components": 1.5}, "n_components must be a whole number"),

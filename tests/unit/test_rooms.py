@@ -19,9 +19,9 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("metrics", "privacy", "settings"),
     ("edition", "mechanisms", "prepare"),
     ("paid", "releasing", "theory"),
-    ("claims", "estimator", "run"),
+    ("claims", "run"),
     ("targets", "tasks"),
-    ("tidy",),
+    ("estimator", "tidy"),
     ("reproduce",),
     ("narrative",),
     ("guide",),
@@ -43,16 +43,16 @@ ARROWS: dict[str, str] = {
     "edition": "base errors",
     "mechanisms": "base errors noise privacy values",
     "prepare": "base datasets errors settings values",
-    "paid": "base datasets errors mechanisms privacy values",
-    "releasing": "base datasets errors mechanisms privacy values",
+    "paid": "base errors mechanisms privacy settings values",
+    "releasing": "base datasets errors mechanisms privacy settings values",
     "theory": "base errors mechanisms metrics noise prepare settings values",
     "claims": "base datasets errors mechanisms noise paid prepare privacy settings values",
-    "estimator": "base errors mechanisms paid prepare privacy releasing theory values",
-    "run": "base datasets errors mechanisms metrics prepare privacy settings theory values",
-    "targets": "base errors mechanisms metrics prepare run settings theory values",
+    "estimator": "base errors mechanisms paid prepare privacy releasing targets theory values",
+    "run": "base datasets errors mechanisms metrics paid prepare privacy settings theory values",
+    "targets": "base errors mechanisms metrics paid prepare run settings theory values",
     "tasks": "base datasets errors mechanisms metrics prepare run settings values",
     "tidy": (
-        "base claims datasets errors mechanisms metrics prepare privacy run settings targets "
+        "base claims datasets errors mechanisms metrics paid prepare privacy run settings targets "
         "theory values"
     ),
     "reproduce": (
@@ -78,7 +78,7 @@ ARROWS: dict[str, str] = {
     "__init__": "api estimator",
     "cli": (
         "answers api base claims datasets edition errors figures guide mechanisms metrics "
-        "narrative paid prepare releasing reproduce run settings tasks values"
+        "narrative prepare releasing reproduce run settings tasks values"
     ),
     "__main__": "cli",
 }

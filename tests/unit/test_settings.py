@@ -19,7 +19,7 @@ from dpviz.cli import build_parser
 from dpviz.cli.options import add_settings, settings_from
 from dpviz.errors import InvalidSetting
 from dpviz.narrative.phrases import join_words
-from dpviz.settings import Settings
+from dpviz.settings import MOST_SHARED, Settings
 from dpviz.values.problem import default_delta, exposure
 
 PARAMS = params_of(Settings)
@@ -51,8 +51,13 @@ def values_of(param: Param) -> st.SearchStrategy[Any]:
 @st.composite
 def settings(draw: st.DrawFn) -> Settings:
     values = {name: draw(values_of(param)) for name, param in PARAMS.items()}
-    if values["domain"] == "box" and values["center"] == "mean":
-        values["center"] = None
+    if values["domain"] == "box":  # nothing of it can be paid for
+        values |= {"center": None, "row_bound": "max", "count": "public", "bounds": "max"}
+        values["scale"] = draw(st.sampled_from(["none", "standardize"]))
+    shares = [name for name in PARAMS if name.endswith("_share")]
+    most = sum(values[name] for name in shares)
+    if most > MOST_SHARED:
+        values |= {name: max(0.001, 0.9 * values[name] / most) for name in shares}
     return Settings(**values)
 
 
@@ -167,7 +172,7 @@ def test_the_command_says_only_what_is_not_the_default() -> None:
 def test_json_has_every_field_and_resolves_the_centring(one: Settings) -> None:
     values = one.to_json()
     assert set(values) == {field.name for field in fields(Settings)}
-    assert values["center"] in ("mean", "midpoint", "none")
+    assert values["center"] in ("mean", "midpoint", "none", "private")
     json.dumps(values, allow_nan=False)
 
 
@@ -185,7 +190,7 @@ def test_an_added_field_appears_everywhere() -> None:
     add_settings(parser, Extended)
     assert "--contrast" in parser.format_help()
     assert "How strong. Default: 1." in " ".join(parser.format_help().split())
-    parsed = settings_from(parser.parse_args(["iris", "--contrast", "2.5"]), Extended)
+    parsed = settings_from(parser.parse_args(["iris", "--contrast", "2.5"]), Extended())
     assert parsed == Extended(table="iris", contrast=2.5)
     query = parsed.to_query(Extended())
     assert query == {"table": "iris", "contrast": "2.5"}

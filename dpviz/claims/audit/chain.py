@@ -142,7 +142,9 @@ def audit_chain(
         others[0] = pair.present
         with one_blas_thread():
             seen = [
-                _published(whole, used, rows, here, generator(seed, "chain", index, side), trials)
+                _published(
+                    whole, used, public, rows, here, generator(seed, "chain", index, side), trials
+                )
                 for side, (rows, here) in enumerate(
                     ((pair.first, everybody), (pair.second, others))
                 )
@@ -156,6 +158,7 @@ def audit_chain(
 def _published(
     whole: Chain,
     prepare: Prepare,
+    public: Public,
     rows: FloatArray,
     present: NDArray[np.bool_],
     rng: np.random.Generator,
@@ -169,11 +172,18 @@ def _published(
     raw = []
     for index in range(trials):
         one = Draws.batch(rng, 1)
-        released = whole.mechanism.release_many(made.moment(index, n), calibration, one)
+        moment = (
+            made.moment_with_rows(rows, public, index, present)
+            if whole.mechanism.info.needs_rows
+            else made.moment(index, n)
+        )
+        released = whole.mechanism.release_many(moment, calibration, one)
         # a subspace has no sign: its projection is the same information
         shown = released.raw if released.matrix is not None else _projection(released.components)
         raw.append(shown.reshape(-1)[:_MOST_FEATURES])
     columns = [made.center, made.scale, made.row_bound[:, None], made.count[:, None], np.array(raw)]
+    if made.reach is not None:
+        columns.append(np.log2(made.reach)[:, None])
     return np.concatenate(columns, axis=1)
 
 

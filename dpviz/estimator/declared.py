@@ -1,0 +1,158 @@
+"""What a caller declares of the rows, checked, and what the preparation takes for public."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpviz.base.arrays import FloatArray
+from dpviz.errors import InvalidSetting
+from dpviz.paid.account import BOUND, MEAN, RANGE, SCALE, Chain, Wanted
+from dpviz.paid.chain import Public, noise_edge
+from dpviz.privacy.gaussian import mu_of
+
+FROM_DATA = "from data (not private)"
+PRIVATE, ADAPTIVE, AUTO, NONE, MIDPOINT = "private", "adaptive", "auto", "none", "midpoint"
+CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
+SCALES = (NONE, PRIVATE, FROM_DATA)
+_BOUND_ALLOWED = (
+    f"a number above 0 that was known before anybody looked at the data, {PRIVATE!r}, "
+    f"{ADAPTIVE!r} or {FROM_DATA!r}"
+)
+
+
+class PrivacyWarning(UserWarning):
+    """Something that the guarantee of a release does not cover."""
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """How rows are to be prepared; made of an estimator's parameters, without its data.
+
+    Attributes
+    ----------
+    center, scale : str
+        In force, with defaults resolved.
+    row_bound : float or str
+    bounds : pair of array-like or None
+    """
+
+    center: str
+    scale: str
+    row_bound: float | str
+    bounds: tuple[ArrayLike, ArrayLike] | str | None
+
+    @classmethod
+    def checked(
+        cls,
+        center: str | None,
+        scale: str,
+        row_bound: float | str | None,
+        bounds: tuple[ArrayLike, ArrayLike] | str | None,
+    ) -> Declared:
+        """Return what is declared, or raise `InvalidSetting`."""
+        if center is None:
+            center = NONE if bounds is None or isinstance(bounds, str) else MIDPOINT
+        if center not in CENTERS:
+            raise InvalidSetting("center", f"one of {', '.join(CENTERS)}", center)
+        if scale not in SCALES:
+            raise InvalidSetting("scale", f"one of {', '.join(SCALES)}", scale)
+        if isinstance(row_bound, str):
+            if row_bound not in (PRIVATE, ADAPTIVE, FROM_DATA):
+                raise InvalidSetting("row_bound", _BOUND_ALLOWED, row_bound)
+        elif row_bound is None or not 0 < row_bound < np.inf:
+            raise InvalidSetting("row_bound", _BOUND_ALLOWED, row_bound)
+        if isinstance(bounds, str) and bounds != PRIVATE:
+            raise InvalidSetting(
+                "bounds", f"a pair of numbers or of arrays, or {PRIVATE!r}", bounds
+            )
+        if bounds is None:
+            for name, value in (("center", center), ("scale", scale), ("row_bound", row_bound)):
+                if value in (MIDPOINT, PRIVATE, ADAPTIVE):
+                    raise InvalidSetting("bounds", f"given where {name} is {value!r}", None)
+        return cls(center, scale, row_bound, bounds)
+
+    def wanted(self, shares: Mapping[str, float] | None) -> Wanted:
+        """Return the steps that are paid for, and the share of each."""
+        steps = [
+            step
+            for step, value in ((MEAN, self.center), (SCALE, self.scale), (BOUND, self.row_bound))
+            if value in (PRIVATE, ADAPTIVE)
+        ]
+        if isinstance(self.bounds, str):
+            steps.insert(0, RANGE)
+        how = ADAPTIVE if self.row_bound == ADAPTIVE else "quantile"
+        return Wanted(tuple(steps), tuple(sorted((shares or {}).items())), how)
+
+    def limits(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of each feature, shape (d,) each; infinite where there are none."""
+        if self.bounds is None or isinstance(self.bounds, str):
+            return np.full(d, -np.inf), np.full(d, np.inf)
+        try:
+            low, high = self.bounds
+            limits = [
+                np.broadcast_to(np.asarray(side, dtype=np.float64), (d,)) for side in (low, high)
+            ]
+        except (TypeError, ValueError):
+            raise InvalidSetting(
+                "bounds", f"a pair of numbers or of arrays of {d} numbers", self.bounds
+            ) from None
+        if not (np.isfinite(limits).all() and (limits[0] < limits[1]).all()):
+            raise InvalidSetting("bounds", "finite numbers with low below high", "others")
+        return limits[0], limits[1]
+
+    def public(
+        self, rows: FloatArray, low: FloatArray, high: FloatArray, whole: Chain
+    ) -> tuple[Public, tuple[str, ...]]:
+        """Return what the preparation takes for public, and the list of it."""
+        d = rows.shape[1]
+        assumed = ["the number of rows n and the features' names"]
+        if self.bounds is not None and not isinstance(self.bounds, str):
+            assumed.append("the feature bounds, as given")
+        cut = np.clip(rows, low, high)
+        middle = np.zeros(d)
+        if self.center == MIDPOINT and not isinstance(self.bounds, str):
+            middle = (low + high) / 2
+        elif self.center == FROM_DATA:
+            middle = cut.mean(axis=0)
+            assumed.append("the feature means")
+            _warn("center")
+        spread = np.ones(d)
+        if self.scale == FROM_DATA:
+            spread = cut.std(axis=0)
+            spread[spread == 0] = 1.0
+            assumed.append("the feature scales (standard deviations)")
+            _warn("scale")
+        radius = 1.0
+        if self.row_bound == FROM_DATA:
+            lengths = np.linalg.norm((cut - middle) / spread, axis=1)
+            radius = float(lengths.max()) or 1.0
+            assumed.append("the row bound R (largest row norm)")
+            _warn("row_bound")
+        elif not isinstance(self.row_bound, str):
+            radius = float(self.row_bound)
+            assumed.append("the row bound R, as given")
+        calibration = whole.mechanism.calibrate(whole.problem, whole.rest)
+        edges = whole.mechanism.spectrum_edges(calibration)
+        if edges is not None:
+            edge = max(abs(edges[0]), abs(edges[1])) * whole.problem.n
+        else:
+            mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
+            edge = noise_edge(d, whole.problem.relation, mu)
+        return (
+            Public(low, high, middle, spread, radius, self.center == FROM_DATA, edge),
+            tuple(assumed),
+        )
+
+
+def _warn(name: str) -> None:
+    warnings.warn(
+        f"{name} is taken from the data and is not private: the guarantee is for people who "
+        "could not change it.",
+        PrivacyWarning,
+        stacklevel=4,
+    )

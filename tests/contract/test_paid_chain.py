@@ -1,0 +1,258 @@
+"""Every mechanism behind a preparation that is paid for: one account, one flow, no fault."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from dpviz.base.seeding import Draws
+from dpviz.claims.audit.chain import audit_chain
+from dpviz.datasets import load
+from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.paid.account import (
+    BOUND,
+    COUNT,
+    MEAN,
+    RANGE,
+    SCALE,
+    STEPS,
+    Chain,
+    Wanted,
+    chain,
+    wanted_of,
+)
+from dpviz.paid.chain import Public, run
+from dpviz.prepare.bounding import prepare
+from dpviz.run.cells import Cell, cell_at, joined, run_cell
+from dpviz.run.compare import compare
+from dpviz.run.store import Keys
+from dpviz.run.sweep import sweep
+from dpviz.settings import Settings
+from dpviz.values.parts import GaussianPart
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
+
+ALL_PAID = Settings(
+    table="iris",
+    relation="zero-out",
+    delta=1e-5,
+    center="private",
+    scale="private",
+    row_bound="private:0.9",
+    count="private",
+    bounds="0:8",
+    trials=4,
+    mechanisms=("all",),
+)
+IRIS = prepare(load("iris"), ALL_PAID)
+BUDGET = Budget(1.0, 1e-2)
+TRIALS = 120  # of each table: few, for every mechanism is attacked
+LOW, HIGH = np.array([-1.0, 0.0]), np.array([1.0, 4.0])
+PUBLIC = Public(LOW, HIGH, (LOW + HIGH) / 2, np.ones(2), 1.5, False, 1.0)
+
+
+def _chain(key: str, relation: Relation, budget: Budget = BUDGET) -> Chain | str:
+    mechanism = parse_variant(key)
+    problem = Problem(3, 2, 1, relation, Domain.ball(2))
+    reason = mechanism.why_not(problem, budget)
+    if reason is not None:
+        return reason
+    steps = STEPS if mechanism.info.release != "data" else (MEAN, SCALE, BOUND)
+    try:
+        return chain(mechanism, problem, budget, Wanted(steps))
+    except CannotRun as error:
+        return error.reason
+
+
+@pytest.mark.parametrize("key", all_mechanisms())
+@pytest.mark.parametrize("relation", list(Relation))
+def test_the_whole_costs_no_more_than_its_budget(key: str, relation: Relation) -> None:
+    found = _chain(key, relation)
+    if isinstance(found, str):
+        assert found  # why it cannot run, in words
+        return
+    spent, status = found.spent, found.status(found.spent)
+    if found.claimed is None:
+        assert status.verdict is Verdict.BASELINE
+        return
+    # a mechanism that spends less than it claims may leave room for the preparation
+    assert found.rest.epsilon <= found.claimed.epsilon
+    if status.verdict.fails:  # its own claim is false on what is left, too
+        assert found.mechanism.status(found.problem, found.rest).verdict.fails
+        return
+    assert spent is not None
+    assert spent.epsilon <= found.claimed.epsilon * (1 + 1e-9)
+    assert spent.delta <= found.claimed.delta
+    assert "Preparation (" in status.evidence
+
+
+def test_the_account_is_that_of_other_code() -> None:
+    """Two Gaussian steps, a count, a pure step and the release, composed by dp-accounting."""
+    found = _chain("gaussian", Relation.ZERO_OUT)
+    assert isinstance(found, Chain)
+    assert found.spent is not None
+    release = found.mechanism.calibrate(found.problem, found.rest).parts
+    whole = pld.identity(1e-4)
+    for part in (*found.preparation.parts, *release):
+        if isinstance(part, GaussianPart):
+            other = pld.from_gaussian_mechanism(
+                part.std, sensitivity=part.sensitivity, value_discretization_interval=1e-4
+            )
+        else:
+            other = pld.from_privacy_parameters(
+                pld.common.DifferentialPrivacyParameters(part.epsilon, 0.0),
+                value_discretization_interval=1e-4,
+            )
+        whole = whole.compose(other)
+    assert whole.get_epsilon_for_delta(BUDGET.delta) == pytest.approx(found.spent.epsilon, abs=1e-3)
+
+
+@pytest.mark.parametrize("key", all_mechanisms())
+def test_no_chain_is_refuted(key: str) -> None:
+    """An attack on everything that is published, with confidence 0.9999 for each mechanism."""
+    found = _chain(key, Relation.REPLACE)
+    if isinstance(found, str) or found.status(found.spent).verdict.fails or found.claimed is None:
+        return
+    assert not audit_chain(found, PUBLIC, trials=TRIALS, confidence=0.9999).refuted
+
+
+def test_that_attack_sees_a_mean_taken_from_the_data() -> None:
+    found = _chain("gaussian", Relation.REPLACE)
+    assert isinstance(found, Chain)
+    none = replace(found.preparation, noises={}, parts=())
+    seen = audit_chain(
+        found,
+        PUBLIC,
+        trials=TRIALS,
+        confidence=0.9999,
+        prepare=lambda rows, present, draws: run(
+            rows, replace(PUBLIC, center=rows.mean(axis=0)), none, draws, present
+        ),
+    )
+    assert seen.refuted
+
+
+def test_every_mechanism_that_can_runs_in_a_comparison() -> None:
+    found = compare(IRIS, ALL_PAID)
+    assert {item.mechanism for item in found.skipped} | {
+        result.mechanism.text for result in found.results
+    } == set(all_mechanisms())
+    assert len(found.results) > 15
+    for item in found.skipped:
+        assert item.reason
+    listed = " ".join(IRIS.assumed_public)
+    for gone in ("means", "scales", "row bound", "number of rows", "smallest"):
+        assert gone not in listed
+    for result in found.results:
+        values = result.metrics["recovery"]
+        assert np.isfinite(values).all()
+        assert values.max() <= 1 + 1e-9
+
+
+def test_chunks_of_draws_join_without_a_seam() -> None:
+    for key in ("gaussian", "ppca", "data_laplace", "adaptive_clip_gaussian"):
+        settings = replace(ALL_PAID, count="public")
+        ready = prepare(load("iris"), settings)
+        cell = cell_at(ready, settings, parse_variant(key), range(4))
+        assert isinstance(cell, Cell), cell
+        whole = run_cell(cell, ready)
+        parts = [
+            run_cell(replace(cell, trials=trials), ready) for trials in (range(1), range(1, 4))
+        ]
+        for name, values in joined(parts).metrics.items():
+            np.testing.assert_array_equal(values, whole.metrics[name], err_msg=f"{key} {name}")
+
+
+def test_each_step_moves_what_is_released_and_nothing_else_is_left() -> None:
+    """With next to no noise a paid preparation is the exact one: the same components."""
+    loud = replace(ALL_PAID, epsilon=1e6, row_bound="private:1", mechanisms=("gaussian",))
+    (result,) = compare(prepare(load("iris"), loud), loud).results
+    assert result.metrics["recovery"].min() > 0.999
+    exact = result.metrics["noise_spectral"].max()
+    assert exact < 1e-3
+
+
+def test_bounds_can_be_bought_too() -> None:
+    """One range for all features: the least power of two, at a budget that is no obstacle."""
+    settings = replace(ALL_PAID, bounds="private", epsilon=1e4, mechanisms=("gaussian",))
+    ready = prepare(load("iris"), settings)
+    assert not any("bounds" in item or "value" in item for item in ready.assumed_public)
+    assert ready.raw is not None
+    wanted = wanted_of(settings)
+    assert wanted is not None
+    whole = chain(
+        parse_variant("gaussian"), ready.problem(settings), ready.budget(settings), wanted
+    )
+    zero, one = np.zeros(4), np.ones(4)
+    public = Public(-one, one, zero, one, 1.0, False, 1.0)
+    draws = Draws.trials(0, "prepare", range(3))
+    made = run(ready.raw.rows, public, whole.preparation, draws)
+    assert made.reach is not None
+    np.testing.assert_array_equal(made.reach, 8.0)  # the longest sepal has 7.9 cm
+    (result,) = compare(ready, settings).results
+    assert result.metrics["recovery"].min() > 0.99
+    # a budget that sees nobody ends the search at once, and says nothing of the table
+    small = replace(whole.preparation, noises={**whole.preparation.noises, RANGE: 1e-6})
+    tiny = run(ready.raw.rows, public, small, Draws.trials(0, "prepare", range(3)))
+    assert tiny.reach is not None
+    assert tiny.reach.max() < 1e-9
+
+
+def test_a_chain_with_bought_bounds_is_not_refuted() -> None:
+    mechanism = parse_variant("gaussian")
+    problem = Problem(3, 2, 1, Relation.REPLACE, Domain.ball(2))
+    found = chain(mechanism, problem, BUDGET, Wanted((RANGE, MEAN, BOUND)))
+    assert found.spent is not None
+    assert found.spent.epsilon <= BUDGET.epsilon
+    assert not audit_chain(found, PUBLIC, trials=TRIALS, confidence=0.9999).refuted
+
+
+def test_n_can_be_smaller_or_larger_than_the_table() -> None:
+    settings = replace(ALL_PAID, epsilon=1e5, mechanisms=("gaussian",), trials=2)
+    for n in (60, 150, 3_000):
+        found = sweep(IRIS, {"n": [n]}, settings, metrics=("recovery",))
+        assert found.table["value"].min() > 0.9
+
+
+def test_a_private_bound_is_no_value_of_an_axis() -> None:
+    with pytest.raises(InvalidSetting, match="a private bound differs in each draw"):
+        sweep(IRIS, {"row_bound": ["private:0.9"]}, ALL_PAID)
+
+
+def test_what_is_paid_for_is_in_the_key_of_a_cell() -> None:
+    keys = set()
+    for changed in ({}, {"mean_share": 0.2}, {"row_bound": "private:adaptive"}, {"bounds": "0:9"}):
+        settings = replace(ALL_PAID, **changed)
+        ready = prepare(load("iris"), settings)
+        cell = cell_at(ready, settings, parse_variant("gaussian"), range(1))
+        assert isinstance(cell, Cell)
+        keys.add(Keys(ready).key(cell, ("recovery",)))
+    assert len(keys) == 4
+
+
+def test_settings_say_which_steps_are_paid_for() -> None:
+    assert wanted_of(Settings()) is None
+    assert wanted_of(replace(ALL_PAID, count_share=0.05)) == Wanted(
+        (COUNT, MEAN, SCALE, BOUND),
+        ((COUNT, 0.05), (MEAN, 0.1), (SCALE, 0.1), (BOUND, 0.1)),
+        "quantile",
+        0.9,
+    )
+    adaptive = wanted_of(Settings(row_bound="private:adaptive"))
+    assert adaptive is not None
+    assert adaptive.bound == "adaptive"
+    # bounds are bought where something rests on them
+    assert Settings(bounds="private").paid_shares == {}
+    assert Settings(bounds="private", center="private").paid_shares == {"mean": 0.1, "range": 0.05}
+    with pytest.raises(InvalidSetting, match="ball for a preparation"):
+        Settings(domain="box", scale="private")
+    with pytest.raises(InvalidSetting, match=r"at most 0\.95 together"):
+        Settings(center="private", mean_share=0.9, row_bound="private:0.9")
+    # what nobody pays for has no share that could be too large
+    assert Settings(mean_share=0.9, bound_share=0.9).paid_shares == {}
+    # under replace n is the same for all neighbours
+    assert Settings(count="private").paid_shares == {}
