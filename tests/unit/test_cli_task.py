@@ -82,7 +82,11 @@ def test_what_is_left_out_is_said_once_for_each_reason(capsys: pytest.CaptureFix
         (["--out", "a.txt"], "iris", "--out must be a path that ends in .csv or .parquet"),
         ([], "spiked", "A task needs a label for each row; this table has none"),
         (["--source", "release"], "iris", "--mechanism gaussian cannot run: it releases a matrix"),
-        (["--bounds", "nowhere.csv"], "iris", "--bounds must be max, known, private, LOW:HIGH or the path"),
+        (
+            ["--bounds", "nowhere.csv"],
+            "iris",
+            "--bounds must be max, known, private, LOW:HIGH or the path",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(
