@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Self
 
@@ -164,15 +164,14 @@ class Release:
 
     @classmethod
     def joined(cls, batches: Sequence[Self]) -> Self:
-        """Return one batch of several of the same kind, in order."""
-        first = batches[0]
+        """Return one batch of several of the same kind, in order; what only some have is left."""
 
         def together(name: str) -> FloatArray | None:
-            if getattr(first, name) is None:
-                return None
-            return np.concatenate([getattr(batch, name) for batch in batches])
+            found = [getattr(batch, name) for batch in batches]
+            return None if any(part is None for part in found) else np.concatenate(found)
 
-        return cls(**{name: together(name) for name in vars(first)})  # type: ignore[arg-type]
+        names = [each.name for each in fields(cls)]
+        return cls(**{name: together(name) for name in names})  # type: ignore[arg-type]
 
     def times(self, factor: float) -> Self:
         """Return the release in another unit: matrices and variances times a factor above 0.
