@@ -69,7 +69,7 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
     """
     public = replace(
         settings,
-        center="mean",
+        center=None,  # the mean
         scale="none" if settings.scale == "none" else "standardize",
         row_bound="max" if settings.row_bound.startswith(PRIVATE) else settings.row_bound,
         count="public",
