@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.harness import Server, open_app, rerun
 
-WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 420, "height": 900}
+PHONE = {"width": 420, "height": 900}
 VIEW = "?v=1&table=wine&trials=5&relation=zero-out"
 
 
@@ -55,7 +55,7 @@ def test_one_release_is_one_spend(page: Page, server: Server, tmp_path: Path) ->
     assert not overflows(page)
 
 
-def test_what_is_paid_for_is_paid_for_on_every_page(page: Page, server: Server) -> None:
+def test_what_is_paid_for_stands_in_the_link(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/preparation{VIEW}")
     expect(
         page.get_by_text(re.compile("Recovery is .* where everything but the rows"))
@@ -74,11 +74,3 @@ def test_what_is_paid_for_is_paid_for_on_every_page(page: Page, server: Server) 
     expect(page).to_have_url(re.compile("center=private.*row_bound=private"))
     page.set_viewport_size(PHONE)
     assert not overflows(page)
-    page.set_viewport_size(WIDE)
-    with rerun(page):
-        page.get_by_role("link", name="Explore").first.click()
-    page.get_by_text("What this assumes to be public").click()
-    # what is left: the default delta is taken from n
-    expect(page.get_by_text("the order of magnitude of n")).to_be_visible()
-    assert "the feature means" not in page.get_by_test_id("stMain").inner_text()
-    expect(page).to_have_url(re.compile("center=private"))
