@@ -59,7 +59,7 @@ def more(comparison: Comparison) -> None:
     if st.toggle(
         "All charts, with captions and numbers",
         key="explore.charts",
-        on_change=state.on_change(turned),
+        on_change=turned,  # what was said of the link stays
     ):
         sections.spectrum(comparison, current.data_key)
         sections.distance(comparison)
