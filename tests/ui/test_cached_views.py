@@ -23,6 +23,7 @@ BASE = Settings(
     table="wine",
     mechanisms=("gaussian", "laplace", "ppca[sweeps=3]", "directional_gaussian"),
     trials=12,
+    epsilon=3.0,  # where ppca runs its chain, so that its sweeps matter
 )
 # One thing at a time, from the same session cache; every one gives other numbers.
 CHANGES: dict[str, dict[str, Any]] = {
