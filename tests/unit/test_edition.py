@@ -53,6 +53,7 @@ def test_there_is_a_page_for_each_address(folder: Path) -> None:
     for name in page_names():
         page = (folder / name / "index.html").read_text(encoding="utf-8")
         assert page == top.replace('"./', '"../')
+        assert (folder / name / "favicon.png").is_file()
         for path in re.findall(r'(?:src|href)="(\.\./[^"]+)"', page):
             assert path.endswith("manifest.json") or (folder / name / path).is_file(), path
 

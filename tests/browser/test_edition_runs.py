@@ -1,0 +1,208 @@
+"""The dashboard inside a browser, from the first visit on.
+
+The tests are one session, in this order: Python starts once for all but the last two.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from dpviz.base.here import NO_LEDGER
+from dpviz.cli import main
+from dpviz.edition.folder import page_names
+from tests.browser.driver import (
+    CSV,
+    QUICK,
+    asked_hosts,
+    main_of,
+    send,
+    verdict_of,
+    visit,
+    wait_idle,
+)
+
+# Drawn by a sampler: it accepts and rejects, so a last bit that differs leads to other draws.
+SAMPLED = {"ppca"}
+
+STORED = """
+() => new Promise((done, fail) => {
+  const asked = indexedDB.open("/dpviz/.cache/dpviz");
+  asked.onerror = () => fail(asked.error);
+  asked.onsuccess = () => {
+    const base = asked.result;
+    if (![...base.objectStoreNames].includes("FILE_DATA")) { done([]); return; }
+    const keys = base.transaction("FILE_DATA").objectStore("FILE_DATA").getAllKeys();
+    keys.onsuccess = () => { base.close(); done(keys.result); };
+  };
+})
+"""
+
+
+def test_the_start_screen_says_what_is_loaded(page: Page, address: str) -> None:
+    loaded: list[str] = []
+
+    def note(request: Request) -> None:
+        loaded.append(request.url)
+
+    page.on("request", note)
+    page.goto(address + QUICK)
+    screen = page.locator("#edition")
+    expect(screen).to_contain_text("Your tables stay on this machine")
+    expect(screen).to_contain_text("MB from this address once")
+    expect(screen.locator("progress")).to_have_js_property("hidden", False)
+    # bytes that came, out of bytes to come: the bar ends full
+    expect(screen.locator('[data-part="step"]')).to_contain_text("MB of")
+    expect(screen.locator('[data-part="step"]')).to_have_text("Starting Python")
+    assert screen.locator("progress").evaluate("bar => bar.value / bar.max") == 1.0
+    expect(screen).to_have_count(0)
+    page.remove_listener("request", note)
+    assert [url for url in loaded if "/pyodide/numpy" in url]  # seen here, so missed below
+
+
+def test_explore_is_drawn(page: Page) -> None:
+    expect(verdict_of(page)).to_contain_text("At epsilon 1 and delta")
+    expect(main_of(page)).to_contain_text("iris: 150 people")
+    expect(page.locator(".dpv .dpv-col canvas").first).to_be_visible()
+    wait_idle(page)
+
+
+def test_the_numbers_are_those_of_an_installed_dpviz(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with page.expect_download() as got:
+        page.get_by_role("button", name="All as JSON").click()
+    assert got.value.suggested_filename == "dpviz.json"
+    browser = json.loads(Path(got.value.path()).read_text(encoding="utf-8"))
+    keys = [result["mechanism"] for result in browser["results"]]
+    assert len(keys) >= 6
+    named = [word for key in keys for word in ("--mechanism", key)]
+    command = ["compare", "iris", "--trials", "5", *named, "--format", "json"]
+    assert main(command) == 0
+    here = json.loads(capsys.readouterr().out)
+    assert [result["mechanism"] for result in here["results"]] == keys
+    bounds = [each["dataset"].pop("row_bound") for each in (here, browser)]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-9)
+    assert here["dataset"] == browser["dataset"]
+    assert browser["reference"]["eigenvalues"] == pytest.approx(
+        here["reference"]["eigenvalues"], rel=1e-9
+    )
+    for ours, theirs in zip(here["results"], browser["results"], strict=True):
+        assert ours["metrics"].keys() == theirs["metrics"].keys()
+        for name, values in ours["metrics"].items():
+            found = theirs["metrics"][name]
+            if ours["mechanism"] in SAMPLED:
+                # other draws of one law: two means of five draws, 6 standard errors apart at most
+                apart = abs(found["mean"] - values["mean"])
+                assert apart <= 6 * math.hypot(found["se"], values["se"]), name
+            else:
+                # a standard error may be exactly 0 on one side and rounding on the other
+                assert found == pytest.approx(values, rel=1e-9, abs=1e-12), name
+
+
+def test_the_scrubber_moves_and_the_last_of_many_moves_counts(page: Page) -> None:
+    before = verdict_of(page).inner_text()
+    slider = page.get_by_role("slider", name="Epsilon")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(verdict_of(page)).to_contain_text("At epsilon 1.25")
+    assert verdict_of(page).inner_text() != before
+    # each of these finds a script that runs, and ends it
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(".st-key-bar").get_by_role("textbox", name="Epsilon")).to_have_value("2.5")
+    expect(verdict_of(page)).to_contain_text("At epsilon 2.5 ")
+    wait_idle(page)
+
+
+@pytest.mark.parametrize("name", [name for name in page_names() if name != "explore"])
+def test_each_page_is_drawn(page: Page, name: str) -> None:
+    visit(page, name)
+    assert len(main_of(page).inner_text()) > 100
+    assert page.get_by_test_id("stAlertContentError").all_inner_texts() == []
+    if name == "release":
+        expect(main_of(page)).to_contain_text(NO_LEDGER)
+
+
+def test_an_upload_stays_here(page: Page) -> None:
+    sent: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.method != "GET":
+            sent.append(request.url)
+
+    visit(page, "tradeoffs")
+    page.on("request", note)
+    page.locator('a[data-testid="stTopNavLink"]').filter(has_text="Explore").click()
+    wait_idle(page)
+    send(page, "mine.csv", CSV)
+    expect(verdict_of(page)).to_contain_text("At epsilon 2.5 ")
+    page.remove_listener("request", note)
+    assert sent == []
+
+
+def test_a_deep_link_starts_from_what_is_kept(page: Page, address: str) -> None:
+    kept = page.evaluate(STORED)
+    assert any("/cells/" in path for path in kept)
+    loaded: list[str] = []
+
+    def note(request: Request) -> None:
+        loaded.append(request.url)
+
+    page.on("request", note)
+    page.goto(address + "precision/?v=1&table=tiny&trials=5&epsilon=4")
+    expect(page.locator(".st-key-bar").get_by_role("textbox", name="Epsilon")).to_have_value("4")
+    expect(main_of(page)).to_contain_text("tiny")
+    wait_idle(page)
+    page.remove_listener("request", note)
+    assert "precision" in page.url
+    assert not [url for url in loaded if "/pyodide/" in url or url.endswith(".zip")]
+    assert set(kept) <= set(page.evaluate(STORED))
+
+
+def test_a_broken_file_is_refused(page: Page, address: str, problems: list[str]) -> None:
+    """The control of the lock: what does not match is not run."""
+    page.evaluate("caches.delete('dpviz-edition')")
+    page.route("**/edition/app.zip", lambda route: route.fulfill(body=b"spoiled"))
+    page.goto(address)
+    problem = page.locator('#edition [data-part="problem"]')
+    expect(problem).to_contain_text("app.zip is not the file on record")
+    page.unroute_all()
+    assert all("app.zip is not the file on record" in each for each in problems)
+    problems.clear()
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("delete globalThis.WebAssembly", "has no WebAssembly"),
+        ("delete globalThis.BigInt64Array", "is too old to run Python"),
+    ],
+)
+def test_a_browser_that_cannot_is_told_so(page: Page, address: str, script: str, says: str) -> None:
+    fresh = page.context.new_page()
+    fresh.add_init_script(script)
+    fresh.goto(address)
+    expect(fresh.locator('#edition [data-part="problem"]')).to_contain_text(says)
+    fresh.close()
+
+
+def test_another_host_in_the_log_would_be_seen(tmp_path: Path) -> None:
+    log = tmp_path / "net.json"
+    mine = "http://127.0.0.1:1"
+    asked = [
+        ("http://127.0.0.1:1/a", mine),
+        ("https://example.com/b", mine),
+        ("https://updates.example.org/c", "not an origin"),
+        ("data:,", mine),
+    ]
+    events: list[dict[str, object]] = [
+        {"params": {"url": url, "initiator": site}} for url, site in asked
+    ]
+    events.append({"type": 1})
+    log.write_text(json.dumps({"events": events}), encoding="utf-8")
+    assert asked_hosts(log) == {"127.0.0.1", "example.com"}
