@@ -92,8 +92,9 @@ def test_the_whole_costs_no_more_than_its_budget(key: str, relation: Relation) -
 
 def test_the_account_is_that_of_other_code() -> None:
     """Two Gaussian steps, a count, a pure step and the release, composed by dp-accounting."""
-    found = _chain("gaussian", Relation.ZERO_OUT)
-    assert isinstance(found, Chain)
+    problem = Problem(3, 2, 1, Relation.ZERO_OUT, Domain.ball(2))
+    wanted = Wanted((COUNT, MEAN, SCALE, BOUND))  # of two pure steps ours is a bound
+    found = chain(parse_variant("gaussian"), problem, BUDGET, wanted)
     assert found.spent is not None
     release = found.mechanism.calibrate(found.problem, found.rest).parts
     whole = pld.identity(1e-4)
