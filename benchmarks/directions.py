@@ -17,16 +17,17 @@ from dpviz.metrics import Summary
 from dpviz.prepare.load import load_prepared
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
+from dpviz.tidy.planted import EPSILON, EXAMPLES, TAU
 
 START, END = "<!-- directions: start -->", "<!-- directions: end -->"
 EXACT = ("directional_gaussian", "directional_wishart_difference")
-PLANTED_EPSILON = 0.1
-PLANTED_TAU = 0.8
+PLANTED_EPSILON = EPSILON
+PLANTED_TAU = TAU
 BELIEFS = {
     "equal shares": "uniform",
-    "right: both features that vary": f"binary:1,2:{PLANTED_TAU}",
-    "half right: one of them": f"binary:1:{PLANTED_TAU}",
-    "wrong: two that hardly vary": f"binary:7,8:{PLANTED_TAU}",
+    "right: both features that vary": EXAMPLES["right"].allocation,
+    "half right: one of them": EXAMPLES["half"].allocation,
+    "wrong: two that hardly vary": EXAMPLES["wrong"].allocation,
 }
 ISOTROPIC = "right belief, isotropic noise"
 
@@ -36,16 +37,9 @@ ISOTROPIC = "right belief, isotropic noise"
 
 def planted_settings(domain: str, draws: int, epsilon: float = PLANTED_EPSILON) -> Settings:
     """Return the setting of the planted example, but for the allocation."""
-    return Settings(
-        table="planted",
-        domain=domain,
-        bounds="known" if domain == "box" else "max",
-        epsilon=epsilon,
-        delta=1e-6,
-        k=2,
-        trials=draws,
-        mechanisms=EXACT,
-    )
+    example = EXAMPLES["right" if domain == "box" else "ball"]
+    own = Settings(trials=draws, mechanisms=EXACT)
+    return replace(example.of(own), epsilon=epsilon, delta=1e-6, allocation="uniform")
 
 
 def planted(domain: str, draws: int, epsilon: float = PLANTED_EPSILON) -> dict[str, list[Summary]]:

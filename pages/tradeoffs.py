@@ -1,5 +1,7 @@
 """Trade-offs: any measure along any axis, targets, and plans without a table."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -7,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpviz.datasets import builtin_tables
-from dpviz.figures.theme import panels_of
+from dpviz.figures.theme import panels_unjudged
 from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import METRICS
@@ -16,10 +18,9 @@ from dpviz.narrative.phrases import bias_note
 from dpviz.prepare.bounding import BoundedRows
 from dpviz.run import axes
 from dpviz.run.axes import AXES
-from dpviz.theory import needs as stated
 from dpviz.tidy import curves
 from dpviz.tidy.curves import CurvePoint
-from pages.ui import cached, parts, planning, shell, state, targets
+from pages.ui import cached, curve_cache, parts, planning, shell, state, stated, targets
 from pages.ui.guard import guard
 
 current = shell.through_entry()
@@ -27,7 +28,6 @@ current = shell.through_entry()
 LOGARITHMIC = ("epsilon", "delta", "n")
 DONE = "tradeoffs_done"  # curves whose every cell has been drawn in this session
 FIRST_DRAWS = 5
-RHO, ETA = 0.9, 0.05
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Choices:
 
 def choices() -> Choices:
     """Draw the controls of the chart."""
-    first, second, third = st.columns(3)
+    first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
     axis = first.selectbox(
         "Along",
         list(AXES),
@@ -59,16 +59,16 @@ def choices() -> Choices:
         format_func=lambda key: METRICS[key].label.capitalize(),
         key="tradeoffs.metric",
         persist_state="session",
-        help=METRICS[st.session_state.get("tradeoffs.metric", "captured_share")].help,
+        help=METRICS[st.session_state.get("tradeoffs.metric", next(iter(METRICS)))].help,
     )
-    other = third.selectbox(
-        "Compare with a second table",
-        ["", *builtin_tables()],
-        format_func=lambda key: builtin_tables()[key].label if key else "none",
-        key="tradeoffs.other",
-        persist_state="session",
-    )
-    with st.container(horizontal=True):
+    with third.popover("More", width="stretch", help="A second table, axes, draws and theory"):
+        other = st.selectbox(
+            "Compare with a second table",
+            ["", *builtin_tables()],
+            format_func=lambda key: builtin_tables()[key].label if key else "none",
+            key="tradeoffs.other",
+            persist_state="session",
+        )
         log_x = st.toggle(
             "Logarithmic axis",
             value=axis in LOGARITHMIC,
@@ -94,83 +94,203 @@ def choices() -> Choices:
     return Choices(axis, metric, other, log_x, log_y, draws, theory)
 
 
-def draw(rows: BoundedRows, mechanisms: list[Mechanism]) -> None:
-    """Draw the prediction at once, then few draws, then all, while the reader looks."""
-    chosen = choices()
-    axis, metric, settings = chosen.axis, chosen.metric, current.settings
-    panels = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
-    place, words = st.empty(), st.empty()
-    values = axes.default_values(axis, rows, axes.FINE)
-    shared = theory_of(rows, mechanisms, chosen) if chosen.theory else {}
+_LAYERS = """<style>
+.st-key-curve { display: grid !important; min-height: 560px; }
+.st-key-curve > * { grid-area: 1 / 1; min-width: 0; }
+@media (max-width: 640px) { .st-key-curve .scatterlayer g.text { display: none; } }
+</style>"""
+# A chart that replaces another mounts anew: two layers are drawn in turn, the chart at the end
+# lies over both. A phone has no room for names beside lines; its legend has them.
 
-    def show(points: list[CurvePoint], second: pd.DataFrame | None, stage: str) -> go.Figure:
+
+class Chart:
+    """The chart: what is known without a draw at once, then few draws, then all.
+
+    Parameters
+    ----------
+    rows : BoundedRows
+    mechanisms : sequence of Mechanism
+    """
+
+    def __init__(self, rows: BoundedRows, mechanisms: Sequence[Mechanism]) -> None:
+        self.rows = rows
+        self.mechanisms = curve_cache.coloured_first(mechanisms)
+        self.chosen = choices()
+        self.settings = current.settings
+        self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
+        st.html(_LAYERS)
+        with st.container(key="curve"):
+            self.layers = [st.empty(), st.empty()]
+            self.place = st.empty()
+        self.words = st.empty()
+        self.below = st.container()
+        self.theory: dict[str, pd.DataFrame | None] = {}
+        self.panels = panels_unjudged(self.mechanisms)
+        self._stages = 0
+
+    @property
+    def drawn(self) -> str:
+        """What the draws depend on: settings only decide what is shown of them."""
+        return repr((current.data_key, self.settings, self.chosen.axis))
+
+    @property
+    def whole(self) -> bool:
+        """Whether every cell has been drawn in this session."""
+        return self.drawn in st.session_state.setdefault(DONE, [])
+
+    def foretell(self, *, shown: bool) -> None:
+        """Draw limits at once, and predictions as they come.
+
+        Parameters
+        ----------
+        shown : bool
+            Whether to draw them, or only to know them.
+        """
+        chosen, rows, settings = self.chosen, self.rows, self.settings
+        show = curve_cache.Paced(lambda _: self.interim([]))
+
+        def seen(predicted: pd.DataFrame) -> None:
+            self.theory["predicted"] = predicted
+            if shown:
+                show(None)
+
+        if chosen.theory:
+            known = (rows, settings, chosen.axis, self.values, chosen.metric)
+            self.theory["limits"] = curves.known_table(*known)
+            self.theory["scalings"] = curves.scaling_table(*known)
+        if shown:
+            show(None)
+        if chosen.theory:
+            self.theory["predicted"] = curve_cache.predicted(
+                current.data_key, rows, settings, self.mechanisms, chosen.axis, chosen.metric, seen
+            )
+        problem, budget = rows.problem(settings), rows.budget(settings)
+        self.panels = curve_cache.judged(self.mechanisms, problem, budget)
+        if shown:
+            self.interim([])
+
+    def measure(self) -> None:
+        """Draw releases, few and then all, and what can be taken along."""
+        with self.below:  # where progress is told
+            points, skipped = self._released()
+            second = second_table(self.chosen) if self.chosen.other else None
+            if self.chosen.theory and self.chosen.axis == "epsilon":
+                if not self.whole:
+                    self.interim(points)
+                self.theory["marks"] = curve_cache.marks(
+                    current.data_key, self.rows, self.settings, curve_cache.marked(self.mechanisms)
+                )
+        figure = self.figure(points, second)
+        with self.place:
+            st.plotly_chart(
+                figure,
+                key="tradeoffs",
+                on_select=clicked,
+                selection_mode="points",
+                alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}. "
+                f"{self.caption(points)}",
+            )
+        with self.words.container():
+            open_there = "" if self.chosen.axis == "n" else " Click a point to open it in Explore."
+            st.caption(f"{self.caption(points)}{open_there}")
+            with st.popover("How to read this chart", icon=":material/info:"):
+                st.markdown(legend(self.chosen, curves.bound_table(points, self.chosen.metric)))
+        st.session_state[DONE] = [*st.session_state[DONE][-50:], self.drawn]
+        with self.below:
+            self._take_along(points, skipped, figure)
+        for layer in self.layers:
+            layer.empty()
+
+    def _released(self) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
+        """Return every point, with all that is drawn on the way there shown."""
+        rows, settings, axis = self.rows, self.settings, self.chosen.axis
+        few: list[CurvePoint] = []
+        show = curve_cache.Paced(self.interim, wait=2.0)
+        if not self.whole:
+            coarse = replace(settings, trials=min(settings.trials, FIRST_DRAWS))
+            few, _ = curve_cache.curve(
+                current.data_key, rows, coarse, self.mechanisms, axis, axes.COARSE, show
+            )
+
+        def seen(points: list[CurvePoint]) -> None:
+            complete = Counter(point.result.mechanism.text for point in points)
+            rest = [
+                point for point in few if complete[point.result.mechanism.text] < len(self.values)
+            ]
+            done = [
+                point
+                for point in points
+                if complete[point.result.mechanism.text] == len(self.values)
+            ]
+            if few:
+                show([*rest, *done])
+
+        return curve_cache.curve(
+            current.data_key, rows, settings, self.mechanisms, axis, axes.FINE, seen
+        )
+
+    def interim(self, points: list[CurvePoint]) -> None:
+        """Draw what there is so far; it cannot be clicked."""
+        # The layer below is painted by now: a chart that mounts on it never leaves a hole.
+        self._stages += 1
+        layer = self.layers[self._stages % 2]
+        layer.empty()
+        with layer:
+            st.plotly_chart(
+                self.figure(points, None),
+                key=f"tradeoffs.stage.{self._stages}",
+                alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}, so far",
+            )
+        with self.words:
+            st.caption(
+                self.caption(points)
+                if points
+                else f"Dotted: predicted without a draw{bias_note(self.rows.d)}. "
+                "Releases are drawn next."
+            )
+
+    def caption(self, points: list[CurvePoint]) -> str:
+        """Return the one sentence beside the chart."""
+        axis, metric = self.chosen.axis, self.chosen.metric
         bands = curves.band_table(points, metric)
-        bound = curves.bound_table(points, metric)
         best = curves.frontier(bands, metric)
-        figure = tradeoff_figure(
+        return tradeoffs_words.curve_caption(bands, best, axis, metric, self.mechanisms)
+
+    def figure(self, points: list[CurvePoint], second: pd.DataFrame | None) -> go.Figure:
+        """Return the chart of these points and of what is known without them."""
+        axis, metric, chosen = self.chosen.axis, self.chosen.metric, self.chosen
+        bands = curves.band_table(points, metric)
+        return tradeoff_figure(
             bands,
-            panels,
+            self.panels,
             x_title=AXES[axis].label,
             y_title=METRICS[metric].label,
             log_x=chosen.log_x,
             log_y=chosen.log_y,
-            now=axes.now(rows, settings, axis),
-            best=best,
+            now=axes.now(self.rows, self.settings, axis),
+            best=curves.frontier(bands, metric),
             draws=curves.draw_table(points, metric) if chosen.draws else None,
-            bound=bound if chosen.theory else None,
+            bound=curves.bound_table(points, metric) if chosen.theory else None,
             other=second,
             other_name=chosen.other,
-            beyond=rows.n if axis == "n" else float("inf"),
-            **shared,
+            beyond=self.rows.n if axis == "n" else float("inf"),
+            **self.theory,
         )
-        final = stage == "tradeoffs"
-        caption = f"Drawing releases: dotted lines are predicted without a draw{bias_note(rows.d)}."
-        if points:
-            caption = tradeoffs_words.curve_caption(bands, best, axis, metric, mechanisms)
-        with place:
-            st.plotly_chart(
-                figure,
-                key=stage,
-                on_select=clicked if final else "ignore",
-                selection_mode="points",
-                alt=f"{METRICS[metric].label} along {axis}. {caption}",
+
+    def _take_along(
+        self, points: list[CurvePoint], skipped: list[tuple[str, str]], figure: go.Figure
+    ) -> None:
+        axis, metric = self.chosen.axis, self.chosen.metric
+        bands = curves.band_table(points, metric)
+        if axis == "row_bound" and metric in ("recovery", "captured_share"):
+            st.info(
+                tradeoffs_words.row_bound_caption(bands, self.mechanisms),
+                icon=":material/lightbulb:",
             )
-        with words:
-            st.caption(caption if not final else f"{caption} {legend(chosen, bound)}")
-        return figure
-
-    # Settings only decide what is drawn: another measure of the same draws costs nothing.
-    drawn = repr((current.data_key, settings, axis))
-    if drawn not in st.session_state.setdefault(DONE, []):
-        show([], None, "tradeoffs.first")
-        coarse = replace(settings, trials=min(settings.trials, FIRST_DRAWS))
-        points, _ = cached.curve(current.data_key, rows, coarse, axis, axes.COARSE)
-        show(points, None, "tradeoffs.coarse")
-    points, skipped = cached.curve(current.data_key, rows, settings, axis, axes.FINE)
-    second = second_table(chosen) if chosen.other else None
-    figure = show(points, second, "tradeoffs")
-    st.session_state[DONE] = [*st.session_state[DONE][-50:], drawn]
-    bands = curves.band_table(points, metric)
-    if axis == "row_bound" and metric == "captured_share":
-        st.info(tradeoffs_words.row_bound_caption(bands, mechanisms), icon=":material/lightbulb:")
-    for name, reason in skipped:
-        st.caption(f"Not everywhere: {name}, because {reason}.")
-    parts.numbers("curve", bands)
-    take_away(axis, [str(value) for value in values], bands, figure)
-
-
-def theory_of(
-    rows: BoundedRows, mechanisms: list[Mechanism], chosen: Choices
-) -> dict[str, pd.DataFrame | None]:
-    """Return what is known without a draw."""
-    axis, metric, settings = chosen.axis, chosen.metric, current.settings
-    values = axes.default_values(axis, rows, axes.FINE)
-    return {
-        "predicted": cached.predicted(current.data_key, rows, settings, axis, metric),
-        "limits": curves.known_table(rows, settings, axis, values, metric),
-        "scalings": curves.scaling_table(rows, settings, axis, values, metric),
-        "marks": curves.marks(rows, settings, mechanisms) if axis == "epsilon" else None,
-    }
+        for name, reason in skipped:
+            st.caption(f"Not everywhere: {name}, because {reason}.")
+        parts.numbers("curve", bands)
+        take_away(axis, [str(value) for value in self.values], bands, figure)
 
 
 def second_table(chosen: Choices) -> pd.DataFrame | None:
@@ -178,7 +298,10 @@ def second_table(chosen: Choices) -> pd.DataFrame | None:
     found: list[CurvePoint] = []
     with guard():
         table, key = cached.second(chosen.other, current.settings)
-        found, _ = cached.curve(key, table, current.settings, chosen.axis, axes.COARSE)
+        mechanisms = parse_variants(current.settings.mechanisms)
+        found, _ = curve_cache.curve(
+            key, table, current.settings, mechanisms, chosen.axis, axes.COARSE
+        )
     return curves.band_table(found, chosen.metric)
 
 
@@ -202,8 +325,6 @@ def legend(chosen: Choices, bound: pd.DataFrame) -> str:
     if chosen.axis == "n":
         said.append("Dashed from the table's n on: the same population, more people.")
         said.append("n belongs to the table, so a click changes nothing here.")
-    else:
-        said.append("Click a point to open it in Explore.")
     return " ".join(said)
 
 
@@ -244,91 +365,25 @@ def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figu
     parts.command(current.settings, verb="sweep", more=more)
 
 
-def stated_and_measured(rows: BoundedRows) -> None:
-    """Set the papers' theorems beside what the draws show."""
-    st.header("What the papers state, and what is measured", anchor="stated")
-    said = stated.needs(rows, current.settings, RHO, ETA)
-    measured = {}
-    if st.toggle(
-        "Measure the need",
-        key="stated.measure",
-        persist_state="session",
-        help="Searches the least n by drawing releases: some seconds.",
-    ):
-        progress = st.empty()
-        for need in said:
-            if need.mechanism is None or need.mechanism.text in measured:
-                continue
-            progress.caption(f"Searching: {need.mechanism.label}")
-            found = cached.need(current.data_key, rows, current.settings, need.mechanism, RHO, ETA)
-            measured[need.mechanism.text] = found.high
-        progress.empty()
-    table = pd.DataFrame(
-        {
-            "mechanism": [n.mechanism.label if n.mechanism else "every pure one" for n in said],
-            "statement": [need.statement for need in said],
-            "kind": [need.kind for need in said],
-            "stated": [need.people for need in said],
-            "measured": [
-                measured.get(need.mechanism.text) if need.mechanism else None for need in said
-            ],
-        }
-    )
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        table,
-        hide_index=True,
-        key="stated.needs",
-        placeholder="–",
-        column_config={
-            "mechanism": "Mechanism",
-            "statement": st.column_config.TextColumn("Statement", width="large"),
-            "kind": "Kind",
-            "stated": number("People stated", format="localized"),
-            "measured": number("People enough, measured", format="localized"),
-        },
-        alt="Sample sizes that theorems state, beside the measured need",
-    )
-    st.caption(
-        f"People needed to find the first component (k = 1) with |cosine| at least {RHO:g} in "
-        f"{100 * (1 - ETA):g} % of releases, at epsilon {current.settings.epsilon:g}, for this "
-        "table's spectrum. Proved: enough whatever the data, constants included. Our reading: the "
-        "line is garbled in print. Scaling only: an order of growth, not a number to be met. A "
-        "dash: not measured, or the theorem is silent here."
-    )
-    if st.toggle(
-        "Measure how the noise grows with d", key="stated.growth", persist_state="session"
-    ):
-        st.dataframe(
-            cached.growth(),
-            hide_index=True,
-            key="stated.exponents",
-            placeholder="–",
-            column_config={
-                "mechanism": "Mechanism",
-                "measured": number("Measured power of d", format="%.2f"),
-                "error": number("Standard error", format="%.2f"),
-                "exponent": number("Stated power of d", format="%.1f"),
-                "stated": "As stated",
-            },
-            alt="Exponents of the noise's growth in d, measured and stated",
-        )
-        st.caption(
-            "Spectral norm of the noise for d from 10 to 160, a power fitted. Stated: Jiang et "
-            "al. 2016, Table 1, scaling only; logarithms hardly show over this range."
-        )
-
-
 st.title("Trade-offs: how much accuracy does privacy leave?", anchor=False)
 if st.session_state.pop("tradeoffs.open", False):
     st.switch_page(shell.page("Explore"), query_params={})
 chosen_mechanisms = parse_variants(current.settings.mechanisms)
+chart: Chart | None = None
 if current.prepared is not None:
     with guard():
-        draw(current.prepared, chosen_mechanisms)
+        chart = Chart(current.prepared, chosen_mechanisms)
+        # Where all is known already nothing need be shown on the way.
+        chart.foretell(shown=not chart.whole)
+        if chart.whole:
+            chart.measure()
+            chart = None
     with guard():
         targets.section(current.data_key, current.prepared, current.settings, chosen_mechanisms)
     with guard():
-        stated_and_measured(current.prepared)
+        stated.section(current.data_key, current.prepared, current.settings)
 with guard():
-    planning.section(current.settings, chosen_mechanisms)
+    planning.section(current.settings, chosen_mechanisms, shown=current.prepared is None)
+with guard():
+    if chart is not None:  # last, so that the page stands while releases are drawn
+        chart.measure()

@@ -30,7 +30,7 @@ from dpviz.reproduce import Effort, Reproduction, experiment, reproduce
 from dpviz.run.waterfall import BASE, stages, waterfall_table
 from dpviz.settings import Settings
 from dpviz.tasks import Task, band_table, finish, load_labelled, plan_task
-from dpviz.tidy.precision import account_table, noise_table, pair_table, price_table
+from dpviz.tidy.precision import account_table, gain_table, noise_table, pair_table, price_table
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 FEATURED = ("gaussian", "wishart_difference", "ppca", "analyze_gauss", "laplace", "wishart")
@@ -46,10 +46,10 @@ def _compared() -> Compared:
 
 
 @cache
-def _shaped() -> Compared:
+def _shaped(allocation: str = "binary:1,2:0.9") -> Compared:
     return dpviz.compare(
         "wine", domain="box", epsilon=1, delta=1e-5, k=2, trials=10,
-        allocation="binary:1,2:0.9", mechanisms=SHAPED,
+        allocation=allocation, mechanisms=SHAPED,
     )  # fmt: skip
 
 
@@ -218,6 +218,13 @@ def paid_preparation() -> go.Figure:
 # Precision ---------------------------------------------------------------------------------
 
 
+def payoff() -> go.Figure:
+    """Recovery with two features favoured beside that with equal shares."""
+    found = _shaped().comparison
+    table = gain_table(found, _shaped("uniform").comparison)
+    return precision.payoff_figure(table, panels(found.results))
+
+
 def noise_along() -> go.Figure:
     """The noise along each direction when two features get nine tenths of the precision."""
     found = _shaped().comparison
@@ -290,7 +297,7 @@ SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
         audit_bounds, spending, moving_support, cone, turning, true_delta, gibbs, attacker,
         posterior, account_curve, repeated_releases, paid_preparation,
     ),
-    "Precision": (noise_along, ellipses, accounts, prices),
+    "Precision": (payoff, noise_along, ellipses, accounts, prices),
     "Papers": (paper_chart, paper_lines),
     "Lessons": (people_needed, leaks),
 }  # fmt: skip

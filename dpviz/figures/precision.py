@@ -65,8 +65,51 @@ def _label_ends(
         figure.add_annotation(
             x=1 if side == "right" else 0, xref="x domain", xanchor=side, y=height,
             yanchor="bottom", text=f"{first.label}{more}", showarrow=False,
-            font={"color": first.colour, "size": 11},
+            font={"color": first.colour, "size": 12},
         )  # fmt: skip
+
+
+def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
+    """Draw recovery with an allocation beside that with equal shares.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.tidy.precision.GAIN_COLUMNS`; a variant without recovery has no row.
+    panels : sequence of Panel
+    """
+    figure = go.Figure()
+    labels = []
+    shown = table.dropna(subset=["recovery"])
+    found = dict(zip(shown["mechanism"], zip(shown["uniform"], shown["recovery"], strict=True),
+                     strict=True))  # fmt: skip
+    for number, panel in enumerate(reversed([p for p in panels if p.key in found])):
+        before, now = map(float, found[panel.key])
+        labels.append((number, wrapped(panel.label)))
+        figure.add_trace(
+            go.Scatter(
+                x=[before, now], y=[number, number], mode="lines+markers+text", showlegend=False,
+                line={"color": panel.colour, "width": panel.width + 1},
+                marker={"symbol": [f"{panel.marker}-open", panel.marker], "size": 12},
+                text=["", f"{100 * now:.0f} %"], textfont={"size": 13}, cliponaxis=False,
+                textposition="top center",
+                customdata=[["with equal shares"], ["with these shares"]],
+                hovertemplate="%{x:.3f} %{customdata[0]}<extra>" + panel.label + "</extra>",
+            )
+        )  # fmt: skip
+    low = min([-0.1, *shown[["recovery", "uniform"]].min()])
+    for x, words in ((0.0, "chance"), (1.0, "exact PCA")):
+        figure.add_vline(x=x, line={"color": TRUE_COLOUR, "width": 1, "dash": "dash"})
+        figure.add_annotation(
+            x=x, y=1, yref="paper", yanchor="bottom", text=words, showarrow=False,
+            font={"size": 12}, xanchor="right" if x else "center",
+        )  # fmt: skip
+    figure.update_xaxes(title="recovery", range=[low - 0.03, 1.05])
+    figure.update_yaxes(
+        tickvals=[number for number, _ in labels], ticktext=[label for _, label in labels],
+        showgrid=False, range=[-0.6, len(labels) - 0.3], automargin=True,
+    )  # fmt: skip
+    return _layout(figure, 90 + 44 * max(len(labels), 3))
 
 
 def stds_figure(

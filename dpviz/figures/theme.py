@@ -82,7 +82,12 @@ def panels_of(mechanisms: Sequence[Mechanism], problem: Problem, budget: Budget)
     return _panels([(mechanism, mechanism.status(problem, budget)) for mechanism in mechanisms])
 
 
-def _panels(shown: Sequence[tuple[Mechanism, Status]]) -> list[Panel]:
+def panels_unjudged(mechanisms: Sequence[Mechanism]) -> list[Panel]:
+    """Return how each variant is shown before its claim has been judged: without a status."""
+    return _panels([(mechanism, None) for mechanism in mechanisms])
+
+
+def _panels(shown: Sequence[tuple[Mechanism, Status | None]]) -> list[Panel]:
     seen: Counter[str] = Counter()
     found = []
     for mechanism, status in shown:
@@ -93,7 +98,7 @@ def _panels(shown: Sequence[tuple[Mechanism, Status]]) -> list[Panel]:
             Panel(
                 key=mechanism.text,
                 label=mechanism.label,
-                status=status.marked,
+                status="" if status is None else status.marked,
                 colour=colour,
                 marker=MARKERS[place % len(MARKERS)],
                 dash=DASHES[place % len(DASHES)],

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.theme import TRUE_COLOUR, Panel, faded
-from dpviz.values.release import Verdict
+from dpviz.values.release import VERDICT_WORDS, Verdict
 
+FEW = 8  # of more lines only those with a colour have a range and a place in the legend
+_LETTER, _LINE = 0.0072, 0.045  # of a label, in widths and heights of a chart on a laptop
+_PREDICTED = "predicted without a draw"
 _GREY_DASHES = ("dash", "longdashdot")
 
 
@@ -41,7 +45,7 @@ def tradeoff_figure(
     bands : DataFrame
         `dpviz.tidy.curves.BAND_COLUMNS`.
     panels : sequence of Panel
-        In the order of the legend.
+        In the order of the legend; those with a colour lie on top.
     x_title, y_title : str
     log_x, log_y : bool
     now : float
@@ -49,7 +53,7 @@ def tradeoff_figure(
     limits : DataFrame, optional
         `dpviz.tidy.curves.LINE_COLUMNS`: a random subspace and exact PCA.
     predicted : DataFrame, optional
-        `dpviz.tidy.curves.PREDICTION_COLUMNS`: dotted lines.
+        `dpviz.tidy.curves.PREDICTION_COLUMNS`: dotted lines, dashed where the claim fails.
     best : DataFrame, optional
         The frontier, rows of bands: ringed points.
     marks : DataFrame, optional
@@ -57,11 +61,11 @@ def tradeoff_figure(
     draws : DataFrame, optional
         `dpviz.tidy.curves.DRAW_COLUMNS`: thin lines.
     bound : DataFrame, optional
-        `dpviz.tidy.curves.PREDICTION_COLUMNS`: the Davis-Kahan bound.
+        `dpviz.tidy.curves.BOUND_COLUMNS`: the Davis-Kahan bound.
     scalings : DataFrame, optional
         `dpviz.tidy.curves.LINE_COLUMNS`: orders of growth, constant unknown.
     other : DataFrame, optional
-        Bands of a second table: dashed, with open markers and no range.
+        Bands of a second table: dashes and dots, with open markers and no range.
     other_name : str
     beyond : float
         From here on means are dashed: people who are not in the table. They are dashed as well
@@ -69,21 +73,28 @@ def tradeoff_figure(
     """
     figure = go.Figure()
     kinds: dict[str, dict[str, object]] = {}  # line styles to explain in the legend
-    for panel in panels:
-        colour = panel.colour
+    named = []  # lines that carry their name
+    ranked = sorted(enumerate(panels), key=lambda one: (one[1].highlighted, -one[0]))
+    for number, panel in ranked:
+        look = _Look(panel, panel.highlighted or len(panels) <= FEW, number)
         part = bands[bands["mechanism"] == panel.key]
         if not part.empty:
-            _add_band(figure, part, panel, colour, beyond)
+            _add_band(figure, part, look, beyond)
+            named.append((look, part["x"].tolist(), part["mean"].tolist()))
         if draws is not None and not draws.empty:
             lines = draws[draws["mechanism"] == panel.key]
             if not lines.empty:
                 kinds["single draws"] = {"color": TRUE_COLOUR, "width": 0.7}
-                _add_draws(figure, lines, panel, colour)
-        for table, style, words in (
-            (predicted, "dot", "predicted without a draw"),
-            (bound, "longdash", "Davis-Kahan bound"),
-            (other, "dash", other_name),
-        ):
+                _add_draws(figure, lines, look)
+        if predicted is not None:
+            foretold = predicted[predicted["mechanism"] == panel.key]
+            if not foretold.empty:
+                kinds[_PREDICTED] = {"color": TRUE_COLOUR, "width": 1.5, "dash": "dot"}
+                _add_predicted(figure, foretold, look, alone=part.empty)
+                if part.empty:
+                    named.append((look, foretold["x"].tolist(), foretold["value"].tolist()))
+        for table, style, words in ((bound, "longdash", "Davis-Kahan bound"),
+                                    (other, "dashdot", other_name)):  # fmt: skip
             line = None if table is None else table[table["mechanism"] == panel.key]
             if line is None or line.empty:
                 continue
@@ -94,11 +105,12 @@ def tradeoff_figure(
                     x=line["x"], y=line["mean" if second else "value"],
                     mode="lines+markers" if second else "lines",
                     marker={"symbol": f"{panel.marker}-open", "size": 7},
-                    name=panel.label, legendgroup=panel.key, showlegend=part.empty and not second,
-                    line={"color": colour, "width": 1.5, "dash": style},
+                    name=panel.label, legendgroup=panel.key, showlegend=False,
+                    line={"color": look.panel.colour, "width": 1.5, "dash": style},
                     hovertemplate="%{x:.4g}: %{y:.3g}<extra>" + f"{panel.label}, {words}</extra>",
                 )
             )  # fmt: skip
+    _name_lines(figure, named, log_x, log_y)
     if marks is not None:
         _add_marks(figure, marks, panels)
     if best is not None and not best.empty:
@@ -110,9 +122,11 @@ def tradeoff_figure(
                 hoverinfo="skip",
             )
         )  # fmt: skip
-    for words, look in kinds.items():
+    for words, style_of in kinds.items():
         figure.add_trace(
-            go.Scatter(x=[None], y=[None], mode="lines", name=words, line=look, hoverinfo="skip")
+            go.Scatter(
+                x=[None], y=[None], mode="lines", name=words, line=style_of, hoverinfo="skip"
+            )
         )
     for lines_of, ending in ((limits, ""), (scalings, " (scaling only)")):
         if lines_of is not None:
@@ -121,14 +135,14 @@ def tradeoff_figure(
     figure.add_annotation(
         # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
         x=math.log10(now) if log_x and now > 0 else now, y=1, yref="paper", text="now",
-        showarrow=False, yanchor="bottom", font={"size": 11},
+        showarrow=False, yanchor="bottom", font={"size": 12},
     )  # fmt: skip
     figure.update_xaxes(title=x_title, type="log" if log_x else "linear", exponentformat="power")
     figure.update_yaxes(
         title=y_title, type="log" if log_y else "linear", exponentformat="power", automargin=True
     )
     figure.update_layout(
-        height=620,
+        height=560,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},
         legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0},
         hovermode="closest",
@@ -138,49 +152,145 @@ def tradeoff_figure(
     return figure
 
 
-def _add_band(
-    figure: go.Figure, part: pd.DataFrame, panel: Panel, colour: str, beyond: float
-) -> None:
+@dataclass(frozen=True)
+class _Look:
+    """How one line is drawn.
+
+    Attributes
+    ----------
+    panel : Panel
+    whole : bool
+        Whether it has its range and a place in the legend.
+    rank : int
+        Place in the legend.
+    """
+
+    panel: Panel
+    whole: bool
+    rank: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.panel.label} · {self.panel.status}".removesuffix(" · ")
+
+
+def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float) -> None:
     """Add range and mean of one variant.
 
     The mean is dashed from ``beyond`` on, and wherever the claim fails at either end of a line;
-    a point where it fails is an open marker.
+    a point where it fails is an open marker, and says so.
     """
-    figure.add_trace(
-        go.Scatter(
-            x=[*part["x"], *part["x"][::-1]], y=[*part["high"], *part["low"][::-1]],
-            fill="toself", fillcolor=faded(colour, 0.13), line={"width": 0},
-            hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
-        )
-    )  # fmt: skip
-    for number, (line, dash) in enumerate(_stretches(part, beyond)):
+    panel = look.panel
+    if look.whole:
+        figure.add_trace(
+            go.Scatter(
+                x=[*part["x"], *part["x"][::-1]], y=[*part["high"], *part["low"][::-1]],
+                fill="toself", fillcolor=faded(look.panel.colour, 0.13), line={"width": 0},
+                hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
+            )
+        )  # fmt: skip
+    for number, (line, dash) in enumerate(_stretches(part, beyond, "solid")):
         symbols = [
             f"{panel.marker}-open" if Verdict(verdict).fails else panel.marker
             for verdict in line["verdict"]
         ]
+        said = line[["mechanism", "low", "high", "draws"]].assign(words=_words(line))
         figure.add_trace(
             go.Scatter(
-                x=line["x"], y=line["mean"], name=f"{panel.label} · {panel.status}",
+                x=line["x"], y=line["mean"], name=look.name, legendrank=look.rank,
                 legendgroup=panel.key, mode="lines+markers",
-                showlegend=number == 0,
-                line={"color": colour, "width": panel.width, "dash": dash},
-                marker={"symbol": symbols, "size": 7},
+                showlegend=number == 0 and look.whole,
+                line={"color": look.panel.colour, "width": look.panel.width, "dash": dash},
+                marker={"symbol": symbols, "size": 7 if panel.highlighted else 4},
                 selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
-                customdata=line[["mechanism", "low", "high", "draws"]].to_numpy(),
+                customdata=said.to_numpy(),
                 hovertemplate="%{x:.4g}: %{y:.3g} (%{customdata[1]:.3g} to "
-                "%{customdata[2]:.3g}, %{customdata[3]} draws)<extra>"
+                "%{customdata[2]:.3g}, %{customdata[3]} draws), %{customdata[4]}<extra>"
                 + panel.label + "</extra>",
             )
         )  # fmt: skip
 
 
-def _stretches(part: pd.DataFrame, beyond: float) -> list[tuple[pd.DataFrame, str]]:
+def _words(line: pd.DataFrame) -> list[str]:
+    return [VERDICT_WORDS[Verdict(verdict)] for verdict in line["verdict"]]
+
+
+def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone: bool) -> None:
+    """Add the prediction of one variant: dotted, and dashed where its claim fails."""
+    for number, (line, dash) in enumerate(_stretches(part, math.inf, "dot")):
+        figure.add_trace(
+            go.Scatter(
+                x=line["x"], y=line["value"], mode="lines", legendrank=look.rank,
+                name=look.name if alone else look.panel.label, legendgroup=look.panel.key,
+                showlegend=alone and look.whole and number == 0,
+                line={"color": look.panel.colour, "width": min(look.panel.width, 1.5),
+                      "dash": dash},
+                text=_words(line),
+                hovertemplate="%{x:.4g}: %{y:.3g}, %{text}<extra>"
+                + f"{look.panel.label}, {_PREDICTED}</extra>",
+            )
+        )  # fmt: skip
+
+
+def _name_lines(
+    figure: go.Figure, named: list[tuple[_Look, list[float], list[float]]], log_x: bool, log_y: bool
+) -> None:
+    """Write each line's name on it, as near half height as no other name stands.
+
+    A line without a free place keeps its name under the pointer, and those with a colour in the
+    legend.
+    """
+    named = sorted(named, key=lambda one: one[0].rank)
+    xs = [_places(x, log_x) for _, x, _ in named]
+    ys = [_places(y, log_y) for _, _, y in named]
+    known = [v for values in ys for v in values if not math.isnan(v)]
+    if not known:
+        return
+    left, right = min(map(min, xs)), max(map(max, xs))
+    low, high = min(known), max(known)
+    wide, tall = (right - left) or 1.0, (high - low) or 1.0
+    taken: list[tuple[float, float, float]] = []
+    for (look, x, y), across, up in zip(named, xs, ys, strict=True):
+        length = _LETTER * len(look.panel.label)
+        spots = [
+            ((a - left) / wide, (b - low) / tall, number)
+            for number, (a, b) in enumerate(zip(across, up, strict=True))
+            if not math.isnan(b)
+        ]
+        for u, v, number in sorted(spots, key=lambda spot: abs(spot[1] - 0.5)):
+            start = u if u + length <= 1 else u - length
+            if any(
+                abs(v - height) < _LINE and start < end and begin < start + length
+                for begin, end, height in taken
+            ):
+                continue
+            taken.append((start, start + length, v))
+            figure.add_trace(
+                go.Scatter(
+                    x=[x[number]], y=[y[number]], mode="text", text=[f" {look.panel.label} "],
+                    textposition="middle right" if start == u else "middle left",
+                    textfont={"color": look.panel.colour, "size": 12}, showlegend=False,
+                    hoverinfo="skip", legendgroup=look.panel.key, cliponaxis=False,
+                    name=f"{look.panel.label}, name",
+                )
+            )  # fmt: skip
+            break
+
+
+def _places(values: list[float], log: bool) -> list[float]:
+    """Return where values lie on an axis; NaN where they do not."""
+    if not log:
+        return [float(value) for value in values]
+    return [math.log10(value) if value > 0 else math.nan for value in values]
+
+
+def _stretches(part: pd.DataFrame, beyond: float, plain: str) -> list[tuple[pd.DataFrame, str]]:
     """Return the rows of each stretch of one dash, neighbours sharing the point between them."""
     fails = [Verdict(verdict).fails for verdict in part["verdict"]]
     if len(part) < 2:
-        return [(part, "dash" if any(fails) else "solid")]
+        return [(part, "dash" if any(fails) else plain)]
     lines = [
-        "dash" if fails[i] or fails[i + 1] or part["x"].iloc[i] >= beyond else "solid"
+        "dash" if fails[i] or fails[i + 1] or part["x"].iloc[i] >= beyond else plain
         for i in range(len(part) - 1)
     ]
     found, start = [], 0
@@ -191,7 +301,7 @@ def _stretches(part: pd.DataFrame, beyond: float) -> list[tuple[pd.DataFrame, st
     return found
 
 
-def _add_draws(figure: go.Figure, lines: pd.DataFrame, panel: Panel, colour: str) -> None:
+def _add_draws(figure: go.Figure, lines: pd.DataFrame, look: _Look) -> None:
     """Add the single draws of one variant as one trace, with gaps between trials."""
     x: list[float | None] = []
     y: list[float | None] = []
@@ -200,8 +310,9 @@ def _add_draws(figure: go.Figure, lines: pd.DataFrame, panel: Panel, colour: str
         y += [*line["value"], None]
     figure.add_trace(
         go.Scatter(
-            x=x, y=y, mode="lines", legendgroup=panel.key, showlegend=False, hoverinfo="skip",
-            line={"color": faded(colour, 0.45), "width": 0.7}, name=f"{panel.label}, draws",
+            x=x, y=y, mode="lines", legendgroup=look.panel.key, showlegend=False,
+            hoverinfo="skip", line={"color": faded(look.panel.colour, 0.45), "width": 0.7},
+            name=f"{look.panel.label}, draws",
         )
     )  # fmt: skip
 

@@ -32,7 +32,12 @@ def _gains(comparison: Comparison, uniform: Comparison) -> list[tuple[Result, Re
         and result.mechanism.text in before
         and result.mechanism.text == result.mechanism.key  # not a control variant
     ]
-    return sorted(pairs, key=lambda pair: -pair[0].metrics["captured_share"].mean())
+    return sorted(
+        pairs,
+        key=lambda pair: (
+            -pair[0].summaries["recovery"].mean if "recovery" in pair[0].summaries else 0.0
+        ),
+    )
 
 
 def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
@@ -42,15 +47,14 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
         return "None of the mechanisms that follow an allocation can run here."
     if comparison.problem.allocation.strategy == "uniform":
         return (
-            "The precision is shared equally, so shaped noise is isotropic. Favour some directions "
-            "and see where the noise goes."
+            "The precision is shared equally, so shaped noise is isotropic: drag a bar, or pick an "
+            "example."
         )
     now, before = pairs[0]
-    share, old = now.summaries["captured_share"], before.summaries["captured_share"]
-    start = (
-        f"With this allocation {now.mechanism.label} keeps {percent(share.mean)} of what "
-        f"{comparison.problem.k} components can explain"
-    )
+    share, old = now.summaries.get("recovery"), before.summaries.get("recovery")
+    if share is None or old is None:
+        return "Nothing can be recovered here: any subspace is as good as the exact one."
+    start = f"With these shares {now.mechanism.label} recovers {percent(share.mean)}"
     if not separated(share, old):
         return (
             f"{start}; these draws cannot tell that from the {percent(old.mean)} of equal shares."
@@ -58,8 +62,17 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
     if share.mean > old.mean:
         return f"{start}, against {percent(old.mean)} with equal shares: it pays here."
     return (
-        f"{start}, and {percent(old.mean)} with equal shares: here the allocation loses more on "
-        "the other directions than it gains on its own."
+        f"{start}, and {percent(old.mean)} with equal shares: what the favoured directions gain is "
+        "less than the others lose."
+    )
+
+
+def payoff_caption(comparison: Comparison) -> str:
+    """Return how to read the figure of what the allocation gained."""
+    return (
+        "Filled: recovery with these shares. Open: with equal shares. 0 is what a random subspace "
+        f"shows, 1 the exact {comparison.problem.k} components; mean of "
+        f"{comparison.settings.trials} draws."
     )
 
 
@@ -112,10 +125,27 @@ def noise_caption(table: pd.DataFrame, comparison: Comparison) -> str:
     most = str(spread.idxmax())
     if spread.max() < 1 + 1e-9:
         return "All directions have the same noise: the shares are equal."
+    shaded = " Shaded: the favoured directions." if comparison.problem.allocation.chosen else ""
     return (
         f"{labels[most]} puts {spread.max():.3g} times as much noise on its worst direction as on "
-        "its best. Shaded: the favoured directions."
+        f"its best.{shaded}"
     )
+
+
+def prices_caption(prices: pd.DataFrame, falling: pd.DataFrame, comparison: Comparison) -> str:
+    """Return how noise along a direction follows its share, and whose does not."""
+    labels = {r.mechanism.text: r.mechanism.label for r in comparison.results}
+    flat = [key for key in prices["mechanism"].unique() if key not in set(falling["mechanism"])]
+    words = "No mechanism here has less noise along a direction for a larger share of the precision"
+    if not falling.empty:
+        words = (
+            "Noise along one direction against its share of the precision, the others dividing "
+            "the rest"
+        )
+        if flat:
+            names = ", ".join(labels[str(key)] for key in flat)
+            words += f". The same whatever the share, and not drawn: {names}"
+    return f"{words}."
 
 
 def accounts_caption(table: pd.DataFrame, comparison: Comparison) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import PEOPLE_RANGE, Predicted, Target
@@ -72,3 +73,12 @@ def predicted_sentence(answer: Predicted, what: str) -> str:
     if status is not None and status.verdict.fails:
         words += f" Not counted there: {status.words}."
     return words
+
+
+def predicted_lines(answers: Sequence[Predicted], what: str) -> list[str]:
+    """Return one sentence for each answer, and one for all that have none."""
+    lines = [predicted_sentence(answer, what) for answer in answers if answer.value is not None]
+    silent = [answer.mechanism.label for answer in answers if answer.value is None]
+    if silent:
+        lines.append(f"No prediction without draws: {', '.join(silent)}.")
+    return lines

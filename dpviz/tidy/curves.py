@@ -30,7 +30,8 @@ from dpviz.theory.predict import predicted_spectrum as spectrum_of_noisy
 from dpviz.values.release import Verdict
 
 BAND_COLUMNS = ("mechanism", "x", "mean", "se", "low", "high", "draws", "verdict")
-PREDICTION_COLUMNS = ("mechanism", "x", "value")
+PREDICTION_COLUMNS = ("mechanism", "x", "value", "verdict")
+BOUND_COLUMNS = ("mechanism", "x", "value")
 DRAW_COLUMNS = ("mechanism", "trial", "x", "value")
 LINE_COLUMNS = ("label", "x", "value")
 SINGLE_DRAWS = 20  # more lines than this are a band
@@ -163,7 +164,7 @@ def bound_table(points: Iterable[CurvePoint], metric: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns `PREDICTION_COLUMNS`; empty for other metrics.
+        Columns `BOUND_COLUMNS`; empty for other metrics.
     """
     found = []
     for point in points:
@@ -176,7 +177,7 @@ def bound_table(points: Iterable[CurvePoint], metric: str) -> pd.DataFrame:
         if value >= METRICS[metric].upper(*point.result.components.shape[1:]):
             continue  # true, and says nothing
         found.append((point.result.mechanism.text, point.x, value))
-    table = pd.DataFrame(found, columns=list(PREDICTION_COLUMNS))
+    table = pd.DataFrame(found, columns=list(BOUND_COLUMNS))
     return table.sort_values(["mechanism", "x"], ignore_index=True)
 
 
@@ -247,29 +248,57 @@ def prediction_table(
     Returns
     -------
     DataFrame
-        Columns `PREDICTION_COLUMNS`; empty behind a paid preparation.
+        Columns `PREDICTION_COLUMNS`; the verdict on each claim is that at x. Empty behind a paid
+        preparation.
     """
     found = []
-    for value in values if rows.raw is None else ():
-        measured, here = (
-            rows_at(rows, axis, value, settings.seed),
-            settings_at(settings, axis, value),
-        )
-        problem, budget = measured.problem(here), measured.budget(here)
-        x, unit = where(rows, measured, axis, value)
-        scale = unit if METRICS[metric].unit == _SQUARED_BOUND else 1.0
+    for value in values:
+        measured = rows_at(rows, axis, value, settings.seed)
         for mechanism in mechanisms:
-            if mechanism.why_not(problem, budget, rows=measured.has_rows) is not None:
-                continue
-            noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
-            if noise is None:
-                continue
-            predicted = predict(
-                measured.moment.eigenvalues, problem.k, noise, worth(measured)
-            ).metric(metric, problem.k)
-            if predicted is not None:
-                found.append((mechanism.text, x, predicted * scale))
+            point = predicted_point(rows, measured, settings, mechanism, axis, value, metric)
+            if point is not None:
+                found.append((mechanism.text, *point))
     return pd.DataFrame(found, columns=list(PREDICTION_COLUMNS))
+
+
+def predicted_point(
+    rows: Measured,
+    measured: Measured,
+    settings: Settings,
+    mechanism: Mechanism,
+    axis: str,
+    value: Any,
+    metric: str,
+) -> tuple[float, float, str] | None:
+    """Return (x, predicted value, verdict) of one variant at one value, None without a prediction.
+
+    Parameters
+    ----------
+    rows, measured : Measured
+        Of the base setting and at this value.
+    settings : Settings
+        The base setting's.
+    mechanism : Mechanism
+    axis : str
+    value : Any
+    metric : str
+    """
+    if rows.raw is not None:  # behind a paid preparation nothing is predicted
+        return None
+    here = settings_at(settings, axis, value)
+    problem, budget = measured.problem(here), measured.budget(here)
+    if mechanism.why_not(problem, budget, rows=measured.has_rows) is not None:
+        return None
+    noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
+    if noise is None:
+        return None
+    seen = predict(measured.moment.eigenvalues, problem.k, noise, worth(measured))
+    predicted = seen.metric(metric, problem.k)
+    if predicted is None:
+        return None
+    x, unit = where(rows, measured, axis, value)
+    scale = unit if METRICS[metric].unit == _SQUARED_BOUND else 1.0
+    return x, predicted * scale, str(mechanism.status(problem, budget).verdict)
 
 
 def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | None, float | None]:

@@ -8,9 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
@@ -26,56 +24,17 @@ from dpviz.privacy.accounting import spent
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison
 from dpviz.values.allocation import (
-    SMALLEST_SHARE,
-    SUM_TOLERANCE,
     UNIFORM,
     Allocation,
-    refused,
 )
 from dpviz.values.problem import Budget, Problem
 
 FOLLOWING_FAMILY = "directional"
 
 
-def rebalance(theta: FloatArray, locked: NDArray[np.bool_]) -> FloatArray:
-    """Return theta with the unlocked entries rescaled so that all sum to 1.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (d,)
-        At least 0 each; unlocked entries keep their proportions, or become
-        equal where they are all 0.
-    locked : ndarray of bool, shape (d,)
-
-    Raises
-    ------
-    InvalidSetting
-        If the locked entries leave the others less than `SMALLEST_SHARE` each,
-        or everything is locked and the sum is not 1.
-    """
-    fixed = math.fsum(theta[locked])
-    free = int((~locked).sum())
-    left = 1.0 - fixed
-    if free == 0:
-        if abs(left) > SUM_TOLERANCE:
-            raise refused("shares that sum to 1; all are locked", f"a sum of {fixed:.7g}")
-        return theta / fixed
-    if left < free * SMALLEST_SHARE:
-        raise refused(
-            f"locked shares that leave at least {SMALLEST_SHARE:g} for each of the other {free}",
-            f"locked shares that sum to {fixed:.7g}",
-        )
-    result = theta.astype(np.float64)
-    weights = np.maximum(theta[~locked], 0.0)
-    total = math.fsum(weights)
-    weights = weights / total if total > 0 else np.full(free, 1.0 / free)
-    # What lies above the least share is divided in proportion, so no entry falls below it.
-    result[~locked] = SMALLEST_SHARE + (left - free * SMALLEST_SHARE) * weights
-    return result
-
-
 NOISE_COLUMNS = ("mechanism", "direction", "std")
 PRICE_COLUMNS = ("mechanism", "share", "std")
+GAIN_COLUMNS = ("mechanism", "name", "recovery", "uniform", "overlap", "spent", "status")
 SPEND_COLUMNS = (
     "mechanism", "supplier", "epsilon_directions", "epsilon_release", "epsilon",
     "delta_directions", "delta_release", "delta", "directions_spent", "spent",
@@ -141,6 +100,26 @@ def noise_table(
                 )
             )
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*NOISE_COLUMNS])
+
+
+_FLAT = 1e-9
+"""Standard deviations within this factor of each other are one."""
+
+
+def unequal(noise: pd.DataFrame) -> bool:
+    """Return whether any variant of a `noise_table` has more noise along one direction."""
+    return not _moving(noise).empty
+
+
+def falling_prices(prices: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a `price_table` whose variant asks how large the share is."""
+    return _moving(prices)
+
+
+def _moving(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the variants whose standard deviation is not everywhere the same."""
+    by = table.groupby("mechanism")["std"]
+    return table[by.transform("max") > by.transform("min") * (1 + _FLAT)]
 
 
 def account_table(
@@ -342,14 +321,16 @@ def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns mechanism, share, uniform (mean captured share of the optimum),
-        overlap (see `overlap_with_chosen`), spent and status.
+        Columns `GAIN_COLUMNS`: the variant and its name, mean recovery with this allocation and
+        with equal shares, overlap (see `overlap_with_chosen`), spent and status. Recovery is
+        missing where nothing can be recovered: where any subspace is as good.
     """
-    before = {r.mechanism.text: r.metrics["captured_share"].mean() for r in uniform.results}
+    before = {result.mechanism.text: _recovery(result) for result in uniform.results}
     rows = [
         {
-            "mechanism": result.mechanism.label,
-            "share": result.metrics["captured_share"].mean(),
+            "mechanism": result.mechanism.text,
+            "name": result.mechanism.label,
+            "recovery": _recovery(result),
             "uniform": before.get(result.mechanism.text),
             "overlap": overlap_with_chosen(result, comparison.problem.allocation),
             "spent": None if result.spent is None else result.spent.epsilon,
@@ -357,57 +338,13 @@ def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
         }
         for result in comparison.results
     ]
-    columns = ["mechanism", "share", "uniform", "overlap", "spent", "status"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=[*GAIN_COLUMNS])
 
 
-def shares_table(allocation: Allocation, names: Sequence[str]) -> pd.DataFrame:
-    """Return the shares to edit: columns direction, theta and locked.
-
-    Where the shares follow from a spectrum, the table starts from equal ones.
-    """
-    d = len(names)
-    shares = UNIFORM.shares(d) if allocation.needs_spectrum else allocation.shares(d)
-    return pd.DataFrame({"direction": list(names), "theta": shares, "locked": False})
-
-
-def rebalanced_text(table: pd.DataFrame) -> str:
-    """Return the text of an edited table of shares after `rebalance`.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As `shares_table` returns it, edited.
-
-    Raises
-    ------
-    InvalidSetting
-        If a share is missing, or the locked ones leave the others too little.
-    """
-    theta = table["theta"].to_numpy(dtype=np.float64)
-    _check_numbers(theta)
-    return custom_text(rebalance(theta, table["locked"].to_numpy(dtype=np.bool_)).tolist())
-
-
-def _check_numbers(shares: Sequence[float] | FloatArray) -> None:
-    if not np.isfinite(np.asarray(shares, dtype=np.float64)).all():
-        raise InvalidSetting("allocation", "shares that are numbers", "a blank", "--allocation")
-
-
-def custom_text(shares: Sequence[float]) -> str:
-    """Return the settings text of a custom allocation; raises unless it sums to 1."""
-    _check_numbers(shares)
-    return Allocation("custom", theta=tuple(float(share) for share in shares)).text[0]
-
-
-def shares_file(allocation: Allocation, names: Sequence[str], shares: Sequence[float]) -> str:
-    """Return shares as the text of a CSV file that can be read back.
-
-    Features go by name; principal directions have numbers only.
-    """
-    key = "feature" if allocation.directions == "features" else "direction"
-    keys = list(names) if key == "feature" else list(range(1, len(names) + 1))
-    return pd.DataFrame({key: keys, "theta": list(shares)}).to_csv(index=False)
+def _recovery(result: Result) -> float | None:
+    """Return the mean recovery of the draws, None where chance is as good as exact PCA."""
+    values = result.metrics.get("recovery")
+    return None if values is None else float(values.mean())
 
 
 def bounds_of_rows(

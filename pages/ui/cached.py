@@ -29,12 +29,11 @@ from dpviz.datasets import RawTable, Table
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.narrative import explore as narrative
-from dpviz.prepare.bounding import BoundedRows, Prepared, prepare
+from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.prepare.prepared import Measured
 from dpviz.releasing.making import float_safe
 from dpviz.releasing.noise import Law
 from dpviz.reproduce import Effort, Experiment, Step
-from dpviz.run import axes
 from dpviz.run import cells as sweeps
 from dpviz.run.cells import Cell, Plan, Result, Skipped
 from dpviz.run.compare import Comparison
@@ -46,7 +45,6 @@ from dpviz.targets.least import Predicted, Target, least, measured_need, predict
 from dpviz.tasks import Task, TaskPlan, plan_task
 from dpviz.theory.growth import growth_table
 from dpviz.tidy import curves
-from dpviz.tidy.curves import CurvePoint
 from dpviz.values.allocation import UNIFORM
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from pages.ui import limits
@@ -269,7 +267,7 @@ def in_chunks(
     return sweeps.joined(parts)
 
 
-class _Progress:
+class Progress:
     """A progress bar that shows itself only when work takes longer than a moment."""
 
     def __init__(self) -> None:
@@ -277,12 +275,14 @@ class _Progress:
         self._started = time.monotonic()
 
     def __call__(self, share: float, words: str) -> None:
+        """Show how much is done; a call is where Streamlit may end the run."""
         if time.monotonic() - self._started > 0.5:
             self._place.progress(min(share, 1.0), words)
         else:
             self._place.empty()
 
     def close(self) -> None:
+        """Take the bar away."""
         self._place.empty()
 
 
@@ -290,7 +290,7 @@ def results(
     data_key: tuple[str, ...], chosen: Plan, ready: Prepared
 ) -> tuple[tuple[Result, ...], tuple[Skipped, ...]]:
     """Return the result of every cell of a plan, and what would take too long."""
-    progress = _Progress()
+    progress = Progress()
     first = st.empty()
     if _seconds(chosen) > FIRST_AFTER:
         seen = []
@@ -334,65 +334,7 @@ def comparison(data_key: tuple[str, ...], ready: Prepared, settings: Settings) -
     return Comparison(drawn, found)
 
 
-def curve(
-    data_key: tuple[str, ...], rows: BoundedRows, settings: Settings, axis: str, count: int
-) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
-    """Return every variant at every default value of an axis, and what cannot run."""
-    points: list[CurvePoint] = []
-    skipped: dict[str, str] = {}
-    mechanisms = parse_variants(settings.mechanisms)
-    values = axes.default_values(axis, rows, count)
-    progress = _Progress()
-    for number, value in enumerate(values):
-        here = axes.settings_at(settings, axis, value)
-        measured: Measured = rows
-        key = data_key
-        if axis in ("n", "row_bound"):
-            measured = measured_at(data_key, axis, str(value), settings.seed, rows)
-            key = (*data_key, axis, str(value), str(settings.seed))
-        x = axes.where(rows, measured, axis, value)[0]
-        for mechanism in mechanisms:
-            cell = sweeps.cell_at(measured, here, mechanism, range(here.trials))
-            if isinstance(cell, str):
-                skipped.setdefault(mechanism.text, cell)
-                continue
-
-            def tell(share: float, done: float = number / len(values), x: float = x) -> None:
-                progress(done, f"Drawing releases at {axis} {x:.3g}")
-
-            try:
-                result = in_chunks(key, cell, measured, tell)
-            except CannotRun as error:
-                skipped.setdefault(mechanism.text, error.reason)
-                continue
-            points.append(curves.point_at(rows, measured, here, axis, value, result))
-    progress.close()
-    return points, list(skipped.items())
-
-
-@st.cache_resource(scope="session", max_entries=64, show_spinner="Preparing", show_time=True)
-def measured_at(
-    data_key: tuple[str, ...], axis: str, value: str, seed: int, _rows: BoundedRows
-) -> Measured:
-    """Return the table at one n or row bound; the rows are read once for each."""
-    return axes.rows_at(_rows, axis, value, seed)
-
-
-@st.cache_data(scope="session", max_entries=100, show_spinner="Predicting", show_time=True)
-def _predicted(key: tuple[str, ...], _rows: Measured, _settings: Settings) -> pd.DataFrame:
-    axis, metric = key[-2:]
-    values = axes.default_values(axis, _rows, axes.FINE)
-    mechanisms = parse_variants(_settings.mechanisms)
-    return curves.prediction_table(_rows, _settings, mechanisms, axis, values, metric)
-
-
-def predicted(
-    data_key: tuple[str, ...], rows: Measured, settings: Settings, axis: str, metric: str
-) -> pd.DataFrame:
-    """Return the predicted curve of each variant that has one."""
-    return _predicted((*data_key, repr(settings), axis, metric), rows, settings)
-
-
+@st.cache_data(scope="session", max_entries=2_000, show_spinner="Predicting", show_time=True)
 @st.cache_data(scope="session", max_entries=2_000, show_spinner="Predicting", show_time=True)
 def _spectrum(key: tuple[str, ...], _measured: Measured, _settings: Settings) -> list[float] | None:
     return curves.predicted_spectrum(_measured, _settings, parse_variant(key[-1]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Mapping
 
@@ -12,7 +11,7 @@ import streamlit as st
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck
 from dpviz.settings import names_in, names_listed
-from pages.ui import state
+from pages.ui import parts, state
 from pages.ui.texts import plain
 
 _USE_WORDS = {"feature": "feature", "colour": "colour only", "drop": "leave out"}
@@ -223,12 +222,8 @@ def _ways(checks: tuple[ColumnCheck, ...]) -> None:
             key="check.standardise",
             on_click=state.on_change(standardise),
         )
-    st.download_button(
-        "Settings (JSON)",
-        lambda: json.dumps(state.settings().to_json(), indent=1),
-        file_name="dpviz-settings.json",
-        icon=":material/download:",
-        on_click="ignore",
-        key="check.settings",
-        help="What was chosen here and in all other controls; it names columns of your file.",
+    parts.settings_file(
+        state.settings(),
+        "check.settings",
+        "What was chosen here and in all other controls; it names columns of your file.",
     )

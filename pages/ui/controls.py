@@ -16,7 +16,8 @@ import streamlit as st
 from dpviz.base.params import Param, format_number, params_of
 from dpviz.mechanisms import all_mechanisms
 from dpviz.settings import Settings
-from dpviz.tidy.precision import custom_text, suppliers
+from dpviz.tidy.precision import suppliers
+from dpviz.tidy.shares import custom_text
 from dpviz.values.allocation import DEFAULT_SHARE
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.bounds_text import ADAPTIVE

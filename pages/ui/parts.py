@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -125,3 +126,16 @@ def reproduce_command(found: Findings) -> None:
     """Show the command that redoes an experiment."""
     st.caption("The same numbers from the command line:")
     st.code(reproduce.command(found), language="bash", wrap_lines=True)
+
+
+def settings_file(settings: Settings, key: str, help: str | None = None) -> None:
+    """Offer all settings as a file."""
+    st.download_button(
+        "Settings (JSON)",
+        lambda: json.dumps(settings.to_json(), indent=1),
+        file_name="dpviz-settings.json",
+        icon=":material/download:",
+        on_click="ignore",
+        key=key,
+        help=help,
+    )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 
 import pandas as pd
 import streamlit as st
 
-from dpviz.figures.theme import panels_of
+from dpviz.figures.theme import Panel, panels_unjudged
 from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
@@ -18,14 +19,29 @@ from dpviz.prepare.spectrum import spectrum_of
 from dpviz.run import axes
 from dpviz.settings import Settings
 from dpviz.tidy import curves
-from pages.ui import cached, targets
+from pages.ui import curve_cache, targets
 
 METRIC = "recovery"
 
 
-def section(settings: Settings, mechanisms: Sequence[Mechanism]) -> None:
-    """Predict from n and a spectrum alone, along any axis that needs no rows."""
+def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool) -> None:
+    """Predict from n and a spectrum alone, along any axis that needs no rows.
+
+    Parameters
+    ----------
+    settings : Settings
+    mechanisms : sequence of Mechanism
+    shown : bool
+        Whether the plan is open before anybody asks: where there is no table.
+    """
     st.header("Plan before you have data", anchor="plan")
+    if not st.toggle(
+        "Plan from a number of people and a spectrum",
+        value=shown,
+        key="plan.show",
+        persist_state="session",
+    ):
+        return
     left, middle, right = st.columns([1, 2, 1])
     people = left.text_input("People n", "100000", key="plan.n", persist_state="session")
     written = middle.text_input(
@@ -49,19 +65,35 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism]) -> None:
     here = replace(settings, k=min(settings.k, rows.d - 1), allocation="uniform")
     key = ("plan", people, written)
     values = axes.default_values(axis, rows, axes.FINE)
-    figure = tradeoff_figure(
-        pd.DataFrame(columns=list(curves.BAND_COLUMNS)),
-        panels_of(mechanisms, rows.problem(here), rows.budget(here)),
-        x_title=axes.AXES_OF_PLANS[axis].label,
-        y_title=METRICS[METRIC].label,
-        log_x=axis != "k",
-        log_y=False,
-        now=axes.now(rows, here, axis),
-        limits=curves.limit_table(rows, here, axis, values, METRIC),
-        predicted=cached.predicted(key, rows, here, axis, METRIC),
-        marks=curves.marks(rows, here, mechanisms) if axis == "epsilon" else None,
+    mechanisms = curve_cache.coloured_first(mechanisms)
+    place = st.empty()
+    limits = curves.limit_table(rows, here, axis, values, METRIC)
+    stages = count()
+
+    def show(predicted: pd.DataFrame, panels: list[Panel] | None = None) -> None:
+        marks = None
+        if panels is not None and axis == "epsilon":
+            marks = curve_cache.marks(key, rows, here, curve_cache.marked(mechanisms))
+        figure = tradeoff_figure(
+            pd.DataFrame(columns=list(curves.BAND_COLUMNS)),
+            panels or panels_unjudged(mechanisms),
+            x_title=axes.AXES_OF_PLANS[axis].label,
+            y_title=METRICS[METRIC].label,
+            log_x=axis != "k",
+            log_y=False,
+            now=axes.now(rows, here, axis),
+            limits=limits,
+            predicted=predicted,
+            marks=marks,
+        )
+        name = "plan" if panels is not None else f"plan.stage.{next(stages)}"
+        with place:
+            st.plotly_chart(figure, key=name, alt=f"Predicted recovery against {axis}")
+
+    predicted = curve_cache.predicted(
+        key, rows, here, mechanisms, axis, METRIC, curve_cache.Paced(show)
     )
-    st.plotly_chart(figure, key="plan", alt=f"Predicted recovery against {axis}")
+    show(predicted, curve_cache.judged(mechanisms, rows.problem(here), rows.budget(here)))
     st.caption(
         f"Predicted for n = {rows.n:,}, d = {rows.d}, k = {here.k}, epsilon {here.epsilon:g}, "
         f"along {axis}, from the spectrum alone: no table was read and nothing private was touched."

@@ -19,7 +19,19 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
-from pages.ui import bar, bounds, cached, check, controls, glossary, limits, looks, printing, state
+from pages.ui import (
+    bar,
+    bounds,
+    cached,
+    check,
+    controls,
+    examples,
+    glossary,
+    limits,
+    looks,
+    printing,
+    state,
+)
 from pages.ui.guard import say_error
 from pages.ui.state import UPLOAD
 from pages.ui.texts import plain
@@ -136,6 +148,7 @@ def run() -> None:
     st.html(f"<style>{_STYLE}</style>")
     limits.enter()
     state.start()
+    examples.visit(page.title)
     current = _load()
     _clamp(current)
     if page.title not in OWN_SETTINGS:

@@ -7,7 +7,7 @@ and written after every run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -115,6 +115,12 @@ def put(name: str, value: Any, store: str = "view") -> None:
     for other, param in params_of(Settings).items():
         if param.kind == "choice":
             st.session_state.complaints.pop(other, None)
+
+
+def put_all(changes: Mapping[str, Any]) -> None:
+    """Set several values at once, which suit each other."""
+    st.session_state.view = _values(replace(settings(), **changes))
+    st.session_state.complaints = {}
 
 
 def typed(name: str) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.mechanisms import Mechanism
 from dpviz.narrative.phrases import bias_note
-from dpviz.narrative.targets import goal_words, predicted_sentence, sentence
+from dpviz.narrative.targets import goal_words, predicted_lines, sentence
 from dpviz.prepare.bounding import BoundedRows
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
@@ -81,5 +81,5 @@ def say_predicted(
     st.markdown(
         f"Predicted without a draw{bias_note(rows.d)}, least {GOALS[what]} "
         f"{goal_words(goal, settings.k)}:\n\n"
-        + "\n".join(f"- {predicted_sentence(answer, what)}" for answer in found)
+        + "\n".join(f"- {line}" for line in predicted_lines(found, what))
     )

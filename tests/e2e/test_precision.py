@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Browser, Page, expect
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.harness import (
     Server,
@@ -18,13 +20,24 @@ from tests.e2e.harness import (
 )
 
 VIEW = "?v=1&table=iris&domain=box&trials=5"
+TABLE = "The shares as a table"
 SIDEBAR_TAU = "Their share of the precision, %"
 
 
 def main_text(page: Page) -> str:
-    """Return all text below the row of settings, whose buttons change when they are pressed."""
-    settings = page.locator(".st-key-bar").inner_text()
-    return page.get_by_test_id("stMain").inner_text().replace(settings, "", 1)
+    """Return all text below the row of settings, whose buttons change when they are pressed.
+
+    Without that of charts, which are painted when they like.
+    """
+    found: str = page.get_by_test_id("stMain").evaluate(
+        """main => {
+          const copy = main.cloneNode(true);
+          const aside = '.st-key-bar, [data-testid="stPlotlyChart"], style, script';
+          copy.querySelectorAll(aside).forEach(node => node.remove());
+          return copy.textContent;
+        }"""
+    )
+    return found
 
 
 def errors(page: Page) -> list[str]:
@@ -32,18 +45,20 @@ def errors(page: Page) -> list[str]:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Pick an option of a select box."""
+    """Pick an option of a select box by typing: a list that hangs from a page that still moves
+    closes under the mouse.
+    """
     box = page.get_by_role("combobox", name=label, exact=True)
-    box.scroll_into_view_if_needed()  # a list that has to scroll after it opened closes again
-    box.focus()
-    box.press("ArrowDown")
+    box.scroll_into_view_if_needed()
+    box.fill(option)
+    expect(page.get_by_role("option", name=option, exact=True)).to_be_visible()
     with rerun(page):
-        page.get_by_role("option", name=option, exact=True).click()
+        box.press("Enter")
 
 
 def type_into_cell(page: Page, row: int, column: int, text: str) -> None:
-    """Replace a cell of the table of shares, which is the last grid on the page."""
-    grid = page.get_by_test_id("stDataFrame").last
+    """Replace a cell of the table of shares, whose box is open."""
+    grid = page.get_by_test_id("stExpander").filter(has_text=TABLE).get_by_test_id("stDataFrame")
     surface = grid.locator(".dvn-scroller")  # lies over the canvas that the cells are drawn on
     width = surface.evaluate("surface => surface.getBoundingClientRect().width")
     # Rows are 35 pixels high, the first is the head. This click waits until the charts above no
@@ -121,7 +136,7 @@ def test_no_text_of_a_chart_is_cut_on_a_phone(page: Page, server: Server) -> Non
     page.set_viewport_size({"width": 420, "height": 900})
     open_app(page, f"{server.url}/precision{VIEW}&allocation=binary:1,3:0.8")
     charts = page.get_by_test_id("stPlotlyChart")
-    assert charts.count() >= 5
+    assert charts.count() >= 4
     for chart in charts.all():
         chart.scroll_into_view_if_needed()
         expect(chart.locator("svg text").first).to_be_attached()
@@ -148,6 +163,7 @@ def test_directions_from_any_mechanism(page: Page, server: Server) -> None:
 
 def test_a_bad_sum_in_the_table_is_one_sentence(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/precision{VIEW}")
+    page.get_by_text(TABLE).click()
     type_into_cell(page, 0, 1, "0.7")
     expect(page.get_by_text("The shares in the table sum to 1.45.")).to_be_visible()
     with rerun(page):
@@ -159,3 +175,89 @@ def test_a_bad_sum_in_the_table_is_one_sentence(page: Page, server: Server) -> N
     assert errors(page) == []
     expect(page.get_by_text("The shares in the table sum to 1.", exact=True)).to_be_visible()
     assert re.search(r"allocation=custom(%3A|:)0\.48", page.url)
+
+
+def bar(page: Page, name: str) -> Locator:
+    """Return the bar of a direction."""
+    return page.get_by_role("slider", name=f"Share of {name}", exact=True)
+
+
+def share(page: Page, name: str) -> float:
+    """Return the share that a bar shows, in percent."""
+    return float(bar(page, name).get_attribute("aria-valuenow") or "nan")
+
+
+def shares_of_link(page: Page) -> list[float]:
+    """Return the custom shares that the link carries, in percent."""
+    query = parse_qs(urlsplit(page.url).query)
+    kind, _, listed = query["allocation"][0].partition(":")
+    assert kind == "custom"
+    return [100 * float(text) for text in listed.split(",")]
+
+
+FEATURES = ("sepal length (cm)", "sepal width (cm)", "petal length (cm)", "petal width (cm)")
+
+
+def test_bars_are_dragged_moved_by_keys_locked_and_shared(
+    page: Page, server: Server, browser: Browser
+) -> None:
+    open_app(page, f"{server.url}/precision{VIEW}")
+    first, second, third, _ = FEATURES
+    assert [share(page, name) for name in FEATURES] == [25] * 4
+    # The mouse: a bar's length is the root of its share, so .8 of the track is .64.
+    box = bar(page, third).bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.5 * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], y)
+    assert share(page, third) == pytest.approx(49, abs=1)  # before the page knows
+    assert "allocation" not in page.url
+    with rerun(page):
+        page.mouse.move(box["x"] + 0.8 * box["width"], y)
+        page.mouse.up()
+    assert share(page, third) == pytest.approx(64, abs=1)
+    assert share(page, first) == pytest.approx(12, abs=0.4)
+    assert sum(shares_of_link(page)) == pytest.approx(100)
+    assert shares_of_link(page) == pytest.approx([share(page, name) for name in FEATURES], abs=0.01)
+    # A lock, and the keyboard: the locked bar stays, the two others give.
+    page.get_by_role("button", name=f"Lock {third}").click()
+    held = share(page, third)
+    bar(page, first).focus()
+    with rerun(page):
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("PageUp")
+    assert share(page, first) == pytest.approx(23, abs=0.01)  # 12 to 13, and ten more
+    assert share(page, third) == held
+    assert share(page, second) == pytest.approx((100 - 23 - held) / 2, abs=0.01)
+    bar(page, third).press("ArrowRight")
+    expect(page.get_by_text(f"{third} is locked.")).to_be_visible()
+    assert share(page, third) == held
+    link = page.url
+    with new_context(browser) as other:
+        guest = new_page(other)
+        open_app(guest, link)
+        assert [share(guest, name) for name in FEATURES] == pytest.approx(
+            [share(page, name) for name in FEATURES], abs=0.01
+        )
+        assert problems_of(guest) == ""
+
+
+def test_an_example_is_one_click_and_fits_a_phone(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 420, "height": 900})
+    open_app(page, f"{server.url}/precision?v=1&table=iris&trials=5")
+    with rerun(page):
+        page.get_by_role("radio", name="Right", exact=True).click()
+    assert "it pays here" in main_text(page)
+    assert share(page, "signal 1") == pytest.approx(40)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 420
+    track = bar(page, "signal 1").bounding_box()
+    assert track is not None
+    assert track["x"] >= 0
+    assert track["x"] + track["width"] <= 420
+    with rerun(page):
+        page.get_by_role("radio", name="Wrong", exact=True).click()
+    assert "it pays here" not in main_text(page)
+    with rerun(page):
+        page.get_by_role("button", name="Back to my settings").click()
+    assert "table=iris" in page.url

@@ -28,6 +28,7 @@ from tests.ui.driver import (
     found,
     go,
     held,
+    keys,
     nodes,
     one_sentence,
     start,
@@ -324,6 +325,8 @@ def test_a_plan_is_drawn_along_every_axis_that_needs_no_rows(axis: str, tmp_path
 )
 def test_a_bad_plan_is_refused_in_one_sentence(key: str, written: str, part: str) -> None:
     at = page()
+    assert key not in keys(at)  # a plan is drawn when it is asked for
+    change(at, "plan.show", True)
     change(at, key, written)
     (sentence,) = errors(at)
     assert sentence.startswith(part)

@@ -31,7 +31,7 @@ from dpviz.privacy import accounting
 from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_nuclear
 from dpviz.run.cells import variants_of
 from dpviz.settings import Settings
-from dpviz.tidy.precision import rebalance
+from dpviz.tidy.shares import rebalance
 from dpviz.values.allocation import SMALLEST_SHARE, UNIFORM, Allocation
 from dpviz.values.allocation_text import (
     check_allocation,

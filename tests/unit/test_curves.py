@@ -29,6 +29,7 @@ from dpviz.theory.growth import growth_table
 from dpviz.theory.needs import PROVED, SCALING, needs
 from dpviz.theory.predict import direction_overlaps
 from dpviz.tidy import curves
+from dpviz.values.release import Verdict
 
 SETTINGS = Settings(table="wine", mechanisms=("gaussian", "wishart_difference", "ppca"), trials=12)
 MECHANISMS = parse_variants(SETTINGS.mechanisms)
@@ -41,7 +42,7 @@ def wine() -> Prepared:
 
 def points(
     rows: Prepared, axis: str, values: list[object], settings: Settings = SETTINGS
-) -> list[curves.Point]:
+) -> list[curves.CurvePoint]:
     found = []
     for value in values:
         here = axes.settings_at(settings, axis, value)
@@ -273,3 +274,14 @@ def test_plans_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert 500 < noise[100] / noise[100_000] < 1_000
     assert main([*given[:3], "row_bound", "--values", "1", "--out", str(out)]) == 2
     assert "a plan, which has no rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sidebar", [0.5, 50.0])
+def test_a_prediction_is_judged_at_its_own_epsilon(wine: Prepared, sidebar: float) -> None:
+    """Under zero-out Analyze Gauss holds at small epsilon and fails at large, whatever is set."""
+    settings = replace(SETTINGS, relation="zero-out", delta=1e-5, epsilon=sidebar)
+    mechanism = parse_variant("analyze_gauss")
+    values = [0.5, 50.0]
+    table = curves.prediction_table(wine, settings, [mechanism], "epsilon", values, "recovery")
+    fails = [Verdict(verdict).fails for verdict in table["verdict"]]
+    assert fails == [False, True]

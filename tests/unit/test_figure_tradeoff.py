@@ -10,8 +10,14 @@ import plotly.graph_objects as go
 import pytest
 
 from dpviz.figures.theme import GREY, Panel
-from dpviz.figures.tradeoff import tradeoff_figure
-from dpviz.tidy.curves import BAND_COLUMNS, DRAW_COLUMNS, LINE_COLUMNS, PREDICTION_COLUMNS
+from dpviz.figures.tradeoff import FEW, tradeoff_figure
+from dpviz.tidy.curves import (
+    BAND_COLUMNS,
+    BOUND_COLUMNS,
+    DRAW_COLUMNS,
+    LINE_COLUMNS,
+    PREDICTION_COLUMNS,
+)
 
 PANELS = [
     Panel("one", "First", "holds", "#0072B2", "circle", "solid"),
@@ -49,7 +55,7 @@ def test_means_and_bands_are_where_the_table_says() -> None:
     (mean,) = traces(figure, "First · holds")
     assert list(mean.x) == [1.0, 10.0, 100.0]
     assert list(mean.y) == [0.4, 0.8, 0.9]
-    band = next(trace for trace in figure.data if trace.fill == "toself")
+    band = next(t for t in figure.data if t.fill == "toself" and t.legendgroup == "one")
     assert list(band.x) == [1.0, 10.0, 100.0, 100.0, 10.0, 1.0]
     assert list(band.y) == [0.5, 0.9, 1.0, 0.8, 0.7, 0.3]
 
@@ -105,8 +111,8 @@ def test_single_draws_are_one_trace_with_gaps() -> None:
 
 
 def test_prediction_bound_and_second_table_differ_in_style() -> None:
-    predicted = lines([("one", 1.0, 0.41)], PREDICTION_COLUMNS)
-    bound = lines([("one", 1.0, 0.7)], PREDICTION_COLUMNS)
+    predicted = lines([("one", 1.0, 0.41, "holds")], PREDICTION_COLUMNS)
+    bound = lines([("one", 1.0, 0.7)], BOUND_COLUMNS)
     figure = draw(predicted=predicted, bound=bound, other=BANDS, other_name="wine")
     styles = {
         name: traces(figure, name)[0].line.dash
@@ -114,13 +120,46 @@ def test_prediction_bound_and_second_table_differ_in_style() -> None:
     }
     assert len(set(styles.values())) == 3
     drawn = [(trace.line.dash, list(trace.y)) for trace in traces(figure, "First")]
-    assert drawn == [("dot", [0.41]), ("longdash", [0.7]), ("dash", [0.4, 0.8, 0.9])]
+    assert drawn == [("dot", [0.41]), ("longdash", [0.7]), ("dashdot", [0.4, 0.8, 0.9])]
 
 
 def test_a_prediction_alone_stands_in_the_legend() -> None:
-    predicted = lines([("one", 1.0, 0.41)], PREDICTION_COLUMNS)
+    predicted = lines([("one", 1.0, 0.41, "holds")], PREDICTION_COLUMNS)
     figure = draw(bands=BANDS.iloc[:0], predicted=predicted)
-    assert [trace.showlegend for trace in traces(figure, "First")] == [True]
+    assert [trace.showlegend for trace in traces(figure, "First · holds")] == [True]
+
+
+def test_a_prediction_is_dashed_where_its_claim_fails_and_says_so() -> None:
+    rows = [
+        ("one", 1.0, 0.4, "holds"),
+        ("one", 10.0, 0.8, "holds"),
+        ("one", 100.0, 0.9, "out_of_scope"),
+    ]
+    figure = draw(bands=BANDS.iloc[:0], predicted=lines(rows, PREDICTION_COLUMNS))
+    drawn = traces(figure, "First · holds")
+    assert [(trace.line.dash, list(trace.x)) for trace in drawn] == [
+        ("dot", [1.0, 10.0]),
+        ("dash", [10.0, 100.0]),
+    ]
+    assert list(drawn[1].text) == ["claim holds", "fails outside its scope"]
+
+
+def test_every_line_carries_its_name_where_no_other_stands() -> None:
+    names = [trace for trace in draw().data if trace.mode == "text"]
+    assert {trace.text[0].strip() for trace in names} == {"First", "Second"}
+    assert {trace.textfont.color for trace in names} == {panel.colour for panel in PANELS}
+    # Equal curves: three points hold at most three names, and none stands on another.
+    panels = [Panel(str(i), f"same {i}", "holds", "#0072B2", "circle", "solid") for i in range(5)]
+    bands = pd.concat([BANDS.iloc[:3].assign(mechanism=str(i)) for i in range(5)])
+    placed = [t for t in draw(bands=bands, panels=panels).data if t.mode == "text"]
+    assert len(placed) == 3
+    assert len({(trace.x[0], trace.y[0]) for trace in placed}) == 3
+
+
+def test_before_a_claim_is_judged_a_line_has_its_name_alone() -> None:
+    unjudged = [Panel(p.key, p.label, "", p.colour, p.marker, p.dash) for p in PANELS]
+    shown = {trace.name for trace in draw(panels=unjudged).data if trace.showlegend}
+    assert shown == {"First", "Second"}
 
 
 def test_limits_and_scalings_are_named_for_what_they_are() -> None:
@@ -150,11 +189,27 @@ def test_the_frontier_is_ringed() -> None:
     assert traces(draw(best=BANDS.iloc[:0]), "best whose claim holds") == []
 
 
-def test_mechanisms_without_a_colour_are_thin() -> None:
+def test_mechanisms_without_a_colour_are_thin_and_below_the_others() -> None:
     panels = [
         Panel("0", "0", "holds", "#218FFF", "circle", "solid"),
         Panel("1", "1", "holds", GREY, "square", "dash"),
     ]
     bands = pd.concat([BANDS.iloc[:3].assign(mechanism=panel.key) for panel in panels])
     lines = [t for t in draw(bands=bands, panels=panels).data if t.mode == "lines+markers"]
-    assert [(line.line.color, line.line.width) for line in lines] == [("#218FFF", 2), (GREY, 1)]
+    assert [(line.line.color, line.line.width) for line in lines] == [(GREY, 1), ("#218FFF", 2)]
+
+
+def test_of_many_lines_only_those_with_a_colour_have_a_range_and_stand_in_the_legend() -> None:
+    def shown(count: int) -> tuple[int, int, int]:
+        panels = [
+            Panel(str(i), str(i), "holds", GREY if i else "#218FFF", "circle", "solid")
+            for i in range(count)
+        ]
+        bands = pd.concat([BANDS.iloc[:3].assign(mechanism=str(i)) for i in range(count)])
+        figure = draw(bands=bands, panels=panels)
+        means = [trace for trace in figure.data if trace.mode == "lines+markers"]
+        ranges = sum(trace.fill == "toself" for trace in figure.data)
+        return len(means), ranges, sum(bool(trace.showlegend) for trace in means)
+
+    assert shown(FEW) == (FEW, FEW, FEW)
+    assert shown(FEW + 1) == (FEW + 1, 1, 1)

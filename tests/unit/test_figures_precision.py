@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.figures.precision import accounts_figure, ellipses_figure, prices_figure, stds_figure
+from dpviz.figures.precision import (
+    accounts_figure,
+    ellipses_figure,
+    payoff_figure,
+    prices_figure,
+    stds_figure,
+)
 from dpviz.figures.theme import Panel
 
 PANELS = [
@@ -121,3 +127,23 @@ def test_prices_are_lines_over_the_share() -> None:
     assert [list(trace.y) for trace in figure.data] == [[3, 3], [9, 1]]
     assert figure.layout.xaxis.type == "log"
     assert {note.text for note in figure.layout.annotations} == {"First", "Second"}
+
+
+def test_the_payoff_stands_beside_equal_shares() -> None:
+    table = pd.DataFrame(
+        {
+            "mechanism": ["a", "b[x=1]", "c"],
+            "recovery": [0.95, -0.2, None],
+            "uniform": [0.1, 0.3, None],
+        }
+    )
+    figure = payoff_figure(table, PANELS)
+    # From the top: First, Second; the third has no recovery and no row.
+    assert list(figure.layout.yaxis.ticktext) == ["Second", "First"]
+    second, first = figure.data
+    assert list(first.x) == [0.1, 0.95]
+    assert list(first.marker.symbol) == ["circle-open", "circle"]
+    assert first.text[1] == "95 %"
+    assert second.text[1] == "-20 %"
+    assert figure.layout.xaxis.range[0] < -0.2
+    assert {note.text for note in figure.layout.annotations} == {"chance", "exact PCA"}

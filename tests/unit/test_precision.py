@@ -19,29 +19,29 @@ from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.privacy.gaussian import noise_std
 from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
+from dpviz.tidy.planted import EXAMPLES, shown
 from dpviz.tidy.precision import (
     NOISE_COLUMNS,
     PRICE_COLUMNS,
     SPEND_COLUMNS,
     account_table,
     bounds_of_rows,
-    custom_text,
     direction_names,
     directions_warning,
+    falling_prices,
     gain_table,
     noise_table,
     overlap_with_chosen,
     pair_table,
     precision_variants,
     price_table,
-    rebalanced_text,
-    shares_file,
-    shares_table,
     spend_table,
     supplier_note,
     suppliers,
+    unequal,
 )
-from dpviz.values.allocation import UNIFORM, Allocation
+from dpviz.tidy.shares import custom_text, moved_text, rebalanced_text, shares_file, shares_table
+from dpviz.values.allocation import SMALLEST_SHARE, UNIFORM, Allocation
 from dpviz.values.allocation_text import of_mapping, parse_allocation
 
 SHAPED = "directional_gaussian"
@@ -270,10 +270,10 @@ def test_suppliers_are_found_in_the_registry() -> None:
 def test_gains_stand_beside_equal_shares() -> None:
     uniform, shaped = compared(), compared(allocation="binary:3:0.8")
     table = gain_table(shaped, uniform)
-    assert list(table["mechanism"]) == [r.mechanism.label for r in shaped.results]
+    assert list(table["mechanism"]) == [r.mechanism.text for r in shaped.results]
     for row, before, after in zip(table.itertuples(), uniform.results, shaped.results, strict=True):
-        assert row.uniform == before.metrics["captured_share"].mean()
-        assert row.share == after.metrics["captured_share"].mean()
+        assert row.uniform == before.metrics["recovery"].mean()
+        assert row.recovery == after.metrics["recovery"].mean()
         assert 0 <= row.overlap <= 1
     assert gain_table(uniform, uniform)["overlap"].isna().all()
 
@@ -377,3 +377,63 @@ def test_edited_bounds() -> None:
         assert words in str(caught.value)
         assert "'weight'" in str(caught.value)
         assert "3.25" not in str(caught.value)  # it may be the data's own largest value
+
+
+# Dragged shares -------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.floats(0.001, 1), min_size=2, max_size=30),
+    st.data(),
+    st.floats(0, 1),
+)
+def test_a_dragged_share_stays_and_all_sum_to_one(
+    start: list[float], data: st.DataObject, place: float
+) -> None:
+    moved = data.draw(st.integers(0, len(start) - 1))
+    theta = np.array(start) / sum(start)
+    theta[moved] = place * (1 - SMALLEST_SHARE * len(start))
+    text = moved_text(theta.tolist(), [False] * len(start), moved)
+    shares = parse_allocation(text).theta
+    assert math.fsum(shares) == pytest.approx(1, abs=1e-9)
+    assert shares[moved] == pytest.approx(max(theta[moved], SMALLEST_SHARE), abs=1e-6)
+    assert min(shares) >= SMALLEST_SHARE * (1 - 1e-9)
+
+
+def test_locked_shares_stay_while_another_is_dragged() -> None:
+    text = moved_text([0.7, 0.25, 0.25, 0.25], [False, True, False, False], 0)
+    assert parse_allocation(text).theta == pytest.approx((0.7, 0.25, 0.025, 0.025))
+    with pytest.raises(InvalidSetting, match="leave at least"):
+        moved_text([0.7, 0.4, 0.25, 0.25], [False, True, False, False], 0)
+    with pytest.raises(InvalidSetting, match="one lock for each share"):
+        moved_text([0.5, 0.5], [False], 0)
+    with pytest.raises(InvalidSetting, match="one lock for each share"):
+        moved_text([0.5, 0.5], [False, False], 2)
+    with pytest.raises(InvalidSetting, match="shares that are numbers"):
+        moved_text([math.nan, 0.5], [False, False], 1)
+
+
+# Flat lines -----------------------------------------------------------------------------------
+
+
+def test_flat_lines_are_known_as_such() -> None:
+    assert not unequal(noise_of(setting(allocation="uniform")))
+    assert unequal(noise_of(setting(allocation="binary:1:0.8")))
+    prices = pd.DataFrame(
+        {"mechanism": ["a", "a", "b", "b"], "share": [0.1, 0.9] * 2, "std": [2.0, 1.0, 3.0, 3.0]}
+    )
+    assert set(falling_prices(prices)["mechanism"]) == {"a"}
+
+
+# The planted example --------------------------------------------------------------------------
+
+
+def test_an_example_is_known_by_what_it_sets_whatever_the_draws() -> None:
+    own = Settings(table="wine", trials=7, seed=3)
+    for key, example in EXAMPLES.items():
+        settings = example.of(own)
+        assert shown(settings) == key
+        assert (settings.trials, settings.seed, settings.table) == (7, 3, "planted")
+        assert shown(replace(settings, epsilon=0.2)) is None
+    assert shown(own) is None
+    assert len({example.label for example in EXAMPLES.values()}) == len(EXAMPLES)

@@ -134,6 +134,24 @@ def test_gains_start_where_a_band_stays_clear() -> None:
     assert words.gains(plan, bands_of(*rows)) == ""
 
 
+@pytest.mark.parametrize("elsewhere_holds", [True, False])
+def test_gains_judge_a_claim_where_it_starts_to_pay(elsewhere_holds: bool) -> None:
+    """Not at the sidebar's epsilon, 1, where the verdict is the other one."""
+    plan = plan_of("gaussian")
+    assert plan.settings.epsilon == 1
+    bands = bands_of(
+        ("gaussian", 1.0, 0.5, 0.6, 0.7), ("gaussian", 10.0, 0.7, 0.8, 0.9), floors=FLOORS
+    )
+    fails, holds = "out_of_scope", "holds"
+    bands["verdict"] = bands["verdict"].where(bands["mechanism"] != "gaussian").fillna(
+        bands["epsilon"].map({1.0: holds if elsewhere_holds else fails,
+                              10.0: fails if elsewhere_holds else holds})
+    )  # fmt: skip
+    said = words.gains(plan, bands)
+    assert "from 10 on" in said
+    assert ("there its claim fails" in said) is elsewhere_holds
+
+
 @pytest.mark.parametrize(
     ("task", "covered", "open_"),
     [
