@@ -228,7 +228,7 @@ with guard():
             st.caption(precision_words.domain_caption(found))
         with right:
             what_it_gained(found, equal)
-        shares.table(allocation, current.prepared)
+        shares.as_table(allocation, current.prepared)
         bounds.editor(current.prepared)
         st.caption(plain(explore_words.facts(found)))
         what_directions_cost(found)

@@ -106,7 +106,7 @@ def _refused(allocation: Allocation) -> Iterator[None]:
         st.session_state["shares.refused"] = (allocation.text, str(error))
 
 
-def table(allocation: Allocation, prepared: Prepared) -> None:
+def as_table(allocation: Allocation, prepared: Prepared) -> None:
     """Offer the same shares as a table to edit, lock and rebalance, and as a file."""
     names = direction_names(prepared, allocation)
     start = shares_table(allocation, names)
