@@ -12,7 +12,7 @@ from dpviz.tidy.planted import EXAMPLES, shown
 from pages.ui import controls, state
 from pages.ui.page_options import page_defaults
 
-PAGE = "Precision"
+PAGE, OWN = "Precision", "own"
 _BEFORE, _OPENED, _OWN = "examples.before", "examples.opened", "examples.own"
 
 
@@ -38,38 +38,28 @@ def take(key: str) -> None:
 
 def _back() -> None:
     before = st.session_state.pop(_BEFORE, None)
-    if before is not None:
-        state.put_all(before)
+    state.put_all(state.held(page_defaults()) if before is None else before)
 
 
 def draw() -> None:
-    """Draw one button for each example, and the way back."""
-    now = shown(state.settings())
+    """Draw one button for each example, and one for what was set before."""
+    words = {OWN: "My settings", **{key: example.label for key, example in EXAMPLES.items()}}
 
     def picked() -> None:
         key = st.session_state["examples.now"]
-        if key is not None:
+        if key != OWN:
             take(key)
+        elif shown(state.settings()) is not None:
+            st.session_state.pop(_OPENED, None)
+            st.session_state[_OWN] = True
+            _back()
 
-    def back() -> None:
-        st.session_state.pop(_OPENED, None)
-        st.session_state[_OWN] = True
-        _back()
-
-    controls.fill("examples.now", now)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control(
-            "Example: twenty features, two of which vary; which are favoured?",
-            list(EXAMPLES),
-            format_func=lambda key: EXAMPLES[key].label,
-            key="examples.now",
-            on_change=state.on_change(picked),
-        )
-        if now is not None and _BEFORE in st.session_state:
-            st.button(
-                "Back to my settings",
-                icon=":material/undo:",
-                key="examples.back",
-                on_click=state.on_change(back),
-                help="The table and the settings from before the example.",
-            )
+    controls.fill("examples.now", shown(state.settings()) or OWN)
+    st.segmented_control(
+        "Examples: of twenty features two vary. Which are favoured?",
+        list(words),
+        format_func=words.__getitem__,
+        key="examples.now",
+        required=True,
+        on_change=state.on_change(picked),
+    )

@@ -39,11 +39,11 @@ def start() -> None:
     if "view" in st.session_state and not (travelled() and "v" in st.query_params):
         return
     said = link.read(st.query_params.to_dict())
-    st.session_state.view = _values(said.settings)
+    st.session_state.view = held(said.settings)
     for store, view in said.views.items():
-        st.session_state[store] = _values(view)
+        st.session_state[store] = held(view)
     st.session_state.label_index = said.label_index
-    st.session_state.pin = None if said.pin is None else _values(said.pin)
+    st.session_state.pin = None if said.pin is None else held(said.pin)
     st.session_state.notices = list(said.notices)
     st.session_state.complaints = {}
     st.session_state.setdefault(
@@ -77,7 +77,8 @@ def swap() -> None:
         st.session_state.complaints = {}
 
 
-def _values(declared: Declared) -> dict[str, Any]:
+def held(declared: Declared) -> dict[str, Any]:
+    """Return declared options as the session holds them: plain values by name."""
     return {name: getattr(declared, name) for name in params_of(type(declared))}
 
 
@@ -109,7 +110,7 @@ def put(name: str, value: Any, store: str = "view") -> None:
     except InvalidSetting as error:
         st.session_state.complaints[name] = str(error)
         return
-    st.session_state[store] = _values(changed)
+    st.session_state[store] = held(changed)
     st.session_state.complaints.pop(name, None)
     # A choice that was refused shows its old value again; what a user typed stays to be mended.
     for other, param in params_of(Settings).items():
@@ -119,7 +120,7 @@ def put(name: str, value: Any, store: str = "view") -> None:
 
 def put_all(changes: Mapping[str, Any]) -> None:
     """Set several values at once, which suit each other."""
-    st.session_state.view = _values(replace(settings(), **changes))
+    st.session_state.view = held(replace(settings(), **changes))
     st.session_state.complaints = {}
 
 
@@ -182,9 +183,9 @@ def on_change(act: Callable[[], None]) -> Callable[[], None]:
 def reset() -> None:
     """Return every setting but the table to its default."""
     kept = {name: get(name) for name in KEPT}
-    st.session_state.view = _values(replace(page_defaults(), **kept))
+    st.session_state.view = held(replace(page_defaults(), **kept))
     for store, cls in VIEWS.items():
-        st.session_state[store] = _values(cls())
+        st.session_state[store] = held(cls())
     st.session_state.pin = None
     st.session_state.complaints = {}
     st.session_state.notices = []

@@ -27,12 +27,13 @@ SIDEBAR_TAU = "Their share of the precision, %"
 def main_text(page: Page) -> str:
     """Return all text below the row of settings, whose buttons change when they are pressed.
 
-    Without that of charts, which are painted when they like.
+    Without that of charts and grids, which are painted when they like.
     """
     found: str = page.get_by_test_id("stMain").evaluate(
         """main => {
           const copy = main.cloneNode(true);
-          const aside = '.st-key-bar, [data-testid="stPlotlyChart"], style, script';
+          const aside = '.st-key-bar, [data-testid="stPlotlyChart"], style, script, '
+            + '[data-testid="stDataFrame"]';
           copy.querySelectorAll(aside).forEach(node => node.remove());
           return copy.textContent;
         }"""
@@ -259,5 +260,5 @@ def test_an_example_is_one_click_and_fits_a_phone(page: Page, server: Server) ->
         page.get_by_role("radio", name="Wrong", exact=True).click()
     assert "it pays here" not in main_text(page)
     with rerun(page):
-        page.get_by_role("button", name="Back to my settings").click()
+        page.get_by_role("radio", name="My settings", exact=True).click()
     assert "table=iris" in page.url

@@ -108,6 +108,12 @@ def recovered(at: AppTest) -> float:
     return float(gains.loc["directional_gaussian", "recovery"])
 
 
+def back(at: AppTest) -> None:
+    """Ask for what was set before the example."""
+    found(at, "examples.now").set_value("own")
+    at.run()
+
+
 def test_the_page_opens_on_an_example_where_directions_pay_and_gives_the_settings_back() -> None:
     at = start("precision")
     assert errors(at) == []
@@ -147,7 +153,7 @@ def test_each_example_shows_what_its_belief_is_worth() -> None:
     go(at, "explore")
     assert held(at, "table") == "planted"
     go(at, "precision")
-    press(at, "examples.back")
+    back(at)
     assert errors(at) == []
     assert held(at, "table") == "digits"
     assert "shared equally" in verdict(at)
@@ -156,12 +162,11 @@ def test_each_example_shows_what_its_belief_is_worth() -> None:
 def test_settings_of_ones_own_are_not_replaced() -> None:
     at = start("precision", **BOX)
     assert held(at, "table") == "iris"
-    assert found(at, "examples.now").value is None
-    assert "examples.back" not in keys(at)
+    assert found(at, "examples.now").value == "own"
     found(at, "examples.now").set_value("half")
     at.run()
     assert held(at, "table") == "planted"
-    press(at, "examples.back")
+    back(at)
     assert (held(at, "table"), held(at, "domain")) == ("iris", "box")
 
 
