@@ -133,7 +133,7 @@ def typed(name: str) -> str:
 def take(values: Declared, store: str = "view") -> None:
     """Take settings, or a page's options, as a whole; how an upload is read stays."""
     kept = {name: get(name) for name in KEPT[1:]} if store == "view" else {}
-    st.session_state[store] = _values(replace(values, **kept))
+    st.session_state[store] = held(replace(values, **kept))
     if store == "view":
         st.session_state.complaints = {}
 
