@@ -95,8 +95,8 @@ def choices() -> Choices:
 
 
 _LAYERS = """<style>
-.st-key-curve { display: grid !important; min-height: 560px; }
-.st-key-curve > * { grid-area: 1 / 1; min-width: 0; }
+.st-key-curve { display: grid !important; grid-template-columns: 100%; min-height: 560px; }
+.st-key-curve > * { grid-area: 1 / 1; width: 100% !important; min-width: 0; }
 @media (max-width: 640px) { .st-key-curve .scatterlayer g.text { display: none; } }
 </style>"""
 # A chart that replaces another mounts anew: two layers are drawn in turn, the chart at the end
