@@ -9,7 +9,7 @@ import pytest
 
 from dpviz.releasing.ledger import Ledger
 from pages.ui import shell
-from tests.ui.driver import QUICK, errors, go, start
+from tests.ui.driver import QUICK, errors, go, more, start
 
 SETTING = {**QUICK, "table": "digits"}
 
@@ -116,7 +116,7 @@ def test_a_paid_preparation_follows_to_every_page_and_back() -> None:
     assert "--center private --row-bound private:0.9 --count private" in " ".join(
         box.value for box in at.main.code
     )
-    at.toggle(key="explore.more").set_value(True).run()
+    at = more(at)
     assert errors(at) == []
     assert any("everything but the rows" in box.value for box in at.main.markdown)
     for page in ("tradeoffs", "precision", "claims", "decide"):
