@@ -531,11 +531,13 @@ def test_an_allocation_that_does_not_suit_the_next_table_gives_way_and_says_so()
 
 
 def test_the_ellipse_survives_a_smaller_table() -> None:
-    at = start("precision", table="wine", trials="5", domain="box")
+    at = start("precision", table="wine", trials="5", domain="box", allocation="binary:1:0.8")
+    change(at, "precision.pair", True)
     found(at, "precision.first").set_value(12)
     at.run()
     change(at, "view.table", "Iris")
     assert errors(at) == []
+    assert "precision.first" in keys(at)
 
 
 def test_a_link_carries_a_small_allocation_and_restores_it() -> None:
@@ -595,5 +597,14 @@ def test_no_delta_leaves_the_pure_mechanisms() -> None:
 
 def test_charts_have_names() -> None:
     at = start("precision", **BOX, allocation="binary:1:0.8")
-    drawn = {node.key for node in nodes(at) if node.type in ("plotly_chart", "echarts_chart")}
-    assert {"stds", "ellipses", "accounts", "prices", "spectrum", "distance", "projection"} <= drawn
+    first = {"payoff", "stds", "accounts", "prices"}
+    asked = {"ellipses", "spectrum", "distance", "projection"}
+
+    def drawn() -> set[str]:
+        return {node.key for node in nodes(at) if node.type in ("plotly_chart", "echarts_chart")}
+
+    assert first <= drawn()
+    assert not asked & drawn()
+    change(at, "precision.pair", True)
+    change(at, "precision.more", True)
+    assert first | asked <= drawn()
