@@ -1,27 +1,36 @@
-"""What goes wrong between browser and server.
+"""What goes wrong between browser and server, and files and links that mean harm.
 
-Uploads that break off or follow each other, the browser's own buttons, two tabs of one link.
+A server that comes back, uploads that break off or follow each other, the browser's own buttons,
+two tabs of one link, and no request to another host whatever a file or a link holds.
 """
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
+from dpviz.base.paths import app_path
 from tests.e2e.harness import (
     Server,
+    new_context,
     new_page,
     open_app,
     problems_of,
     rerun,
     wait_idle,
+    watch_of,
 )
 from tests.e2e.test_journeys import (
+    BOARD,
     epsilon_box,
     errors,
     numbers,
     send,
+    titles,
     type_into,
     verdict,
     visit,
@@ -34,6 +43,32 @@ def people(count: int) -> bytes:
     """Return a table of so many people."""
     rows = np.random.default_rng(count).normal(size=(count, 4)).round(3)
     return pd.DataFrame(rows, columns=list("abcd")).to_csv(index=False).encode()
+
+
+def test_a_server_that_comes_back_finds_the_page_with_its_settings(
+    browser: Browser, tmp_path: Path
+) -> None:
+    own = {"XDG_CACHE_HOME": str(tmp_path)}
+    with new_context(browser) as session:
+        page = new_page(session)
+        with Server(app_path(), tmp_path / "first.log", own) as first:
+            open_app(page, f"{first.url}/?{SMALL}")
+            type_into(page, "Epsilon", "2.5")
+            link, shown = page.url, numbers(page)
+        # The page says so by itself.
+        expect(page.get_by_text(re.compile("Connecting|Connection error")).first).to_be_visible()
+        expect(page.locator(BOARD)).to_be_visible()  # what was there can still be read
+        with Server(app_path(), tmp_path / "second.log", own, port=first.port) as second:
+            page.locator('[data-test-connection-state="CONNECTED"]').wait_for()
+            wait_idle(page)
+            assert page.url == link
+            expect(epsilon_box(page)).to_have_value("2.5")
+            assert numbers(page) == shown
+            type_into(page, "Epsilon", "3")  # it is not only a picture of itself
+            assert "At epsilon 3" in verdict(page)
+            assert errors(page) == []
+            assert problems_of(page) == ""
+            assert second.new_traceback() == ""
 
 
 def test_an_upload_that_breaks_off_leaves_nothing_behind(page: Page, server: Server) -> None:
@@ -124,3 +159,51 @@ def test_reloading_while_presenting_keeps_the_settings(page: Page, server: Serve
     wait_idle(page)
     expect(page.locator(".st-key-bar")).to_be_visible()
     assert numbers(page) == shown
+
+
+PICTURE = "![](http://host.invalid/p.png)"
+HOSTILE = (
+    PICTURE,
+    '<img src="http://host.invalid/q.png">',
+    "[click](http://host.invalid/)",
+    "http://host.invalid/r",
+    "$\\href{http://host.invalid/}{x}$",
+    ":material/home: **b** <script>fetch('http://host.invalid/')</script>",
+)
+_LIVE = """() => [...document.querySelectorAll('a[href], img[src], iframe[src], [style*="url("]')]
+  .map(e => e.href || e.src || e.getAttribute('style')).filter(a => a.includes('host.invalid'))"""
+
+
+def test_no_link_and_no_file_asks_another_host(page: Page, server: Server) -> None:
+    """The page fixture fails on any request that leaves this machine."""
+    hostile = "&".join(f"{key}={PICTURE}" for key in ("epsilon", "k", "directions", "label", "x"))
+    for place in ("", "tradeoffs"):
+        open_app(page, f"{server.url}/{place}?table={PICTURE}&{PICTURE}=1&m=gaussian&{hostile}")
+        assert page.evaluate(_LIVE) == []
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(40, 6)).round(3), columns=list(HOSTILE))
+    frame["label " + PICTURE] = [HOSTILE[i % 6] for i in range(40)]
+    secret = "zq81"
+    frame["note"] = [f"{secret}cell{i % 3}" for i in range(40)]
+    open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian&label=7")
+    send(page, f"{secret}.csv", f"a,b\n1,{secret}\n1,2,3\n".encode())  # and one that is refused
+    assert errors(page)
+    send(page, f"{secret}{HOSTILE[1]}.csv", frame.to_csv(index=False).encode())
+    assert "40 people" in numbers(page)
+    for title in titles(page):
+        visit(page, title)
+        assert page.evaluate(_LIVE) == [], title
+    # Nor does the server's log hold a cell, a name of a column or the name of a file.
+    assert secret not in server.log()
+    assert "host.invalid" not in server.log()
+
+
+def test_a_live_picture_would_be_noticed(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/?{SMALL}")
+    page.route("http://host.invalid/**", lambda route: route.abort())
+    with page.expect_request("http://host.invalid/p.png"):
+        page.evaluate("""() => document.body.insertAdjacentHTML(
+            'beforeend', '<img src="http://host.invalid/p.png">')""")
+    assert page.evaluate(_LIVE) == ["http://host.invalid/p.png"]
+    assert "request to another host: host.invalid" in watch_of(page).problems
+    watch_of(page).problems.clear()

@@ -1,0 +1,231 @@
+"""Who cannot see the screen, or uses no mouse: axe-core, a keyboard walk and zoom on every page.
+
+axe-core travels in the wheel of axe-playwright-python, so nothing is fetched. What Streamlit's own
+elements do wrong is listed in ``STREAMLITS_OWN``; everything else must be clean. A page is loaded
+once a theme and looked at in both widths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.e2e.harness import PATIENCE, Server, new_page, open_app, problems_of, wait_idle
+from tests.ui.driver import FIRST, PAGES
+
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+
+# rule -> what Streamlit 1.67 draws. docs/accessibility.md says what is wrong with each.
+STREAMLITS_OWN = {
+    # the menu of a narrow window: groups of links are div in a ul
+    "list": '<ul data-testid="stSidebarNavItems"',
+    "listitem": "<li class=",
+    # the uploader's drop zone: a focusable section with the role presentation
+    "presentation-role-conflict": 'data-testid="stFileUploaderDropzone"',
+}
+LAPTOP = {"width": 1400, "height": 900}
+PHONE = {"width": 420, "height": 900}
+TWICE = {"width": 700, "height": 450}  # a laptop's window at 200 %
+SMALL = "table=iris&trials=5&m=gaussian,laplace"
+
+_RUN = "() => axe.run(document, {resultTypes: ['violations']})"
+
+# What the focus looked like at each stop, and what the same element looks like without it. A stop
+# is looked at when the next key goes down: by then it has been painted.
+_WALK = """() => {
+  const look = e => {
+    const seen = [];
+    for (let at = e, up = 0; at instanceof Element && up < 5; up++) {
+      const s = getComputedStyle(at);
+      seen.push(s.outlineStyle === 'none' ? '' : s.outlineWidth + s.outlineColor, s.boxShadow,
+        s.borderTopColor + s.borderTopWidth, s.backgroundColor, s.textDecorationLine);
+      at = at.parentElement || at.getRootNode().host;
+    }
+    return seen.join('|');
+  };
+  const stops = [];
+  window.dpvizWalk = {stops, look, over: false};
+  const last = () => stops[stops.length - 1];
+  document.addEventListener('keydown', () => {
+    const now = last();
+    if (now && !now.look) now.look = look(now.e);
+  }, true);
+  document.addEventListener('focusin', event => {
+    const e = event.composedPath()[0];
+    if (stops.some(stop => stop.e === e)) window.dpvizWalk.over = true;
+    const box = e.getBoundingClientRect();
+    stops.push({e, look: '', off: box.right <= 0 || box.left >= innerWidth});
+  }, true);
+}"""
+_WALKED = """() => {
+  document.activeElement.blur();
+  const {stops, look} = window.dpvizWalk;
+  const name = e => (e.getAttribute('aria-label') || e.innerText || e.getAttribute('data-testid')
+    || e.tagName).trim().split('\\n').pop().slice(0, 50);
+  const reached = new Set(stops.map(stop => stop.e));
+  const named = test => [...new Set(stops.filter(
+    stop => stop.e.isConnected && test(stop)).map(stop => name(stop.e)))];
+  // What a pointer can press in the page and the keyboard never reached. One of a group of radios
+  // or tabs takes the focus for all of them.
+  const missed = [...document.querySelectorAll('[data-testid="stMain"] :is(button, a[href], input, '
+    + 'select, textarea, summary)')].filter(e => e.checkVisibility({visibilityProperty: true,
+      opacityProperty: true}) && !e.disabled && e.tabIndex >= 0 && !reached.has(e)
+      && !e.closest('[role="radiogroup"], [role="tablist"], [data-testid="stDataFrame"]')
+      && e.getBoundingClientRect().width > 1).map(name);
+  return {missed, off: named(stop => stop.off), stops: stops.length,
+    unseen: named(stop => stop.look && stop.look === look(stop.e))};
+}"""
+_LOST = """() => {
+  const main = document.querySelector('[data-testid="stMain"]');
+  const lost = main.scrollWidth > main.clientWidth + 1 ? ['the page scrolls sideways'] : [];
+  const parts = 'h1, h2, h3, button, input, [data-testid="stMarkdown"] p';
+  for (const e of main.querySelectorAll(parts)) {
+    if (!e.checkVisibility()) continue;
+    // within a row that may be swiped, or a box that may be scrolled, nothing is lost
+    let swiped = false;
+    for (let at = e.parentElement; at && at !== main; at = at.parentElement) {
+      swiped ||= /auto|scroll/.test(getComputedStyle(at).overflowX)
+        && at.scrollWidth > at.clientWidth;
+    }
+    const box = e.getBoundingClientRect();
+    if (!swiped && box.width > 1 && (box.right > innerWidth + 1 || box.left < -1)) {
+      lost.push((e.innerText || e.getAttribute('aria-label') || e.tagName).slice(0, 50));
+    }
+  }
+  return lost;
+}"""
+
+# On paper nothing can be scrolled: all of the content must be part of the document's own height.
+_PRINTED = """() => {
+  const wrong = [];
+  for (const part of ['stSidebar', 'stHeader']) {
+    const e = document.querySelector(`[data-testid="${part}"]`);
+    if (e && e.checkVisibility()) wrong.push(`${part} is printed`);
+  }
+  const content = document.querySelector('[data-testid="stMainBlockContainer"]');
+  const all = content.getBoundingClientRect();
+  const height = document.documentElement.scrollHeight;
+  if (all.height < 100) wrong.push('nothing is there');
+  if (all.bottom + scrollY > height + 2) wrong.push(`${all.bottom} of ${height} px`);
+  for (let at = content; at; at = at.parentElement) {
+    const s = getComputedStyle(at);
+    if (/auto|scroll|hidden/.test(s.overflowY) && at.scrollHeight > at.clientHeight + 2
+        && at !== document.documentElement && at !== document.body) {
+      wrong.push(`cut off by ${at.dataset.testid || at.className}`);
+    }
+  }
+  return wrong;
+}"""
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe finds on the page as it is, but for Streamlit's own."""
+    found = []
+    for rule in page.evaluate(_RUN)["violations"]:
+        own = STREAMLITS_OWN.get(rule["id"])
+        for node in rule["nodes"]:
+            if own is None or own not in node["html"]:
+                summary = " ".join((node.get("failureSummary") or "").split())
+                found.append(f"{rule['id']}: {node['html'][:120]} | {summary[:200]}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def contexts(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
+    """Browser sessions by the theme that their system asks for; pages share what is loaded."""
+    made = {}
+    for scheme in ("light", "dark"):
+        made[scheme] = browser.new_context(
+            viewport=LAPTOP,
+            reduced_motion="reduce",
+            color_scheme=scheme,  # type: ignore[arg-type]
+        )
+        made[scheme].set_default_timeout(PATIENCE)
+    yield made
+    for session in made.values():
+        session.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_can_be_read_and_walked(
+    contexts: dict[str, BrowserContext], server: Server, name: str
+) -> None:
+    found = []
+    for scheme, session in contexts.items():
+        page = new_page(session)
+        open_app(page, f"{server.url}/{'' if name == FIRST else name}?{SMALL}")
+        page.add_script_tag(content=AXE)
+        found += [f"{scheme}, laptop: {text}" for text in violations(page)]
+        if scheme == "light":
+            found += walked(page)
+            page.set_viewport_size(TWICE)
+            wait_idle(page)
+            found += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
+            page.emulate_media(media="print")
+            found += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
+            page.emulate_media(media="screen")
+        page.set_viewport_size(PHONE)
+        wait_idle(page)
+        found += [f"{scheme}, phone: {text}" for text in violations(page)]
+        found += [problems_of(page)] if problems_of(page) else []
+        page.close()
+    assert not found, "\n".join(found[:20])
+
+
+def walked(page: Page) -> list[str]:
+    """Walk a page by the Tab key alone; return what it misses and where the focus is not seen."""
+    page.evaluate(_WALK)
+    for _ in range(40):
+        for _ in range(15):
+            page.keyboard.press("Tab")
+        if page.evaluate("() => window.dpvizWalk.over"):  # round once
+            break
+    told = page.evaluate(_WALKED)
+    assert told["stops"] > 10, told
+    # The thumb of a slider is no element of its own: only its picture says whether it is marked.
+    told["unseen"] = [name for name in told["unseen"] if not slider_marked(page, name)]
+    return [
+        *(f"no focus to be seen: {text}" for text in told["unseen"]),
+        *(f"focus out of sight: {text}" for text in told["off"]),
+        *(f"not reached by Tab: {text}" for text in told["missed"]),
+    ]
+
+
+def slider_marked(page: Page, name: str) -> bool:
+    """Return whether a slider looks otherwise with the focus."""
+    slider = page.get_by_role("slider", name=name, exact=True)
+    if slider.count() != 1:
+        return False
+    plain = slider.screenshot()
+    slider.focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")  # by a key, as only then it counts as visible
+    return slider.screenshot() != plain
+
+
+def test_what_is_wrong_is_found(page: Page, server: Server) -> None:
+    """The control: no text, grey on grey, a hidden focus, a control out of reach, one cut off."""
+    open_app(page, f"{server.url}/mechanisms?{SMALL}")
+    page.add_script_tag(content=AXE)
+    page.evaluate(
+        """() => { const box = document.createElement('div');
+        box.innerHTML = '<img src="data:,"><p style="color:#bbb;background:#ccc">faint</p>'
+          + '<button style="outline:none!important" class="hid">hidden focus</button>'
+          + '<button style="position:absolute;left:2000px">cut off</button>';
+        const style = document.createElement('style');
+        style.textContent = '.hid:focus-visible{outline:none!important}';
+        box.append(style);
+        const late = document.createElement('button');
+        late.textContent = 'out of reach';
+        late.addEventListener('focusin', event => event.stopImmediatePropagation(), true);
+        box.append(late);
+        document.querySelector('[data-testid="stMain"]').prepend(box); }"""
+    )
+    rules = {text.split(":")[0] for text in violations(page)}
+    assert {"image-alt", "color-contrast"} <= rules
+    assert "no focus to be seen: hidden focus" in walked(page)
+    assert "cut off" in page.evaluate(_LOST)
