@@ -17,6 +17,8 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
 [role="radio"]:focus-visible, [tabindex]:focus-visible {
   outline: 2px solid currentColor !important; outline-offset: 2px;
 }
+/* Commands in one colour: some of the highlighter's have a contrast below 3 : 1. */
+[data-testid="stCode"] .token { color: inherit !important; }
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .5rem !important; }
 h2 { font-size: 1.4rem !important; }
 h3 { font-size: 1.2rem !important; }

@@ -30,6 +30,7 @@ from pages.ui import (
     limits,
     looks,
     printing,
+    reconnect,
     state,
 )
 from pages.ui.guard import say_error
@@ -173,6 +174,7 @@ def run() -> None:
             page.run()
         glossary.info(glossary.FIRST.get(page.title, "epsilon"), "page")
         glossary.marks()
+        reconnect.watch()
     finally:
         _CURRENT.reset(token)
     state.write_link()

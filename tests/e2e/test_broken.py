@@ -58,9 +58,10 @@ def test_a_server_that_comes_back_finds_the_page_with_its_settings(
         # The page says so by itself.
         expect(page.get_by_text(re.compile("Connecting|Connection error")).first).to_be_visible()
         expect(page.locator(BOARD)).to_be_visible()  # what was there can still be read
+        before = watch_of(page).runs
         with Server(app_path(), tmp_path / "second.log", own, port=first.port) as second:
             page.locator('[data-test-connection-state="CONNECTED"]').wait_for()
-            wait_idle(page)
+            wait_idle(page, after=before + 1)  # the page asks for a run by itself
             assert page.url == link
             expect(epsilon_box(page)).to_have_value("2.5")
             assert numbers(page) == shown

@@ -1,0 +1,24 @@
+// Asks for a run when the server is there again after it was away.
+//
+// A server that was restarted knows nothing of an open page until the page says something, and what
+// is first said would be taken for what a new visitor's widgets hold, not for a change.
+export default function (component) {
+  const { setTriggerValue, parentElement } = component;
+  const state = (parentElement.dpvizReconnect ??= {});
+  state.ask = () => setTriggerValue("back", Date.now());
+  if (state.watcher) return undefined;
+
+  const app = document.querySelector("[data-test-connection-state]");
+  if (!app) return undefined;
+  let away = false;
+  state.watcher = new MutationObserver(() => {
+    const connected = app.dataset.testConnectionState === "CONNECTED";
+    if (connected && away) state.ask();
+    away = !connected;
+  });
+  state.watcher.observe(app, { attributes: true, attributeFilter: ["data-test-connection-state"] });
+  return () => {
+    state.watcher.disconnect();
+    state.watcher = undefined;
+  };
+}
