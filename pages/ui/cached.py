@@ -21,6 +21,7 @@ import streamlit as st
 
 from dpviz import datasets, reproduce
 from dpviz.base.arrays import FloatArray
+from dpviz.base.params import params_of
 from dpviz.claims import exhibits as refutations
 from dpviz.claims import finds
 from dpviz.claims.account import account_view
@@ -50,7 +51,7 @@ from dpviz.values.problem import Budget, Domain, Problem, Relation
 from pages.ui import limits
 from pages.ui.turns import turns
 
-PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds")
+_PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds")
 
 # A run can only be stopped between Streamlit calls; chunks keep that short.
 CHUNK_SECONDS = 0.15
@@ -352,9 +353,19 @@ def predicted_spectra(data_key: tuple[str, ...], comparison: Comparison) -> dict
     return found
 
 
+def preparation_of(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Return what a preparation depends on, as text.
+
+    Which steps are paid for depends on the relation too, and every draw on their shares.
+    """
+    params = params_of(Settings)
+    chosen = ((name, params[name].format(getattr(settings, name))) for name in _PREPARATION)
+    return (*chosen, ("paid", repr(settings.paid_shares)))
+
+
 def second(key: str, settings: Settings) -> tuple[Prepared, tuple[str, ...]]:
     """Return another built-in table, prepared as the first one is."""
-    preparation = tuple((name, repr(getattr(settings, name))) for name in PREPARATION)
+    preparation = preparation_of(settings)
     ready = prepared(key, (), preparation, (), builtin(key), settings)
     return ready, (key, *(value for _, value in preparation))
 

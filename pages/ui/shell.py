@@ -241,12 +241,7 @@ def _prepared(settings: Settings, table: Table, key: str) -> Current:
         columns = tuple(st.session_state.get("columns") or table.columns[: state.MAX_FEATURES])[
             : state.MAX_FEATURES
         ]
-    preparation = tuple(
-        (name, params_of(Settings)[name].format(getattr(settings, name)))
-        for name in cached.PREPARATION
-    )
-    # Which steps are paid for depends on the relation too, and every draw on their shares.
-    preparation += (("paid", repr(settings.paid_shares)),)
+    preparation = cached.preparation_of(settings)
     edited = bounds.in_force()
     limits = () if edited is None else tuple(edited.items())
     ready = cached.prepared(key, columns, preparation, limits, table, settings)

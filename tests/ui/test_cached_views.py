@@ -25,6 +25,15 @@ BASE = Settings(
     trials=12,
     epsilon=3.0,  # where ppca runs its chain, so that its sweeps matter
 )
+PAID: dict[str, Any] = {
+    "center": "private",
+    "scale": "private",
+    "row_bound": "private:0.9",
+    "count": "private",
+    "bounds": "private",
+    "relation": "zero-out",
+}
+SHARES = ("range_share", "mean_share", "scale_share", "bound_share", "count_share")
 # One thing at a time, from the same session cache; every one gives other numbers.
 CHANGES: dict[str, dict[str, Any]] = {
     "nothing": {},
@@ -44,9 +53,11 @@ CHANGES: dict[str, dict[str, Any]] = {
     "allocation": {"allocation": "binary:1:0.8"},
     "directions": {"directions": "private:0.3"},
     "supplier": {"directions": "private:0.3:wishart_exact"},
+    "paid": PAID,
+    **{share: PAID | {share: 0.15} for share in SHARES},
 }
 # Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
-ELSEWHERE = {"label", "categorical", "missing", "bounds", "decimal", "leave_out"}
+ELSEWHERE = {"label", "categorical", "missing", "decimal", "leave_out"}
 
 
 def shown(settings: Settings) -> pd.DataFrame:

@@ -31,7 +31,7 @@ TEXTS = {
     "plan.n": "2000",
     "plan.spectrum": "0.3,0.1,0.05,0.01",
     "tasks.epsilons": "0.5,2",
-    "preparation.bounds.False": "0:9",
+    "preparation.bounds": "0:9",
     "release.row_bound": "40",
     "release.bounds": "0:9",
     "release.epsilon": "0.5",
