@@ -1,8 +1,8 @@
 // Sets a quiet "i" beside each glossary term, where it first stands on the page.
 //
 // A mark is a button without text of its own (its letter is drawn by the style sheet), so nothing
-// that reads or copies the page sees it. Text is only split where one element holds nothing else:
-// whoever draws the page replaces that text as a whole.
+// that reads or copies the page sees it. It stands at the end of the text's element, and never
+// splits a text: whoever draws the page changes that text later, and would leave the rest.
 const MARK = "dp-term";
 const BLOCKS = "h1, h2, h3, h4, p, li, td, th, dd, dt, figcaption, label";
 const LEFT_OUT = [
@@ -40,7 +40,7 @@ export default function (component) {
 
   const seen = (node) => node.checkVisibility?.({ visibilityProperty: true }) ?? true;
 
-  function mark(node, end, { key, word }) {
+  function mark(node, { key, word }) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = MARK;
@@ -52,20 +52,16 @@ export default function (component) {
       event.stopPropagation();
       state.send(key);
     });
-    const parent = node.parentElement;
-    if ([...parent.children].some((child) => !child.classList.contains(MARK))) parent.append(button);
-    else {
-      const rest = node.splitText(end);
-      parent.insertBefore(button, rest);
-      if (!rest.data) rest.remove();
-    }
+    node.parentElement.append(button);
   }
 
   function look() {
     state.due = null;
     const marked = new Set();
     for (const old of document.querySelectorAll(`.${MARK}`)) {
-      if (marked.has(old.dataset.term)) old.remove();
+      const text = old.parentElement.textContent.matchAll(all);
+      const said = [...text].some(([hit]) => meant.get(hit.toLowerCase()).key === old.dataset.term);
+      if (!said || marked.has(old.dataset.term)) old.remove();
       else marked.add(old.dataset.term);
     }
     const roots = ["stMain", "stSidebar"].map((id) => document.querySelector(`[data-testid="${id}"]`));
@@ -92,8 +88,7 @@ export default function (component) {
         return;
       }
       marked.add(entry.key);
-      mark(node, hit.index + hit[0].length, entry);
-      return; // one to a piece of text
+      mark(node, entry);
     }
   }
 

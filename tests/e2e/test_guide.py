@@ -152,6 +152,7 @@ def test_a_right_bet_the_move_by_hand_and_the_same_on_explore(page: Page, server
     assert "m=gaussian" in page.url
     # Each term has one mark, which opens the glossary at that term and runs nothing else.
     marks = page.locator(".dp-term")
+    expect(marks.nth(2)).to_be_attached()  # they are set when the page has been still for a moment
     terms = marks.evaluate_all("all => all.map(one => one.dataset.term)")
     assert len(terms) == len(set(terms)) > 2
     assert set(terms) <= {one.key for one in TERMS}

@@ -336,7 +336,7 @@ def test_unrelated_clicks_leave_the_view_alone(page: Page, server: Server) -> No
     shown, link, runs = numbers(page), page.url, watch_of(page).runs
     page.locator(f"{BOARD} .dpv-legend").click()
     found = page.locator(CHARTS)
-    expect(found).to_have_count(3)
+    expect(found).to_have_count(4)
     for chart in found.all():
         chart.click(position={"x": 30, "y": 30})
     assert numbers(page) == shown

@@ -53,6 +53,8 @@ def choose(page: Page, label: str, option: str) -> None:
     box.scroll_into_view_if_needed()
     box.fill(option)
     expect(page.get_by_role("option", name=option, exact=True)).to_be_visible()
+    box.press("ArrowDown")
+    expect(box).to_have_attribute("aria-activedescendant", re.compile("."))
     with rerun(page):
         box.press("Enter")
 
