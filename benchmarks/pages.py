@@ -11,54 +11,43 @@ Run ``python -m benchmarks.pages [--page papers ...]``.
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
-from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from benchmarks.visits import chromium, dashboard, visitor
 from dpviz.base.paths import app_path
-from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
-from tests.e2e.harness import PATIENCE, Server, new_page, problems_of
+from tests.e2e.harness import PATIENCE, wait_idle
 
 PAGES = tuple(sorted(path.stem for path in (app_path().parent / "pages").glob("*.py")))
-SCREEN = {"width": 1400, "height": 900}
 GOAL = 3.0  # seconds until the Papers page shows its first numbers
 DRAWN = "svg.main-svg, .dpv-col, .dpv svg, [data-testid='stTable'] td"
-FRAMES = '[data-testid="stPlotlyChart"], [data-testid="stBidiComponentRegular"]'
 IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 
 def _first_chart(page: Page, started: float) -> float | None:
     """Return the seconds until the first chart or table is painted, or None on a page without."""
-    page.locator(DRAWN).or_(page.locator(IDLE)).first.wait_for(state="attached")
-    # the browser paints a chart after the script that sent it may have ended
-    if page.locator(f"{DRAWN}, {FRAMES}").count() == 0:
-        return None
-    page.locator(DRAWN).first.wait_for()
+    drawn = page.locator(DRAWN)
+    drawn.or_(page.locator(IDLE)).first.wait_for(state="attached")
+    if drawn.count() == 0:
+        wait_idle(page)  # a chart's code may be loaded after the script that sent it has ended
+        if drawn.count() == 0:
+            return None
+    drawn.first.wait_for()
     return time.perf_counter() - started
 
 
 def visit(browser: Browser, name: str) -> tuple[float, float | None, float]:
     """Return seconds to the heading, to the first chart and to the end of the script."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Server(app_path(), Path(folder) / "server.log", {"XDG_CACHE_HOME": folder}) as server,
-    ):
-        context = browser.new_context(viewport=SCREEN)
-        page = new_page(context)
+    with dashboard() as server, visitor(browser) as page:
         page.set_default_timeout(PATIENCE)
         started = time.perf_counter()
         page.goto(f"{server.url}/{name}?v=1")
         page.locator("h1, .dpv").first.wait_for()
         heading = time.perf_counter() - started
         chart = _first_chart(page, started)
-        page.locator(IDLE).wait_for(state="attached")
-        done = time.perf_counter() - started
-        if found := problems_of(page):
-            print(f"{name}: {found}")
-        context.close()
-    return heading, chart, done
+        wait_idle(page)
+        return heading, chart, time.perf_counter() - started
 
 
 def main() -> None:
@@ -66,18 +55,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--page", action="append", choices=PAGES)
     arguments = parser.parse_args()
-    path = find_chromium()
-    if path is None:
-        parser.exit(2, NO_BROWSER + "\n")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS])
+    with chromium() as browser:
         print(f"{'page':<14}{'heading':>9}{'first chart':>13}{'whole':>9}   seconds")
         for name in arguments.page or PAGES:
             heading, chart, done = visit(browser, name)
             drawn = "no chart" if chart is None else f"{chart:.2f}"
             goal = "" if name != "papers" else f"   goal: first chart within {GOAL:g} s"
             print(f"{name:<14}{heading:9.2f}{drawn:>13}{done:9.2f}{goal}", flush=True)
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -13,18 +13,14 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import tempfile
 import time
-from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
-from dpviz.base.paths import app_path
-from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
-from tests.e2e.harness import Server, new_page, open_app, problems_of
+from benchmarks.visits import chromium, dashboard, visitor
+from tests.e2e.harness import open_app
 
 GOALS = {"complete": 2.5, "frame": 0.020}  # seconds, with an otherwise idle machine
-SCREEN = {"width": 1400, "height": 900}
 _START = """
 () => {
   window.dpvizTimes = [];
@@ -42,28 +38,24 @@ _STOP = "() => { cancelAnimationFrame(window.dpvizTick); return window.dpvizTime
 
 def visit(browser: Browser, url: str) -> tuple[float, float, list[float]]:
     """Return seconds to the first column, to all frames, and milliseconds of a drag's frames."""
-    context = browser.new_context(viewport=SCREEN)
-    page = new_page(context)
-    started = time.perf_counter()
-    page.goto(url)
-    page.locator(".dpv-col").first.wait_for()
-    first = time.perf_counter() - started
-    page.locator(".dpv[data-complete]").wait_for(state="attached")
-    complete = time.perf_counter() - started
-    box = page.get_by_role("slider", name="Epsilon").bounding_box()
-    assert box is not None
-    y = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + 0.56 * box["width"], y)
-    page.mouse.down()
-    page.evaluate(_START)
-    for step in range(1, 61):
-        page.mouse.move(box["x"] + (0.56 - 0.5 * step / 60) * box["width"], y)
-        page.evaluate("() => new Promise(done => requestAnimationFrame(() => done(null)))")
-    frames: list[float] = page.evaluate(_STOP)
-    page.mouse.up()
-    if problems_of(page):
-        print(problems_of(page))
-    context.close()
+    with visitor(browser) as page:
+        started = time.perf_counter()
+        page.goto(url)
+        page.locator(".dpv-col").first.wait_for()
+        first = time.perf_counter() - started
+        page.locator(".dpv[data-complete]").wait_for(state="attached")
+        complete = time.perf_counter() - started
+        box = page.get_by_role("slider", name="Epsilon").bounding_box()
+        assert box is not None
+        y = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + 0.56 * box["width"], y)
+        page.mouse.down()
+        page.evaluate(_START)
+        for step in range(1, 61):
+            page.mouse.move(box["x"] + (0.56 - 0.5 * step / 60) * box["width"], y)
+            page.evaluate("() => new Promise(done => requestAnimationFrame(() => done(null)))")
+        frames: list[float] = page.evaluate(_STOP)
+        page.mouse.up()
     return first, complete, frames
 
 
@@ -73,23 +65,13 @@ def main() -> None:
     parser.add_argument("--visits", type=int, default=5)
     parser.add_argument("--table", default="digits")
     arguments = parser.parse_args()
-    path = find_chromium()
-    if path is None:
-        parser.exit(2, NO_BROWSER + "\n")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Server(app_path(), Path(folder) / "server.log") as server,
-        sync_playwright() as driver,
-    ):
-        browser = driver.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS])
-        page = new_page(browser.new_context(viewport=SCREEN))
-        open_app(page, f"{server.url}/?v=1&table={arguments.table}")  # warms the server
-        page.context.close()
+    with chromium() as browser, dashboard() as server:
+        with visitor(browser) as page:
+            open_app(page, f"{server.url}/?v=1&table={arguments.table}")  # warms the server
         seen = [
             visit(browser, f"{server.url}/?v=1&table={arguments.table}&seed={seed}")
             for seed in range(1, arguments.visits + 1)
         ]
-        browser.close()
     frames = sorted(time for _, _, times in seen for time in times)
     print(
         f"{len(seen)} visits: first column {statistics.median(one[0] for one in seen):.2f} s, "

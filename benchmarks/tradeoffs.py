@@ -11,38 +11,30 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import tempfile
 import time
-from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
-from dpviz.base.paths import app_path
+from benchmarks.visits import chromium, dashboard, visitor
 from dpviz.mechanisms import all_mechanisms
-from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
-from tests.e2e.harness import Server, new_page, open_app, problems_of
+from tests.e2e.harness import open_app
 
 GOAL = 1.0  # seconds to the first chart, with an otherwise idle machine
-SCREEN = {"width": 1400, "height": 900}
 _CHART = ".st-key-curve .js-plotly-plot .cartesianlayer"
 _PREDICTED = ".st-key-curve .js-plotly-plot .legendtext"
 
 
 def visit(browser: Browser, url: str) -> tuple[float, float, float]:
     """Return seconds to the first chart, to the first prediction on it, and to the end."""
-    context = browser.new_context(viewport=SCREEN)
-    page = new_page(context)
-    started = time.perf_counter()
-    page.goto(url)
-    page.locator(_CHART).first.wait_for()
-    first = time.perf_counter() - started
-    page.locator(_PREDICTED, has_text="predicted without a draw").first.wait_for()
-    predicted = time.perf_counter() - started
-    page.get_by_role("button", name="This curve (CSV)").wait_for(timeout=600_000)
-    whole = time.perf_counter() - started
-    if problems_of(page):
-        print(problems_of(page))
-    context.close()
+    with visitor(browser) as page:
+        started = time.perf_counter()
+        page.goto(url)
+        page.locator(_CHART).first.wait_for()
+        first = time.perf_counter() - started
+        page.locator(_PREDICTED, has_text="predicted without a draw").first.wait_for()
+        predicted = time.perf_counter() - started
+        page.get_by_role("button", name="This curve (CSV)").wait_for(timeout=600_000)
+        whole = time.perf_counter() - started
     return first, predicted, whole
 
 
@@ -52,22 +44,12 @@ def main() -> None:
     parser.add_argument("--visits", type=int, default=3)
     parser.add_argument("--table", default="digits")
     arguments = parser.parse_args()
-    path = find_chromium()
-    if path is None:
-        parser.exit(2, NO_BROWSER + "\n")
     every = ",".join(all_mechanisms())
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Server(app_path(), Path(folder) / "server.log") as server,
-        sync_playwright() as driver,
-    ):
-        browser = driver.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS])
-        page = new_page(browser.new_context(viewport=SCREEN))
-        open_app(page, f"{server.url}/tradeoffs?v=1&table=iris&trials=5")  # warms it
-        page.context.close()
+    with chromium() as browser, dashboard() as server:
+        with visitor(browser) as page:
+            open_app(page, f"{server.url}/tradeoffs?v=1&table=iris&trials=5")  # warms it
         base = f"{server.url}/tradeoffs?v=1&table={arguments.table}&m={every}"
         seen = [visit(browser, f"{base}&seed={seed}") for seed in range(1, arguments.visits + 1)]
-        browser.close()
     first, predicted, whole = (statistics.median(times) for times in zip(*seen, strict=True))
     print(
         f"{len(seen)} visits, {len(all_mechanisms())} mechanisms on {arguments.table}: first chart "

@@ -8,7 +8,6 @@ with 1 where they differ.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 import tomllib
@@ -21,6 +20,7 @@ from coloraide import Color
 from dpviz.base.paths import app_path
 from dpviz.figures.theme import GREY, HIGHLIGHTS, LABEL_COLOURS, LABEL_SHAPES
 from dpviz.mechanisms import all_mechanisms
+from tools.generated import write_or_check
 
 PATH = Path(__file__).resolve().parent.parent / "docs" / "palette.md"
 USUAL = "usual sight"
@@ -174,14 +174,7 @@ def document() -> str:
 
 def main() -> int:
     """Write or check the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true")
-    arguments = parser.parse_args()
-    made = document()
-    if arguments.check:
-        return int(not PATH.exists() or PATH.read_text(encoding="utf-8") != made)
-    PATH.write_text(made, encoding="utf-8")
-    return 0
+    return write_or_check(__doc__, PATH, document())
 
 
 if __name__ == "__main__":

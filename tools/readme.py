@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.values.release import VERDICT_WORDS
+from tools.generated import write_or_check
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 START, END = "<!-- mechanisms: start -->", "<!-- mechanisms: end -->"
@@ -48,17 +48,9 @@ def table() -> str:
 
 def main() -> int:
     """Write or check the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true")
-    arguments = parser.parse_args()
-    text = README.read_text(encoding="utf-8")
-    before, _, rest = text.partition(START)
+    before, _, rest = README.read_text(encoding="utf-8").partition(START)
     _, _, after = rest.partition(END)
-    made = f"{before}{START}\n{table()}\n{END}{after}"
-    if arguments.check:
-        return int(made != text)
-    README.write_text(made, encoding="utf-8")
-    return 0
+    return write_or_check(__doc__, README, f"{before}{START}\n{table()}\n{END}{after}")
 
 
 if __name__ == "__main__":

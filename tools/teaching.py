@@ -7,12 +7,12 @@ exits with 1 where they differ.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
 
 from dpviz.guide.teaching import SHORT, document
+from tools.generated import write_or_check
 
 _ROOT = Path(__file__).resolve().parent.parent
 PATH = _ROOT / "docs" / "teaching.md"
@@ -40,14 +40,7 @@ def text() -> str:
 
 def main() -> int:
     """Write or check the plan."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true")
-    arguments = parser.parse_args()
-    made = text()
-    if arguments.check:
-        return int(not PATH.exists() or PATH.read_text(encoding="utf-8") != made)
-    PATH.write_text(made, encoding="utf-8")
-    return 0
+    return write_or_check(__doc__, PATH, text())
 
 
 if __name__ == "__main__":
