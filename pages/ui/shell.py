@@ -172,9 +172,9 @@ def run() -> None:
             _check(current)
         with limits.looking_up():
             page.run()
+        reconnect.watch()
         glossary.info(glossary.FIRST.get(page.title, "epsilon"), "page")
         glossary.marks()
-        reconnect.watch()
     finally:
         _CURRENT.reset(token)
     state.write_link()
