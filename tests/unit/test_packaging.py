@@ -23,10 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIG = app_path().parent / ".streamlit" / "config.toml"
 
 # Import name of a distribution where the two differ.
-_DISTRIBUTION_OF = {"sklearn": "scikit-learn"}
+_DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow"}
 _SHOW_OPTIONS = "from streamlit import config; print(*config.get_config_options())"
 # Imported, and not required by itself because the named requirement depends on it.
 _COMES_WITH = {"altair": "streamlit", "requests": "pooch"}
+_COMES_WITH_FOR_TESTS = {"PIL": "streamlit", "packaging": "pytest", "websockets": "streamlit"}
+# Run by interpreters with environments of their own, which benchmarks/peers.py makes.
+_ELSEWHERE = {"benchmarks/peers_worker.py": {"diffprivlib"}}
 
 
 def _run(*arguments: str, folder: Path, environment: dict[str, str] | None = None) -> str:
@@ -104,22 +107,46 @@ def test_what_an_extra_brings_is_imported_late() -> None:
         assert not _at_the_top(path.read_text(encoding="utf-8")) & brought
 
 
+def _is_brought(name: str, carrier: str | None, required: set[str]) -> bool:
+    """Say whether a module is of a required distribution, or of one that its carrier requires."""
+    distribution = str(canonicalize_name(_DISTRIBUTION_OF.get(name, name)))
+    if carrier is None:
+        return distribution in required
+    depends = importlib.metadata.requires(carrier) or []
+    names = {canonicalize_name(Requirement(text).name) for text in depends}
+    return carrier in required and distribution in names
+
+
 def test_every_import_is_required() -> None:
-    required = {canonicalize_name(requirement.name) for requirement in _required()}
+    required = {str(canonicalize_name(requirement.name)) for requirement in _required()}
     required |= set().union(*_extras().values())
     for path in _sources():
         for name in _third_party(path.read_text(encoding="utf-8")):
-            distribution = canonicalize_name(_DISTRIBUTION_OF.get(name, name))
-            carrier = _COMES_WITH.get(name)
-            if carrier is not None:
-                assert carrier in required
-                depends = importlib.metadata.requires(carrier) or []
-                names = {canonicalize_name(Requirement(text).name) for text in depends}
-                assert distribution in names, f"{carrier} no longer brings {distribution}"
-            else:
-                assert distribution in required, (
-                    f"{path.relative_to(ROOT)} imports {name}, which requirements.txt lacks"
-                )
+            assert _is_brought(name, _COMES_WITH.get(name), required), (
+                f"{path.relative_to(ROOT)} imports {name}, which requirements.txt lacks"
+            )
+
+
+def _declared_for_development() -> set[str]:
+    """Return the distributions that ``make test`` installs by name."""
+    groups = _pyproject()["dependency-groups"]
+    texts = [text for group in groups.values() for text in group if isinstance(text, str)]
+    requirements = [*_required(), *map(Requirement, texts)]
+    names = {requirement.name for requirement in requirements}
+    names |= {name for requirement in requirements for name in requirement.extras}
+    return {str(canonicalize_name(name)) for name in names}
+
+
+def test_every_import_of_the_tests_and_tools_is_declared() -> None:
+    """What happens to lie on a developer's machine is missing on a fresh one."""
+    declared = _declared_for_development()
+    for folder in ("tests", "tools", "benchmarks"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            file = path.relative_to(ROOT).as_posix()
+            names = _third_party(path.read_text(encoding="utf-8")) - _ELSEWHERE.get(file, set())
+            for name in names - {"tests", "tools", "benchmarks", "browser"}:
+                carrier = _COMES_WITH_FOR_TESTS.get(name)
+                assert _is_brought(name, carrier, declared), f"pyproject.toml lacks {name} ({file})"
 
 
 def test_an_unlisted_import_would_be_seen() -> None:
