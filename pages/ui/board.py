@@ -8,6 +8,7 @@ opened, or new draws are asked for.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -75,12 +76,12 @@ def draw(
         return made
 
     now = board.frame_of(comparison, prepared)
+    few = drawn.trials < settings.trials
+    frames.keep(token, board.frame_of(comparison, prepared, drawn.trials) if few else now)
     # The frame of the path at one epsilon decides, wherever the reader is: the order holds still.
-    if settings.epsilon == board.ORDERED_AT:
-        at = board.frame_of(comparison, prepared, drawn.trials)
-    else:
-        with st.spinner("Putting the columns in order", show_time=True):
-            (at,) = frames.some(token, [board.ORDERED_AT], lambda e: make(e, ahead=False))
+    with st.spinner("Putting the columns in order", show_time=True):
+        (kept,) = frames.some(token, [board.ORDERED_AT], lambda e: make(e, ahead=False))
+    at = json.loads(kept)
     columns = shown(board.ordered(parse_variants(settings.mechanisms), at))
     # A browser asks for the path when it has painted the first frame; nobody else needs it.
     wanted = bool(st.session_state.get("board.wanted"))

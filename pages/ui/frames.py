@@ -18,6 +18,8 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.base.pauses import pause
+from dpviz.mechanisms import parse_variants
 from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
@@ -42,21 +44,23 @@ def token_of(data_key: tuple[str, ...], settings: Settings) -> str:
 
 
 class _Shelf:
-    """Frames by what they belong to and epsilon; the oldest go first."""
+    """Frames as they are sent, by what they belong to and epsilon; the oldest go first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._frames: OrderedDict[tuple[str, float], dict[str, Any]] = OrderedDict()
+        self._frames: OrderedDict[tuple[str, float], bytes] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, token: str, epsilon: float) -> dict[str, Any] | None:
+    def get(self, token: str, epsilon: float) -> bytes | None:
         return self._frames.get((token, epsilon))
 
-    def put(self, token: str, frame: dict[str, Any]) -> None:
+    def put(self, token: str, frame: dict[str, Any]) -> bytes:
+        text = json.dumps(frame, separators=(",", ":")).encode()
         with self._lock:
-            self._frames[token, frame["epsilon"]] = frame
+            self._frames[token, frame["epsilon"]] = text
             while len(self._frames) > self._most:
                 self._frames.popitem(last=False)
+        return text
 
 
 @st.cache_resource(show_spinner=False)
@@ -69,6 +73,16 @@ def _private() -> _Shelf:
     return _Shelf(400)
 
 
+def _shelf() -> _Shelf:
+    return _private() if state.get("table") == state.UPLOAD else _public()
+
+
+def keep(token: str, frame: dict[str, Any]) -> None:
+    """Keep a frame of the path that is at hand, so that it is not made again."""
+    if _shelf().get(token, frame["epsilon"]) is None:
+        _shelf().put(token, frame)
+
+
 def path_settings(settings: Settings) -> Settings:
     """Return the settings of the frames that are passed by: no more draws than those need."""
     return replace(settings, trials=min(settings.trials, board.PATH_DRAWS))
@@ -78,24 +92,40 @@ def some(
     token: str,
     epsilons: Sequence[float],
     make: Callable[[Sequence[float]], list[dict[str, Any]]],
-) -> list[dict[str, Any]]:
-    """Return frames of the path, making those that are not kept yet."""
-    shelf = _private() if state.get("table") == state.UPLOAD else _public()
+) -> list[bytes]:
+    """Return frames of the path as JSON, making those that are not kept yet."""
+    shelf = _shelf()
     kept = {epsilon: shelf.get(token, epsilon) for epsilon in epsilons}
     missing = [epsilon for epsilon, frame in kept.items() if frame is None]
     if missing:
         for frame in make(missing):
-            kept[frame["epsilon"]] = frame
-            shelf.put(token, frame)
+            kept[frame["epsilon"]] = shelf.put(token, frame)
     return [frame for frame in kept.values() if frame is not None]
 
 
-@st.cache_data(scope="session", max_entries=60, show_spinner=False)
+@st.cache_resource(scope="session", max_entries=12, show_spinner=False)
+def _expected(
+    token: str, mechanisms: tuple[str, ...]
+) -> dict[float, dict[str, list[float | None]]]:
+    return {}  # by epsilon: a move adds one and predicts nothing again
+
+
 def predicted(
-    token: str, epsilons: tuple[float, ...], _prepared: Prepared, _settings: Settings
+    token: str, epsilons: Sequence[float], prepared: Prepared, settings: Settings
 ) -> dict[str, list[float | None]]:
     """Return the recovery expected without a draw, at each epsilon."""
-    return board.predicted(_prepared, _settings, epsilons)
+    known = _expected(token, settings.mechanisms)
+    for epsilon in epsilons:
+        if epsilon not in known:
+            known[epsilon] = board.predicted(prepared, settings, [epsilon])
+            pause()
+    here = [known[epsilon] for epsilon in epsilons]
+    names = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
+    return {
+        name: [found.get(name, [None])[0] for found in here]
+        for name in names
+        if any(name in found for found in here)
+    }
 
 
 @dataclass(frozen=True)
@@ -175,6 +205,7 @@ def feed(
         # Sending is also where Streamlit can stop a run that nobody wants any more.
         part = some(token, order[first : first + plan.part], make)
         name = f"{number}/{len(part)}"  # the last part may grow by an epsilon of the reader's
-        text = json.dumps({"token": token, "part": name, "frames": part}, separators=(",", ":"))
+        head = json.dumps({"token": token, "part": name}).removesuffix("}").encode()
+        text = head + b', "frames": [' + b",".join(part) + b"]}"
         with place:
-            _FEED(data=text.encode(), key=f"board.frames.{number}", height=1)
+            _FEED(data=text, key=f"board.frames.{number}", height=1)

@@ -209,6 +209,8 @@ def _tended() -> bool:
 
     A timer of the server's own event loop, and no thread: it reaps what has expired.
     """
+    gc.collect()
+    gc.freeze()  # what is imported stays: no later look goes through it
     loop = runtime.get_instance()._get_async_objs().eventloop
 
     def tend() -> None:

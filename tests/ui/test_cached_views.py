@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -16,9 +17,11 @@ from dpviz.metrics import METRICS
 from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
+from dpviz.tidy import board
 from pages.ui import cached
-from tests.ui.driver import errors, results, start
+from tests.ui.driver import change, errors, results, start
 
+PREDICT, DRAW = board.predicted, board.compute_each
 BASE = Settings(
     table="wine",
     mechanisms=("gaussian", "laplace", "ppca[sweeps=3]", "directional_gaussian"),
@@ -92,15 +95,15 @@ def test_no_option_is_forgotten() -> None:
 
 
 def test_each_setting_shows_its_own_numbers() -> None:
-    pages = {what: shown(replace(BASE, **change)) for what, change in CHANGES.items()}
-    for what, change in CHANGES.items():
-        assert same(pages[what], direct(replace(BASE, **change))), what
+    pages = {what: shown(replace(BASE, **made)) for what, made in CHANGES.items()}
+    for what, changed in CHANGES.items():
+        assert same(pages[what], direct(replace(BASE, **changed))), what
     # The control: any two of them differ, so a mix-up would have been seen.
     for first, second in combinations(CHANGES, 2):
         assert not same(pages[first], pages[second]), (first, second)
     # And once more in reverse, now that every cache is warm.
-    for what, change in reversed(CHANGES.items()):
-        assert same(shown(replace(BASE, **change)), pages[what]), what
+    for what, changed in reversed(CHANGES.items()):
+        assert same(shown(replace(BASE, **changed)), pages[what]), what
 
 
 @pytest.mark.parametrize("trials", [5, 19, 20, 61])
@@ -115,3 +118,34 @@ def test_the_command_on_the_page_computes_what_the_page_shows() -> None:
     at = start(table="wine", m=",".join(BASE.mechanisms), trials="12", epsilon="0.7", k="3",
                row_bound="quantile:0.8")  # fmt: skip
     assert settings.command("wine") in [block.value for block in at.code]
+
+
+def test_a_move_of_epsilon_predicts_and_draws_nothing_that_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the board's path a move asks for its own epsilon, not for all of them once more."""
+    predicted: list[float] = []
+    drawn: list[float] = []
+
+    def predict(ready: Any, settings: Settings, epsilons: Sequence[float]) -> Any:
+        predicted.extend(epsilons)
+        return PREDICT(ready, settings, epsilons)
+
+    def draw(ready: Any, settings: Settings, epsilons: Sequence[float], **how: Any) -> Any:
+        drawn.extend(epsilons)
+        return DRAW(ready, settings, epsilons, **how)
+
+    monkeypatch.setattr(board, "predicted", predict)
+    monkeypatch.setattr(board, "compute_each", draw)
+    at = start(table="iris", m="gaussian,laplace", trials="5")
+    at.session_state["board.wanted"] = True
+    at.run()
+    assert errors(at) == []
+    path = board.frame_epsilons(None, 1.0)
+    # The control: the first run needs every one. What the page has drawn itself is a frame too.
+    assert sorted(predicted) == path
+    assert sorted([*drawn, 1.0]) == path
+    change(at, "view.epsilon.box", "0.37")
+    assert errors(at) == []
+    assert predicted[len(path) :] == [0.37]
+    assert len(drawn) == len(path) - 1
