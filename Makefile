@@ -76,10 +76,11 @@ docs: $(DEV_STAMP)
 wheel: $(DEV_STAMP)
 	$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .
 
-# Pyodide's files go into the user's cache, each checked against browser/lock.json; the tests of the
-# layer `browser` run where they are there.
+# Pyodide's files and the pinned libraries go into the user's cache, each checked against
+# browser/lock.json; the tests of the layer `browser` run where they are there.
 browser-edition: $(DEV_STAMP)
-	files=$$($(PY) -m tools.edition fetch) && $(PY) -m dpviz export-browser build/browser --pyodide "$$files"
+	files=$$($(PY) -m tools.edition fetch) && $(PY) -m dpviz export-browser build/browser --pyodide "$$files" \
+	  --libraries "$$files"
 
 $(PY):
 	@$(PYTHON) -c '' >/dev/null 2>&1 || { \

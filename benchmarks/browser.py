@@ -127,11 +127,12 @@ def main() -> int:
     """Measure, print, and write where asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pyodide", type=Path, required=True, help="folder of Pyodide's files")
+    parser.add_argument("--libraries", type=Path, help="folder of the pinned libraries' wheels")
     parser.add_argument("--docs", type=Path, help="file to write the table into")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as aside:
         folder = Path(aside) / "out"
-        written = export(folder, read_lock(), given.pyodide)
+        written = export(folder, read_lock(), given.pyodide, wheels=given.libraries)
         cold, warm, moved = measured(folder)
     text = table(cold, warm, moved, written.written, written.loaded)
     print(text)

@@ -1,14 +1,16 @@
 """Every private name of Streamlit that the browser edition relies on, and what for.
 
-Streamlit promises nothing about these: `missing` compares them with the Streamlit that is
-installed, and a contract test reads its answer.
+Streamlit promises nothing about these: `missing` looks for them in the source of the Streamlit
+that the edition is pinned to, and a contract test reads its answer.
 """
 
 from __future__ import annotations
 
-import inspect
+import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
+from pathlib import Path
+from zipfile import Path as Packed
 
 
 @dataclass(frozen=True)
@@ -79,32 +81,26 @@ PRIVATE = (
 )
 
 
-def _found(private: Private) -> object:
-    found: object = import_module(private.module)
-    for part in private.name.split("."):
-        if inspect.isclass(found) and not hasattr(found, part):
-            # set by the class's __init__, if at all
-            if part not in found.__init__.__code__.co_names:
-                raise AttributeError(part)
-            return None
-        found = getattr(found, part)
-    return found
+def missing(source: Path | Packed, names: tuple[Private, ...] = PRIVATE) -> list[str]:
+    """Return a sentence for each name that a Streamlit lacks or has in another shape.
 
-
-def missing(names: tuple[Private, ...] = PRIVATE) -> list[str]:
-    """Return a sentence for each name that this Streamlit lacks or has in another shape."""
+    Parameters
+    ----------
+    source : path
+        What holds the folder ``streamlit``: site-packages, or the inside of a wheel.
+    names : tuple of Private
+    """
     sentences = []
     for private in names:
         whole = f"{private.module}.{private.name}"
         because = f"the browser edition needs it, as it {private.why} (browser/names.py)"
-        try:
-            found = _found(private)
-        except (AttributeError, ModuleNotFoundError):
+        found = _found(source, private)
+        if found is None:
             sentences.append(f"This Streamlit has no {whole}: {because}.")
             continue
         if private.parameters is None:
             continue
-        has = tuple(inspect.signature(found).parameters) if callable(found) else ()
+        has = _parameters(found)
         if has[: len(private.parameters)] != private.parameters:
             expected = ", ".join(private.parameters)
             sentences.append(
@@ -112,3 +108,56 @@ def missing(names: tuple[Private, ...] = PRIVATE) -> list[str]:
                 f"{because}."
             )
     return sentences
+
+
+def _found(source: Path | Packed, private: Private) -> ast.stmt | None:
+    """Return the statement that makes a name."""
+    file = source / (private.module.replace(".", "/") + ".py")
+    if not file.is_file():
+        return None
+    scope: ast.stmt | ast.Module = ast.parse(file.read_text(encoding="utf-8"))
+    for part in private.name.split("."):
+        inner = None
+        if isinstance(scope, ast.Module | ast.ClassDef):
+            inner = next((each for each in scope.body if part in _made(each)), None)
+        if inner is None and isinstance(scope, ast.ClassDef):
+            inner = _set_by_init(scope, part)
+        if inner is None:
+            return None
+        scope = inner
+    return scope if isinstance(scope, ast.stmt) else None
+
+
+def _made(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement makes in its scope."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.ImportFrom):
+        return {each.asname or each.name for each in statement.names}
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def _set_by_init(scope: ast.ClassDef, name: str) -> ast.stmt | None:
+    """Return the statement of ``__init__`` that sets an attribute."""
+    inits = [each for each in scope.body if "__init__" in _made(each)]
+    for statement in (each for init in inits for each in ast.walk(init)):
+        targets: Iterable[ast.expr] = ()
+        if isinstance(statement, ast.Assign):
+            targets = statement.targets
+        elif isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        else:
+            continue
+        if any(isinstance(each, ast.Attribute) and each.attr == name for each in targets):
+            return statement
+    return None
+
+
+def _parameters(found: ast.stmt) -> tuple[str, ...]:
+    if not isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef):
+        return ()
+    given = found.args
+    return tuple(each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs))

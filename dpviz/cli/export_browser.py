@@ -29,6 +29,13 @@ def add(commands: Commands) -> None:
         "them from Pyodide's public address)",
     )
     parser.add_argument(
+        "--libraries",
+        metavar="DIR",
+        default=None,
+        help="folder with the wheels of the pinned libraries, Streamlit among them (default: "
+        "those of this environment, whose Streamlit has to be the pinned one)",
+    )
+    parser.add_argument(
         "--embed",
         metavar="TABLE",
         action="append",
@@ -40,9 +47,11 @@ def add(commands: Commands) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    folder = None if arguments.pyodide is None else Path(arguments.pyodide)
+    folder, wheels = (
+        None if name is None else Path(name) for name in (arguments.pyodide, arguments.libraries)
+    )
     tables = _embedded([Path(name) for name in arguments.embed])
-    written = export(Path(arguments.out), read_lock(), folder, tables)
+    written = export(Path(arguments.out), read_lock(), folder, tables, wheels)
     print(
         f"{arguments.out}: {written.pages} pages, {written.written / 1e6:.0f} MB; a first visit "
         f"loads {written.loaded / 1e6:.0f} MB.\n"

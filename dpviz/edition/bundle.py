@@ -1,15 +1,14 @@
-"""The archives that the browser unpacks: libraries taken from this environment, and the app."""
+"""The archives that the browser unpacks: the libraries that Pyodide lacks, and the app."""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterable, Iterator
-from importlib import metadata
 from io import BytesIO
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from dpviz.base.paths import PACKAGE, app_path
-from dpviz.edition.lock import EditionError, Lock
+from dpviz.edition.sources import Library
 
 SITE = "/lib/python3.12/site-packages"
 """Where Pyodide's Python looks for libraries."""
@@ -51,42 +50,16 @@ def archive(members: Iterable[Member]) -> bytes:
     return written.getvalue()
 
 
-def installed(name: str) -> metadata.Distribution:
-    """Return a distribution of this environment."""
-    try:
-        return metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        raise EditionError(
-            f"the browser edition takes {name} from this environment, where it is not installed."
-        ) from None
-
-
-def pinned(lock: Lock) -> metadata.Distribution:
-    """Return the Streamlit that the edition is pinned to."""
-    streamlit = installed("streamlit")
-    if streamlit.version != lock.streamlit:
-        raise EditionError(
-            f"the browser edition is pinned to Streamlit {lock.streamlit}, as it relies on names "
-            f"that Streamlit may change; here is {streamlit.version}: build it in an environment "
-            f"with streamlit=={lock.streamlit}."
-        )
-    return streamlit
-
-
-def libraries(lock: Lock) -> Iterator[Member]:
-    """Yield what the app imports and Pyodide lacks, as pure Python."""
-    for name in lock.bundled:
-        distribution = installed(name)
-        for entry in distribution.files or ():
-            if _is_read(entry):
-                content = Path(str(distribution.locate_file(entry))).read_bytes()
-                yield PurePosixPath(entry).as_posix(), content
+def members_of(libraries: Iterable[Library]) -> Iterator[Member]:
+    """Yield what the app imports of the libraries, as pure Python."""
+    for library in libraries:
+        for path, read in library.files:
+            if _is_read(path):
+                yield path.as_posix(), read()
 
 
 def _is_read(entry: PurePosixPath) -> bool:
-    if entry.parts[0] == ".." or entry.is_absolute():  # commands, outside site-packages
-        return False
-    if entry.parts[0].endswith(".dist-info"):
+    if entry.parts[0].endswith((".dist-info", ".data")):
         return entry.name in _RECORD
     if entry.suffix in _KINDS_UNREAD or _FOLDERS_UNREAD & set(entry.parts[:-1]):
         return False

@@ -7,12 +7,13 @@ import json
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dpviz.base.paths import app_path
 from dpviz.edition import bundle
 from dpviz.edition.lock import SOURCE, EditionError, Lock, LockedFile
+from dpviz.edition.sources import libraries_of
 
 _MAIN = '<script type="module" crossorigin src="'
 _ROOT = '<div id="root"></div>'
@@ -39,7 +40,11 @@ class Written:
 
 
 def export(
-    out: Path, lock: Lock, pyodide: Path | None = None, tables: Iterable[bundle.Member] = ()
+    out: Path,
+    lock: Lock,
+    pyodide: Path | None = None,
+    tables: Iterable[bundle.Member] = (),
+    wheels: Path | None = None,
 ) -> Written:
     """Write the folder.
 
@@ -52,21 +57,24 @@ def export(
         Folder with Pyodide's files; without one they are loaded from the lock's address.
     tables : iterable of (name, bytes)
         Files to put beside the app.
+    wheels : Path, optional
+        Folder with the libraries' wheels; without one they come from this environment.
 
     Raises
     ------
     EditionError
         If a file is missing or not the one on record, or the folder holds something else.
     """
-    streamlit = bundle.pinned(lock)
-    static = Path(str(streamlit.locate_file("streamlit"))) / "static"
+    libraries = libraries_of(lock, wheels)
+    static = dict(libraries["streamlit"].below("streamlit/static"))
+    index, icon = (static[PurePosixPath(name)] for name in ("index.html", "favicon.png"))
     core = {} if pyodide is None else _verified(pyodide, lock.files)
     _emptied(out)
     edition = out / "edition"
     edition.mkdir(parents=True)
     bundles = []
     for name, into, members in (
-        ("libraries.zip", bundle.SITE, bundle.libraries(lock)),
+        ("libraries.zip", bundle.SITE, bundle.members_of(libraries.values())),
         ("app.zip", bundle.APP, bundle.app(tables)),
     ):
         content = bundle.archive(members)
@@ -80,19 +88,24 @@ def export(
     for name in _SERVED:
         shutil.copyfile(SOURCE / name, edition / name)
     record = _record(lock, bundles, hosted=pyodide is not None)
+    record["libraries"] = {name: each.version for name, each in libraries.items()}
     text = json.dumps(record, indent=1) + "\n"
     (edition / "lock.json").write_text(text, encoding="utf-8")
-    shutil.copytree(static / "static", out / "static")
-    shutil.copyfile(static / "favicon.png", out / "favicon.png")
+    for path, content in static.items():
+        if path.parts[0] == "static":
+            target = out / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+    (out / "favicon.png").write_bytes(icon)
     loaded = sum(file.size for file in lock.files) + sum(each["bytes"] for each in bundles)
-    page = _page(static / "index.html", loaded, None if pyodide else lock.cdn)
+    page = _page(index.decode(), loaded, None if pyodide else lock.cdn)
     names = page_names()
     (out / "index.html").write_text(page, encoding="utf-8")
     for name in names:
         (out / name).mkdir()
         (out / name / "index.html").write_text(page.replace('"./', '"../'), encoding="utf-8")
         # Streamlit's page asks for its icon beside the address that it was opened at
-        shutil.copyfile(static / "favicon.png", out / name / "favicon.png")
+        (out / name / "favicon.png").write_bytes(icon)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     return Written(loaded, size, len(names) + 1)
 
@@ -138,15 +151,13 @@ def _record(lock: Lock, bundles: list[dict[str, Any]], *, hosted: bool) -> dict[
             "lock": lock.pyodide_lock,
         },
         "bundles": bundles,
-        "libraries": {name: bundle.installed(name).version for name in lock.bundled},
         "app": bundle.APP,
         "environment": ENVIRONMENT,
     }
 
 
-def _page(index: Path, loaded: int, source: str | None) -> str:
+def _page(html: str, loaded: int, source: str | None) -> str:
     """Return Streamlit's page with the start screen, and with its script held back."""
-    html = index.read_text(encoding="utf-8")
     before, found, after = html.partition(_MAIN)
     main, closed, rest = after.partition('"></script>')
     if not found or not closed or _ROOT not in rest:

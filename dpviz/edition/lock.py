@@ -58,8 +58,8 @@ class Lock:
 
     Attributes
     ----------
-    streamlit, pyodide : str
-        Versions.
+    pyodide : str
+        Version.
     cdn : str
         Address of Pyodide's files where they are not in the folder itself.
     files : tuple of LockedFile
@@ -68,17 +68,26 @@ class Lock:
         Pyodide's names of the packages.
     pyodide_lock : dict
         What Pyodide reads to know its packages.
-    bundled : tuple of str
-        Distributions that are taken from the environment.
+    wheels : dict of str to LockedFile
+        The libraries that Pyodide lacks, Streamlit among them, by name.
     """
 
-    streamlit: str
     pyodide: str
     cdn: str
     files: tuple[LockedFile, ...]
     packages: tuple[str, ...]
     pyodide_lock: dict[str, Any]
-    bundled: tuple[str, ...]
+    wheels: dict[str, LockedFile]
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return the version of each library, by the name of its wheel."""
+        return {name: wheel.name.split("-")[1] for name, wheel in self.wheels.items()}
+
+    @property
+    def streamlit(self) -> str:
+        """Return the version of Streamlit."""
+        return self.versions["streamlit"]
 
 
 def read_lock(path: Path = LOCK) -> Lock:
@@ -91,7 +100,6 @@ def read_lock(path: Path = LOCK) -> Lock:
     raw = json.loads(path.read_text(encoding="utf-8"))
     packages = raw["packages"].values()
     return Lock(
-        streamlit=raw["streamlit"],
         pyodide=raw["pyodide"],
         cdn=raw["cdn"],
         files=tuple(
@@ -103,5 +111,8 @@ def read_lock(path: Path = LOCK) -> Lock:
         ),
         packages=tuple(raw["packages"]),
         pyodide_lock={"info": raw["info"], "packages": raw["packages"]},
-        bundled=tuple(raw["bundled"]),
+        wheels={
+            name: LockedFile(entry["file_name"], entry["bytes"], entry["sha256"])
+            for name, entry in raw["libraries"].items()
+        },
     )

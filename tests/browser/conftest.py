@@ -24,7 +24,7 @@ from tools.edition import folder_of, ready
 
 _FOLDER = Path(__file__).resolve().parent
 NOT_FETCHED = (
-    "the browser edition is skipped: Pyodide's files are not in this user's cache; "
+    "the browser edition is skipped: its locked files are not in this user's cache; "
     "get them with make browser-edition"
 )
 # One step of a session: Python in a browser starts in a minute on a busy machine.
@@ -63,7 +63,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     index = b'[{"key": "tiny", "file": "tiny.csv", "n": 6, "d": 3}]'
     tables = [("data/embedded/tiny.csv", CSV), ("data/embedded/tables.json", index)]
     (root / SUB_PATH).parent.mkdir(parents=True)
-    export(root / SUB_PATH, lock, folder_of(lock), tables)
+    export(root / SUB_PATH, lock, folder_of(lock), tables, folder_of(lock))
     handler = functools.partial(_Files, directory=str(root))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         serving = threading.Thread(target=server.serve_forever)

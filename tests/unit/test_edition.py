@@ -8,6 +8,7 @@ import json
 import re
 import zipfile
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,25 @@ from dpviz.datasets.embedded import Embedded, described, embedded_tables, index_
 from dpviz.edition import bundle
 from dpviz.edition.folder import export, page_names
 from dpviz.edition.lock import EditionError, Lock, LockedFile, read_lock
+from dpviz.edition.sources import Library, installed, libraries_of
 from dpviz.errors import InvalidTable
+from tools.edition import at_hand, folder_of
 
 CSV = b"a,b,c\n1,2,3\n4,5,7\n2,1,0\n9,8,1\n"
+
+
+@pytest.fixture(scope="module")
+def wheels() -> Path | None:
+    """Return the folder of the pinned wheels; None where this environment serves as well."""
+    lock = read_lock()
+    if at_hand(lock.wheels.values(), folder_of(lock)):
+        return folder_of(lock)
+    if (here := metadata.version("streamlit")) != lock.streamlit:
+        pytest.skip(
+            f"here is Streamlit {here}, and the browser edition is pinned to {lock.streamlit}, "
+            "which is not in this user's cache; get it with make browser-edition"
+        )
+    return None
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +49,18 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lock, Path]:
     for name, content in (("pyodide.js", b"//"), ("numpy.whl", b"wheel")):
         (folder / name).write_bytes(content)
         files.append(LockedFile(name, len(content), hashlib.sha256(content).hexdigest()))
-    return replace(read_lock(), files=tuple(files), bundled=("click", "streamlit")), folder
+    lock = read_lock()
+    two = {name: lock.wheels[name] for name in ("click", "streamlit")}
+    return replace(lock, files=tuple(files), wheels=two), folder
 
 
 @pytest.fixture(scope="module")
-def folder(small: tuple[Lock, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(
+    small: tuple[Lock, Path], wheels: Path | None, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """Return an edition that hosts the two small files."""
     out = tmp_path_factory.mktemp("edition") / "out"
-    export(out, small[0], small[1], [("data/embedded/mine.csv", CSV)])
+    export(out, small[0], small[1], [("data/embedded/mine.csv", CSV)], wheels)
     return out
 
 
@@ -107,35 +128,88 @@ def test_the_same_files_give_the_same_bytes() -> None:
         assert packed.namelist() == ["a.py", "b.py"]
 
 
-def test_a_file_that_is_not_on_record_is_refused(small: tuple[Lock, Path], tmp_path: Path) -> None:
+def test_a_file_that_is_not_on_record_is_refused(
+    small: tuple[Lock, Path], wheels: Path | None, tmp_path: Path
+) -> None:
     lock, source = small
     spoiled = tmp_path / "pyodide"
     spoiled.mkdir()
     with pytest.raises(EditionError, match=r"pyodide\.js is not there"):
-        export(tmp_path / "out", lock, spoiled)
+        export(tmp_path / "out", lock, spoiled, wheels=wheels)
     for file in lock.files:
         (spoiled / file.name).write_bytes((source / file.name).read_bytes())
     (spoiled / "numpy.whl").write_bytes(b"whee1")
     with pytest.raises(EditionError, match=r"numpy\.whl is not the file on record: its sha256"):
-        export(tmp_path / "out", lock, spoiled)
+        export(tmp_path / "out", lock, spoiled, wheels=wheels)
     assert not (tmp_path / "out").exists()
 
 
-def test_another_streamlit_is_refused(small: tuple[Lock, Path], tmp_path: Path) -> None:
-    with pytest.raises(EditionError, match=r"pinned to Streamlit 1\.0\.0"):
-        export(tmp_path / "out", replace(small[0], streamlit="1.0.0"), small[1])
+def _wheel(folder: Path) -> Lock:
+    """Write a wheel of a library `toy`, and return a lock that pins it."""
+    with zipfile.ZipFile(folder / "toy-1.2-py3-none-any.whl", "w") as packed:
+        for name in ("toy/__init__.py", "toy/tests/test_toy.py", "toy/static/a/b.txt"):
+            packed.writestr(name, name)
+        packed.writestr("toy-1.2.dist-info/METADATA", "Name: toy")
+        packed.writestr("toy-1.2.dist-info/RECORD", "")
+        packed.writestr("toy-1.2.data/scripts/toy.py", "")
+    content = (folder / "toy-1.2-py3-none-any.whl").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    wheel = LockedFile("toy-1.2-py3-none-any.whl", len(content), digest)
+    return replace(read_lock(), wheels={"toy": wheel})
 
 
-def test_a_folder_with_other_files_is_left_alone(small: tuple[Lock, Path], tmp_path: Path) -> None:
+def test_a_library_comes_from_its_pinned_wheel(tmp_path: Path) -> None:
+    toy = libraries_of(_wheel(tmp_path), tmp_path)["toy"]
+    assert toy.version == "1.2"
+    members = dict(bundle.members_of([toy]))
+    assert set(members) == {"toy/__init__.py", "toy/static/a/b.txt", "toy-1.2.dist-info/METADATA"}
+    assert [(str(path), text) for path, text in toy.below("toy/static")] == [
+        ("a/b.txt", b"toy/static/a/b.txt")
+    ]
+
+
+def test_a_wheel_that_is_not_on_record_is_refused(tmp_path: Path) -> None:
+    lock = _wheel(tmp_path)
+    with pytest.raises(EditionError, match=r"toy-1\.2-py3-none-any\.whl is not there"):
+        libraries_of(lock, tmp_path / "nowhere")
+    with (tmp_path / lock.wheels["toy"].name).open("ab") as wheel:
+        wheel.write(b"more")
+    with pytest.raises(EditionError, match=r"toy-1\.2.* is not the file on record: its sha256"):
+        libraries_of(lock, tmp_path)
+
+
+def test_another_streamlit_of_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Library("streamlit", "1.99.0", ())
+    monkeypatch.setattr("dpviz.edition.sources.installed", lambda name: other)
+    with pytest.raises(EditionError, match=r"pinned to Streamlit .*; here is 1\.99\.0: give"):
+        libraries_of(read_lock(), None)
+
+
+def test_the_environment_gives_the_files_of_a_wheel(wheels: Path | None) -> None:
+    """Both ways to get click are compared where both are at hand and of one version."""
+    here = installed("click")
+    names = {name for name, _ in bundle.members_of([here])}
+    assert {"click/__init__.py", f"click-{here.version}.dist-info/METADATA"} <= names
+    lock = read_lock()
+    if wheels is not None and lock.versions["click"] == here.version:
+        pinned = libraries_of(lock, wheels)["click"]
+        assert dict(bundle.members_of([pinned])) == dict(bundle.members_of([here]))
+
+
+def test_a_folder_with_other_files_is_left_alone(
+    small: tuple[Lock, Path], wheels: Path | None, tmp_path: Path
+) -> None:
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(EditionError, match="holds other files"):
-        export(tmp_path, small[0], small[1])
+        export(tmp_path, small[0], small[1], wheels=wheels)
     assert (tmp_path / "mine.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_the_lock_pins_every_file_and_every_dependency() -> None:
     lock = read_lock()
-    assert all(re.fullmatch(r"[0-9a-f]{64}", file.sha256) for file in lock.files)
+    files = [*lock.files, *lock.wheels.values()]
+    assert all(re.fullmatch(r"[0-9a-f]{64}", file.sha256) for file in files)
+    assert all(file.name.endswith("-none-any.whl") for file in lock.wheels.values())
     packages = lock.pyodide_lock["packages"]
     assert {each for entry in packages.values() for each in entry["depends"]} <= set(packages)
     assert f"v{lock.pyodide}/" in lock.cdn
@@ -148,7 +222,7 @@ def test_what_the_app_imports_is_in_pyodide_or_taken_along() -> None:
     required = {re.split(r"[<>=]", line)[0] for line in lines if line and line[0] != "#"}
     lock = read_lock()
     # pooch only downloads, which a browser does not
-    assert required - set(lock.packages) - set(lock.bundled) == {"pooch"}
+    assert required - set(lock.packages) - set(lock.wheels) == {"pooch"}
 
 
 # --------------------------------------------------------------------------- tables beside the app
@@ -184,13 +258,14 @@ def test_what_is_no_table_is_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_the_command_says_what_is_wrong_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, wheels: Path | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "iris.csv").write_bytes(CSV)
     out = str(tmp_path / "out")
     assert main(["export-browser", out, "--embed", str(tmp_path / "iris.csv")]) == 2
     assert "a file whose name no other table has" in capsys.readouterr().err
-    assert main(["export-browser", out, "--pyodide", str(tmp_path)]) == 2
+    taken = [] if wheels is None else ["--libraries", str(wheels)]
+    assert main(["export-browser", out, *taken, "--pyodide", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "is not there" in said
