@@ -10,7 +10,8 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms
-from dpviz.paid.account import Chain, Wanted, chain
+from dpviz.paid.account import Chain, chain
+from dpviz.paid.steps import Wanted
 from dpviz.prepare.spectrum import spectrum_of
 from dpviz.targets.defaults import advised
 from dpviz.theory.predict import predict

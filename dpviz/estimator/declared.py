@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
-from dpviz.paid.account import BOUND, MEAN, RANGE, SCALE, Chain, Wanted
+from dpviz.paid.account import Chain
 from dpviz.paid.chain import Public, noise_edge
+from dpviz.paid.steps import BOUND, MEAN, RANGE, SCALE, Wanted
 from dpviz.privacy.gaussian import mu_of
 
 FROM_DATA = "from data (not private)"

@@ -92,9 +92,8 @@ class EigenvectorSampling(Ranged):
         divisor = 4 if self.concentration == "published" else sides
         # k equal parts are added up again by the account; leave room for those roundings
         concentration = each / (divisor * reach) * (1 - 1e-14)
-        part = PurePart(
-            concentration * sides * reach, "exponential mechanism, drawn exactly", ranged=True
-        )
+        width = concentration * sides * reach
+        part = PurePart(width, "exponential mechanism, drawn exactly", width=width)
         parts: tuple[Part, ...] = (part,) * problem.k
         values = {"epsilon_each": each}
         if self.values_share > 0:

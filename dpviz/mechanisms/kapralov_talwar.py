@@ -94,15 +94,8 @@ class KapralovTalwar(Ranged):
             noise = reach / (own * room)
         parts: tuple[Part, ...] = ()
         for _ in range(problem.k - 1):
-            parts += (
-                PurePart(
-                    first * sides * reach, "exponential mechanism, drawn exactly", ranged=True
-                ),
-                LaplacePart(reach, noise),
-            )
-        parts += (
-            PurePart(last * sides * reach, "exponential mechanism, drawn exactly", ranged=True),
-        )
+            parts += (_direction(first * sides * reach), LaplacePart(reach, noise))
+        parts += (_direction(last * sides * reach),)
         values = {"last_concentration": last, "values_scale": noise}
         return Calibration(problem, budget, first if problem.k > 1 else last, parts, values)
 
@@ -147,3 +140,7 @@ class KapralovTalwar(Ranged):
             f"Its {problem.k} exponential mechanisms, drawn exactly, and {values}, each on what is "
             "left after subtracting released matrices, add up to epsilon."
         )
+
+
+def _direction(width: float) -> PurePart:
+    return PurePart(width, "exponential mechanism, drawn exactly", width=width)

@@ -75,11 +75,8 @@ class Ppca(Mechanism):
         range_of_score = spectral(problem)
         sides = 2 if problem.relation is Relation.REPLACE else 1
         concentration = math.nextafter(budget.epsilon / (sides * range_of_score), 0.0)
-        part = PurePart(
-            concentration * sides * range_of_score,
-            "exponential mechanism; the law, not the chain",
-            ranged=True,
-        )
+        width = concentration * sides * range_of_score
+        part = PurePart(width, "exponential mechanism; the law, not the chain", width=width)
         return Calibration(problem, budget, concentration, (part,))
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:

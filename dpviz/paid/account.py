@@ -1,206 +1,93 @@
-"""What each step of a paid preparation may cost, decided without looking at a row.
+"""A mechanism behind a paid preparation, and one account of both.
 
-All steps read sums over people of a function of one person's row, cut to bounds that are public
-or were bought first, and mapped to u in [-1, 1]^d. A person who is withdrawn (zero-out) adds
-nothing to any sum; n is public unless it is paid for. With R and Z for replace and zero-out, one
-person moves
-
-* sum u by at most 2 sqrt d (R), sqrt d (Z) in l2 and 2 d, d in l1 norm: opposite corners;
-* sum u^2 (feature by feature) by at most sqrt d in l2 and d in l1 norm, under both: every entry
-  of u^2 lies in [0, 1];
-* the number of rows longer than any radius (or with a value beyond any range) by at most 1, under
-  both; and all such numbers move the same way when a row grows;
-* the sum of squared row lengths (n times the trace) by at most the square of the longest that a
-  row can be, under both;
-* the number of people by 0 (R: it is the same for all neighbours), 1 (Z).
-
-A step gets a share of the budget: of mu^2 where Gaussian noise is used, with pure steps at
-epsilon = mu; of epsilon where the whole is to be pure. What is left goes to the mechanism, by the
-account of all of them together.
+Every step is dominated by a loss that is known (`dpviz.privacy.composition`), and so is a release
+that states its parts; of Wishart noise and Gaussian sketches the exact profile of one row is
+known, of any other release its claim. Dominating losses compose adaptively, so nothing is added up
+that can be composed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 
 from scipy.optimize import brentq
 
-from dpviz.base.params import params_of
-from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.errors import CannotRun
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import claimed_against_spent
+from dpviz.paid.steps import COUNT, Preparation, Wanted, preparation
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.composition import composed
-from dpviz.privacy.gaussian import mu_of
 from dpviz.privacy.profile_loss import ProfileLoss
-from dpviz.settings import MOST_SHARED, Settings
-from dpviz.values.bounds_text import ADAPTIVE
-from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
-from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, Relation
+from dpviz.values.parts import ApproximatePart, GaussianPart, Part, PurePart
+from dpviz.values.problem import EPSILON_RANGE, Budget, Problem
 from dpviz.values.release import Status, Verdict
 
-COUNT, RANGE, MEAN, SCALE, BOUND = "count", "range", "mean", "scale", "bound"
-TRACE = "trace"
-"""The query that an adaptive clip starts with, at half of its share."""
-STEPS = (COUNT, RANGE, MEAN, SCALE, BOUND)
-"""In the order they run: each uses what those before it released."""
-
-DEFAULT_SHARES: Mapping[str, float] = MappingProxyType(
-    {step: float(params_of(Settings)[f"{step}_share"].default) for step in STEPS}
-)
-_ROOM = 1 + 1e-12  # the account composes rounded numbers: leave them room
 _TOO_MUCH = 50.0  # of a log ratio: stands for what cannot run or has no epsilon
 _ALL_OF_IT = 1e-6  # spending within this factor of the claim counts as all of it
+_MARGIN = 1e-8  # of delta: the epsilon of a composed loss is found to ten digits
+_CLOSE = 1e-8  # how closely, in ln epsilon, what is left for the mechanism is found
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which steps are paid for, and the share of each.
+class Together:
+    """What is composed: parts, and losses that no part describes.
 
     Attributes
     ----------
-    steps : tuple of str
-        Among `STEPS`.
-    shares : tuple of (str, float)
-        Share of each step; what is not named has its default.
-    bound : {"quantile", "adaptive"}
-        How a row bound is found.
-    level : float
-        The quantile of the row lengths that is sought.
-    """
-
-    steps: tuple[str, ...]
-    shares: tuple[tuple[str, float], ...] = ()
-    bound: str = "quantile"
-    level: float = 0.9
-
-    def __post_init__(self) -> None:
-        for name in self.steps:
-            if name not in STEPS:
-                raise InvalidSetting("step", f"one of {', '.join(STEPS)}", name)
-        for name, share in self.shares:
-            if name not in STEPS or not (0 < share < 1):
-                raise InvalidSetting(f"share of the {name}", "between 0 and 1", share)
-        if not (0 < self.level <= 1):
-            raise InvalidSetting("quantile", "above 0 and at most 1", self.level)
-        if self.bound not in ("quantile", "adaptive"):
-            raise InvalidSetting("row bound", "quantile or adaptive", self.bound)
-        if self.total > MOST_SHARED:
-            raise InvalidSetting(
-                "shares of the preparation",
-                f"at most {MOST_SHARED:g} together, so that the release has the rest",
-                f"{self.total:g}",
-            )
-
-    def share(self, step: str) -> float:
-        """Return the share of one step; 0 where it is not paid for."""
-        if step not in self.steps:
-            return 0.0
-        return dict(self.shares).get(step, DEFAULT_SHARES[step])
-
-    @property
-    def total(self) -> float:
-        """Share of all steps together."""
-        return math.fsum(self.share(step) for step in STEPS)
-
-
-def wanted_of(settings: Settings) -> Wanted | None:
-    """Return the steps that settings pay for, or None where all is public."""
-    shares = settings.paid_shares
-    if not shares:
-        return None
-    bound, level = "quantile", 0.9
-    if BOUND in shares and settings.row_bound == ADAPTIVE:
-        bound = "adaptive"
-    elif BOUND in shares:
-        level = float(settings.row_bound.rpartition(":")[2])
-    steps = tuple(step for step in STEPS if step in shares)
-    return Wanted(steps, tuple((step, shares[step]) for step in steps), bound, level)
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """How a preparation runs: derived from shapes and budget, never from data.
-
-    Attributes
-    ----------
-    wanted : Wanted
-    n, d : int
-    relation : Relation
-    pure : bool
-        Whether every step is pure, with Laplace noise.
-    noises : mapping of str to float
-        By step: standard deviation or Laplace scale of the sum's noise; for the bound the epsilon
-        that it may spend, and for the trace in squares of the longest that a row can be.
     parts : tuple of Part
         In the order they run.
+    known : tuple of ProfileLoss
+    source : str
+        Where the known losses come from, in a phrase.
     """
 
-    wanted: Wanted
-    n: int
-    d: int
-    relation: Relation
-    pure: bool
-    noises: Mapping[str, float] = field(default_factory=dict)
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Part, ...]
+    known: tuple[ProfileLoss, ...] = ()
+    source: str = ""
 
-    def __hash__(self) -> int:
-        return hash((self.wanted, self.n, self.d, self.relation, self.pure, self.parts))
+    def spent(self, budget: Budget) -> Spent:
+        """Return what all cost together, the least that is known.
 
+        Gaussian parts are in closed form, pure epsilons add at delta 0; everything else is
+        composed numerically, rounded up.
+        """
+        summed = None if self.known else accounting.spent(self.parts, budget)
+        if summed is not None and not self._composes(budget, summed):
+            return summed
+        loss = composed(self.parts, 1, self.known)
+        found = Spent(
+            epsilon=loss.epsilon(budget.delta),
+            delta=budget.delta,
+            exact=False,
+            source=self._source(summed),
+            delta_at_epsilon=loss.delta(budget.epsilon),
+            total_variation=loss.delta(0.0),
+        )
+        return found if summed is None or found.epsilon < summed.epsilon else summed
 
-def preparation(
-    wanted: Wanted, n: int, d: int, relation: Relation, budget: Budget, *, pure: bool
-) -> Preparation:
-    """Return the noise of each step.
+    def delta(self, budget: Budget) -> float:
+        """Return the delta that is given at the budget's epsilon, rounded up."""
+        if self.known:
+            return composed(self.parts, 1, self.known).delta(budget.epsilon)
+        summed = accounting.spent(self.parts, budget)
+        found = 1.0 if summed.delta_at_epsilon is None else summed.delta_at_epsilon
+        if not self._composes(budget, summed):
+            return found
+        return min(found, composed(self.parts).delta(budget.epsilon))
 
-    Parameters
-    ----------
-    wanted : Wanted
-    n, d : int
-    relation : Relation
-    budget : Budget
-        Of the preparation and the release together.
-    pure : bool
-        Whether no step may use delta.
-    """
-    replaced = relation is Relation.REPLACE
-    l2 = {
-        COUNT: 0.0 if replaced else 1.0,
-        MEAN: (2.0 if replaced else 1.0) * math.sqrt(d),
-        SCALE: math.sqrt(d),
-    }
-    l1 = {COUNT: l2[COUNT], MEAN: (2.0 if replaced else 1.0) * d, SCALE: float(d)}
-    whole = budget.epsilon if pure else mu_of(budget)
-    noises: dict[str, float] = {}
-    parts: list[Part] = []
-    for step in STEPS:
-        if step not in wanted.steps or (step == COUNT and replaced):
-            continue  # under replace n is the same for all neighbours
-        own = (wanted.share(step) if pure else math.sqrt(wanted.share(step))) * whole
-        if step == BOUND and wanted.bound == "adaptive":
-            own /= 2 if pure else math.sqrt(2)
-            noises[TRACE] = _ROOM / own
-            parts.append(
-                LaplacePart(1.0, noises[TRACE], attained=False)
-                if pure
-                else GaussianPart(1.0, noises[TRACE])
-            )
-        if step in (BOUND, RANGE):
-            noises[step] = own / _ROOM
-            lengths = f"{wanted.bound} of the row lengths"
-            parts.append(PurePart(noises[step], lengths if step == BOUND else "feature bounds"))
-        elif pure:
-            noises[step] = _ROOM * l1[step] / own
-            parts.append(LaplacePart(l1[step], noises[step], attained=False))
-        else:
-            noises[step] = _ROOM * l2[step] / own
-            parts.append(GaussianPart(l2[step], noises[step]))
-    return Preparation(wanted, n, d, relation, pure, noises, tuple(parts))
+    def _composes(self, budget: Budget, summed: Spent) -> bool:
+        """Return whether composing may say less than adding epsilons up."""
+        other = [part for part in self.parts if not isinstance(part, GaussianPart)]
+        return budget.delta > 0 and summed.delta > 0 and bool(other)
+
+    def _source(self, summed: Spent | None) -> str:
+        if summed is not None:
+            return f"{summed.source}; losses composed numerically"
+        return f"{self.source}, composed numerically with the preparation"
 
 
 @dataclass(frozen=True)
@@ -225,21 +112,29 @@ class Chain:
     rest: Budget
 
     @property
+    def together(self) -> Together | None:
+        """What is composed, whatever was claimed; None where no epsilon describes the release."""
+        own = self.mechanism.spent(self.problem, self.rest)
+        if own is None:
+            return None
+        loss = _known_loss(self.mechanism, self.problem, self.rest)
+        if loss is not None:
+            return Together(self.preparation.parts, (loss,), own.source)
+        parts = self.mechanism.calibrate(self.problem, self.rest).parts
+        if not parts:
+            parts = (ApproximatePart(own.epsilon, own.delta, own.source),)
+        return Together((*self.preparation.parts, *parts))
+
+    @property
     def spent(self) -> Spent | None:
         """What preparation and release really cost together, whatever was claimed.
 
         None where no epsilon describes the release.
         """
-        own = self.mechanism.spent(self.problem, self.rest)
-        if own is None or not self.preparation.parts:
-            return own
-        loss = _known_loss(self.mechanism, self.problem, self.rest)
-        if loss is not None:
-            return _spent_beside(loss, self.preparation, self.budget, own.source)
-        parts = self.mechanism.calibrate(self.problem, self.rest).parts
-        if not parts:
-            parts = (ApproximatePart(own.epsilon, own.delta, own.source),)
-        return accounting.spent((*self.preparation.parts, *parts), self.budget)
+        if not self.preparation.parts:
+            return self.mechanism.spent(self.problem, self.rest)
+        together = self.together
+        return None if together is None else together.spent(self.budget)
 
     @property
     def claimed(self) -> Budget | None:
@@ -297,9 +192,8 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
     whole = Budget(budget.epsilon, delta)
 
     # Where nothing but its claim is known of the mechanism its delta and the preparation's add.
-    by_parts = bool(
-        _own_parts(mechanism, problem, budget) or _known_loss(mechanism, problem, budget)
-    )
+    profiled = mechanism.row_profile(problem, budget) is not None
+    by_parts = profiled or bool(_own_parts(mechanism, problem, budget))
     own_delta = delta if by_parts or pure else delta / 2
 
     def excess(epsilon: float) -> float:
@@ -307,31 +201,34 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
         rest = Budget(epsilon, own_delta)
         if mechanism.why_not(problem, rest) is not None:
             return _TOO_MUCH
-        loss = _known_loss(mechanism, problem, rest)
-        if loss is not None:
-            found = composed(made.parts, 1, (loss,)).delta(budget.epsilon)
-            allowed = delta * (1 - 1e-8)  # the epsilon of such a loss is found to ten digits
+        together = _claimed_together(mechanism, problem, made, rest)
+        if together is None:
+            return _TOO_MUCH
+        if delta > 0:
+            found, allowed = together.delta(whole), delta * (1 - _MARGIN)
         else:
-            cost = _together(mechanism, problem, whole, made, rest)
-            found, allowed = math.inf if cost is None else cost.epsilon, budget.epsilon
+            found, allowed = together.spent(whole).epsilon, budget.epsilon
         if found <= allowed:
             return max(math.log(max(found, 1e-300) / allowed), -_TOO_MUCH)
         return min(max(math.log(found / allowed), 1e-15), _TOO_MUCH)
 
-    low, high = EPSILON_RANGE[0], budget.epsilon
-    if excess(low) > 0:
-        raise CannotRun(
-            mechanism.text, "the preparation's shares leave nothing for it: lower them, or epsilon"
-        )
-    if excess(high) <= 0:
-        return Chain(mechanism, problem, budget, made, Budget(high, own_delta))
+    low = high = budget.epsilon
+    while excess(low) > 0:
+        if low == EPSILON_RANGE[0]:
+            raise CannotRun(
+                mechanism.text,
+                "the preparation's shares leave nothing for it: lower them, or epsilon",
+            )
+        low, high = max(low / 2, EPSILON_RANGE[0]), low
+    if low == budget.epsilon:
+        return Chain(mechanism, problem, budget, made, Budget(low, own_delta))
     root = math.exp(
-        brentq(lambda log: excess(math.exp(log)), math.log(low), math.log(high), xtol=1e-8)
+        brentq(lambda log: excess(math.exp(log)), math.log(low), math.log(high), xtol=_CLOSE)
     )
-    step = 1e-8
+    step = _CLOSE
     while excess(max(root, low)) > 0:  # to the safe side; the low end is on it
         root *= 1 - step
-        step *= 2
+        step = min(2 * step, 0.5)
     return Chain(mechanism, problem, budget, made, Budget(max(root, low), own_delta))
 
 
@@ -344,40 +241,21 @@ def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[
 
 
 def _known_loss(mechanism: Mechanism, problem: Problem, rest: Budget) -> ProfileLoss | None:
-    """Return the loss of a mechanism of which the profile of one row is known, or None.
-
-    Under replace a point of the profile is a quadrature, too slow to search with: such a
-    mechanism is then accounted for by its claim, which is on the safe side.
-    """
-    if problem.relation is Relation.REPLACE:
-        return None
+    """Return the loss of a mechanism of which the profile of one row is known, or None."""
     profile = mechanism.row_profile(problem, rest)
     return None if profile is None else ProfileLoss(profile, problem.relation)
 
 
-def _spent_beside(loss: ProfileLoss, made: Preparation, budget: Budget, source: str) -> Spent:
-    """Return what a preparation and a release known by its profile cost together."""
-    together = composed(made.parts, 1, (loss,))
-    return Spent(
-        epsilon=together.epsilon(budget.delta),
-        delta=budget.delta,
-        exact=False,
-        source=f"{source}, composed numerically with the preparation",
-        delta_at_epsilon=together.delta(budget.epsilon),
-        total_variation=together.delta(0.0),
-    )
-
-
-def _together(
-    mechanism: Mechanism,
-    problem: Problem,
-    budget: Budget,
-    made: Preparation,
-    rest: Budget,
-) -> Spent | None:
+def _claimed_together(
+    mechanism: Mechanism, problem: Problem, made: Preparation, rest: Budget
+) -> Together | None:
+    """Return what is composed where a mechanism is trusted no further than its account goes."""
     claim = mechanism.claim(problem, rest)
     if claim is None:
         return None
+    loss = _known_loss(mechanism, problem, rest)
+    if loss is not None:
+        return Together(made.parts, (loss,))
     own = _own_parts(mechanism, problem, rest)
     if not own:
         reason = f"{mechanism.info.label}, as claimed"
@@ -386,4 +264,4 @@ def _together(
             if claim.delta > 0
             else (PurePart(claim.epsilon, reason),)
         )
-    return accounting.spent((*made.parts, *own), budget)
+    return Together((*made.parts, *own))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
-from dpviz.paid.account import BOUND, COUNT, MEAN, RANGE, SCALE, TRACE, Preparation
+from dpviz.paid.steps import BOUND, COUNT, MEAN, RANGE, SCALE, TRACE, Preparation
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Relation
 
@@ -244,14 +244,14 @@ def _in_found_bounds(
     radii: FloatArray = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1, dtype=np.float64)
     epsilon = plan.noises[RANGE]
     beyond = _longer(largest, weights, radii)
-    threshold = 4 * math.log(2 * len(radii)) / epsilon
+    threshold = 2 * math.log(2 * len(radii)) / epsilon
     rest = replace(plan, noises={step: x for step, x in plan.noises.items() if step != RANGE})
     reach = np.empty(draws.size)
     found = []
     for index, draw in enumerate(draws.single()):
         pairs = draw.exponential(2, len(radii) + 1)[0]
         laplace = pairs[0] - pairs[1]
-        few = beyond + 4 / epsilon * laplace[1:] <= threshold + 2 / epsilon * laplace[0]
+        few = beyond + 2 / epsilon * laplace[1:] <= threshold + 2 / epsilon * laplace[0]
         reach[index] = radii[int(np.argmax(few)) if few.any() else len(radii) - 1]
         own = public.within(float(reach[index]))
         found.append(run(rows, own, rest, draw, present, people=people))
@@ -306,12 +306,12 @@ def _adaptive(
 
     Noise on X'X is ``edge`` squared radii, so halving the squared radius saves edge/2 of them, and
     each of the rows that are longer loses at least that half: it pays while fewer than ``edge``
-    rows are longer than the next radius. Counts move by at most 1; the threshold has Laplace noise
-    of scale 2/epsilon and each answer 4/epsilon, and only the first "no" ends it: epsilon in all
-    (Dwork & Roth 2014, Theorem 3.23). The search starts where the noisy trace says that it may: at
-    most trace/r^2 rows are longer than r, so no radius is skipped beyond which more than ``edge``
-    are. After AdaptiveCov (Dong, Liang & Yi 2022), which asks for the trace and then walks down
-    radii as well, to weigh two kinds of noise against each other.
+    rows are longer than the next radius. Counts move by at most 1, all the same way; threshold and
+    answers have Laplace noise of scale 2/epsilon, and the first "no" ends it: epsilon in all (the
+    monotone case of Lyu, Su & Li 2017; argued in `dpviz.paid.steps`). The search starts where the
+    noisy trace says that it may: at most trace/r^2 rows are longer than r, so no radius is skipped
+    beyond which more than ``edge`` are. After AdaptiveCov (Dong, Liang & Yi 2022), which asks for
+    the trace and then walks down radii as well, to weigh two kinds of noise against each other.
     """
     epsilon = plan.noises[BOUND]
     threshold = edge + 2 / epsilon * laplace[0]
@@ -320,7 +320,7 @@ def _adaptive(
     share = (squares + 2 * plan.noises[TRACE]) / max(edge, 1.0)
     start = most * math.sqrt(min(max(share, _HALVING ** (2 * _CLIPS)), 1.0))
     radii: FloatArray = start * np.power(_HALVING, np.arange(_CLIPS, dtype=np.float64))
-    answers = _longer(lengths, here, radii[1:]) + 4 / epsilon * laplace[1:_CLIPS]
+    answers = _longer(lengths, here, radii[1:]) + 2 / epsilon * laplace[1:_CLIPS]
     too_many = np.flatnonzero(answers >= threshold)
     return float(radii[int(too_many[0]) if len(too_many) else _CLIPS - 1])
 

@@ -7,7 +7,8 @@ Every part of a release is dominated by a pair of laws whose privacy loss is kno
   laws of scale 1 a distance s apart. Moving one coordinate at a time, the trade-off function of
   the whole is at least the one that group privacy gives, f2(1 - f1) (Dong, Roth & Su 2022,
   Lemma A.5), and for the Laplace family f_s(a) = F(F^-1(1 - a) - s) that is f_(s1 + s2) itself;
-* a pure bound e by randomised response of loss +e and -e (Kairouz, Oh & Viswanath 2015);
+* a pure bound e by randomised response of loss +e and -e (Kairouz, Oh & Viswanath 2015), and where
+  the log ratio ranges over less than 2 e by the envelope of the laws on the ends of such ranges;
 * an (e, d) bound by the same, after everything is told with probability d.
 
 Dominating pairs compose adaptively (Zhu, Dong & Wang 2022, Theorem 10). Gaussian parts stay in
@@ -22,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -31,6 +33,7 @@ from scipy.special import ndtri_exp
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
+from dpviz.privacy.dots import connected
 from dpviz.privacy.gaussian import delta_of, epsilon_of
 from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
 
@@ -38,6 +41,7 @@ from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part,
 _POINTS, _POINTS_BESIDE_GAUSSIAN = 2**17, 2**12
 # A convolution by FFT errs by less than this in total probability; it is counted as failure.
 _FFT_ROOM = 1e-12
+_RANGE_NODES = 512  # points of the profile of a bounded range
 _SEARCH_STEPS = 60
 _LARGEST_RELEASES = 100_000
 
@@ -343,6 +347,8 @@ def _on_grid(part: Part, step: float) -> FloatArray:
     count = max(1, math.ceil(part.epsilon / step * (1 - 1e-12)))
     if isinstance(part, LaplacePart):
         return _laplace_on_grid(count, step)
+    if isinstance(part, PurePart) and part.ranged:
+        return _range_on_grid(count, step, part.width / part.epsilon)
     masses = np.zeros(2 * count + 1)
     masses[-1] = 1 / (1 + math.exp(-count * step))
     masses[0] = 1 - masses[-1]
@@ -370,13 +376,32 @@ def _laplace_on_grid(count: int, step: float) -> FloatArray:
     return masses
 
 
+@lru_cache(maxsize=64)
+def _range_on_grid(count: int, step: float, wider: float) -> FloatArray:
+    """Return the loss of a bounded range, ``wider`` times ``count * step`` wide.
+
+    A log ratio between t - w and t (so t from w - e to e) has the profile of the law on these two
+    ends, (e^w - e^t)(1 - e^(epsilon - t))/(e^w - 1), as a convex function of e^loss is greatest
+    there. It is greatest at t = (w + epsilon)/2, or at e if that is less. One curve for all t and
+    both orders dominates every pair of neighbours.
+    """
+    epsilon = count * step
+    width = wider * epsilon
+    places = np.unique(np.rint(np.linspace(0, count, min(count, _RANGE_NODES) + 1)).astype(np.intp))
+    at = step * places
+    t = np.minimum((width + at) / 2, epsilon)
+    deltas = -np.expm1(t - width) * -np.expm1(np.minimum(at - t, 0.0)) / -math.expm1(-width)
+    masses, _ = connected(places, deltas, step)
+    return masses
+
+
 def _rho_of_part(part: Part) -> float:
     if isinstance(part, GaussianPart):
         return part.mu * part.mu / 2
     if isinstance(part, LaplacePart):
         return rho_of_laplace(part.epsilon)
     if isinstance(part, PurePart) and part.ranged:
-        return rho_of_range(part.epsilon)
+        return min(rho_of_range(part.width), rho_of_pure(part.epsilon))
     return rho_of_pure(part.epsilon)
 
 
@@ -389,5 +414,5 @@ def _renyi_of_part(part: Part, order: float) -> float:
         return renyi_of_laplace(part.epsilon, order)
     if isinstance(part, PurePart) and part.ranged:
         # zCDP says order rho at every order
-        return min(order * rho_of_range(part.epsilon), renyi_of_pure(part.epsilon, order))
+        return min(order * rho_of_range(part.width), renyi_of_pure(part.epsilon, order))
     return renyi_of_pure(part.epsilon, order)

@@ -1,10 +1,6 @@
 """A dominating loss from a privacy profile alone, for composition with others.
 
-A profile delta(epsilon) is a convex function of x = e^epsilon, so the chords between points of it
-lie above: they are the profile of a pair of laws whose losses are those points ("Connect the
-dots", Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Section 4), which dominates. With both
-orders of the neighbours under one curve the pair is symmetric: the second law gives the loss l the
-probability that the first gives -l, which is e^-l times that of l.
+The points of the profile are connected (`dpviz.privacy.dots`).
 """
 
 from __future__ import annotations
@@ -16,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.privacy.dots import connected
 from dpviz.privacy.profiles import RowProfile
 from dpviz.values.problem import Relation
 
@@ -23,7 +20,7 @@ from dpviz.values.problem import Relation
 _NODES = {Relation.ZERO_OUT: 1_024, Relation.REPLACE: 96}
 _CROWDED = 1.5  # power by which they crowd towards 0
 _NOTHING = 1e-14  # of delta: what lies beyond counts as told
-_LARGEST = 2.0**20
+_MOST_QUARTERS = 80  # of an octave, on either side of 1
 
 
 @dataclass(frozen=True)
@@ -69,19 +66,23 @@ def _deltas(profile: RowProfile, relation: Relation, epsilons: FloatArray) -> Fl
 
 @lru_cache(maxsize=4096)
 def _reach(profile: RowProfile, relation: Relation) -> float:
-    # Twice the least power of two beyond which the profile no longer falls: some have a floor.
-    reach = 2.0**-10
-    while reach < _LARGEST:
-        here, far = _deltas(profile, relation, np.array([reach, 4 * reach]))
-        if here - far <= max(_NOTHING, 1e-9 * here):
-            break
-        reach *= 2
-    low, high = reach / 2, reach
-    for _ in range(6):  # a reach that is too long wastes points
-        middle = 0.5 * (low + high)
-        here, far = _deltas(profile, relation, np.array([middle, 4 * middle]))
-        low, high = (low, middle) if here - far <= max(_NOTHING, 1e-9 * here) else (middle, high)
-    return high
+    # The least quarter of an octave beyond which the profile no longer falls: some have a floor.
+    # Fixed steps, so that the composed loss moves smoothly with the profile's parameters.
+    def flat(quarters: int) -> bool:
+        at = 2.0 ** (quarters / 4)
+        here, far = _deltas(profile, relation, np.array([at, 4 * at]))
+        return bool(here - far <= max(_NOTHING, 1e-9 * here))
+
+    quarters = 0
+    while not flat(quarters) and quarters < _MOST_QUARTERS:
+        quarters += 8
+    while flat(quarters) and quarters > -_MOST_QUARTERS:
+        quarters -= 4
+    low, high = quarters, quarters + 4
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if flat(middle) else (middle, high)
+    return float(2.0 ** (high / 4))
 
 
 @lru_cache(maxsize=256)
@@ -91,20 +92,4 @@ def _on_grid(profile: RowProfile, relation: Relation, step: float) -> tuple[Floa
     even = np.linspace(0.0, 1.0, min(count, _NODES[relation]) + 1)
     places = np.unique(np.rint(count * even**_CROWDED).astype(np.intp))
     deltas = _deltas(profile, relation, step * places.astype(np.float64))
-    widths = step * np.diff(places)
-    # c_i = e^(epsilon_i) times the slope of chord i: what rounding did to the order of slopes is
-    # raised again, from the far end on
-    slopes = np.maximum(deltas[:-1] - deltas[1:], 0.0) / np.expm1(widths)
-    for index in range(len(slopes) - 2, -1, -1):
-        slopes[index] = max(slopes[index], slopes[index + 1] * math.exp(-widths[index]))
-    above = slopes * np.exp(widths)
-    above[:-1] -= slopes[1:]
-    above = np.maximum(above, 0.0)  # probabilities of the losses at the places but the first
-    below = above * np.exp(-step * places[1:])
-    failing = float(deltas[-1])
-    masses = np.zeros(2 * count + 1)
-    masses[count + places[1:]] = above
-    masses[count - places[1:]] = below
-    masses[count] = max(0.0, 1.0 - failing - float(above.sum() + below.sum()))
-    masses.setflags(write=False)
-    return masses, failing
+    return connected(places, deltas, step)

@@ -22,8 +22,9 @@ from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.mechanisms._suppliers import check_supplier
 from dpviz.metrics import METRICS, Outcome, Summary, measure, summarise
-from dpviz.paid.account import BOUND, Wanted, chain, wanted_of
+from dpviz.paid.account import chain
 from dpviz.paid.chain import Public, noise_edge, run
+from dpviz.paid.steps import BOUND, Wanted, wanted_of
 from dpviz.prepare.prepared import Measured, Raw
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import mu_of

@@ -30,7 +30,7 @@ from dpviz.datasets.table import Table
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import ALL, parse_variant
 from dpviz.metrics import METRICS, measure
-from dpviz.paid.account import wanted_of
+from dpviz.paid.steps import wanted_of
 from dpviz.prepare.bounding import BoundedRows, prepare
 from dpviz.prepare.load import load_measured
 from dpviz.prepare.plan import Planned

@@ -36,7 +36,7 @@ from dpviz.base.pauses import pause
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.paid.account import wanted_of
+from dpviz.paid.steps import wanted_of
 from dpviz.prepare.prepared import Measured, worth
 from dpviz.run.cells import Cell, evaluate, variants_of, why_not
 from dpviz.settings import Settings

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import summarise
-from dpviz.paid.account import wanted_of
+from dpviz.paid.steps import wanted_of
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import account_of
 from dpviz.settings import Settings

@@ -78,19 +78,26 @@ class PurePart:
         What proves it, in a phrase: exponential mechanism, matrix Laplace.
     attained : bool
         Whether some neighbours and outputs come arbitrarily close to the bound.
-    ranged : bool
-        Whether the log density ratio of any two neighbours ranges over an interval of length
-        ``epsilon`` (an exponential mechanism) and not only of twice that.
+    width : float
+        The log density ratio of any two neighbours ranges over an interval of at most this length:
+        ``epsilon`` for an exponential mechanism; where nothing is known it is twice ``epsilon``.
     """
 
     epsilon: float
     reason: str
     attained: bool = False
-    ranged: bool = False
+    width: float = math.inf
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:  # also true for NaN
             raise InvalidSetting("epsilon of a part", "a number of at least 0", self.epsilon)
+        if not self.width >= self.epsilon:
+            raise InvalidSetting("width of a part", "at least its epsilon", self.width)
+
+    @property
+    def ranged(self) -> bool:
+        """Whether the width says more than the epsilon does."""
+        return self.width < 2 * self.epsilon
 
 
 @dataclass(frozen=True)

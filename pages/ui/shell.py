@@ -14,7 +14,7 @@ from dpviz.base.params import params_of
 from dpviz.datasets import RawTable, Table, builtin_tables
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.narrative.explore import delta_note, epsilon_note, too_few_rows
-from dpviz.paid.account import STEPS
+from dpviz.paid.steps import STEPS
 from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation

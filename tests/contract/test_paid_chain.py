@@ -13,19 +13,9 @@ from dpviz.claims.audit.chain import audit_chain
 from dpviz.datasets import load
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.paid.account import (
-    BOUND,
-    COUNT,
-    MEAN,
-    RANGE,
-    SCALE,
-    STEPS,
-    Chain,
-    Wanted,
-    chain,
-    wanted_of,
-)
+from dpviz.paid.account import Chain, chain
 from dpviz.paid.chain import Public, run
+from dpviz.paid.steps import BOUND, COUNT, MEAN, RANGE, SCALE, STEPS, Wanted, wanted_of
 from dpviz.prepare.bounding import prepare
 from dpviz.run.cells import Cell, cell_at, joined, run_cell
 from dpviz.run.compare import compare

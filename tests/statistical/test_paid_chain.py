@@ -16,8 +16,9 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.claims.audit.chain import ChainAudit, Prepare, audit_chain
 from dpviz.mechanisms import parse_variant
-from dpviz.paid.account import BOUND, COUNT, MEAN, SCALE, Wanted, chain
+from dpviz.paid.account import chain
 from dpviz.paid.chain import Prepared, Public, noise_edge, run
+from dpviz.paid.steps import BOUND, COUNT, MEAN, SCALE, Wanted
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 N, D = 3, 2

@@ -172,7 +172,7 @@ def test_a_bounded_range_is_an_eighth_of_its_square(width: float) -> None:
             assert ratio <= rho * (1 + 1e-6)
             closest = max(closest, ratio / rho)
     assert closest > 0.85  # half of it would be refuted here
-    pure, ranged = PurePart(width, "x"), PurePart(width, "x", ranged=True)
+    pure, ranged = PurePart(width, "x"), PurePart(width, "x", width=width)
     assert rho_of([ranged]) == rho < rho_of([pure])
     assert renyi_of([ranged], 2.0) <= renyi_of([pure], 2.0)
 
