@@ -8,6 +8,7 @@ from dpviz.figures.small import portrait_image
 from dpviz.mechanisms import all_mechanisms
 from dpviz.narrative import phrases as narrative
 from dpviz.narrative.cards import FILTERS, SORTS, Card, cards, chosen_cards
+from dpviz.paid.steps import wanted_of
 from dpviz.tidy.portrait import DRAWS, EPSILON, FEATURES, ROWS, portrait
 from pages.ui import accounts, cached, shell, state
 from pages.ui.guard import say_error
@@ -83,7 +84,8 @@ def repeats(card: Card) -> None:
     box = st.expander("What it costs, and if you repeat it", key=name, on_change="rerun")
     if box.open:
         with box:
-            accounts.draw(cached.account(card.mechanism, problem, card.budget), name)
+            paid = wanted_of(current.settings)
+            accounts.draw(cached.account(card.mechanism, problem, card.budget, paid), name)
 
 
 def draw(card: Card) -> None:

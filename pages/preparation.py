@@ -9,11 +9,13 @@ current = shell.through_entry()
 from dataclasses import replace
 
 from dpviz.figures.waterfall import waterfall
-from dpviz.mechanisms import all_mechanisms
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.paid.steps import wanted_of
+from dpviz.prepare.bounding import Prepared
 from dpviz.run.waterfall import BASE, default_mechanism, steps_of, told
 from dpviz.settings import Settings
 from dpviz.values.bounds_text import PRIVATE
-from pages.ui import cached, controls, parts, state
+from pages.ui import accounts, cached, controls, parts, state
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -98,6 +100,29 @@ def everywhere(bars: list[tuple[str, Settings]]) -> None:
     )
 
 
+def whole_account(prepared: Prepared, settings: Settings) -> None:
+    """Offer the account of the last bar: every step and the release together."""
+    box = st.expander(
+        "What the whole chain costs, and if you repeat it",
+        icon=":material/functions:",
+        key="preparation.account",
+        on_change="rerun",
+    )
+    if box.open:
+        _, private = steps_of(settings)[-1]
+        mechanism = parse_variant(settings.mechanisms[0])
+        with box:
+            accounts.draw(
+                cached.account(
+                    mechanism,
+                    prepared.problem(private),
+                    prepared.budget(private),
+                    wanted_of(private),
+                ),
+                "preparation.account",
+            )
+
+
 def page() -> None:
     """Draw the waterfall under its controls."""
     if current.prepared is None:
@@ -129,6 +154,7 @@ def page() -> None:
     everywhere(steps_of(settings))
     parts.numbers("waterfall", table)
     parts.command(settings, "waterfall", base=BASE)
+    whole_account(current.prepared, settings)
     with st.expander("What is still assumed to be public", icon=":material/visibility:"):
         st.markdown("\n".join(f"- {plain(item)}" for item in assumed))
     with st.expander("How it is paid for", icon=":material/receipt_long:"):

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
-from dpviz.errors import InvalidSetting
+from dpviz.claims.account import account_view
+from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.narrative import explore
 from dpviz.prepare.bounding import Prepared
+from dpviz.run.cells import Cell
 from dpviz.run.compare import Comparison
 from dpviz.tidy.comparison import distance_table, measure_table, spectrum_table
 from dpviz.tidy.projection import picture_table
@@ -54,8 +56,15 @@ class Compared(Answer):
         return self.comparison.table()
 
     def data(self) -> dict[str, Any]:
-        """Return the object that ``dpviz compare --format json`` prints."""
-        return self.comparison.to_json()
+        """Return the object that ``dpviz compare --format json`` prints.
+
+        Behind a paid preparation each result has the account of the whole chain too.
+        """
+        found = self.comparison.to_json()
+        for cell, result in zip(self.comparison.plan.cells, found["results"], strict=True):
+            if cell.paid is not None:
+                result["account"] = _account(cell)
+        return found
 
     def figure(self, name: str | None = None) -> Any:
         """Draw the mechanisms side by side.
@@ -127,3 +136,12 @@ class Compared(Answer):
                 notes[result.mechanism.text] = words
         table = spectrum_table(found.prepared, found.results)
         return spectra_image(table, panels(found.results), notes)
+
+
+def _account(cell: Cell) -> dict[str, Any] | None:
+    """Return the account of a whole chain, or None where no epsilon describes it."""
+    try:
+        view = account_view(cell.mechanism, cell.problem, cell.budget, paid=cell.paid)
+    except CannotRun:
+        return None
+    return view.to_json()

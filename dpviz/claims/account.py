@@ -1,4 +1,7 @@
-"""Everything a mechanism's account says in one setting, and what repeating it costs."""
+"""Everything a mechanism's account says in one setting, and what repeating it costs.
+
+Behind a preparation that is paid for it is the account of the whole chain, from raw rows on.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ import pandas as pd
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import Mechanism
+from dpviz.paid.account import Together, chain
+from dpviz.paid.steps import Wanted
 from dpviz.privacy.composition import (
     composed,
     epsilon_of_releases,
@@ -23,7 +28,7 @@ from dpviz.privacy.composition import (
 from dpviz.privacy.gaussian import delta_of, epsilon_of, trade_off
 from dpviz.privacy.profile_loss import ProfileLoss
 from dpviz.privacy.profiles import RowProfile
-from dpviz.values.parts import GaussianPart, Part
+from dpviz.values.parts import ApproximatePart, GaussianPart
 from dpviz.values.problem import Budget, Problem
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
@@ -81,6 +86,10 @@ class AccountView:
     alpha, beta : ndarray of shape (levels,)
         The trade-off function: least miss rate at each false-alarm rate.
     repeated : tuple of Repeated
+    paid : Wanted or None
+        The steps of the preparation that are accounted for too.
+    rest : Budget
+        What they leave to the mechanism; the budget itself where there are none.
     """
 
     mechanism: Mechanism
@@ -98,6 +107,8 @@ class AccountView:
     alpha: FloatArray
     beta: FloatArray
     repeated: tuple[Repeated, ...]
+    paid: Wanted | None
+    rest: Budget
 
     def to_json(self) -> dict[str, Any]:
         """Return the account as the command line prints it."""
@@ -110,6 +121,11 @@ class AccountView:
                 "k": problem.k,
                 "relation": str(problem.relation),
                 "domain": problem.domain.kind,
+            },
+            "preparation": self.paid
+            and {
+                "shares": {step: self.paid.share(step) for step in self.paid.steps},
+                "left": {"epsilon": self.rest.epsilon, "delta": self.rest.delta},
             },
             "claimed": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
             "spent": {"epsilon": self.spent, "delta": self.spent_delta, "source": self.source},
@@ -161,6 +177,7 @@ def account_view(
     problem: Problem,
     budget: Budget,
     releases: tuple[int, ...] = RELEASES,
+    paid: Wanted | None = None,
 ) -> AccountView:
     """Return the whole account of a mechanism in its setting.
 
@@ -171,23 +188,32 @@ def account_view(
     budget : Budget
         Its delta is also the one at which repeated releases are quoted.
     releases : tuple of int
-        Numbers of releases of the same table.
+        Numbers of releases of the same table, each with a preparation of its own.
+    paid : Wanted, optional
+        The steps of the preparation that the budget pays for as well.
 
     Raises
     ------
     CannotRun
-        If it cannot run here, or no epsilon describes what it releases.
+        If it cannot run here, the preparation leaves nothing for it, or no epsilon describes what
+        it releases.
     """
     mechanism.check(problem, budget)
-    spent = mechanism.spent(problem, budget)
+    whole = None if paid is None else chain(mechanism, problem, budget, paid)
+    if whole is not None and not whole.preparation.parts:
+        whole = None
+    spent = mechanism.spent(problem, budget) if whole is None else whole.spent
     if spent is None or not math.isfinite(spent.epsilon):
         raise CannotRun(
             mechanism.text, "no epsilon describes what it releases, so there is no account of it"
         )
     profile = mechanism.row_profile(problem, budget)
-    if profile is None:
-        parts = mechanism.calibrate(problem, budget).parts
-        account: _Parts | _Rows = _Parts(parts)
+    if whole is not None:
+        together = whole.together
+        assert together is not None  # it has an epsilon
+        account: _Composed | _Rows = _Composed(together)
+    elif profile is None:
+        account = _Composed(Together(mechanism.calibrate(problem, budget).parts))
     else:
         account = _Rows(profile, problem)
     most = max(account.epsilon(_LEAST_DELTA), 1e-3)
@@ -211,6 +237,8 @@ def account_view(
         alpha=_LEVELS,
         beta=account.trade_off(most),
         repeated=tuple(account.repeated(count, budget.delta) for count in releases),
+        paid=None if whole is None else paid,
+        rest=budget if whole is None else whole.rest,
     )
 
 
@@ -244,14 +272,19 @@ class _Account:
         return clipped
 
 
-class _Parts(_Account):
-    """Of a mechanism that states its parts."""
+class _Composed(_Account):
+    """Of a mechanism that states its parts, or of a chain."""
 
-    def __init__(self, parts: tuple[Part, ...]) -> None:
-        self.parts = parts
-        self.mu, self.rho = gdp_of(parts), rho_of(parts)
-        self._gaussian = all(isinstance(part, GaussianPart) for part in parts)
-        self._loss = composed(parts)
+    def __init__(self, together: Together) -> None:
+        self.parts, self.known = together.parts, together.known
+        self.mu = None if self.known else gdp_of(self.parts)
+        self.rho = None if self.known else rho_of(self.parts)
+        other = [part for part in self.parts if not isinstance(part, GaussianPart)]
+        self._gaussian = not other and not self.known
+        self._loss = composed(self.parts, 1, self.known)
+        pure = self._loss.mu == 0 and not self.known
+        self._pure = pure and not any(isinstance(part, ApproximatePart) for part in other)
+        self._sum = math.fsum(part.epsilon for part in other)
 
     def delta(self, epsilon: float) -> float:
         if self._gaussian:
@@ -265,7 +298,7 @@ class _Parts(_Account):
         return self._loss.epsilon(max(delta, 4 * self._loss.failing))
 
     def renyi(self, order: float) -> float | None:
-        return renyi_of(self.parts, order)
+        return None if self.known else renyi_of(self.parts, order)
 
     def trade_off(self, most: float) -> FloatArray:
         if self._gaussian:
@@ -274,21 +307,24 @@ class _Parts(_Account):
 
     def repeated(self, releases: int, delta: float) -> Repeated:
         """Return what that many releases cost."""
-        pure = sum(0.0 if isinstance(part, GaussianPart) else part.epsilon for part in self.parts)
-        one = pure if self._loss.mu == 0 else self.epsilon(delta / releases) if delta else math.inf
+        one = self._sum if self._pure else math.inf
+        if not self._pure and delta > 0:
+            one = self._loss_at(delta / releases)
         zcdp = (
             None if self.rho is None or delta == 0 else epsilon_of_rho(releases * self.rho, delta)
         )
-        exact = (
-            epsilon_of_releases(self.parts, releases, delta)
-            if delta > 0 or self._loss.mu == 0
-            else None
-        )
+        exact = None
+        if delta > 0 or self._pure:
+            exact = epsilon_of_releases(self.parts, releases, delta, self.known)
         basic = releases * one
         if exact is not None:
             # a bounded range is known to zCDP only, and losses are rounded up to a grid
             exact = min(exact, basic, math.inf if zcdp is None else zcdp)
+            exact = exact if math.isfinite(exact) else None
         return Repeated(releases, delta, basic, zcdp, exact)
+
+    def _loss_at(self, delta: float) -> float:
+        return epsilon_of(delta, self._loss.mu) if self._gaussian else self._loss.epsilon(delta)
 
 
 class _Rows(_Account):

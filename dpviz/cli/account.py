@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from dataclasses import dataclass
 
 from dpviz.base.json_text import finite
-from dpviz.base.params import Declared, choice, integer, number, params_of, text
+from dpviz.base.params import Declared, again, params_of, text
 from dpviz.claims.account import RELEASES, account_view
+from dpviz.claims.audit import AuditOptions
 from dpviz.cli.options import Commands, add_set, add_settings
 from dpviz.cli.terminal import print_table
 from dpviz.errors import InvalidSetting
-from dpviz.mechanisms import featured, parse_variant, with_parameter
-from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
+from dpviz.mechanisms import parse_variant, with_parameter
+from dpviz.paid.steps import Wanted, wanted_of
+from dpviz.settings import Settings
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 
 def _counts(written: str) -> str:
@@ -32,52 +34,52 @@ def _counts(written: str) -> str:
 
 @dataclass(frozen=True)
 class AccountOptions(Declared):
-    """Whose account, in which setting."""
+    """Whose account, in which setting, and which steps of the preparation it pays for."""
 
-    mechanism: str = text(
-        featured()[0],
-        label="Mechanism",
-        help="Mechanism or variant such as mvg[theorem=3].",
-        flag="MECHANISM",
-    )
-    epsilon: float = number(
-        1.0, *EPSILON_RANGE, label="Epsilon", help="The epsilon that is claimed.", log=True
-    )
-    delta: float = number(
-        1e-6,
-        0.0,
-        math.nextafter(1.0, 0.0),
-        label="Delta",
+    mechanism: str = again(AuditOptions, "mechanism")
+    epsilon: float = again(AuditOptions, "epsilon")
+    delta: float = again(
+        AuditOptions,
+        "delta",
+        default=1e-6,
+        optional=False,
         help="The delta that is claimed, and at which repeated releases are quoted.",
-        allowed_text="a number from 0 to below 1",
     )
-    rows: int = integer(1000, 2, 10**15, label="Rows n", help="Rows of the table.")
-    dimension: int = integer(10, 2, 100_000, label="Features d", help="Features of the table.")
-    k: int = integer(2, 1, 100_000, label="Components k", help="Components to release.")
-    relation: str = choice(
-        "replace",
-        {"replace": "replace one person", "zero-out": "zero out one person"},
-        label="Neighbours",
-        help="What one person may change.",
+    rows: int = again(AuditOptions, "rows", default=1000, high=10**15, help="Rows of the table.")
+    dimension: int = again(
+        AuditOptions, "dimension", default=10, high=100_000, help="Features of the table."
     )
-    domain: str = choice(
-        "ball",
-        {"ball": "ball (bounded row norm)", "box": "box (bounded features)"},
-        label="Domain",
-        help="What is public about a row.",
-    )
+    k: int = again(Settings, "k")
+    relation: str = again(AuditOptions, "relation")
+    domain: str = again(Settings, "domain")
     releases: str = text(
         ",".join(map(str, RELEASES)),
         label="Releases",
         help="How often the same table is released, with commas.",
         check=_counts,
     )
+    center: str | None = again(Settings, "center")
+    scale: str = again(Settings, "scale")
+    row_bound: str = again(Settings, "row_bound")
+    count: str = again(Settings, "count")
+    bounds: str = again(Settings, "bounds")
+    range_share: float = again(Settings, "range_share")
+    mean_share: float = again(Settings, "mean_share")
+    scale_share: float = again(Settings, "scale_share")
+    bound_share: float = again(Settings, "bound_share")
+    count_share: float = again(Settings, "count_share")
+
+    @property
+    def paid(self) -> Wanted | None:
+        """The steps of the preparation that are paid for, or None where all is public."""
+        both = {name: getattr(self, name) for name in params_of(Settings) if hasattr(self, name)}
+        return wanted_of(Settings(**both))
 
 
 def add(commands: Commands) -> None:
     """Add the parser of the command."""
     parser = commands.add_parser(
-        "account", help="what a mechanism costs: curve, mu, rho, and repeated releases"
+        "account", help="what a mechanism, or the whole chain of a paid preparation and it, costs"
     )
     add_settings(parser, AccountOptions)
     add_set(parser)
@@ -99,13 +101,21 @@ def _account(arguments: argparse.Namespace) -> int:
     domain = Domain.box(d) if options.domain == "box" else Domain.ball(d)
     problem = Problem(options.rows, d, options.k, Relation(options.relation), domain)
     releases = tuple(int(item) for item in options.releases.split(","))
-    view = account_view(mechanism, problem, Budget(options.epsilon, options.delta), releases)
+    budget = Budget(options.epsilon, options.delta)
+    view = account_view(mechanism, problem, budget, releases, options.paid)
     if arguments.format == "json":
         print(json.dumps(finite(view.to_json()), indent=1))
         return 0
     kind = "exact" if view.exact else "at most"
+    if view.paid is not None:
+        steps = ", ".join(f"{step} {view.paid.share(step):g}" for step in view.paid.steps)
+        print(
+            f"the whole chain: preparation (shares: {steps}), then {mechanism.text} with what is "
+            f"left, epsilon {view.rest.epsilon:.6g} at delta {view.rest.delta:g}"
+        )
+    who = mechanism.text if view.paid is None else "together"
     print(
-        f"{mechanism.text}: spends epsilon {view.spent:.6g} at delta {view.spent_delta:g} "
+        f"{who}: spends epsilon {view.spent:.6g} at delta {view.spent_delta:g} "
         f"({kind}; {view.source})"
     )
     shown = [f"{name} {value:.6g}" for name, value in (("mu", view.mu), ("rho", view.rho)) if value]

@@ -328,17 +328,23 @@ def composed(
     return PrivacyLoss(mu, step, -radius, masses, failing + (0.0 if single else _FFT_ROOM))
 
 
-def epsilon_of_releases(parts: Sequence[Part], releases: int, delta: float) -> float:
-    """Return the least epsilon known for that many releases at a total delta, rounded up."""
+def epsilon_of_releases(
+    parts: Sequence[Part], releases: int, delta: float, known: Sequence[GridLoss] = ()
+) -> float:
+    """Return the least epsilon known for that many releases at a total delta, rounded up.
+
+    ``known`` is as in `composed`.
+    """
     active = [part for part in parts if not isinstance(part, GaussianPart) and part.epsilon > 0]
     mu = math.sqrt(releases) * math.hypot(
         *(part.mu for part in parts if isinstance(part, GaussianPart))
     )
-    if not active and not any(isinstance(part, ApproximatePart) for part in parts):
-        return epsilon_of(delta, mu)
-    if mu == 0 and delta == 0:
-        return releases * math.fsum(part.epsilon for part in active)
-    return composed(parts, releases).epsilon(delta)
+    if not known:
+        if not active and not any(isinstance(part, ApproximatePart) for part in parts):
+            return epsilon_of(delta, mu)
+        if mu == 0 and delta == 0:
+            return releases * math.fsum(part.epsilon for part in active)
+    return composed(parts, releases, known).epsilon(delta)
 
 
 def _on_grid(part: Part, step: float) -> FloatArray:

@@ -30,6 +30,7 @@ from dpviz.datasets import RawTable, Table
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.narrative import explore as narrative
+from dpviz.paid.steps import Wanted
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.prepare.prepared import Measured
 from dpviz.releasing.making import float_safe
@@ -618,23 +619,35 @@ def waterfall(
 
 @st.cache_data(max_entries=200, show_spinner=False)
 def _account(
-    key: tuple[str, ...], _mechanism: Mechanism, _problem: Problem, _budget: Budget
+    key: tuple[str, ...],
+    _mechanism: Mechanism,
+    _problem: Problem,
+    _budget: Budget,
+    _paid: Wanted | None,
 ) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
     try:
-        view = account_view(_mechanism, _problem, _budget)
+        view = account_view(_mechanism, _problem, _budget, paid=_paid)
     except DpvizError as error:
         return str(error)
     numbers = [
         f"{name} {value:.4g}" for name, value in (("mu", view.mu), ("rho", view.rho)) if value
     ]
+    if view.paid is not None:
+        steps = ", ".join(view.paid.steps)
+        left = f"preparation ({steps}) and release, which gets epsilon {view.rest.epsilon:.3g}"
+        numbers.insert(0, f"The whole chain: {left}")
     return "; ".join(numbers), view.curve_table(), view.repeated_table()
 
 
 def account(
-    mechanism: Mechanism, problem: Problem, budget: Budget
+    mechanism: Mechanism, problem: Problem, budget: Budget, paid: Wanted | None = None
 ) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
-    """Return mu and rho in words, the curve, and what repeating costs; or why there is none."""
-    return _account((mechanism.text, repr(problem), repr(budget)), mechanism, problem, budget)
+    """Return mu and rho in words, the curve, and what repeating costs; or why there is none.
+
+    It is that of the whole chain where steps of the preparation are paid for too.
+    """
+    key = (mechanism.text, repr(problem), repr(budget), repr(paid))
+    return _account(key, mechanism, problem, budget, paid)
 
 
 def account_of_releases(

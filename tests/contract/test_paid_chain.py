@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpviz.base.seeding import Draws
+from dpviz.claims.account import account_view
 from dpviz.claims.audit.chain import audit_chain
 from dpviz.datasets import load
 from dpviz.errors import CannotRun, InvalidSetting
@@ -22,7 +24,7 @@ from dpviz.run.compare import compare
 from dpviz.run.store import Keys
 from dpviz.run.sweep import sweep
 from dpviz.settings import Settings
-from dpviz.values.parts import GaussianPart
+from dpviz.values.parts import GaussianPart, LaplacePart, Part
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Verdict
 
@@ -80,18 +82,16 @@ def test_the_whole_costs_no_more_than_its_budget(key: str, relation: Relation) -
     assert "Preparation (" in status.evidence
 
 
-def test_the_account_is_that_of_other_code() -> None:
-    """Two Gaussian steps, a count, a pure step and the release, composed by dp-accounting."""
-    problem = Problem(3, 2, 1, Relation.ZERO_OUT, Domain.ball(2))
-    wanted = Wanted((COUNT, MEAN, SCALE, BOUND))  # of two pure steps ours is a bound
-    found = chain(parse_variant("gaussian"), problem, BUDGET, wanted)
-    assert found.spent is not None
-    release = found.mechanism.calibrate(found.problem, found.rest).parts
+def _by_dp_accounting(parts: Sequence[Part]) -> pld.PrivacyLossDistribution:
     whole = pld.identity(1e-4)
-    for part in (*found.preparation.parts, *release):
+    for part in parts:
         if isinstance(part, GaussianPart):
             other = pld.from_gaussian_mechanism(
                 part.std, sensitivity=part.sensitivity, value_discretization_interval=1e-4
+            )
+        elif isinstance(part, LaplacePart):
+            other = pld.from_laplace_mechanism(
+                part.scale, sensitivity=part.sensitivity, value_discretization_interval=1e-4
             )
         else:
             other = pld.from_privacy_parameters(
@@ -99,7 +99,33 @@ def test_the_account_is_that_of_other_code() -> None:
                 value_discretization_interval=1e-4,
             )
         whole = whole.compose(other)
-    assert whole.get_epsilon_for_delta(BUDGET.delta) == pytest.approx(found.spent.epsilon, abs=1e-3)
+    return whole
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("key", ["gaussian", "separate_covariance", "wishart_difference"])
+def test_the_account_of_a_chain_is_that_of_other_code(key: str, relation: Relation) -> None:
+    """Count, mean, scale and release: spent, curve and repeated releases within 1e-3."""
+    mechanism = parse_variant(key)
+    problem = Problem(300, 4, 1, relation, Domain.ball(4))
+    wanted = Wanted((COUNT, MEAN, SCALE))
+    found = chain(mechanism, problem, BUDGET, wanted)
+    assert found.spent is not None
+    release = mechanism.calibrate(problem, found.rest).parts
+    whole = _by_dp_accounting((*found.preparation.parts, *release))
+    view = account_view(mechanism, problem, BUDGET, (1, 10), wanted)
+    assert view.spent == found.spent.epsilon
+    if found.spent.delta > 0:
+        assert whole.get_epsilon_for_delta(BUDGET.delta) == pytest.approx(view.spent, abs=1e-3)
+    for epsilon, delta in zip(view.epsilons[::8], view.deltas[::8], strict=True):
+        assert whole.get_delta_for_epsilon(float(epsilon)) == pytest.approx(
+            delta, rel=1e-3, abs=2e-4
+        )
+    ten = whole.self_compose(10).get_epsilon_for_delta(BUDGET.delta)
+    assert view.repeated[1].exact == pytest.approx(ten, rel=1e-3)
+    # the control: without the preparation it is another account
+    alone = account_view(mechanism, problem, found.rest, (1,))
+    assert alone.spent < view.spent * 0.99
 
 
 @pytest.mark.parametrize("key", all_mechanisms())

@@ -87,6 +87,11 @@ def test_the_waterfall_follows_its_controls() -> None:
     assert chart["data"][0]["x"][0].startswith("everything public<br>0.")
     at = go(go(at, "claims"), "preparation")
     assert errors(at) == []
+    at.session_state["preparation.account"] = True
+    at = at.run()
+    assert errors(at) == []
+    assert any(box.value.startswith("The whole chain: ") for box in at.main.caption)
+    assert len(at.get("plotly_chart")) == 3
 
 
 def test_a_table_without_public_bounds_asks_for_them() -> None:
@@ -119,6 +124,13 @@ def test_a_paid_preparation_follows_to_every_page_and_back() -> None:
     at = more(at)
     assert errors(at) == []
     assert any("everything but the rows" in box.value for box in at.main.markdown)
+    at = go(at, "mechanisms")
+    at.session_state["mechanisms.gaussian.open"] = True
+    at.session_state["mechanisms.account.gaussian"] = True
+    at = at.run()
+    assert errors(at) == []
+    chain = "The whole chain: preparation (count, mean, bound) and release"
+    assert any(box.value.startswith(chain) for box in at.main.caption)
     for page in ("tradeoffs", "precision", "claims", "decide"):
         at = go(at, page)
         assert errors(at) == [], page

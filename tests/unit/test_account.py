@@ -103,3 +103,34 @@ def test_the_command_prints_all_views(capsys: pytest.CaptureFixture[str]) -> Non
     assert "no epsilon describes" in capsys.readouterr().err
     assert main(["account", "gaussian", "--releases", "0"]) == 2
     assert "--releases must be whole numbers" in capsys.readouterr().err
+
+
+def test_the_command_accounts_for_a_whole_chain(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["account", "gaussian", "--center", "private", "--row-bound", "private:0.9"]
+    assert main([*words, "--releases", "1,3", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["preparation"]["shares"] == {"mean": 0.1, "bound": 0.1}
+    assert found["preparation"]["left"]["epsilon"] < 1
+    assert found["spent"]["epsilon"] == pytest.approx(1.0, abs=1e-6)
+    assert found["mu"] > 0
+    assert found["rho"] > 0
+    assert main([*words, "--releases", "1"]) == 0
+    assert "the whole chain: preparation (shares: mean 0.1, bound 0.1)" in capsys.readouterr().out
+    assert main(["account", "gaussian", "--center", "private", "--mean-share", "0.99"]) == 2
+    assert "--mean-share" in capsys.readouterr().err
+    assert main(["account", "gaussian", "--center", "private", "--domain", "box"]) == 2
+    assert "ball for a preparation" in capsys.readouterr().err
+
+
+def test_a_comparison_carries_the_account_of_each_chain(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["compare", "iris", "--trials", "2", "--format", "json", "--bounds", "0:8"]
+    variants = ["--mechanism", "gaussian", "--mechanism", "wishart"]
+    assert main([*words, *variants, "--center", "private"]) == 0
+    gaussian, wishart = json.loads(capsys.readouterr().out)["results"]
+    assert gaussian["account"]["spent"]["epsilon"] == gaussian["spent"]["epsilon"]
+    assert gaussian["account"]["preparation"]["shares"] == {"mean": 0.1}
+    assert wishart["account"] is None  # no epsilon describes it
+    assert main([*words, *variants]) == 0
+    assert "account" not in json.loads(capsys.readouterr().out)["results"][0]

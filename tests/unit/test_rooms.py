@@ -78,7 +78,7 @@ ARROWS: dict[str, str] = {
     "__init__": "api estimator",
     "cli": (
         "answers api base claims datasets edition errors figures guide mechanisms metrics "
-        "narrative prepare releasing reproduce run settings tasks values"
+        "narrative paid prepare releasing reproduce run settings tasks values"
     ),
     "__main__": "cli",
 }

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpviz.base.params import Declared, choice, integer, number, text
+from dpviz.base.params import Declared, again, integer, number, text
 from dpviz.claims.audit.result import Audit
 from dpviz.claims.audit.run import (
     DEFAULT_CONFIDENCE,
@@ -22,7 +21,8 @@ from dpviz.claims.audit.run import (
 )
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, featured, parse_variant
-from dpviz.values.problem import DELTA_ALLOWED, EPSILON_RANGE, Relation, check_delta
+from dpviz.settings import Settings
+from dpviz.values.problem import Relation
 
 
 @dataclass(frozen=True)
@@ -35,28 +35,16 @@ class AuditOptions(Declared):
         help="Mechanism or variant such as mvg[theorem=3].",
         flag="MECHANISM",
     )
-    epsilon: float = number(
-        1.0,
-        *EPSILON_RANGE,
-        label="Epsilon",
-        help="The epsilon that is claimed.",
-        slider=(0.01, 100.0),
-        log=True,
-    )
-    delta: float | None = number(
-        None,
-        0.0,
-        math.nextafter(1.0, 0.0),
-        label="Delta",
+    epsilon: float = again(Settings, "epsilon", help="The epsilon that is claimed.")
+    delta: float | None = again(
+        Settings,
+        "delta",
         help=f"The delta that is claimed; default 0 for pure claims, {DEFAULT_DELTA:g} for others.",
-        optional=True,
-        check=check_delta,
-        allowed_text=DELTA_ALLOWED,
     )
     dimension: int = integer(
         DEFAULT_D, 2, 200, label="Features d", help="Features of the made-up tables."
     )
-    k: int = integer(DEFAULT_K, 1, 200, label="Components k", help="Components to release.")
+    k: int = again(Settings, "k", default=DEFAULT_K, high=200, help="Components to release.")
     rows: int = integer(
         DEFAULT_N,
         2,
@@ -64,19 +52,14 @@ class AuditOptions(Declared):
         label="Rows n",
         help="Rows of the made-up tables; more let them be more concentrated.",
     )
-    relation: str = choice(
-        "replace",
-        {"replace": "replace one person", "zero-out": "zero out one person"},
-        label="Neighbours",
-        help="What one person may change.",
-    )
-    domain: str = choice(
-        "ball",
-        {"ball": "rows of length at most 1", "box": "features between -1 and 1"},
-        label="Domain",
+    relation: str = again(Settings, "relation", help="What one person may change.")
+    domain: str = again(
+        Settings,
+        "domain",
+        choices={"ball": "rows of length at most 1", "box": "features between -1 and 1"},
         help="What rows the neighbouring tables may hold.",
     )
-    seed: int = integer(0, 0, 2**63 - 1, label="Seed", help="Same seed, same bounds.")
+    seed: int = again(Settings, "seed", help="Same seed, same bounds.")
     trials: int = integer(
         DEFAULT_TRIALS,
         LEAST_TRIALS,
