@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
-from dpviz.claims.account import account_view
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.narrative import explore
@@ -140,6 +139,8 @@ class Compared(Answer):
 
 def _account(cell: Cell) -> dict[str, Any] | None:
     """Return the account of a whole chain, or None where no epsilon describes it."""
+    from dpviz.claims.account import account_view
+
     try:
         view = account_view(cell.mechanism, cell.problem, cell.budget, paid=cell.paid)
     except CannotRun:
