@@ -17,9 +17,10 @@ from dpviz.datasets.check import (
     rows_lost,
     suggested_drops,
 )
+from dpviz.datasets.columns import Kind, RawColumn, listed
 from dpviz.datasets.files import read_raw
 from dpviz.datasets.named import read_bounds, read_thetas
-from dpviz.datasets.raw import Kind, RawColumn, RawTable, listed
+from dpviz.datasets.raw import RawTable
 from dpviz.datasets.source import UPLOADED, Limits
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidTable, printable

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpviz.datasets.columns import Kind, RawColumn
 from dpviz.datasets.files import counts_rows
-from dpviz.datasets.raw import Kind, RawColumn, RawTable
+from dpviz.datasets.raw import RawTable
 from dpviz.datasets.sentinels import WARNING, sentinel_rows
 
 USES = ("feature", "colour", "drop")

@@ -16,22 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 from dpviz.datasets import delimited
-from dpviz.datasets.delimited import Layout
+from dpviz.datasets.columns import Kind, RawColumn, clean_names, distinct, listed
+from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.numerals import COMMA, POINT
-from dpviz.datasets.raw import (
-    Kind,
-    RawColumn,
-    RawTable,
-    Survey,
-    clean_names,
-    distinct,
-    is_number,
-    is_text,
-    listed,
-    settle,
-    survey,
-)
+from dpviz.datasets.raw import RawTable
 from dpviz.datasets.source import AT_HAND, IN_MEMORY, Limits, Source, readable, refuse_foreign
+from dpviz.datasets.survey import Survey, is_number, is_text, settle, survey
 from dpviz.errors import InvalidSetting, InvalidTable, printable
 
 DECIMALS = {"auto": None, "point": POINT, "comma": COMMA}
@@ -150,7 +140,7 @@ def _read_text(
 ) -> tuple[list[Settled], list[str]]:
     """Return the columns of a delimited text, and sentences."""
     extent = source.extent(limits)
-    layout = delimited.detect(source, extent, decimal)
+    layout = detect(source, extent, decimal)
     rows = extent.lines - layout.skipped
     check_size(source.name, rows, layout.width, limits)
     table = delimited.parse(source, layout)

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dpviz.datasets.columns import distinct, listed
 from dpviz.datasets.files import is_flat, parsed
-from dpviz.datasets.raw import RawTable, distinct, listed
+from dpviz.datasets.raw import RawTable
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidTable
 

@@ -1,9 +1,18 @@
-"""Codes for "missing" among numbers, such as -999: found, said, and never changed."""
+"""What stands for a missing cell.
+
+Some words always do. A number such as -999 may: it is found, said, and never changed.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+MISSING_MARKERS = (
+    "", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "-nan", "NAN", "null",
+    "NULL", "Null", "None", "none", "nil", "?", ".", "-", "--",
+)  # fmt: skip
+"""Cells that count as missing, also with blanks around them."""
 
 _SENTINELS = (-999.0, -9999.0, -99999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)
 _FAR = 1.0  # a code for "missing" lies at least so many ranges of the others away from them

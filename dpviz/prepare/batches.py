@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.datasets import delimited, numerals
-from dpviz.datasets.delimited import MISSING_MARKERS, Layout
+from dpviz.datasets.columns import Kind, listed
 from dpviz.datasets.files import (
     DAMAGED,
     Settled,
@@ -36,8 +36,10 @@ from dpviz.datasets.files import (
     settled_text,
     shown_name,
 )
-from dpviz.datasets.raw import MAX_MAGNITUDE, Kind, is_text, listed, plain_numbers
+from dpviz.datasets.layout import Layout, detect
+from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import IN_MEMORY, Source, readable
+from dpviz.datasets.survey import MAX_MAGNITUDE, is_text, plain_numbers
 from dpviz.errors import InvalidTable, printable
 from dpviz.prepare.sums import Sum
 
@@ -82,7 +84,7 @@ def _many_cells(source: Source) -> bool:
     """Return whether a text has more cells than are read into memory."""
     try:
         extent = source.extent(replace(IN_MEMORY, text_bytes=LARGE_BYTES))
-        layout = delimited.detect(source, extent)
+        layout = detect(source, extent)
     except InvalidTable:
         return False  # reading it will say what is wrong
     return extent.lines * layout.width * 8 > LARGE_BYTES
@@ -181,7 +183,7 @@ class FileBatches:
             return self._parquet_head()
         refuse_misnamed(self._source)
         extent = self._source.extent()
-        layout = delimited.detect(self._source, extent, self._decimal)
+        layout = detect(self._source, extent, self._decimal)
         check_size(self.name, 0, layout.width, IN_MEMORY)
 
         def first(more: Collection[int]) -> Any:

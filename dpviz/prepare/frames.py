@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.base.arrays import FloatArray
-from dpviz.datasets.raw import listed
+from dpviz.datasets.columns import listed
 from dpviz.errors import InvalidTable
 from dpviz.prepare.batches import complete
 from dpviz.prepare.sums import Sum

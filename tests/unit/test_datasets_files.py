@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpviz.datasets import Kind, Table, load, read_raw
-from dpviz.datasets.raw import MAX_CATEGORIES, clean_names, distinct
+from dpviz.datasets.columns import MAX_CATEGORIES, clean_names, distinct
 from dpviz.datasets.source import Limits
 from dpviz.errors import DpvizError, InvalidSetting, InvalidTable
 
@@ -81,7 +81,7 @@ def test_byte_order_mark_is_no_part_of_the_first_name() -> None:
 def test_runs_of_spaces_are_one_delimiter_also_across_read_chunks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dpviz.datasets.delimited._CHUNK", 7)
+    monkeypatch.setattr("dpviz.datasets.streams.CHUNK", 7)
     table = table_of(" a   b  c \n 1  2   3\n4 5 6  \n  7 8 9\r\n")
     assert table.columns == ("a", "b", "c")
     assert (table.rows == np.arange(1.0, 10).reshape(3, 3)).all()
