@@ -19,6 +19,8 @@ COPY .streamlit/config.toml .streamlit/config.toml
 COPY data data
 COPY pages pages
 COPY dpviz dpviz
+# Else every start compiles it all while the first visitor waits.
+RUN /opt/dpviz/bin/python -m compileall -q dpviz pages
 # Numbers depend on one BLAS thread a process. Nothing is written beside the source; what is kept
 # (results of experiments, uploads above a few megabytes on their way) goes to /tmp.
 ENV PATH=/opt/dpviz/bin:$PATH \

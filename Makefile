@@ -38,7 +38,9 @@ help:
 	@echo "make browser-edition  build the dashboard that runs inside a browser into build/browser"
 	@echo "make clean    remove $(VENV), caches and builds"
 
+# Compiled as pip would: an editable installation leaves that to the first visitor.
 run: $(RUN_STAMP)
+	@$(PY) -m compileall -q dpviz pages
 	$(PY) -m dpviz app
 
 # The shipped settings watch no files; developers want the reload.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
+import scipy
 
 from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms.mod_sulq import ModSulq
@@ -133,7 +133,9 @@ def sharper_moment() -> float:
 def _moment(power: float) -> float:
     """Return E u_1^2 under exp(8 u_1^2) (u'Wu)^-power, W = I + 2 M/b, M = 8 I - B."""
     gaps = SPECTRUM[0] - np.array(SPECTRUM)
-    b = float(brentq(lambda b: (1 / (b + 2 * gaps)).sum() - 1, 1e-9, float(len(gaps))))
+    b = float(
+        scipy.optimize.brentq(lambda b: (1 / (b + 2 * gaps)).sum() - 1, 1e-9, float(len(gaps)))
+    )
     z, weights = np.polynomial.legendre.leggauss(_NODES)
     outside = 1 - z * z
     density = weights * np.exp(-gaps[-1] * outside) * (1 + 2 * gaps[-1] / b * outside) ** -power

@@ -28,9 +28,17 @@ from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 ONE = 1.0
 DELTA = 1e-6
-TABLE = Settings(table="digits", delta=DELTA, trials=20, mechanisms=(plain().key,))
-SMALL = Settings(table="iris", delta=DELTA, k=2, trials=20, mechanisms=(plain().key,))
+COMPONENTS = Settings().k
 _RELEASES = 4
+
+
+def _digits() -> Settings:
+    """Return the setting of most numbers; its mechanism is found when the first is asked for."""
+    return Settings(table="digits", delta=DELTA, k=COMPONENTS, trials=20, mechanisms=(plain().key,))
+
+
+def _iris() -> Settings:
+    return Settings(table="iris", delta=DELTA, k=2, trials=20, mechanisms=(plain().key,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +144,7 @@ def _noise() -> tuple[Layer, ...]:
 
 
 def _component() -> tuple[Layer, ...]:
-    table = table_of(SMALL)
+    table = table_of(_iris())
     rows = table.moment_with_rows.rows
     assert rows is not None
     shown = rows[:, [0, 2]]
@@ -149,13 +157,13 @@ def _component() -> tuple[Layer, ...]:
 
 
 def _spectrum() -> tuple[Layer, ...]:
-    values = table_of(TABLE).moment.eigenvalues[:15]
+    values = table_of(_digits()).moment.eigenvalues[:15]
     return (Layer("bars", np.arange(1.0, 16.0), values),)
 
 
 def _edge() -> tuple[Layer, ...]:
-    table = table_of(TABLE)
-    calibration = plain().calibrate(table.problem(TABLE), table.budget(TABLE))
+    table = table_of(_digits())
+    calibration = plain().calibrate(table.problem(_digits()), table.budget(_digits()))
     noise = plain().free_noise(calibration)
     assert noise is not None
     place = np.arange(1.0, 16.0)
@@ -165,7 +173,7 @@ def _edge() -> tuple[Layer, ...]:
 
 def _recovery() -> tuple[Layer, ...]:
     epsilons = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-    seen = [float(recovery(replace(TABLE, epsilon=e), plain().key).mean()) for e in epsilons]
+    seen = [float(recovery(replace(_digits(), epsilon=e), plain().key).mean()) for e in epsilons]
     return (Layer("line", np.log10(epsilons), np.array(seen)),)
 
 
@@ -281,10 +289,10 @@ TERMS: tuple[Term, ...] = (
         _spectrum,
         "the largest variances of digits",
         {
-            "k": lambda: str(TABLE.k),
+            "k": lambda: str(COMPONENTS),
             "share": lambda: percent(
-                float(table_of(TABLE).moment.eigenvalues[: TABLE.k].sum())
-                / table_of(TABLE).moment.total
+                float(table_of(_digits()).moment.eigenvalues[:COMPONENTS].sum())
+                / table_of(_digits()).moment.total
             ),
         },
         also=("spectrum",),
@@ -307,7 +315,7 @@ TERMS: tuple[Term, ...] = (
             "whole": lambda: percent(1.0),
             "one": lambda: format_number(ONE),
             "seen": lambda: percent(
-                float(recovery(replace(TABLE, epsilon=ONE), plain().key).mean())
+                float(recovery(replace(_digits(), epsilon=ONE), plain().key).mean())
             ),
         },
         also=("recovers", "recovered", "recover"),

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.optimize import brentq
+import scipy
 
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import Mechanism
@@ -223,7 +223,9 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
     if low == budget.epsilon:
         return Chain(mechanism, problem, budget, made, Budget(low, own_delta))
     root = math.exp(
-        brentq(lambda log: excess(math.exp(log)), math.log(low), math.log(high), xtol=_CLOSE)
+        scipy.optimize.brentq(
+            lambda log: excess(math.exp(log)), math.log(low), math.log(high), xtol=_CLOSE
+        )
     )
     step = _CLOSE
     while excess(max(root, low)) > 0:  # to the safe side; the low end is on it

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.gaussian import (
@@ -168,7 +168,9 @@ def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
             raise InvalidSetting("budget", "above what its other parts cost", budget.epsilon)
     mu = low
     if low < high:
-        mu = float(brentq(over, low, 2 * low, xtol=_ROUNDING * low, rtol=4 * _ROUNDING))
+        mu = float(
+            scipy.optimize.brentq(over, low, 2 * low, xtol=_ROUNDING * low, rtol=4 * _ROUNDING)
+        )
     step = 64 * _ROUNDING
     while over(mu) > 0 or spent((*parts, GaussianPart(mu, 1.0)), budget).epsilon > budget.epsilon:
         mu *= 1 - step

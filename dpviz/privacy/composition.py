@@ -27,8 +27,8 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
+import scipy
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.optimize import minimize_scalar
 from scipy.special import ndtri_exp
 
 from dpviz.base.arrays import FloatArray
@@ -179,7 +179,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
 
     # near the minimum a - 1 is about sqrt(ln(1/delta)/rho)
     middle = 0.5 * math.log(max(-log_delta, 1e-3) / rho)
-    found = minimize_scalar(
+    found = scipy.optimize.minimize_scalar(
         bound, bounds=(middle - 12, middle + 12), method="bounded", options={"xatol": 1e-10}
     )
     return max(0.0, float(found.fun)) * (1 + 1e-12)

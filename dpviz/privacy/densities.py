@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from scipy.interpolate import RectBivariateSpline
+import scipy
 
 from dpviz.base.arrays import FloatArray
 from dpviz.values.release import Release
@@ -63,11 +63,11 @@ def log_density(noise: FloatArray) -> FloatArray:
 
 
 @cache
-def _log_gain() -> RectBivariateSpline:
+def _log_gain() -> scipy.interpolate.RectBivariateSpline:
     """Return ln g as a spline in the square roots of a and b, up to 60."""
     roots = np.linspace(0.0, math.sqrt(_FARTHEST), _GRID)
     table = np.array([[_volume(a * a, b * b) for b in roots] for a in roots])
-    return RectBivariateSpline(roots, roots, np.log(table / table[0, 0]))
+    return scipy.interpolate.RectBivariateSpline(roots, roots, np.log(table / table[0, 0]))
 
 
 def _volume(a: float, b: float) -> float:

@@ -29,7 +29,7 @@ from functools import lru_cache
 from typing import TypeAlias, overload
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import erfcx, erfinv, ndtr, ndtri, ndtri_exp
 
 from dpviz.base.arrays import FloatArray
@@ -289,7 +289,7 @@ def least_meeting(
         Finite, above 0.
     """
     # xtol relative to high: epsilon is a sum of terms as large as high, so finer means nothing
-    root = float(brentq(gap, 0.0, high, xtol=_ROUNDING * high, rtol=4 * _ROUNDING))
+    root = float(scipy.optimize.brentq(gap, 0.0, high, xtol=_ROUNDING * high, rtol=4 * _ROUNDING))
     step = max(2 * _ROUNDING * root, math.ulp(0.0))
     while not meets(root):
         root += step
@@ -434,7 +434,7 @@ def _mu_of(epsilon: float, delta: float) -> float:
     log_one_plus = epsilon + math.log1p(math.exp(-epsilon))
     high = -2 * float(ndtri_exp(math.log1p(-delta) - log_one_plus)) * (1 + 1e-9)
     high = max(high, low * (1 + 1e-6))
-    log_mu = brentq(
+    log_mu = scipy.optimize.brentq(
         lambda log_mu: _log_delta(epsilon, math.exp(log_mu)) - target,
         math.log(low),
         math.log(high),

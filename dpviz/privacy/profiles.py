@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import gammainc, gammaincc
 
 from dpviz.base.arrays import FloatArray
@@ -340,7 +340,7 @@ def _least_from(excess: Callable[[float], float], low: float) -> float:
 
 def _least(excess: Callable[[float], float], low: float, high: float) -> float:
     """Return the root of a decreasing function between ``low`` and ``high``, where it meets."""
-    root = float(brentq(excess, low, high, xtol=1e-13 * high, rtol=4 * _ROUNDING))
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=1e-13 * high, rtol=4 * _ROUNDING))
     step = 1e-13
     while excess(root) > 0:
         root *= 1 + step

@@ -20,7 +20,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import gammaln
 
 from dpviz.base.arrays import FloatArray
@@ -105,7 +105,11 @@ def least_multiplier(budget: Budget, rate: float, steps: int) -> float:
         high += 1.0
     while over(low) <= 0:
         low -= 1.0
-    found = float(brentq(over, low, high, xtol=1e-13, rtol=1e-13)) if low < high else high
+    found = (
+        float(scipy.optimize.brentq(over, low, high, xtol=1e-13, rtol=1e-13))
+        if low < high
+        else high
+    )
     while over(found) > 0:
         found += 1e-12
     return math.exp(found)

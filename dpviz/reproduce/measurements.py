@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from dpviz.base.arrays import FloatArray
 
@@ -66,7 +66,7 @@ class Mean:
         if count < 2:
             return cls(value, math.nan, math.nan, math.nan, count)
         se = float(np.std(values, ddof=1)) / math.sqrt(count)
-        half = float(stats.t.ppf(0.975, count - 1)) * se
+        half = float(scipy.stats.t.ppf(0.975, count - 1)) * se
         return cls(value, se, value - half, value + half, count)
 
 

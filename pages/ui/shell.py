@@ -150,7 +150,8 @@ def run() -> None:
     limits.enter()
     state.start()
     examples.visit(page.title)
-    current = _load()
+    # A page of its own settings is not held up by a table that it does not show.
+    current = Current(state.settings(), None, (), None) if page.title in OWN_SETTINGS else _load()
     _clamp(current)
     if page.title not in OWN_SETTINGS:
         bar.draw(

@@ -220,3 +220,16 @@ def test_example_file_loads_with_label_and_gaps() -> None:
     assert dropped.rows.shape == (ROWS - len(MISSING), 5)
     assert set(dropped.labels.tolist()) == set(VARIETIES)
     assert raw.to_table(label="variety", missing="median").rows.shape == (ROWS, 5)
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["its file", "its function"])
+def test_digits_are_those_of_scikit_learn(found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.datasets import load_digits
+
+    if not found:
+        monkeypatch.setattr("dpviz.datasets.builtin.find_spec", lambda name: None)
+    bunch, table = load_digits(), load_builtin("digits")
+    assert table.rows.tobytes() == np.ascontiguousarray(bunch.data, dtype=np.float64).tobytes()
+    assert table.labels is not None
+    assert np.array_equal(table.labels, bunch.target)
+    assert table.columns == tuple(bunch.feature_names)

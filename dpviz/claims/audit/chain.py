@@ -12,9 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
@@ -193,6 +190,10 @@ def _projection(frames: FloatArray) -> FloatArray:
 
 def _epsilon_lower(first: FloatArray, second: FloatArray, delta: float, alpha: float) -> float:
     """Return a lower bound on epsilon from both orders of a pair."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     half = len(first) // 2
     features = np.concatenate([first[:half], second[:half]])
     labels = np.repeat([1, 0], half)

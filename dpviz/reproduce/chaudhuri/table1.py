@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.svm import LinearSVC
 
 from dpviz.base.arrays import FloatArray
 from dpviz.mechanisms import Mechanism, parse_variant
@@ -282,6 +280,9 @@ def accuracy(
         The values of C compared.
     loss : {"squared_hinge", "hinge"}
     """
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.svm import LinearSVC
+
     count = int(TRAINING_SHARE * len(projected))
     if loss == "squared_hinge":
         machine = LinearSVC(dual=False)  # in the primal the solver is deterministic

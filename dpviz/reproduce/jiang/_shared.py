@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from dpviz.base.arrays import FloatArray
 from dpviz.mechanisms import parse_variant
@@ -70,6 +69,8 @@ class Power:
             return None
         means = [Mean.of(curve[x]) for x in places]
         power, error = fitted_power(places, [m.value for m in means], [m.se for m in means])
+        from scipy import stats
+
         half = float(stats.norm.ppf(0.975)) * error
         draws = min(mean.draws for mean in means)
         return cls(Mean(power, error, power - half, power + half, draws), places)
@@ -175,6 +176,8 @@ def share_interval(met: FloatArray) -> tuple[float, float]:
     met : ndarray of shape (draws,)
         1 where the event was seen, else 0.
     """
+    from scipy import stats
+
     found = stats.binomtest(round(float(np.sum(met))), len(met)).proportion_ci(0.95, "exact")
     return float(found.low), float(found.high)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
@@ -283,6 +282,8 @@ def _stds(
 
 def _needed(shared: Movement, draws: int, seed: int) -> Measurements:
     """Return the size of symmetric Gaussian noise that loses what the paper reports."""
+    from scipy.optimize import brentq
+
     d = len(shared.A)
     batch = Draws.batch(generator(seed, "reproduce", MvgTable4.key, "needed"), draws)
     noise = goe(batch, d)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import generator
@@ -299,6 +298,8 @@ def _noisy(shared: Ctg, row: Row, part: CtgPart, seed: int) -> Measurements:
 
 def _needed(shared: Ctg, part: CtgPart, seed: int) -> Measurements:
     """Return the std of i.i.d. noise on a cell that gives the reported share of a random basis."""
+    from scipy.optimize import brentq
+
     rows, (n, d) = shared.read(part.reading), shared.raw.shape
     covariance = rows.T @ rows / n
     rng = generator(seed, "reproduce", MvgTable5.key, part.reading, "needed")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import generator
@@ -223,6 +221,8 @@ def _problem(name: str) -> Problem:
 
 def _beyond(name: str) -> float:
     """Return the exact probability of a squared norm beyond zeta, over delta."""
+    from scipy import stats
+
     m, n, columns = QUERIES[name]
     return float(stats.chi2.sf(zeta(m * columns, 1 / n, "published"), m * columns)) * n
 
@@ -337,6 +337,7 @@ def _two_norm(gains: FloatArray, total: float) -> FloatArray:
     At the maximum gains/(1 + gains x) = 2 m x, so x = (sqrt(1 + 2 gains^2/m) - 1)/(2 gains),
     which falls in m.
     """
+    from scipy.optimize import brentq
 
     def allocation(log_m: float) -> FloatArray:
         found: FloatArray = (np.sqrt(1 + 2 * gains**2 / np.exp(log_m)) - 1) / (2 * gains)
