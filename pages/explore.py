@@ -109,4 +109,4 @@ with guard():
             more(found)
             take_away(found)
         parts.assumed_public(current.prepared)
-        frames()
+        shell.follow(frames)

@@ -25,7 +25,7 @@ export default function (component) {
       onLink: (name) => send("link", name),
     };
     mine.arrived = () => {
-      if (mine.board && mine.token) mine.board.addFrames(framesOf(mine.token));
+      if (mine.board && mine.token) take(mine.board, mine.token);
     };
     window.addEventListener("dpviz-frames", mine.arrived);
     held.set(parentElement, mine);
@@ -33,16 +33,16 @@ export default function (component) {
   mine.trigger = setTriggerValue;
 
   const { payload, token, shape, pin, draws } = data;
-  const known = [...payload.frames, ...framesOf(token)];
   if (mine.shape !== shape) {
     // Another table or setting, or other epsilons: everything is built anew.
-    const whole = { ...payload, frames: known };
+    const whole = { ...payload, frames: [...payload.frames, ...framesOf(token)] };
     if (mine.board) mine.board.setPayload(whole);
     else mine.board = DpvizBoard.mount(mine.root, whole, mine.options);
     mine.sent = [];
+    take(mine.board, token);
   } else {
-    mine.board.payload.least = payload.least;
-    mine.board.addFrames(known);
+    mine.board.addFrames(payload.frames);
+    take(mine.board, token);
     // An answer to a move of our own arrives after further moves: it is not a new order.
     const place = mine.sent.indexOf(payload.now);
     if (place >= 0) mine.sent.splice(0, place + 1);
@@ -54,7 +54,6 @@ export default function (component) {
   mine.shape = shape;
   mine.token = token;
   mine.now = payload.now;
-  mine.board.payload.predicted = payload.predicted;
   if (!data.wanted) mine.trigger("want", true); // the first frame is there: now the others
   mine.board.setPin(pin);
   mine.board.restyle();
@@ -69,7 +68,20 @@ export default function (component) {
   };
 }
 
+function toldOf(token) {
+  const parts = globalThis.dpvizFrames?.get(token);
+  return parts ? [...parts.values()] : [];
+}
+
 function framesOf(token) {
-  const store = globalThis.dpvizFrames;
-  return store && store.has(token) ? [...store.get(token).values()].flat() : [];
+  return toldOf(token).flatMap((told) => told.frames ?? []);
+}
+
+// What is known of a board beside its payload: frames, and what is expected at its epsilons.
+function take(board, token) {
+  const { payload } = board;
+  const same = (told) => told.epsilons?.join() === payload.epsilons.join();
+  const expected = toldOf(token).findLast(same);
+  if (expected) Object.assign(payload, { predicted: expected.predicted, least: expected.least });
+  board.addFrames(framesOf(token));
 }

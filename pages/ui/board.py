@@ -16,13 +16,14 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.base.here import in_browser
 from dpviz.figures.board import assets, shown
 from dpviz.mechanisms import parse_variants
 from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from dpviz.tidy import board
-from pages.ui import cached, frames, state
+from pages.ui import cached, frames, limits, state
 from pages.ui.cached import Late
 from pages.ui.turns import turns
 
@@ -83,18 +84,15 @@ def draw(
         (kept,) = frames.some(token, [board.ORDERED_AT], lambda e: make(e, ahead=False))
     at = json.loads(kept)
     columns = shown(board.ordered(parse_variants(settings.mechanisms), at))
-    # A browser asks for the path when it has painted the first frame; nobody else needs it.
-    wanted = bool(st.session_state.get("board.wanted"))
+    # Frames follow the page within the same run. Where Python runs beside the page in one thread
+    # they would come before it: there the browser asks for them when it has painted the first.
+    wanted = bool(st.session_state.get("board.wanted")) or (limits.serving() and not in_browser())
     payload = board.payload(
         prepared,
         settings,
         columns,
         plan.epsilons,
         [now],
-        expected=frames.predicted(token, tuple(plan.epsilons), prepared, settings)
-        if wanted
-        else None,
-        least=frames.least(token, prepared, settings) if wanted else None,
         steps=len(board.frame_epsilons()),
         caution=None if warning is None else DELTA_CAUTION,
     )
@@ -115,7 +113,13 @@ def draw(
         **callbacks,
     )
     place = st.container(gap=None)
-    return lambda: frames.feed(place, token, plan, settings.epsilon, make) if wanted else None
+
+    def follow() -> None:
+        if wanted:
+            frames.foretell(place, token, data_key, plan.epsilons, prepared, settings)
+            frames.feed(place, token, plan, settings.epsilon, make)
+
+    return follow
 
 
 def opened(comparison: Comparison) -> Comparison | None:

@@ -103,29 +103,58 @@ def some(
     return [frame for frame in kept.values() if frame is not None]
 
 
-@st.cache_resource(scope="session", max_entries=12, show_spinner=False)
-def _expected(
+def _told_by_epsilon(
     token: str, mechanisms: tuple[str, ...]
 ) -> dict[float, dict[str, list[float | None]]]:
     return {}  # by epsilon: a move adds one and predicts nothing again
 
 
-def predicted(
-    token: str, epsilons: Sequence[float], prepared: Prepared, settings: Settings
-) -> dict[str, list[float | None]]:
-    """Return the recovery expected without a draw, at each epsilon."""
-    known = _expected(token, settings.mechanisms)
+def _least(token: str, _prepared: Prepared, _settings: Settings) -> dict[str, Any]:
+    return board.least_epsilons(_prepared, _settings)
+
+
+_told_public = st.cache_resource(max_entries=100, show_spinner=False)(_told_by_epsilon)
+_told_private = st.cache_resource(scope="session", max_entries=12, show_spinner=False)(
+    _told_by_epsilon
+)
+_least_public = st.cache_data(max_entries=200, show_spinner=False)(_least)
+_least_private = st.cache_data(scope="session", max_entries=60, show_spinner=False)(_least)
+
+
+def foretell(
+    place: Any,
+    token: str,
+    data_key: tuple[str, ...],
+    epsilons: list[float],
+    prepared: Prepared,
+    settings: Settings,
+) -> None:
+    """Send what is expected without a draw: the recovery at each epsilon, and the least epsilons.
+
+    It is the same whatever the seed and the number of draws: a fresh draw finds it there.
+    """
+    undrawn = replace(settings, epsilon=1.0, seed=0, trials=1)
+    key, private = token_of(data_key, undrawn), state.get("table") == state.UPLOAD
+    known = (_told_private if private else _told_public)(key, settings.mechanisms)
     for epsilon in epsilons:
         if epsilon not in known:
-            known[epsilon] = board.predicted(prepared, settings, [epsilon])
+            known[epsilon] = board.predicted(prepared, undrawn, [epsilon])
             pause()
     here = [known[epsilon] for epsilon in epsilons]
     names = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
-    return {
-        name: [found.get(name, [None])[0] for found in here]
-        for name in names
-        if any(name in found for found in here)
+    message = {
+        "token": token,
+        "part": "expected/" + ",".join(f"{epsilon:g}" for epsilon in epsilons),
+        "epsilons": epsilons,
+        "predicted": {
+            name: [found.get(name, [None])[0] for found in here]
+            for name in names
+            if any(name in found for found in here)
+        },
+        "least": (_least_private if private else _least_public)(key, prepared, undrawn),
     }
+    with place:
+        _FEED(data=json.dumps(message).encode(), key="board.frames.expected", height=1)
 
 
 @dataclass(frozen=True)
@@ -167,12 +196,6 @@ def plan_of(token: str, comparison: Comparison, prepared: Prepared, settings: Se
             del fits[next(iter(fits))]
     fit, part = fits[token]
     return Plan(board.frame_epsilons(fit, settings.epsilon), part)
-
-
-@st.cache_data(scope="session", max_entries=60, show_spinner=False)
-def least(token: str, _prepared: Prepared, _settings: Settings) -> dict[str, Any]:
-    """Return the least epsilons that are predicted to recover most of the structure."""
-    return board.least_epsilons(_prepared, _settings)
 
 
 def feed(

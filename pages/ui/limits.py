@@ -93,7 +93,7 @@ def _admitted() -> dict[str, None]:
 def enter() -> None:
     """Let a session in, or say that the server is full and stop its run."""
     context = get_script_run_ctx()
-    if context is None or not _serving():
+    if context is None or not serving():
         return
     _tended()
     here = {info.session.id for info in _sessions().list_active_sessions()}
@@ -194,7 +194,7 @@ def too_slow(seconds: float) -> str:
     )
 
 
-def _serving() -> bool:
+def serving() -> bool:
     """Return whether a server runs this, and no test of a page."""
     return runtime.exists() and type(runtime.get_instance()) is runtime.Runtime
 
@@ -214,7 +214,7 @@ def _tended() -> bool:
     loop = runtime.get_instance()._get_async_objs().eventloop
 
     def tend() -> None:
-        if not _serving() or loop.is_closed():
+        if not serving() or loop.is_closed():
             return
         storage = _sessions()._session_storage
         before = len(storage._cache._data) if hasattr(storage._cache, "_data") else None

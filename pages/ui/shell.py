@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ from pages.ui import (
     reconnect,
     state,
 )
-from pages.ui.guard import say_error
+from pages.ui.guard import guard, say_error
 from pages.ui.state import UPLOAD
 from pages.ui.texts import plain
 
@@ -85,6 +86,7 @@ _STYLE = """
 """
 
 _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
+_FOLLOWING: ContextVar[list[Callable[[], None]]] = ContextVar("following")
 
 
 _WHERE_IT_STAYS = (
@@ -166,6 +168,8 @@ def run() -> None:
     token = _CURRENT.set(
         Current(state.settings(), current.prepared, current.data_key, current.problem)
     )
+    following: list[Callable[[], None]] = []
+    _FOLLOWING.set(following)
     try:
         st.html(looks.STYLE + printing.STYLE)
         _notices(current, page.title)
@@ -179,6 +183,15 @@ def run() -> None:
     finally:
         _CURRENT.reset(token)
     state.write_link()
+    # What a page sends after itself, such as frames to scrub through, holds up nothing of it.
+    with guard(), limits.looking_up():
+        for act in following:
+            act()
+
+
+def follow(act: Callable[[], None]) -> None:
+    """Let a page do something once all of it is drawn."""
+    _FOLLOWING.get().append(act)
 
 
 def through_entry() -> Current:
