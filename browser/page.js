@@ -14,7 +14,10 @@ function megabytes(bytes) {
   return `${(bytes / MB).toFixed(bytes < 10 * MB ? 1 : 0)} MB`;
 }
 
+const workers = [];
+
 function stopped(text) {
+  for (const each of workers) each.terminate();
   part("step").textContent = "";
   part("bar").hidden = true;
   part("problem").textContent = text;
@@ -35,6 +38,14 @@ function progressed({ loaded, total, kept }) {
   part("step").textContent = `${megabytes(loaded)} of ${megabytes(total)} ${source}`;
 }
 
+function inflates() {
+  try {
+    return Boolean(new DecompressionStream("deflate-raw"));
+  } catch (error) {
+    return false;
+  }
+}
+
 function obstacle() {
   if (location.protocol === "file:") {
     return "A browser runs no Python from a file: serve this folder, as by python -m http.server, and open the address it prints.";
@@ -42,7 +53,7 @@ function obstacle() {
   if (typeof WebAssembly !== "object") {
     return "This browser has no WebAssembly, or it is turned off: an up-to-date Chromium, Firefox or Safari runs this page.";
   }
-  if (typeof Worker !== "function" || typeof BigInt64Array !== "function" || typeof ReadableStream !== "function") {
+  if (typeof Worker !== "function" || typeof BigInt64Array !== "function" || typeof ReadableStream !== "function" || !inflates()) {
     return "This browser is too old to run Python: an up-to-date Chromium, Firefox or Safari runs this page.";
   }
   return null;
@@ -73,15 +84,16 @@ const HEARD = {
   step: ({ text }) => (part("step").textContent = text),
   note: ({ text }) => note(text),
   failed: ({ text }) => stopped(text),
-  ready: ({ seconds }) => ready(seconds),
+  ready,
   open: () => socket && socket.opened(),
   message: ({ data }) => socket && socket.received(data),
+  kept: ({ name }) => window.dpvizEdition.kept.push(name),
   stored: () => (window.dpvizEdition.stored += 1),
   answer: answered,
 };
 
-function ready(seconds) {
-  window.dpvizEdition.seconds = seconds;
+function ready({ seconds, restored }) {
+  Object.assign(window.dpvizEdition, { seconds, restored });
   const main = document.createElement("script");
   main.type = "module";
   main.crossOrigin = "";
@@ -278,8 +290,18 @@ window.__streamlit = {
   MAIN_PAGE_BASE_URL: BASE.href,
   DOWNLOAD_ASSETS_BASE_URL: BASE.href,
 };
-// For whoever measures or tests: seconds of the start, writes of the store, bytes of memory.
-window.dpvizEdition = { seconds: null, stored: 0, memory: async () => (await ask({ kind: "memory" })).data };
+// For whoever measures or tests: seconds of the start, modules that came compiled, writes of the
+// store, what was compiled and kept, bytes of memory.
+window.dpvizEdition = { seconds: null, restored: 0, stored: 0, kept: [], memory: async () => (await ask({ kind: "memory" })).data };
+
+function start(name, message, port) {
+  const started = new Worker(new URL(name, HERE));
+  started.onmessage = ({ data }) => HEARD[data.kind](data);
+  started.onerror = () => stopped("This browser could not start Python; an up-to-date Chromium, Firefox or Safari can.");
+  started.postMessage(message, [port]);
+  workers.push(started);
+  return started;
+}
 
 async function begin() {
   const why = obstacle();
@@ -292,10 +314,12 @@ async function begin() {
   const lock = await answer.json();
   const total = [...lock.pyodide.files, ...lock.bundles].reduce((sum, file) => sum + file.bytes, 0);
   part("size").textContent = megabytes(total);
-  worker = new Worker(new URL("worker.js", HERE));
-  worker.onmessage = ({ data }) => HEARD[data.kind](data);
-  worker.onerror = () => stopped("This browser could not start Python; an up-to-date Chromium, Firefox or Safari can.");
-  worker.postMessage({ kind: "start", lock, base: HERE.href, address: BASE.href });
+  const early = document.createElement("link"); // so that it is there when Python is
+  Object.assign(early, { rel: "modulepreload", href: new URL(screen.dataset.main, BASE).href, crossOrigin: "" });
+  document.head.append(early);
+  const { port1, port2 } = new MessageChannel();
+  start("files.js", { lock, base: HERE.href, port: port1 }, port1);
+  worker = start("worker.js", { kind: "start", lock, base: HERE.href, address: BASE.href, port: port2 }, port2);
 }
 
 begin().catch(() => stopped("What to load could not be read from the host: reload to try again."));

@@ -1,201 +1,150 @@
-// The worker that Python lives in. It fetches and checks every file, starts Pyodide and hands
-// messages to browser/bridge.py. Nothing is fetched after the start.
+// The worker that Python lives in: it starts Pyodide on the files that files.js sends, keeps results
+// and hands messages to browser/bridge.py. It asks no host for anything.
 "use strict";
 
 const CACHE = "dpviz-edition";
 const HOME = "/dpviz";
 const STORE = `${HOME}/.cache/dpviz`;
+const LIBRARIES = "/usr/lib";
 
 let python = null;
 let bridge = null;
+let compiled = null;
 let waiting = []; // messages that came before Python was ready
-const held = new Map(); // file name -> promise of its bytes, for Pyodide's own loader
 
 const say = (kind, more = {}) => self.postMessage({ kind, ...more });
 
-class CannotRun extends Error {}
+// ------------------------------------------------------------------ files, from the worker beside
 
-function hex(buffer) {
-  return [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const coming = new Map(); // name -> what files.js sends under it, or a promise of that
+
+function expectFiles(names, port) {
+  const found = new Map();
+  for (const name of names) coming.set(name, new Promise((resolve) => found.set(name, resolve)));
+  port.onmessage = ({ data }) => found.get(data.name)(data);
 }
 
-// ------------------------------------------------------------------ files, by bytes
-
-class Loader {
-  constructor(files, base) {
-    this.base = base;
-    this.total = files.reduce((sum, file) => sum + file.bytes, 0);
-    this.loaded = 0;
-    this.kept = 0;
-    this.cache = null;
-    this.full = false;
-    this.last = 0;
-  }
-
-  async open(files) {
-    // Absent on a page without a secure context; the browser's own cache serves there.
-    if (!self.caches) return;
-    try {
-      this.cache = await caches.open(CACHE);
-      const wanted = new Set(files.map((file) => this.keyOf(file)));
-      for (const request of await this.cache.keys()) {
-        if (!wanted.has(request.url)) await this.cache.delete(request);
-      }
-    } catch (error) {
-      this.cache = null;
-    }
-  }
-
-  keyOf(file) {
-    return new URL(`held/${file.sha256}`, this.base).href;
-  }
-
-  report(force = false) {
-    const now = performance.now();
-    if (!force && now - this.last < 80) return;
-    this.last = now;
-    say("progress", { loaded: this.loaded, total: this.total, kept: this.kept });
-  }
-
-  async get(file) {
-    const found = this.cache && (await this.cache.match(this.keyOf(file)));
-    if (found) {
-      const bytes = await found.arrayBuffer();
-      if (bytes.byteLength === file.bytes) {
-        this.loaded += file.bytes;
-        this.kept += file.bytes;
-        this.report();
-        return bytes;
-      }
-    }
-    const bytes = await this.fetched(file);
-    await this.check(file, bytes);
-    await this.keep(file, bytes);
-    return bytes;
-  }
-
-  async fetched(file) {
-    // Without crypto.subtle (no secure context) the browser itself checks the digest.
-    const options = self.crypto && crypto.subtle ? {} : { integrity: integrityOf(file.sha256) };
-    let answer;
-    try {
-      answer = await network(new URL(file.url, this.base), options);
-    } catch (error) {
-      throw new CannotRun(`${file.name} could not be loaded: the host did not answer.`);
-    }
-    if (!answer.ok) {
-      throw new CannotRun(`${file.name} could not be loaded: the host answered ${answer.status}.`);
-    }
-    const bytes = new Uint8Array(file.bytes);
-    const reader = answer.body.getReader();
-    let at = 0;
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      if (at + value.length > bytes.length) throw wrong(file);
-      bytes.set(value, at);
-      at += value.length;
-      this.loaded += value.length;
-      this.report();
-    }
-    if (at !== bytes.length) throw wrong(file);
-    return bytes.buffer;
-  }
-
-  async check(file, bytes) {
-    if (!self.crypto || !crypto.subtle) return;
-    if (hex(await crypto.subtle.digest("SHA-256", bytes)) !== file.sha256) throw wrong(file);
-  }
-
-  async keep(file, bytes) {
-    if (!this.cache || this.full) return;
-    try {
-      await this.cache.put(this.keyOf(file), new Response(bytes.slice(0)));
-    } catch (error) {
-      this.full = true;
-      say("note", {
-        text:
-          "The browser's storage for this site is full or closed, so the next visit loads " +
-          "everything again.",
-      });
-    }
-  }
+async function take(name) {
+  const { data } = await coming.get(name);
+  coming.delete(name);
+  return data;
 }
 
-function wrong(file) {
-  return new CannotRun(
-    `${file.name} is not the file on record (its sha256 differs): the folder was changed or ` +
-      "a host in between changes files. Nothing of it was run.",
-  );
-}
-
-function integrityOf(sha256) {
-  const bytes = sha256.match(/../g).map((pair) => parseInt(pair, 16));
-  return `sha256-${btoa(String.fromCharCode(...bytes))}`;
-}
-
-// Pyodide asks for its files by fetch: it gets the checked bytes, and no request leaves.
-const network = self.fetch.bind(self);
-self.fetch = async (input, options) => {
+// Pyodide asks for its files by fetch: it gets what was checked, and no request leaves.
+self.fetch = async (input) => {
   const url = String(input instanceof Request ? input.url : input);
   const name = decodeURIComponent(url.slice(url.lastIndexOf("/") + 1).split("?")[0]);
-  if (!held.has(name)) return network(input, options);
-  const bytes = await held.get(name);
-  held.delete(name);
+  if (!coming.has(name)) throw new TypeError(`${name} is not among the files of this page`);
   const type = name.endsWith(".wasm") ? "application/wasm" : "application/octet-stream";
-  return new Response(bytes, { headers: { "Content-Type": type } });
+  return new Response(await take(name), { headers: { "Content-Type": type } });
 };
 
-async function runScript(file) {
-  const url = URL.createObjectURL(new Blob([await file], { type: "text/javascript" }));
+async function runScript(name) {
+  const url = URL.createObjectURL(new Blob([await take(name)], { type: "text/javascript" }));
   importScripts(url);
   URL.revokeObjectURL(url);
 }
 
+const folders = new Set();
+
+function write(into, { inside, data }) {
+  const bytes = new Uint8Array(data);
+  for (const [name, start, end] of inside) {
+    const path = `${into}/${name}`;
+    const folder = path.slice(0, path.lastIndexOf("/"));
+    if (!folders.has(folder)) {
+      python.FS.mkdirTree(folder);
+      folders.add(folder);
+    }
+    python.FS.writeFile(path, bytes.subarray(start, end), { canOwn: true });
+  }
+}
+
+// Called before Python opens a shared library (browser/compiled.py).
+self.loadLibrary = (path) => {
+  const { FS, LDSO, loadDynamicLibrary } = python._module;
+  if (LDSO.loadedLibsByName[path]) return;
+  const near = path.slice(0, path.lastIndexOf("/"));
+  const whole = (name) => {
+    const places = name.startsWith("/") ? [name] : [`${near}/${name}`, `${LIBRARIES}/${name}`];
+    return places.find((place) => FS.analyzePath(place).exists) ?? name;
+  };
+  const fs = { findObject: (name) => FS.findObject(whole(name)), readFile: (name) => FS.readFile(whole(name)) };
+  loadDynamicLibrary(path, { loadAsync: false, nodelete: true, allowUndefined: true, global: false, fs }, {});
+};
+
+// ------------------------------------------------------------------ what was compiled
+
+let keeping = null; // names in the browser's storage; null where nothing can be kept
+let resting = 0;
+
+// Four bytes with the length of an index, the index, and what it points into.
+function packOf(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const inside = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  return { inside, data: buffer.slice(4 + length) };
+}
+
+// When nothing has run for a while, so that nobody waits for it.
+function keepLater() {
+  clearTimeout(resting);
+  if (keeping) resting = setTimeout(() => keepCompiled().catch(() => (keeping = null)), 2000);
+}
+
+async function keepCompiled() {
+  if (self.isBusy()) return; // comes again when that ends
+  const cache = await caches.open(CACHE);
+  const put = async (name, bytes) => {
+    await cache.put(new URL(`held/${name}`, keeping.base).href, new Response(bytes));
+    say("kept", { name });
+  };
+  const modules = compiled.modules();
+  if (modules) await put(keeping.modules, modules);
+  if (keeping.library) {
+    const name = keeping.library;
+    keeping.library = null;
+    await put(name, await compiled.library());
+  }
+}
+
 // ------------------------------------------------------------------ the start
 
-async function start({ lock, base, address }) {
-  const from = lock.pyodide.from;
-  const files = [
-    ...lock.pyodide.files.map((file) => ({ ...file, url: new URL(file.name, new URL(from, base)).href })),
-    ...lock.bundles,
-  ];
-  const loader = new Loader(files, base);
-  await loader.open(files);
-  loader.report(true);
-  for (const file of files) {
-    const bytes = loader.get(file);
-    bytes.catch(() => {}); // awaited where it is needed: the first failure is the one to tell
-    held.set(file.name, bytes);
-  }
-  const everything = Promise.all(held.values());
-  everything.catch(() => {});
+async function start({ lock, base, address, port }) {
+  const archives = [...lock.pyodide.files, ...lock.bundles].filter((file) => file.into);
+  expectFiles([...lock.pyodide.files, ...lock.bundles, ...lock.made].map((file) => file.name ?? file), port);
   const began = performance.now();
-  const bundles = lock.bundles.map((file) => ({ ...file, data: held.get(file.name) }));
-  await runScript(held.get("pyodide.js"));
-  await runScript(held.get("pyodide.asm.js"));
-  const index = new URL("pyodide-lock.json", base).href;
-  held.set("pyodide-lock.json", Promise.resolve(new TextEncoder().encode(JSON.stringify(lock.pyodide.lock)).buffer));
+  const index = "pyodide-lock.json";
+  coming.set(index, { data: JSON.stringify(lock.pyodide.lock) });
+  const [library, modules] = lock.made;
+  const standard = await take(library);
+  if (standard) coming.set("python_stdlib.zip", { data: standard });
+  await runScript("pyodide.js");
+  await runScript("pyodide.asm.js");
+  const from = new URL(lock.pyodide.from, base).href;
   python = await loadPyodide({
-    indexURL: new URL(from, base).href,
-    lockFileURL: index,
-    env: { HOME, PYTHONDONTWRITEBYTECODE: "1", ...lock.environment },
+    indexURL: from,
+    lockFileURL: new URL(index, from).href,
+    env: { HOME, ...lock.environment },
   });
-  await everything;
-  loader.report(true);
-  say("step", { text: "Unpacking" });
-  await python.loadPackage(lock.pyodide.packages, { messageCallback: () => {} });
-  for (const bundle of bundles) {
-    python.unpackArchive(await bundle.data, "zip", { extractDir: bundle.into });
+  for (const { name, into } of archives) {
+    const archive = await coming.get(name);
+    coming.delete(name);
+    say("step", { text: "Unpacking" });
+    write(into, archive);
   }
-  held.clear();
   await openStore();
   say("step", { text: "Starting Python" });
+  const kept = await take(modules);
+  const pack = kept && packOf(kept);
+  if (pack) write("", pack);
   python.runPython(`import importlib, sys; sys.path.insert(0, ${JSON.stringify(lock.app)}); importlib.invalidate_caches()`);
   python.setStdin({ error: true });
+  compiled = python.pyimport("browser.compiled");
+  compiled.restored(pack ? pack.inside.length : 0);
+  if (self.caches) keeping = { base, library: standard ? null : library, modules };
   bridge = python.pyimport("browser.bridge");
   await bridge.start(lock.app, python.toPy({ address }));
-  say("ready", { seconds: (performance.now() - began) / 1000, full: loader.full });
+  say("ready", { seconds: (performance.now() - began) / 1000, restored: pack ? pack.inside.length : 0 });
   const early = waiting;
   waiting = null;
   for (const message of early) handle(message);
@@ -246,13 +195,20 @@ self.turn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 // Scripts run one after the other: each was started as a thread, and there is one thread.
 let scripts = Promise.resolve();
+let running = 0;
+self.isBusy = () => running > 0;
 self.runLater = (proxy) => {
   const script = proxy.copy();
+  running += 1;
   scripts = scripts
     .then(self.turn)
     .then(() => (script.callPromising && WebAssembly.Suspending ? script.callPromising() : script()))
     .catch((error) => console.error(error))
-    .finally(() => script.destroy());
+    .finally(() => {
+      script.destroy();
+      running -= 1;
+      keepLater();
+    });
 };
 
 // ------------------------------------------------------------------ messages of the page
@@ -288,7 +244,6 @@ function handle(message) {
 }
 
 function sentence(error) {
-  if (error instanceof CannotRun) return error.message;
   if (error instanceof RangeError || /out of memory/i.test(String(error))) {
     return "This browser has not enough free memory for Python: close other tabs and reload.";
   }

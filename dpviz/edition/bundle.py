@@ -13,6 +13,9 @@ from dpviz.edition.sources import Library
 SITE = "/lib/python3.12/site-packages"
 """Where Pyodide's Python looks for libraries."""
 
+PLACES = {"site": SITE, "dynlib": "/usr/lib"}
+"""Where Pyodide's lock says that a package belongs."""
+
 APP = "/dpviz/app"
 """Where the app lies: ``app.py``, ``pages``, ``dpviz`` and ``browser``, as in a checkout."""
 

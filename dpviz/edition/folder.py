@@ -17,7 +17,7 @@ from dpviz.edition.sources import libraries_of
 
 _MAIN = '<script type="module" crossorigin src="'
 _ROOT = '<div id="root"></div>'
-_SERVED = ("page.js", "worker.js")
+_SERVED = ("page.js", "files.js", "worker.js")
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -141,19 +141,31 @@ def _emptied(out: Path) -> None:
 
 def _record(lock: Lock, bundles: list[dict[str, Any]], *, hosted: bool) -> dict[str, Any]:
     """Return what the worker reads: what to load, from where, and the sha256 of each file."""
+    packages = lock.pyodide_lock["packages"].values()
+    places = {each["file_name"]: bundle.PLACES[each["install_dir"]] for each in packages}
+    digests = [file.sha256 for file in lock.files] + [each["sha256"] for each in bundles]
+    build = hashlib.sha256(" ".join(digests).encode()).hexdigest()
     return {
         "streamlit": lock.streamlit,
         "pyodide": {
             "version": lock.pyodide,
             "from": "../pyodide/" if hosted else lock.cdn,
-            "files": [file.to_json() for file in lock.files],
-            "packages": list(lock.packages),
+            "files": [_placed(file, places) for file in lock.files],
             "lock": lock.pyodide_lock,
         },
         "bundles": bundles,
+        # what the browser makes of these files and keeps under names that change with them
+        "made": [f"library-{build}", f"modules-{build}"],
         "app": bundle.APP,
         "environment": ENVIRONMENT,
     }
+
+
+def _placed(file: LockedFile, places: dict[str, str]) -> dict[str, Any]:
+    """Return what the worker reads of a file of Pyodide: of a package, where it is unpacked."""
+    if file.name not in places:
+        return file.to_json()
+    return file.to_json() | {"into": places[file.name], "slim": True}
 
 
 def _page(html: str, loaded: int, source: str | None) -> str:

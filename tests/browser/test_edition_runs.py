@@ -146,8 +146,10 @@ def test_an_upload_stays_here(page: Page) -> None:
 
 
 def test_a_deep_link_starts_from_what_is_kept(page: Page, address: str) -> None:
+    page.wait_for_function("() => new Set(window.dpvizEdition.kept).size === 2")
     kept = page.evaluate(STORED)
     assert any("/cells/" in path for path in kept)
+    assert page.evaluate("window.dpvizEdition.restored") == 0  # the first visit compiled them all
     loaded: list[str] = []
 
     def note(request: Request) -> None:
@@ -162,6 +164,22 @@ def test_a_deep_link_starts_from_what_is_kept(page: Page, address: str) -> None:
     assert "precision" in page.url
     assert not [url for url in loaded if "/pyodide/" in url or url.endswith(".zip")]
     assert set(kept) <= set(page.evaluate(STORED))
+    assert page.evaluate("window.dpvizEdition.restored") > 1_000
+
+
+def test_a_full_storage_is_said_and_python_starts(page: Page, address: str) -> None:
+    session = page.context.browser.new_context()
+    try:
+        fresh = session.new_page()
+        quota = {"origin": address.split("/some")[0], "quotaSize": 3_000_000}
+        session.new_cdp_session(fresh).send("Storage.overrideQuotaForOrigin", quota)
+        fresh.goto(address + QUICK)
+        notes = fresh.locator('#edition [data-part="notes"] p')
+        expect(notes.first).to_contain_text("storage for this site is full")
+        fresh.wait_for_function("() => window.dpvizEdition.seconds !== null")
+        expect(notes).to_have_count(1)
+    finally:
+        session.close()
 
 
 def test_a_broken_file_is_refused(page: Page, address: str, problems: list[str]) -> None:
