@@ -182,7 +182,8 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
         raise CannotRun(mechanism.text, "it releases a row for each person, so n cannot be private")
     claim = mechanism.claim(problem, budget)
     pure = budget.delta == 0 or (claim is not None and claim.delta == 0)
-    made = preparation(wanted, problem.n, problem.d, problem.relation, budget, pure=pure)
+    d = wanted.features or problem.d
+    made = preparation(wanted, problem.n, d, problem.relation, budget, pure=pure)
     if not made.parts:
         return Chain(mechanism, problem, budget, made, budget)
     delta = 0.0 if pure else budget.delta

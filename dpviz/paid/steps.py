@@ -70,12 +70,15 @@ class Wanted:
         How a row bound is found.
     level : float
         The quantile of the row lengths that is sought.
+    features : int or None
+        How many columns are prepared, where others (a label's) are released beside them.
     """
 
     steps: tuple[str, ...]
     shares: tuple[tuple[str, float], ...] = ()
     bound: str = "quantile"
     level: float = 0.9
+    features: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.steps:

@@ -23,14 +23,13 @@ from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.mechanisms._suppliers import check_supplier
 from dpviz.metrics import METRICS, Outcome, Summary, measure, summarise
 from dpviz.paid.account import chain
-from dpviz.paid.chain import Public, noise_edge, run
 from dpviz.paid.steps import BOUND, Wanted, wanted_of
-from dpviz.prepare.prepared import Measured, Raw
+from dpviz.prepare.prepared import Measured
 from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import mu_of
+from dpviz.run.chains import evaluate_paid
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release, Status
+from dpviz.values.release import Calibration, Status
 
 _BLOCK_ENTRIES = 1 << 21
 """Most entries of released matrices held at once where they are decomposed one by one."""
@@ -156,9 +155,7 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     mechanism = cell.mechanism
     mechanism.check(cell.problem, cell.budget, rows=prepared.has_rows)
     if cell.paid is not None:
-        if prepared.raw is None:
-            raise RuntimeError("a paid preparation needs a table that was prepared for it")
-        return _paid(cell, cell.paid, prepared, prepared.raw)
+        return evaluate_paid(cell, prepared)[0]
     calibration = account_of(mechanism, cell.problem, cell.budget).calibration
     data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
     with one_blas_thread():
@@ -180,40 +177,6 @@ def _standard_noise(
     noise = mechanism.standard_noise(problem, Draws.trials(seed, mechanism.key, trials))
     noise.setflags(write=False)
     return noise
-
-
-def _paid(cell: Cell, paid: Wanted, prepared: Measured, raw: Raw) -> Outcome:
-    """Return whole chains: each trial prepares the raw rows anew, and releases.
-
-    A private row bound is another unit in each draw: what is released is brought back to that of
-    the reference, by a factor that is released too.
-    """
-    mechanism, problem = cell.mechanism, cell.problem
-    whole = chain(mechanism, problem, cell.budget, paid)
-    calibration = mechanism.calibrate(problem, whole.rest)
-    edges = mechanism.spectrum_edges(calibration)
-    if edges is not None:
-        edge = problem.n * max(abs(edges[0]), abs(edges[1]))
-    else:
-        mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
-        edge = noise_edge(problem.d, problem.relation, mu)
-    public = Public(raw.low, raw.high, raw.center, raw.scale, raw.row_bound, raw.centered, edge)
-    steps = Draws.trials(cell.seed, "prepare", cell.trials)
-    draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
-    with one_blas_thread():
-        made = run(raw.rows, public, whole.preparation, steps, people=problem.n)
-        units = np.square(made.row_bound / raw.row_bound)
-        released = []
-        for index, draw in enumerate(draws.single()):
-            moment = (
-                made.moment_with_rows(raw.rows, public, index)
-                if mechanism.info.needs_rows
-                else made.moment(index, problem.n)
-            )
-            one = mechanism.release_many(moment, calibration, draw)
-            released.append(one.times(float(units[index])))
-        seen = units[:, None, None] * made.moments
-        return Outcome(prepared.reference, prepared.moment, Release.joined(released), seen)
 
 
 @dataclass(frozen=True, eq=False)

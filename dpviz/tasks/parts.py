@@ -2,6 +2,7 @@
 
 After a projection, the mean, the scale and the row bound come from the rows
 the subspace is computed from, and n in the calibration is their number;
+where they are paid for each draw has its own, and
 training and test rows pass through the same preparation without the bound,
 which protects nobody there. In a data release they come from the rows that
 are released.
@@ -28,6 +29,7 @@ from dpviz.tasks.learners import CLUSTERING, REGRESSION, Labels, Learner
 from dpviz.tasks.scores import Labelled, split
 from dpviz.tasks.task import APART, PROJECTION, Task
 from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Domain
 
 Rows = NDArray[np.intp]
 
@@ -73,9 +75,10 @@ class Projecting:
     measured : Measured
         Of the rows that the subspace is computed from, without them.
     transform : Transform
-        Their preparation.
+        Their preparation; where it is paid for, what an exact one would be.
     private : ndarray of int
         Their numbers, for mechanisms that need the rows themselves.
+    sides : Sides
     train, test : Labelled
         Prepared without the bound.
     """
@@ -83,8 +86,16 @@ class Projecting:
     measured: Measured
     transform: Transform
     private: Rows
+    sides: Sides
     train: Labelled
     test: Labelled
+
+    def prepared(self, table: Table, transform: Transform) -> tuple[Labelled, Labelled]:
+        """Return training and test rows by the preparation of one draw."""
+        return (
+            Labelled(transform.unbounded(table.rows[self.sides.train]), self.train.labels),
+            Labelled(transform.unbounded(table.rows[self.sides.test]), self.test.labels),
+        )
 
     def with_rows(self, table: Table) -> Measured:
         """Return what mechanisms see, with the bounded rows."""
@@ -105,6 +116,9 @@ class Releasing:
         Features; the cells of the label come after them.
     code : Code
         How labels are written.
+    transform : Transform
+        Of the features; where it is paid for, what an exact one would be.
+    sides : Sides
     train, test : Labelled
         Clean rows, prepared without the bound, in the units of the released features.
     """
@@ -112,8 +126,18 @@ class Releasing:
     measured: Measured
     d: int
     code: Code
+    transform: Transform
+    sides: Sides
     train: Labelled
     test: Labelled
+
+    def beside(self, rows: FloatArray) -> FloatArray:
+        """Return bounded features with the cells of the training labels beside them."""
+        return joined(rows, self.code.write(self.train.labels), Domain.ball(self.d))
+
+    def prepared_test(self, table: Table, transform: Transform) -> Labelled:
+        """Return the test rows by the preparation of one draw."""
+        return Labelled(transform.unbounded(table.rows[self.sides.test]), self.test.labels)
 
     def read(self, released: FloatArray) -> Labelled:
         """Return a released table, shape (n, d + width), as rows and labels."""
@@ -142,6 +166,7 @@ def projecting(
         ready.light(),
         ready.transform,
         np.sort(chosen.private),
+        chosen,
         _clean(table, labels, chosen.train, ready.transform),
         _clean(table, labels, chosen.test, ready.transform),
     )
@@ -192,10 +217,10 @@ def releasing(
         ready.bounded_rows,
         ready.notes,
         ready.assumed_public,
+        raw=ready.raw,
     )
-    return Releasing(
-        measured, ready.d, code, train, _clean(table, labels, chosen.test, ready.transform)
-    )
+    test = _clean(table, labels, chosen.test, ready.transform)
+    return Releasing(measured, ready.d, code, ready.transform, chosen, train, test)
 
 
 def _code(

@@ -19,19 +19,26 @@ from dpviz.base.blas import one_blas_thread
 from dpviz.base.seeding import Draws
 from dpviz.datasets import builtin_tables, load
 from dpviz.datasets.table import Table
-from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
+from dpviz.errors import CannotRun, InvalidTable
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
+from dpviz.paid.steps import Wanted, wanted_of
 from dpviz.prepare.batches import LARGE_BYTES, is_large
 from dpviz.prepare.bounding import Bounds
 from dpviz.prepare.load import load_bounds
-from dpviz.run.cells import Cell, Skipped, evaluate
+from dpviz.run.cells import (
+    Cell,
+    Skipped,
+    account_of,
+    evaluate,
+    why_not,
+)
 from dpviz.run.store import source_digest
 from dpviz.settings import Settings, names_in
+from dpviz.tasks.chained import chain_scores
 from dpviz.tasks.learners import CLASSIFICATION, CLUSTERING, REGRESSION, Labels, Learner, Parameters
 from dpviz.tasks.parts import Projecting, Releasing, Sides, canonical, projecting, releasing, sides
 from dpviz.tasks.scores import Labelled, score_guess, score_projected, score_released
 from dpviz.tasks.task import FIXED, LEAST_ROWS, PROJECTION, Task, learner_for
-from dpviz.values.bounds_text import PRIVATE
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Verdict
 
@@ -98,6 +105,15 @@ class TaskPlan:
     _splits: dict[int, Projecting | Releasing] = field(default_factory=dict)
     _verdicts: dict[tuple[Mechanism, float], Verdict] = field(default_factory=dict)
 
+    @cached_property
+    def paid(self) -> Wanted | None:
+        """The steps of the preparation that are paid for; of a data release, of its features."""
+        wanted = wanted_of(self.settings)
+        data = self.data(0) if wanted is not None else None
+        if wanted is not None and isinstance(data, Releasing):
+            return replace(wanted, features=data.d)
+        return wanted
+
     @property
     def splits(self) -> range:
         """Numbers of the splits in use: no more than there are trials."""
@@ -156,8 +172,8 @@ class TaskPlan:
         """Return what is known of a mechanism's claim in the first split."""
         place = (mechanism, epsilon)
         if place not in self._verdicts:
-            status = mechanism.status(*self.problem_and_budget(0, epsilon))
-            self._verdicts[place] = status.verdict
+            account = account_of(mechanism, *self.problem_and_budget(0, epsilon), self.paid)
+            self._verdicts[place] = account.status.verdict
         return self._verdicts[place]
 
     def why_not(self, mechanism: Mechanism, epsilon: float) -> str | None:
@@ -166,7 +182,7 @@ class TaskPlan:
             return mechanism.why_no_rows
         for number in self.splits:
             problem, budget = self.problem_and_budget(number, epsilon)
-            reason = mechanism.why_not(problem, budget)
+            reason = why_not(mechanism, problem, budget, self.paid)
             if reason is not None:
                 return reason
         return None
@@ -261,6 +277,8 @@ class TaskPlan:
         key = self.learner.key
         if part.name == self.learner.score.chance:
             return np.full(len(trials), score_guess(key, data.train, data.test))
+        if self.paid is not None and part.epsilon is not None:
+            return chain_scores(self._cell(part, trials), data, self.table, key, options)
         if isinstance(data, Projecting):
             frames = self._frames(part, data, trials)
             return score_projected(key, frames, data.train, data.test, seed, **options)
@@ -300,6 +318,12 @@ class TaskPlan:
                 released = mechanism.release_rows(rows, calibration, draws)
             assert released is not None, "`why_not` says so beforehand"
             yield data.read(released[0])
+
+    def _cell(self, part: TaskPart, trials: range) -> Cell:
+        mechanism = parse_variant(part.name)
+        assert part.epsilon is not None
+        problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
+        return Cell(mechanism, problem, budget, self.settings.seed, trials, self.paid)
 
     # Keeping -------------------------------------------------------------------------------
 
@@ -395,13 +419,6 @@ def plan_task(
     CannotRun
         If ``strict`` and a named variant can run nowhere.
     """
-    if settings.paid_shares:
-        raise InvalidSetting(
-            "preparation",
-            "public for a task, which prepares rows that it trains and tests on as well",
-            PRIVATE,
-            "--center, --scale, --row-bound and --count",
-        )
     learner = learner_for(task, table.labels)
     values = task.values if epsilons is None else tuple(float(value) for value in epsilons)
     start = TaskPlan(

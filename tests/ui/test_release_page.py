@@ -131,7 +131,7 @@ def test_a_paid_preparation_follows_to_every_page_and_back() -> None:
     assert errors(at) == []
     chain = "The whole chain: preparation (count, mean, bound) and release"
     assert any(box.value.startswith(chain) for box in at.main.caption)
-    for page in ("tradeoffs", "precision", "claims", "decide"):
+    for page in ("tradeoffs", "precision", "claims", "decide", "tasks"):
         at = go(at, page)
         assert errors(at) == [], page
     at = go(at, "preparation")

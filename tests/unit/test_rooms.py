@@ -50,7 +50,7 @@ ARROWS: dict[str, str] = {
     "estimator": "base errors mechanisms paid prepare privacy releasing targets theory values",
     "run": "base datasets errors mechanisms metrics paid prepare privacy settings theory values",
     "targets": "base errors mechanisms metrics paid prepare run settings theory values",
-    "tasks": "base datasets errors mechanisms metrics prepare run settings values",
+    "tasks": "base datasets errors mechanisms metrics paid prepare run settings values",
     "tidy": (
         "base claims datasets errors mechanisms metrics paid prepare privacy run settings targets "
         "theory values"

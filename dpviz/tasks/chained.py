@@ -1,0 +1,79 @@
+"""Rounds of a task behind a preparation that is paid for: each draw has its own, and learns by it.
+
+Neighbours differ in one raw row of those that the release is about. Training and test rows pass
+through what that draw released of its preparation, without the bound, which protects nobody there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.blas import one_blas_thread
+from dpviz.base.seeding import Draws
+from dpviz.datasets.table import Table
+from dpviz.run.cells import Cell
+from dpviz.run.chains import evaluate_paid, paid_draws
+from dpviz.tasks.parts import Projecting, Releasing
+from dpviz.tasks.scores import score_projected, score_released
+
+
+def chain_scores(
+    cell: Cell,
+    data: Projecting | Releasing,
+    table: Table,
+    learner: str,
+    options: Mapping[str, Any],
+) -> FloatArray:
+    """Return the score of each trial of a cell.
+
+    Parameters
+    ----------
+    cell : Cell
+        With the steps that are paid for.
+    data : Projecting or Releasing
+    table : Table
+    learner : str
+        Key of `dpviz.tasks.learners.LEARNERS`.
+    options : mapping
+        Keywords of `score_projected` but ``numbers``.
+    """
+    scores = _projected if isinstance(data, Projecting) else _released
+    return np.array(scores(cell, data, table, learner, options))  # type: ignore[arg-type]
+
+
+def _projected(
+    cell: Cell, data: Projecting, table: Table, learner: str, options: Mapping[str, Any]
+) -> list[float]:
+    seen = data.with_rows(table) if cell.mechanism.info.needs_rows else data.measured
+    outcome, steps = evaluate_paid(cell, seen)
+    scores: list[float] = []
+    for index, trial in enumerate(cell.trials):
+        train, test = data.prepared(table, steps.transform(index, data.transform))
+        frame = outcome.release.components[index][None]
+        here = {**options, "numbers": [trial]}
+        scores += list(score_projected(learner, frame, train, test, cell.seed, **here))
+    return scores
+
+
+def _released(
+    cell: Cell, data: Releasing, table: Table, learner: str, options: Mapping[str, Any]
+) -> list[float]:
+    raw = data.measured.raw
+    assert raw is not None, "the preparation is paid for"
+    steps = paid_draws(cell, raw)
+    scores: list[float] = []
+    for index, trial in enumerate(cell.trials):
+        draws = Draws.trials(cell.seed, cell.mechanism.key, [trial])
+        with one_blas_thread():
+            both = data.beside(steps.rows(index))
+            released = cell.mechanism.release_rows(both, steps.calibration, draws)
+        assert released is not None, "`why_not` says so beforehand"
+        test = data.prepared_test(table, steps.transform(index, data.transform))
+        here = {**options, "numbers": [trial]}
+        one = [data.read(released[0])]
+        scores += list(score_released(learner, one, test, cell.seed, **here))
+    return scores
