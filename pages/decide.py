@@ -144,12 +144,6 @@ with guard():
         st.caption(f"Question {place + 1} of {len(STAGES) - 1}")
     if answers.shown == "about" or measured is None:
         ask_about(measured)
-    elif settings.paid_shares:
-        st.info(
-            "The card searches many settings by prediction, which there is for a public "
-            "preparation alone: take it for public again on the page Preparation.",
-            icon=":material/lock_open:",
-        )
     elif answers.shown == "survive":
         ask_survive(measured, settings, key)
     elif answers.shown == "delta":
@@ -165,6 +159,11 @@ with guard():
             "Raw rows stay with whoever computes the release, in every answer but the last."
         )
     else:
+        if settings.paid_shares:
+            st.caption(
+                f"Every epsilon pays for the preparation too ({', '.join(settings.paid_shares)}), "
+                "drawn anew in each release tried: this takes a minute or two."
+            )
         found = deciding.card(key, measured, settings, answers)
         if found is not None:
             show(found, answers)

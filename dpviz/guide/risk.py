@@ -10,6 +10,8 @@ from dpviz.claims.worlds import Worlds, both_worlds
 from dpviz.errors import DpvizError
 from dpviz.guide.decide import Card, Offer
 from dpviz.mechanisms import Mechanism
+from dpviz.paid.account import chain
+from dpviz.paid.steps import Wanted, wanted_of
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
 from dpviz.values.parts import ApproximatePart, Part, PurePart
@@ -45,7 +47,8 @@ def risk(found: Card, offer: Offer) -> Risk:
     """Return the risk of an offer under the answers' prior and number of releases."""
     answers, measured = found.answers, found.measured
     budget = Budget(offer.epsilon, measured.budget(found.settings).delta)
-    spent = together(offer.mechanism, measured.problem(found.settings), budget, answers.releases)
+    problem, paid = measured.problem(found.settings), wanted_of(found.settings)
+    spent = together(offer.mechanism, problem, budget, answers.releases, paid)
     prior = answers.prior / 100
     worlds = both_worlds(spent)
     return Risk(
@@ -57,10 +60,17 @@ def risk(found: Card, offer: Offer) -> Risk:
     )
 
 
-def together(mechanism: Mechanism, problem: Problem, budget: Budget, releases: int) -> Spent:
+def together(
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    releases: int,
+    paid: Wanted | None = None,
+) -> Spent:
     """Return what several releases of the same people cost together.
 
-    By composing what each says it does; where a mechanism has an account of its own, by
+    Behind a paid preparation each release has its own, and whole chains are composed; else by
+    composing what each says it does; where a mechanism has an account of its own, by
     composing that. Both bound the cost, and the smaller is returned.
 
     Raises
@@ -68,6 +78,10 @@ def together(mechanism: Mechanism, problem: Problem, budget: Budget, releases: i
     DpvizError
         If no epsilon describes the release.
     """
+    if paid is not None:
+        whole = chain(mechanism, problem, budget, paid)
+        if whole.together is not None and whole.preparation.parts:
+            return whole.together.spent(budget, releases)
     one = mechanism.spent(problem, budget)
     if one is None or not math.isfinite(one.epsilon):
         raise DpvizError(f"No epsilon describes a release by {mechanism.label}.")

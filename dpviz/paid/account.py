@@ -49,16 +49,16 @@ class Together:
     known: tuple[ProfileLoss, ...] = ()
     source: str = ""
 
-    def spent(self, budget: Budget) -> Spent:
-        """Return what all cost together, the least that is known.
+    def spent(self, budget: Budget, releases: int = 1) -> Spent:
+        """Return what all cost together, that many times, the least that is known.
 
         Gaussian parts are in closed form, pure epsilons add at delta 0; everything else is
         composed numerically, rounded up.
         """
-        summed = None if self.known else accounting.spent(self.parts, budget)
+        summed = None if self.known else accounting.spent(self.parts * releases, budget)
         if summed is not None and not self._composes(budget, summed):
             return summed
-        loss = composed(self.parts, 1, self.known)
+        loss = composed(self.parts, releases, self.known)
         found = Spent(
             epsilon=loss.epsilon(budget.delta),
             delta=budget.delta,

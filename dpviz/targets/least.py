@@ -26,6 +26,7 @@ Two ways keep the whole search at its confidence:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -38,7 +39,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.paid.steps import wanted_of
 from dpviz.prepare.prepared import Measured, worth
-from dpviz.run.cells import Cell, evaluate, variants_of, why_not
+from dpviz.run.cells import Cell, account_of, evaluate, variants_of, why_not
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.search import SEARCH_STEP, crossing
@@ -183,6 +184,11 @@ class _Question:
         pause()
         return self.mechanism.calibrate(self.problem(point), self.budget(point)).scale
 
+    def status(self, point: float) -> Status:
+        """Return the status of the claim, of preparation and release together if that is paid."""
+        problem, budget = self.problem(point), self.budget(point)
+        return account_of(self.mechanism, problem, budget, wanted_of(self.settings)).status
+
     def sample(self, point: float, trials: range) -> FloatArray:
         problem, budget, seen = self.problem(point), self.budget(point), self.at(point)
         # A few matrices at a time: memory does not grow with the number of draws.
@@ -203,9 +209,27 @@ class _Question:
         pause()
         if self.measured.raw is not None:
             return None  # a paid preparation has no law to predict from
+        return self._law(point, self.budget(point))
+
+    def guessed(self, point: float) -> float | None:
+        """Return about what to expect behind a paid preparation: a place to start a search.
+
+        It takes the preparation for exact and leaves the mechanism what the shares do.
+        """
+        paid = wanted_of(self.settings)
+        if paid is None:
+            return self.predicted(point)
+        budget = self.budget(point)
+        left = 1 - paid.total
+        epsilon = budget.epsilon * (left if budget.delta == 0 else math.sqrt(left))
+        rest = replace(budget, epsilon=max(epsilon, EPSILON_RANGE[0]))
+        if self.mechanism.why_not(self.problem(point), rest) is not None:
+            return None
+        return self._law(point, rest)
+
+    def _law(self, point: float, budget: Budget) -> float | None:
         problem = self.problem(point)
-        calibration = self.mechanism.calibrate(problem, self.budget(point))
-        noise = self.mechanism.free_noise(calibration)
+        noise = self.mechanism.free_noise(self.mechanism.calibrate(problem, budget))
         if noise is None:
             return None
         values = self.measured.moment.eigenvalues
@@ -235,7 +259,7 @@ def predicted_crossing(
         return None  # a paid preparation has no law to predict from
     question = _Question(mechanism, measured, settings, goal, what)
     points = _possible(question, _lattice(what))
-    place = _predicted_index(question, points) if len(points) else None
+    place = _first_reached(question, points, question.predicted) if len(points) else None
     if place is None:
         return None
     return math.inf if place == len(points) else float(points[place])
@@ -266,11 +290,13 @@ def _possible(question: _Question, points: FloatArray) -> FloatArray:
     return possible[high:]
 
 
-def _predicted_index(question: _Question, points: FloatArray) -> int | None:
-    """Return the first point predicted to reach the goal, len(points) if none, None if unknown."""
+def _first_reached(
+    question: _Question, points: FloatArray, expected: Callable[[float], float | None]
+) -> int | None:
+    """Return the first point expected to reach the goal, len(points) if none, None if unknown."""
 
     def reaches(index: int) -> bool | None:
-        value = question.predicted(float(points[index]))
+        value = expected(float(points[index]))
         return None if value is None else question.goal.reached_by(value)
 
     low, high = -1, len(points)
@@ -327,7 +353,7 @@ def least(
         nothing = "the preparation's shares leave nothing for it"
         reason = question.why_not(float(points[-1])) or nothing
         return Target(mechanism, what, goal, reason=reason)
-    place = _predicted_index(question, able)
+    place = _first_reached(question, able, question.guessed)
     shared = question.monotone_draws(able)
     found = crossing(
         able,
@@ -339,7 +365,7 @@ def least(
         most_draws=most_draws,
     )
     predicted = None
-    if place is not None and goal.of_draws is None:
+    if place is not None and goal.of_draws is None and measured.raw is None:
         predicted = math.inf if place == len(able) else float(able[place])
     where = found.high if found.high is not None else float(able[-1])
     return Target(
@@ -355,7 +381,7 @@ def least(
         proved=shared,
         monotone=found.monotone,
         predicted=predicted,
-        status=mechanism.status(question.problem(where), question.budget(where)),
+        status=question.status(where),
         tests=found.tests,
         draws=found.draws,
     )

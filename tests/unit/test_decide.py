@@ -213,3 +213,26 @@ def test_the_label_says_who_sees_what(card: Card, pure: bool) -> None:
     }  # fmt: skip
     for item in MEASURED.assumed_public:
         assert item in label["What is not protected"]
+
+
+def test_an_offer_pays_for_the_preparation_too() -> None:
+    """The least epsilon is that of the whole chain, and its claim is judged as a whole."""
+    paid = replace(SETTINGS, center="private", row_bound="private:0.9", bounds="0:8")
+    measured = load_measured(paid)
+    answers, mechanism = Answers(survive="75"), parse_variant("gaussian")
+    chain = decide.offer_of(measured, paid, answers, mechanism)
+    alone = decide.offer_of(MEASURED, SETTINGS, answers, mechanism)
+    assert isinstance(chain, Offer)
+    assert isinstance(alone, Offer)
+    assert chain.epsilon > alone.epsilon
+    assert chain.people is None  # nothing is predicted behind a preparation in noise
+    assert chain.target.status is not None
+    assert "Preparation (mean, bound)" in chain.target.status.evidence
+    found = decide.card_of(measured, paid, answers, [chain])
+    assert "--center private --row-bound private:0.9" in found.settings.command("iris")
+    delta = measured.budget(paid).delta
+    assert risk.risk(found, chain).spent.epsilon == pytest.approx(chain.epsilon, rel=1e-6)
+    thrice = replace(found, answers=replace(answers, releases=3))
+    spent = risk.risk(thrice, chain).spent
+    assert spent.delta == delta
+    assert 1.5 * chain.epsilon < spent.epsilon < 3 * chain.epsilon
