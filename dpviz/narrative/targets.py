@@ -15,7 +15,9 @@ from dpviz.values.problem import EPSILON_RANGE
 def goal_words(goal: Goal, k: int) -> str:
     """Return the goal as the end of a sentence, such as "to keep 90 % of ..."."""
     noun = "one component" if k == 1 else f"{k} components"
-    if goal.metric == "captured_share":
+    if goal.recovery is not None:
+        words = f"to recover {100 * goal.recovery:.4g} % of what {noun} can show"
+    elif goal.metric == "captured_share":
         words = f"to keep {100 * goal.value:.4g} % of the variance that {noun} can explain"
     elif goal.metric == "captured_total":
         words = f"to keep {100 * goal.value:.4g} % of all variance with {noun}"

@@ -29,11 +29,14 @@ class Goal:
         None: the mean over releases reaches the value. A number between 0 and
         1: at least that share of releases does; the only form for a metric
         without an upper limit.
+    recovery : float or None
+        The recovery that it was stated as, which sentences then say; see `of_recovery`.
     """
 
     metric: str = "captured_share"
     value: float = 0.9
     of_draws: float | None = None
+    recovery: float | None = None
 
     def __post_init__(self) -> None:
         known = [key for key, m in METRICS.items() if m.better != "neither" and m.lower == 0]
@@ -57,7 +60,7 @@ class Goal:
         """
         if not 0 < recovery < 1:
             raise InvalidSetting("the recovery", "above 0 and below 1", recovery)
-        return cls("captured_share", share_at_recovery(recovery, chance))
+        return cls("captured_share", share_at_recovery(recovery, chance), recovery=recovery)
 
     @property
     def measure(self) -> Metric:

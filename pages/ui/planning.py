@@ -99,7 +99,8 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
         f"along {axis}, from the spectrum alone: no table was read and nothing private was touched."
     )
     for what in targets.GOALS:
-        targets.say_predicted(key, rows, here, mechanisms, targets.goal_in_force(), what)
+        goal = targets.goal_in_force(rows, here.k)
+        targets.say_predicted(key, rows, here, mechanisms, goal, what)
     st.caption("The command line plans too, mechanisms without a prediction included:")
     plan = settings_of_plan(here, rows.n, written)
     listed = ",".join(str(value) for value in values)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpviz.mechanisms import Mechanism
+from dpviz.metrics import FLAT, METRICS, chance_share
 from dpviz.narrative.phrases import bias_note
 from dpviz.narrative.targets import goal_words, predicted_lines, sentence
 from dpviz.prepare.bounding import BoundedRows
@@ -16,12 +17,25 @@ from dpviz.targets.goal import Goal
 from pages.ui import cached
 
 GOALS = {"epsilon": "epsilon", "n": "number of people"}
-FIRST_SHARE = 90  # per cent of what k components can explain
+MEASURES = {"recovery": "recovery", "captured_share": "captured share"}
+ASKED = {
+    "recovery": "Recover this much, from 0 (chance) to 100 % (exact PCA)",
+    "captured_share": "Keep this share of what k components can explain, %",
+}
+FIRST_SHARE = 90  # per cent
 
 
-def goal_in_force() -> Goal:
-    """Return the goal that the section's slider states, or states when it is first drawn."""
-    return Goal("captured_share", st.session_state.get("target.share", FIRST_SHARE) / 100)
+def goal_in_force(rows: Measured, k: int) -> Goal:
+    """Return the goal that the section's slider states, or states when it is first drawn.
+
+    Where any k directions capture as much there is nothing to recover: it is then a share.
+    """
+    measure = st.session_state.get("target.measure") or "recovery"
+    value = st.session_state.get(f"target.{measure}", FIRST_SHARE) / 100
+    chance = chance_share(rows.reference, k)
+    if measure == "recovery" and 1 - chance >= FLAT:
+        return Goal.of_recovery(value, chance)
+    return Goal("captured_share", value)
 
 
 def section(
@@ -32,16 +46,26 @@ def section(
 ) -> None:
     """Answer the inverse question for a table."""
     st.header("How much privacy can I afford?", anchor="target")
-    left, right = st.columns(2)
-    left.slider(
-        "Keep this share of what k components can explain, %",
+    first, second, third = st.columns([1, 2, 1])
+    measure = first.segmented_control(
+        "Asked in",
+        list(MEASURES),
+        format_func=MEASURES.__getitem__,
+        default="recovery",
+        required=True,
+        key="target.measure",
+        persist_state="session",
+        help=f"{METRICS['recovery'].help} {METRICS['captured_share'].help}",
+    )
+    second.slider(
+        ASKED[measure or "recovery"],
         20,
         99,
         FIRST_SHARE,
-        key="target.share",
+        key=f"target.{measure or 'recovery'}",
         persist_state="session",
     )
-    what = right.segmented_control(
+    what = third.segmented_control(
         "Find the least",
         list(GOALS),
         format_func=GOALS.__getitem__,
@@ -50,7 +74,7 @@ def section(
         key="target.what",
         persist_state="session",
     )
-    goal, what = goal_in_force(), what or "epsilon"
+    goal, what = goal_in_force(rows, settings.k), what or "epsilon"
     say_predicted(data_key, rows, settings, mechanisms, goal, what)
     if st.toggle(
         "Search",

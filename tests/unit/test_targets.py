@@ -409,6 +409,10 @@ def test_bad_goals(goal: object, message: str) -> None:
 
 def test_goals_in_words() -> None:
     assert goal_words(Goal(), 2) == "to keep 90 % of the variance that 2 components can explain"
+    # The same goal, as it was asked: .9 of the way from a chance of .6 to 1 is a share of .96.
+    asked = Goal.of_recovery(0.9, 0.6)
+    assert asked.value == pytest.approx(0.96, abs=1e-15)
+    assert goal_words(asked, 2) == "to recover 90 % of what 2 components can show"
     angle = Goal("largest_angle", 0.5, of_draws=0.9)
     assert goal_words(angle, 1) == (
         "for a largest principal angle of at most 0.5 radians with one component in 90 % of "
