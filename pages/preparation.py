@@ -36,6 +36,7 @@ def asked() -> Settings:
         "Mechanism",
         keys,
         index=keys.index(default_mechanism()),
+        format_func=lambda key: all_mechanisms()[key].info.label,
         key="preparation.mechanism",
         persist_state="session",
     )
@@ -148,8 +149,9 @@ def page() -> None:
             alt="Recovery with everything public, then with mean, scale, row bound and n paid for",
         )
         st.caption(
-            f"{settings.mechanisms[0]}, epsilon {settings.epsilon:g} for the whole chain; bars "
-            f"show the mean of {settings.trials} chains, whiskers their central 95 %."
+            f"{parse_variant(settings.mechanisms[0]).label}, epsilon {settings.epsilon:g} for the "
+            f"whole chain; bars show the mean of {settings.trials} chains, whiskers their central "
+            "95 %."
         )
     everywhere(steps_of(settings))
     parts.numbers("waterfall", table)

@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 from dpviz.claims.attack import Curve, EmpiricalCurve
 from dpviz.claims.exhibits import FROM_MODE, WITH, WITHOUT
 from dpviz.figures.theme import (
+    BELOW,
     DASHES,
     FIRST_TONE,
     SECOND_TONE,
@@ -29,10 +30,10 @@ def _layout(figure: go.Figure, height: int) -> go.Figure:
     figure.update_layout(
         height=height,
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        legend=BELOW,
         hovermode="closest",
     )
-    return figure
+    return figure.update_xaxes(automargin=True)
 
 
 def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
@@ -259,8 +260,7 @@ def spending_figure(table: pd.DataFrame) -> go.Figure:
         categoryorder="array", categoryarray=table["mechanism"].tolist()[::-1], automargin=True,
         tickfont={"size": 11}, range=[-0.7, len(table) - 0.3],
     )  # fmt: skip
-    _layout(figure, 130 + 21 * max(len(table), 4))
-    return figure.update_layout(legend={"y": -0.16})
+    return _layout(figure, 130 + 21 * max(len(table), 4))
 
 
 def gibbs_figure(table: pd.DataFrame) -> go.Figure:

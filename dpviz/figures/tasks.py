@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import TRUE_COLOUR, Panel, faded
+from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
 from dpviz.tasks.learners import Score
 
 NAMED = 8  # more lines than this cannot be named beside their ends
@@ -83,9 +83,10 @@ def task_figure(
     figure.update_layout(
         height=_HEIGHT,
         margin={"l": 10, "r": _ROOM, "t": 30, "b": 10},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        legend=BELOW,
         hovermode="closest",
     )
+    figure.update_xaxes(automargin=True)
     return figure
 
 

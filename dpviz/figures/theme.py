@@ -28,6 +28,10 @@ TRUE_COLOUR = GREY
 MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "triangle-down", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
+# A legend below the axis title at every width: a place in shares of the plot lies on the title
+# where the plot is low. It asks for x axes with automargin.
+BELOW = {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0}
+
 # Labels of the picture: other colours than any mechanism's, each with a shape as well.
 LABEL_COLOURS = (
     "#E76300", "#21796E", "#9A16F2", "#B08463", "#63638F",
