@@ -20,6 +20,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from dpviz.base.memory import give_back
 from dpviz.base.pauses import pausing
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.narrative.phrases import duration
@@ -212,14 +213,18 @@ def _tended() -> bool:
     gc.collect()
     gc.freeze()  # what is imported stays: no later look goes through it
     loop = runtime.get_instance()._get_async_objs().eventloop
+    here: set[str] = set()
 
     def tend() -> None:
+        nonlocal here
         if not serving() or loop.is_closed():
             return
         storage = _sessions()._session_storage
-        before = len(storage._cache._data) if hasattr(storage._cache, "_data") else None
-        if before is None or len(storage._cache) < before:  # len() reaps
-            gc.collect()
+        len(storage._cache)  # reaps
+        open_ = (*_sessions().list_active_sessions(), *storage.list())
+        before, here = here, {info.session.id for info in open_}
+        if before - here:
+            give_back()
         loop.call_later(_TEND_SECONDS, tend)
 
     loop.call_soon_threadsafe(lambda: loop.call_later(_TEND_SECONDS, tend))
