@@ -7,12 +7,13 @@ what came, ``--think`` seconds on average. It says
 
 - how long a move takes until its numbers are there (the board's frame at the new epsilon), and
   until the page is drawn to its end;
-- whether anybody ever saw a table that was not theirs;
-- the server's memory before, at most, and after everybody left, and when what they uploaded was
-  gone.
+- whether anybody ever saw a table that was not theirs, and what one visitor too many is told;
+- the server's memory before, with everybody there, and after they left, until it is within a fifth
+  of what it was.
 
-``--url`` measures a server that runs already (without its memory). Real browsers would share the
-two cores with what is measured; the protocol does not.
+``--out docs/deploy.md`` writes the table between the marks of that file. ``--url`` measures a
+server that runs already (without its memory). Real browsers would share the two cores with what is
+measured; the protocol does not.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import asyncio
 import json
 import math
 import os
+import platform
 import re
 import sys
 import tempfile
@@ -41,6 +43,8 @@ from dpviz.base.seeding import generator
 from tests.e2e.harness import Server
 
 PATIENCE = 120.0
+START, END = "<!-- load: start -->", "<!-- load: end -->"
+FULL = "all places are taken"
 COLUMNS = 12
 
 
@@ -66,6 +70,8 @@ class Visitor:
         Seconds from a move to the end of the page.
     strange : list of str
         What was seen of somebody else's table.
+    problems, notices : list of str
+        Errors of pages, and what they say otherwise.
     """
 
     number: int
@@ -75,6 +81,7 @@ class Visitor:
     drawn: list[float] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
     session: str = ""
     _widgets: dict[str, str] = field(default_factory=dict)
     _values: dict[str, tuple[str, Any]] = field(default_factory=dict)
@@ -231,8 +238,9 @@ class Visitor:
                 self._now = float(data["payload"]["now"])
                 self._wanted = not data["wanted"]
                 said = json.dumps(data["payload"].get("table", ""))
-        if what == "alert" and element.alert.format == element.alert.ERROR and self.people:
-            self.problems.append(element.alert.body)
+        if what == "alert":
+            wrong = element.alert.format == element.alert.ERROR and bool(self.people)
+            (self.problems if wrong else self.notices).append(element.alert.body)
         if self.people:
             found = re.findall(r"\b(\d[\d,]*) people\b", said)
             self.strange += [
@@ -266,59 +274,83 @@ async def stay(visitor: Visitor, moves: int, think: float) -> None:
         await visitor.move(round(0.1 * 1.3 ** ((5 * visitor.number + number) % 17) + 0.003, 4))
 
 
-def told(name: str, seconds: list[float]) -> str:
-    """Return the distribution of some times in one line."""
+def told(seconds: list[float]) -> str:
+    """Return the distribution of some times."""
     low, middle, high = np.quantile(seconds, [0.05, 0.5, 0.95])
-    return (
-        f"{name}: median {middle:.2f} s, 5 % {low:.2f} s, 95 % {high:.2f} s, "
-        f"most {max(seconds):.2f} s ({len(seconds)} moves)"
-    )
+    return f"{middle:.2f} s | {low:.2f} s | {high:.2f} s | {max(seconds):.2f} s"
 
 
-async def measure(given: argparse.Namespace, url: str, pid: int | None) -> int:
-    """Let them come, move and leave; say what was seen."""
+async def measure(given: argparse.Namespace, url: str, pid: int | None) -> tuple[list[str], bool]:
+    """Let them come, move and leave.
+
+    Returns
+    -------
+    lines : list of str
+        What was seen, as Markdown.
+    well : bool
+        Whether nobody saw another's table or an error, and one too many was told so.
+    """
     query = f"table=upload&trials={given.trials}" + (f"&m={given.m}" if given.m else "")
     warm = await come(999, url, given.rows, query)
     await warm.move(0.5)
     await warm.leave()
     start = memory(pid) if pid else math.nan
-    began, cpu = time.monotonic(), cpu_of(pid)
+    began = time.monotonic()
     visitors = await asyncio.gather(
         *(come(number, url, given.rows, query) for number in range(given.sessions))
     )
     arrived = time.monotonic() - began
-    print(f"{given.sessions} visitors with {given.rows} rows each, all there after {arrived:.0f} s")
+    print(f"all there after {arrived:.0f} s", flush=True)
+    refused = True
+    if pid:  # of another server the number of places is not known
+        late = Visitor(998, url)
+        await late.visit(query)
+        refused = any(FULL in said for said in late.notices)
+        await late.leave()
     began, cpu = time.monotonic(), cpu_of(pid)
     await asyncio.gather(*(stay(visitor, given.moves, given.think) for visitor in visitors))
     wall = time.monotonic() - began
     shown = [second for visitor in visitors for second in visitor.shown]
     drawn = [second for visitor in visitors for second in visitor.drawn]
-    print(told("numbers there", shown))
-    print(told("page drawn", drawn))
-    print(f"worst visitor's 95 %: {max(float(np.quantile(v.shown, 0.95)) for v in visitors):.2f} s")
     strange = [text for visitor in visitors for text in visitor.strange]
     problems = [text for visitor in visitors for text in visitor.problems]
-    print(f"seen of others' tables: {len(strange)}; errors: {len(problems)} {problems[:2]}")
+    worst = max(float(np.quantile(visitor.shown, 0.95)) for visitor in visitors)
+    lines = [
+        f"{given.sessions} visitors, each with a table of {given.rows:,} rows and {COLUMNS} "
+        f"columns, moved epsilon {given.moves} times with {given.think:g} s to look at what came; "
+        f"all of them came at once and saw their own table within {arrived:.0f} s "
+        f"(Python {platform.python_version()}, {os.cpu_count()} cores of {platform.machine()}):",
+        "",
+        f"| of {len(shown)} moves | median | fastest 5 % | slowest 5 % | slowest |",
+        "|---|---|---|---|---|",
+        f"| until the numbers are there | {told(shown)} |",
+        f"| until the page is drawn to its end | {told(drawn)} |",
+        "",
+        f"- The visitor who fared worst had 95 % of the numbers within {worst:.2f} s.",
+        f"- Seen of others' tables: {len(strange)}. Errors: {len(problems)}.",
+    ]
+    print("\n".join([*lines, *problems[:2]]), flush=True)
+    seen = len(lines)
     if pid:
         used = cpu_of(pid) - cpu
-        print(
-            f"the server used {used:.0f} s of CPU in {wall:.0f} s: {used / len(shown):.2f} s a move"
-        )
+        if refused:
+            lines.append(f"- One visitor more was told that {FULL}.")
+        lines.append(f"- The server used {used / len(shown):.2f} s of one core for a move.")
         most = memory(pid)
         for visitor in visitors:
             await visitor.leave()
         left = time.monotonic()
-        print(f"memory: {start:.0f} MB before, {most:.0f} MB with everybody there")
-        while time.monotonic() - left < given.after:
-            await asyncio.sleep(10)
+        now = most
+        while time.monotonic() - left < given.after and now > 1.2 * start:
+            await asyncio.sleep(5)
             now = memory(pid)
-            if now <= 1.2 * start:
-                break
-        print(
-            f"memory: {now:.0f} MB {time.monotonic() - left:.0f} s after everybody left "
-            f"({100 * (now / start - 1):+.0f} %)"
+        lines.append(
+            f"- Memory: {start:.0f} MB before, {most:.0f} MB with everybody there ({wall:.0f} s of "
+            f"moves), {now:.0f} MB ({100 * (now / start - 1):+.0f} %) "
+            f"{time.monotonic() - left:.0f} s after they left."
         )
-    return int(bool(strange or problems))
+        print("\n".join(lines[seen:]))
+    return lines, not strange and not problems and refused
 
 
 def cpu_of(pid: int | None) -> float:
@@ -340,17 +372,26 @@ def main() -> int:
     parser.add_argument("--m", default="", help="mechanisms; the featured ones if not given")
     parser.add_argument("--after", type=float, default=200.0, help="seconds to wait for memory")
     parser.add_argument("--url", default="")
+    parser.add_argument("--out", type=Path, help="file to write the table into, at its marks")
     given = parser.parse_args()
+    problem = ""
     if given.url:
-        return asyncio.run(measure(given, given.url, None))
-    with tempfile.TemporaryDirectory() as folder:
-        own = {"XDG_CACHE_HOME": folder, "DPVIZ_SESSIONS": str(given.sessions + 2)}
-        with Server(app_path(), Path(folder) / "server.log", own) as server:
-            status = asyncio.run(measure(given, server.url, server.pid))
-            problem = server.new_traceback()
+        lines, well = asyncio.run(measure(given, given.url, None))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            own = {"XDG_CACHE_HOME": folder, "DPVIZ_SESSIONS": str(given.sessions)}
+            with Server(app_path(), Path(folder) / "server.log", own) as server:
+                lines, well = asyncio.run(measure(given, server.url, server.pid))
+                problem = server.new_traceback()
     if problem:
         print(problem)
-    return status or int(bool(problem))
+    if given.out:
+        text = given.out.read_text(encoding="utf-8")
+        before, _, rest = text.partition(START)
+        _, _, after = rest.partition(END)
+        whole = "\n".join([START, *lines, END])
+        given.out.write_text(f"{before}{whole}{after}", encoding="utf-8")
+    return int(not well or bool(problem))
 
 
 if __name__ == "__main__":

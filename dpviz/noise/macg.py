@@ -78,8 +78,13 @@ def acceptance(double_gaps: FloatArray, k: int) -> float:
     scale = 1.0 / np.sqrt(best_shift(double_gaps) + double_gaps)
     if not scale.min() > 1e-6 * scale.max():
         return 0.0  # as good as certain to be rejected, and badly conditioned
-    log_probability = _log_acceptance(_pilot(len(double_gaps), k), scale)[1]
-    return float(np.exp(np.minimum(log_probability, 0.0)).mean())
+    pilot = _pilot(len(double_gaps), k)
+    step = max(1, _PILOT_ENTRIES // pilot[0].size)
+    parts = []
+    for first in range(0, len(pilot), step):
+        pause()  # all at once would take seconds where d and k are large
+        parts.append(_log_acceptance(pilot[first : first + step], scale)[1])
+    return float(np.exp(np.minimum(np.concatenate(parts), 0.0)).mean())
 
 
 def _block(accepted_share: float) -> int:
@@ -120,13 +125,18 @@ def exact_frames(
             pause()
             streams = streams_of(draws, todo)
             proposed, log_probability = _log_acceptance(streams.normal(block, d, k), scale)
+            pause()  # of many columns a block takes seconds
             accepted = streams.exponential(block) >= -log_probability
             first = accepted.argmax(axis=1)
             found = accepted.any(axis=1)
             proposals += int(np.where(found, first + 1, block).sum())
             out[todo[found]] = proposed[found, first[found]]
             todo = todo[~found]
-    frames: FloatArray = np.linalg.qr(out).Q @ uniform_frames(draws, k, k)
+    basis = np.linalg.qr(out).Q
+    pause()
+    turns = uniform_frames(draws, k, k)
+    pause()
+    frames: FloatArray = basis @ turns
     return frames, proposals
 
 

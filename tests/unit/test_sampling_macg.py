@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpviz.base.pauses import pausing
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
 from dpviz.noise import bingham as vector
@@ -89,3 +90,21 @@ def test_one_column_and_all_are_those_of_the_chain_s_file(k: int) -> None:
 def test_k_outside_is_refused() -> None:
     with pytest.raises(InvalidSetting):
         matrix_bingham(VALUES, 8, trials(1))
+
+
+def test_a_large_law_is_tried_in_slices_that_look_up_and_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sixteen fixed proposals of 600 x 290: one a slice, as together they take too long."""
+    double_gaps = np.linspace(0, 40, 600)
+    looks: list[None] = []
+    with pausing(lambda: looks.append(None)):
+        sliced = macg.acceptance(double_gaps, 290)
+    assert len(looks) == 16
+    pilot = macg._pilot(600, 290)
+    monkeypatch.setattr(macg, "_PILOT_ENTRIES", 1 << 30)
+    monkeypatch.setattr(macg, "_pilot", lambda d, k: pilot)
+    looks.clear()
+    with pausing(lambda: looks.append(None)):
+        assert macg.acceptance(double_gaps, 290) == sliced > 0
+    assert len(looks) == 1  # the control

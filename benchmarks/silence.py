@@ -1,0 +1,88 @@
+"""The longest stretch of work in which nobody can be told anything, or stop it.
+
+``python -m benchmarks.silence`` draws one release of every mechanism at the limit of a page (1,500
+features) for some k, and says how much CPU time passes at most between two places where the work
+looks up. Work goes on for ``--most`` seconds at most: long chains look up all the time. It ends
+with 1 if a stretch is longer than 5 seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import numpy as np
+
+from dpviz.base.pauses import pausing
+from dpviz.base.seeding import generator
+from dpviz.datasets import Table
+from dpviz.mechanisms import ALL
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.run.cells import Cell, plan, run_cell
+from dpviz.settings import Settings
+
+LIMIT = 5.0
+
+
+class _Enough(Exception):
+    """The work has gone on for long enough."""
+
+
+def made(d: int, n: int) -> Table:
+    """Return rows of falling spread."""
+    rows = generator(0, "silence", d, n).standard_normal((n, d)) * np.linspace(3.0, 0.1, d)
+    return Table("silence", rows, tuple(f"c{j}" for j in range(d)))
+
+
+def longest(cell: Cell, prepared: Prepared, most: float) -> tuple[float, float, int]:
+    """Return the longest stretch, the whole time, both in CPU seconds, and how many looks."""
+    started = last = time.process_time()
+    stretch, looks = 0.0, 0
+
+    def look() -> None:
+        nonlocal last, stretch, looks
+        now = time.process_time()
+        stretch, last, looks = max(stretch, now - last), now, looks + 1
+        if now - started > most:
+            raise _Enough
+
+    try:
+        with pausing(look):
+            run_cell(cell, prepared)
+            look()
+    except _Enough:
+        pass
+    return stretch, time.process_time() - started, looks
+
+
+def main() -> int:
+    """Measure each mechanism at each k."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--d", type=int, default=1_500)
+    parser.add_argument("--k", type=int, nargs="+", default=[2, 60, 750])
+    parser.add_argument("--n", type=int, default=300)
+    parser.add_argument("--m", default=ALL, help="mechanisms")
+    parser.add_argument("--most", type=float, default=8.0, help="seconds of each at most")
+    given = parser.parse_args()
+    table, over = made(given.d, given.n), []
+    for k in given.k:
+        settings = Settings(k=k, trials=1, delta=1e-6, mechanisms=tuple(given.m.split(",")))
+        prepared = prepare(table, settings)
+        chosen = plan(prepared, settings, strict=False)
+        found = [(longest(cell, prepared, given.most), cell) for cell in chosen.cells]
+        found.sort(key=lambda pair: -pair[0][0])
+        for (stretch, whole, looks), cell in found[:5]:
+            print(
+                f"d {given.d}, k {k}: {cell.mechanism.text} looks up after {stretch:.2f} s at most "
+                f"({looks} times in {whole:.1f} s)",
+                flush=True,
+            )
+        over += [cell for (stretch, _, _), cell in found if stretch > LIMIT]
+        for item in chosen.skipped:
+            print(f"d {given.d}, k {k}: {item.mechanism} not run: {item.reason}")
+    return int(bool(over))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
