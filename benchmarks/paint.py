@@ -21,7 +21,7 @@ from benchmarks.visits import chromium, dashboard, visitor
 from tests.e2e.harness import open_app
 
 GOALS = {"complete": 2.5, "frame": 0.020}  # seconds, with an otherwise idle machine
-_START = """
+START = """
 () => {
   window.dpvizTimes = [];
   let last = performance.now();
@@ -33,7 +33,7 @@ _START = """
   window.dpvizTick = requestAnimationFrame(tick);
 }
 """
-_STOP = "() => { cancelAnimationFrame(window.dpvizTick); return window.dpvizTimes.slice(2); }"
+STOP = "() => { cancelAnimationFrame(window.dpvizTick); return window.dpvizTimes.slice(2); }"
 
 
 def visit(browser: Browser, url: str) -> tuple[float, float, list[float]]:
@@ -50,11 +50,11 @@ def visit(browser: Browser, url: str) -> tuple[float, float, list[float]]:
         y = box["y"] + box["height"] / 2
         page.mouse.move(box["x"] + 0.56 * box["width"], y)
         page.mouse.down()
-        page.evaluate(_START)
+        page.evaluate(START)
         for step in range(1, 61):
             page.mouse.move(box["x"] + (0.56 - 0.5 * step / 60) * box["width"], y)
             page.evaluate("() => new Promise(done => requestAnimationFrame(() => done(null)))")
-        frames: list[float] = page.evaluate(_STOP)
+        frames: list[float] = page.evaluate(STOP)
         page.mouse.up()
     return first, complete, frames
 
