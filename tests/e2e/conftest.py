@@ -1,6 +1,8 @@
-"""Fixtures of the browser tests: ``server``, ``fresh_server``, ``browser``, ``page``.
+"""Fixtures of the browser tests: ``server``, ``fresh_server``, ``browser``, ``context``, ``page``.
 
-Tests import ``open_app``, ``rerun`` and ``wait_idle`` from ``tests.e2e.harness``.
+Tests import ``open_app``, ``rerun`` and ``wait_idle`` from ``tests.e2e.harness``. One server and
+one browser session serve all tests of a process, since compiling Streamlit's scripts anew costs
+more than most tests: each test has a page of its own, and what it left in the browser is cleared.
 """
 
 from __future__ import annotations
@@ -10,7 +12,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    CDPSession,
+    Page,
+    Playwright,
+    expect,
+    sync_playwright,
+)
 
 from dpviz.base.paths import app_path
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, browser_required, find_chromium
@@ -53,9 +63,12 @@ def browser(playwright_driver: Playwright) -> Iterator[Browser]:
     chromium.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The dashboard, started once for a module; its caches live as long."""
+    """The dashboard, started once; its caches live as long.
+
+    A test of what a first visitor finds takes ``fresh_server``.
+    """
     folder = tmp_path_factory.mktemp("server")
     # results and ledgers are kept: not among those of whoever runs the tests
     own = {"XDG_CACHE_HOME": str(folder), "DPVIZ_LEDGERS": str(folder / "ledgers")}
@@ -83,12 +96,29 @@ def fresh_server(tmp_path: Path) -> Iterator[ServerFactory]:
         yield start
 
 
+@pytest.fixture(scope="session")
+def visitor(browser: Browser, server: Server) -> Iterator[tuple[BrowserContext, CDPSession]]:
+    """The browser session that all tests share, and the line on which it is told to forget.
+
+    A small page stays open, so that the process that has compiled Streamlit's scripts lives on.
+    """
+    with new_context(browser) as session:
+        anchor = session.new_page()
+        anchor.goto(f"{server.url}/_stcore/health")
+        yield session, session.new_cdp_session(anchor)
+
+
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser session of its own: no cookies, no storage."""
-    session = new_context(browser)
+def context(visitor: tuple[BrowserContext, CDPSession]) -> Iterator[BrowserContext]:
+    """The shared browser session, as one without cookies, storage or open pages finds it."""
+    session, line = visitor
     yield session
-    session.close()
+    _, *opened = session.pages
+    for left in opened:
+        left.close()
+    session.clear_cookies()
+    for running in _servers:
+        line.send("Storage.clearDataForOrigin", {"origin": running.url, "storageTypes": "all"})
 
 
 @pytest.fixture

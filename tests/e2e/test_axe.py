@@ -7,14 +7,13 @@ once a theme and looked at in both widths.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page
 
-from tests.e2e.harness import PATIENCE, Server, new_page, open_app, problems_of, wait_idle
+from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
 from tests.ui.driver import FIRST, PAGES
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
@@ -134,29 +133,13 @@ def violations(page: Page) -> list[str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def contexts(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
-    """Browser sessions by the theme that their system asks for; pages share what is loaded."""
-    made = {}
-    for scheme in ("light", "dark"):
-        made[scheme] = browser.new_context(
-            viewport=LAPTOP,
-            reduced_motion="reduce",
-            color_scheme=scheme,  # type: ignore[arg-type]
-        )
-        made[scheme].set_default_timeout(PATIENCE)
-    yield made
-    for session in made.values():
-        session.close()
-
-
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_can_be_read_and_walked(
-    contexts: dict[str, BrowserContext], server: Server, name: str
-) -> None:
+def test_a_page_can_be_read_and_walked(context: BrowserContext, server: Server, name: str) -> None:
     found = []
-    for scheme, session in contexts.items():
-        page = new_page(session)
+    for scheme in ("light", "dark"):
+        page = new_page(context)
+        page.set_viewport_size(LAPTOP)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         open_app(page, f"{server.url}/{'' if name == FIRST else name}?{SMALL}")
         page.add_script_tag(content=AXE)
         found += [f"{scheme}, laptop: {text}" for text in violations(page)]

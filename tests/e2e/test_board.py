@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, WebSocket, expect
+from playwright.sync_api import Browser, Locator, Page, WebSocket, expect
 
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
 
@@ -69,12 +68,11 @@ _ON_THE_BOARD = """
 
 
 @pytest.fixture
-def wide(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser session of the size of a projector or a laptop."""
-    session = browser.new_context(viewport=SCREEN)
-    session.set_default_timeout(60_000)
-    yield session
-    session.close()
+def page(page: Page) -> Page:
+    """A page of the size of a projector's or a laptop's, in which things may move."""
+    page.set_viewport_size(SCREEN)  # type: ignore[arg-type]
+    page.emulate_media(reduced_motion="no-preference")
+    return page
 
 
 def sent_by(page: Page) -> list[int]:
@@ -121,8 +119,7 @@ def pinned_of(page: Page) -> dict[str, str]:
     return dict(parse_qsl(written))
 
 
-def test_all_of_it_is_on_the_first_screen(wide: BrowserContext, server: Server) -> None:
-    page = new_page(wide)
+def test_all_of_it_is_on_the_first_screen(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/?v=1")
     columns = page.locator(".dpv-col")
     expect(columns).to_have_count(7)  # six mechanisms and the exact one
@@ -147,10 +144,7 @@ def test_all_of_it_is_on_the_first_screen(wide: BrowserContext, server: Server) 
     assert problems_of(page) == ""
 
 
-def test_dragging_needs_no_server_and_letting_go_sets_the_link(
-    wide: BrowserContext, server: Server
-) -> None:
-    page = new_page(wide)
+def test_dragging_needs_no_server_and_letting_go_sets_the_link(page: Page, server: Server) -> None:
     sent = sent_by(page)
     open_app(page, f"{server.url}/?v=1")
     before, count, link = marks(page, "gaussian"), len(sent), page.url
@@ -180,8 +174,7 @@ def test_dragging_needs_no_server_and_letting_go_sets_the_link(
     assert problems_of(page) == ""
 
 
-def test_play_ends_at_the_private_end(wide: BrowserContext, server: Server) -> None:
-    page = new_page(wide)
+def test_play_ends_at_the_private_end(page: Page, server: Server) -> None:
     sent = sent_by(page)
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
     count = len(sent)
@@ -199,10 +192,7 @@ def test_play_ends_at_the_private_end(wide: BrowserContext, server: Server) -> N
     expect(page.get_by_role("button", name="play")).to_have_attribute("aria-pressed", "false")
 
 
-def test_a_pin_shows_ghosts_and_travels(
-    wide: BrowserContext, server: Server, browser: Browser
-) -> None:
-    page = new_page(wide)
+def test_a_pin_shows_ghosts_and_travels(page: Page, server: Server, browser: Browser) -> None:
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5&epsilon=0.2")
     plain = marks(page, "gaussian")
     with rerun(page):
@@ -238,8 +228,7 @@ def test_a_pin_shows_ghosts_and_travels(
     guest_session.close()
 
 
-def test_presenting_hides_all_but_the_board(wide: BrowserContext, server: Server) -> None:
-    page = new_page(wide)
+def test_presenting_hides_all_but_the_board(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
     size = "e => parseFloat(getComputedStyle(e).fontSize)"
     name = page.locator('.dpv-col[data-key="gaussian"] .dpv-name')
@@ -257,8 +246,7 @@ def test_presenting_hides_all_but_the_board(wide: BrowserContext, server: Server
     assert name.evaluate(size) == before
 
 
-def test_a_column_opens_large_with_its_evidence(wide: BrowserContext, server: Server) -> None:
-    page = new_page(wide)
+def test_a_column_opens_large_with_its_evidence(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
     with rerun(page):
         page.locator('.dpv-col[data-key="wishart"] .dpv-head').click()
@@ -272,8 +260,7 @@ def test_a_column_opens_large_with_its_evidence(wide: BrowserContext, server: Se
     expect(page.get_by_role("heading", name="Wishart: every number")).to_have_count(0)
 
 
-def test_fresh_noise_and_every_draw(wide: BrowserContext, server: Server) -> None:
-    page = new_page(wide)
+def test_fresh_noise_and_every_draw(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5&epsilon=0.5")
     before = marks(page, "gaussian")
     with rerun(page):

@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -78,8 +79,11 @@ def take(wide: Page, phone: Page, lesson: Lesson) -> None:
             press(both, "n")
 
 
-def test_a_shared_step_is_the_first_visit_of_a_server(page: Page, server: Server) -> None:
+def test_a_shared_step_is_the_first_visit_of_a_server(
+    page: Page, fresh_server: Callable[[], Server]
+) -> None:
     """The link tells the step, the bet, the move and that it is presented; keys do the rest."""
+    server = fresh_server()
     lesson = lessons()[3]
     question = lesson.steps[2].question
     assert question is not None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from dpviz.base.paths import app_path
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle
@@ -38,12 +36,10 @@ _BACKGROUND = (
 
 
 @pytest.fixture
-def dark(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser session whose system is set to dark."""
-    session = browser.new_context(color_scheme="dark", reduced_motion="reduce")
-    session.set_default_timeout(60_000)
-    yield session
-    session.close()
+def dark(page: Page) -> Page:
+    """A page whose system is set to dark."""
+    page.emulate_media(color_scheme="dark")
+    return page
 
 
 def brightness(page: Page) -> float:
@@ -75,8 +71,8 @@ def check_shape(page: Page) -> None:
 
 @pytest.mark.parametrize("page_name", PAGES)
 @pytest.mark.parametrize("size", SIZES)
-def test_dark_and_narrow(dark: BrowserContext, server: Server, page_name: str, size: str) -> None:
-    page = new_page(dark)
+def test_dark_and_narrow(dark: Page, server: Server, page_name: str, size: str) -> None:
+    page = dark
     width, height = SIZES[size]
     page.set_viewport_size({"width": width, "height": height})
     path = "" if page_name == "explore" else page_name
