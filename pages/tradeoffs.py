@@ -127,6 +127,9 @@ class Chart:
         self.theory: dict[str, pd.DataFrame | None] = {}
         self.panels = panels_unjudged(self.mechanisms)
         self._stages = 0
+        # One pace for the whole way: a chart costs the browser more than what is waited for where
+        # draws are quick.
+        self._show = curve_cache.Paced(self.interim)
 
     @property
     def drawn(self) -> str:
@@ -147,19 +150,18 @@ class Chart:
             Whether to draw them, or only to know them.
         """
         chosen, rows, settings = self.chosen, self.rows, self.settings
-        show = curve_cache.Paced(lambda _: self.interim([]))
 
         def seen(predicted: pd.DataFrame) -> None:
             self.theory["predicted"] = predicted
             if shown:
-                show(None)
+                self._show([])
 
         if chosen.theory:
             known = (rows, settings, chosen.axis, self.values, chosen.metric)
             self.theory["limits"] = curves.known_table(*known)
             self.theory["scalings"] = curves.scaling_table(*known)
         if shown:
-            show(None)
+            self._show([])
         if chosen.theory:
             self.theory["predicted"] = curve_cache.predicted(
                 current.data_key, rows, settings, self.mechanisms, chosen.axis, chosen.metric, seen
@@ -167,7 +169,7 @@ class Chart:
         problem, budget = rows.problem(settings), rows.budget(settings)
         self.panels = curve_cache.judged(self.mechanisms, problem, budget)
         if shown:
-            self.interim([])
+            self._show([])
 
     def measure(self) -> None:
         """Draw releases, few and then all, and what can be taken along."""
@@ -176,7 +178,7 @@ class Chart:
             second = second_table(self.chosen) if self.chosen.other else None
             if self.chosen.theory and self.chosen.axis == "epsilon":
                 if not self.whole:
-                    self.interim(points)
+                    self._show(points)
                 self.theory["marks"] = curve_cache.marks(
                     current.data_key, self.rows, self.settings, curve_cache.marked(self.mechanisms)
                 )
@@ -205,11 +207,10 @@ class Chart:
         """Return every point, with all that is drawn on the way there shown."""
         rows, settings, axis = self.rows, self.settings, self.chosen.axis
         few: list[CurvePoint] = []
-        show = curve_cache.Paced(self.interim, wait=2.0)
         if not self.whole:
             coarse = replace(settings, trials=min(settings.trials, FIRST_DRAWS))
             few, _ = curve_cache.curve(
-                current.data_key, rows, coarse, self.mechanisms, axis, axes.COARSE, show
+                current.data_key, rows, coarse, self.mechanisms, axis, axes.COARSE, self._show
             )
 
         def seen(points: list[CurvePoint]) -> None:
@@ -223,7 +224,7 @@ class Chart:
                 if complete[point.result.mechanism.text] == len(self.values)
             ]
             if few:
-                show([*rest, *done])
+                self._show([*rest, *done])
 
         return curve_cache.curve(
             current.data_key, rows, settings, self.mechanisms, axis, axes.FINE, seen

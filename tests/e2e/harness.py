@@ -275,6 +275,7 @@ def wait_idle(page: Page, *, after: int = 0) -> None:
         page.locator(_NOT_RUNNING).wait_for()
     # An element's code is loaded when it is first needed; until then it is drawn as a grey bar.
     page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')")
+    page.bring_to_front()  # a page behind another one paints once a second
     # One frame to lay the new elements out and one to paint them.
     page.evaluate(
         "() => new Promise(done => requestAnimationFrame(() => "
