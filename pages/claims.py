@@ -23,7 +23,7 @@ from dpviz.narrative import claims as claims_words
 from dpviz.narrative import phrases
 from dpviz.narrative.claims import sentence
 from dpviz.values.problem import Budget, Problem, Relation
-from pages.ui import cached, parts, shell, state
+from pages.ui import claim_cache, loading, parts, shell, state
 from pages.ui import one_person as one_person_picture
 from pages.ui.guard import guard
 
@@ -192,7 +192,7 @@ def verdict(
     mechanism: Mechanism, wanted: tuple[str, tuple[float, float], int, int, str, int, int]
 ) -> None:
     """Show what an audit found, and the attack it ran."""
-    found = cached.audited(*wanted)
+    found = claim_cache.audited(*wanted)
     st.markdown(f"**{claims_words.audit_verdict(found)}**")
     st.markdown(found.evidence)
     st.caption(
@@ -234,7 +234,7 @@ def refuted(budget: Budget) -> None:
     moving_cone(epsilon, d, seed)
     turning(epsilon, seed)
     st.markdown("### The true delta of classical Gaussian noise")
-    deltas = cached.true_deltas(budget.delta or EXHIBIT_DELTA)
+    deltas = claim_cache.true_deltas(budget.delta or EXHIBIT_DELTA)
     if deltas.empty:
         st.caption(f"At delta {budget.delta:.2g} no Gaussian release exceeds its claim.")
     else:
@@ -248,7 +248,7 @@ def refuted(budget: Budget) -> None:
         parts.numbers("claims.delta", deltas)
     public_code(budget)
     st.markdown("### A Gibbs chain beside the exact law")
-    chains = cached.gibbs(epsilon, seed)
+    chains = claim_cache.gibbs(epsilon, seed)
     caption = claims_words.gibbs_caption(chains)
     st.plotly_chart(
         gibbs_figure(chains), key="claims.gibbs", alt=f"Mean score after each sweep. {caption}"
@@ -264,7 +264,7 @@ def moving_cone(epsilon: float, d: int, seed: int) -> None:
     """Draw how often one-sided noise betrays its table, and why."""
     broken, repaired = exhibits.moving_cone(), exhibits.repaired_cone()
     st.markdown(f"### {broken.label}: a support that moves with the data")
-    table = cached.support(d, epsilon, seed)
+    table = claim_cache.support(d, epsilon, seed)
     caption = claims_words.support_caption(table, epsilon, d)
     st.plotly_chart(
         support_figure(table, epsilon),
@@ -273,7 +273,7 @@ def moving_cone(epsilon: float, d: int, seed: int) -> None:
     )
     st.caption(caption)
     parts.numbers("claims.support", table)
-    cone = cached.cone(epsilon, seed)
+    cone = claim_cache.cone(epsilon, seed)
     caption = claims_words.cone_caption(cone)
     st.plotly_chart(cone_figure(cone), key="claims.cone", alt=f"Releases at d = 2. {caption}")
     st.caption(caption)
@@ -327,7 +327,7 @@ def public_code(budget: Budget) -> None:
         f"is at {finds.MASK_SOURCE}."
     )
     st.markdown("### Found in public code: two samplers that are too sharp")
-    drawn = cached.samplers(seed)
+    drawn = claim_cache.samplers(seed)
     st.dataframe(
         drawn,
         hide_index=True,
@@ -464,7 +464,7 @@ def exploring() -> None:
 
 
 st.title("Claims: which privacy promises hold?", anchor=False)
-problem, budget = shell.problem_and_budget(current)
+problem, budget = loading.problem_and_budget(current)
 with guard():
     claims_table(problem, budget)
     audit_now(problem, budget)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpviz.narrative import explore as narrative
 from dpviz.run.compare import Comparison
-from pages.ui import board, cached, controls, deciding, parts, sections, shell, state, take
+from pages.ui import board, cached, controls, deciding, loading, parts, sections, shell, state, take
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -71,7 +71,7 @@ def more(comparison: Comparison) -> None:
 def pin() -> dict[str, Any] | None:
     """Return what the board shows of the pinned setting."""
     with guard():
-        held = shell.pinned()
+        held = loading.pinned()
         if held is not None and held.prepared is not None:
             return board.pinned(held.prepared, held.data_key, held.settings)
     return None

@@ -10,7 +10,7 @@ from dpviz.narrative import phrases as narrative
 from dpviz.narrative.cards import FILTERS, SORTS, Card, cards, chosen_cards
 from dpviz.paid.steps import wanted_of
 from dpviz.tidy.portrait import DRAWS, EPSILON, FEATURES, ROWS, portrait
-from pages.ui import accounts, cached, shell, state
+from pages.ui import account_cache, accounts, loading, shell, state
 from pages.ui.guard import say_error
 
 current = shell.through_entry()
@@ -85,7 +85,7 @@ def repeats(card: Card) -> None:
     if box.open:
         with box:
             paid = wanted_of(current.settings)
-            accounts.draw(cached.account(card.mechanism, problem, card.budget, paid), name)
+            accounts.draw(account_cache.account(card.mechanism, problem, card.budget, paid), name)
 
 
 def draw(card: Card) -> None:
@@ -124,7 +124,7 @@ st.markdown(
     "What each mechanism releases, what its source promises, and what holds of the promise at this "
     "setting."
 )
-problem, budget = shell.problem_and_budget(current)
+problem, budget = loading.problem_and_budget(current)
 picked = filters()
 order = st.segmented_control(
     "Sort by",

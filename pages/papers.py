@@ -28,7 +28,7 @@ from dpviz.reproduce import (
     markdown,
     shipped,
 )
-from pages.ui import cached, controls, parts, shell, state
+from pages.ui import controls, parts, reproduction_cache, shell, state
 from pages.ui.guard import guard
 
 current = shell.through_entry()
@@ -147,7 +147,7 @@ def run(chosen: Experiment, effort: Effort) -> None:
     """Run what is missing, showing what is there after each part."""
     token = (chosen.key, str(effort))
     running = st.session_state.setdefault(RUNNING, [])
-    kept = cached.kept(chosen, effort)
+    kept = reproduction_cache.kept(chosen, effort)
     complete = kept.progress.done == kept.progress.total
     progress = st.empty()
     if not complete and token not in running:
@@ -177,12 +177,13 @@ def run(chosen: Experiment, effort: Effort) -> None:
         )
         bar = st.progress(0.0)
     last = kept.reproduction
-    for step in cached.reproduction_steps(chosen, effort):
+    for step in reproduction_cache.reproduction_steps(chosen, effort):
         now = step.progress
         # Every part is kept on disk: a run that is stopped here goes on from here.
         bar.progress(now.done / max(now.total, 1), time_words(now.done, now.total, now.left))
         last = step.reproduction
-        if now.done and (now.done == now.total or now.done % cached.shown_every(now.total) == 0):
+        often = reproduction_cache.shown_every(now.total)
+        if now.done and (now.done == now.total or now.done % often == 0):
             with place.container():
                 show(last, stage=str(now.done))
     progress.empty()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import shell
+from pages.ui import account_cache, shell
 
 current = shell.through_entry()
 
@@ -15,7 +15,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.run.waterfall import BASE, default_mechanism, steps_of, told
 from dpviz.settings import Settings
 from dpviz.values.bounds_text import PRIVATE
-from pages.ui import accounts, cached, controls, parts, state
+from pages.ui import accounts, controls, parts, state
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -114,7 +114,7 @@ def whole_account(prepared: Prepared, settings: Settings) -> None:
         mechanism = parse_variant(settings.mechanisms[0])
         with box:
             accounts.draw(
-                cached.account(
+                account_cache.account(
                     mechanism,
                     prepared.problem(private),
                     prepared.budget(private),
@@ -140,7 +140,7 @@ def page() -> None:
             f"as LOW:HIGH{known}, or write private to pay for a range.",
             icon=":material/straighten:",
         )
-    table, assumed = cached.waterfall(current.data_key, current.prepared, settings)
+    table, assumed = account_cache.waterfall(current.data_key, current.prepared, settings)
     with above:
         st.markdown(f"**{told(table)}**")
         st.plotly_chart(

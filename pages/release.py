@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import shell
+from pages.ui import account_cache, shell
 
 current = shell.through_entry()
 
@@ -15,7 +15,7 @@ from dpviz.releasing.ledger import Ledger, ledger_named
 from dpviz.releasing.making import RealRelease, make
 from dpviz.releasing.options import ReleaseOptions, limit_of
 from dpviz.values.problem import Budget
-from pages.ui import accounts, cached
+from pages.ui import accounts
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -28,12 +28,17 @@ def ask() -> None:
     st.session_state[ASKED] = True
 
 
-def field(name: str, *, value: str = "") -> str:
+def field(name: str, *, value: str = "", such_as: str | None = None) -> str:
     """Draw a text field from its declaration."""
     param = PARAMS[name]
     return str(
         st.text_input(
-            param.label, value, key=f"release.{name}", help=param.help, persist_state="session"
+            param.label,
+            value,
+            key=f"release.{name}",
+            help=param.help,
+            placeholder=such_as,
+            persist_state="session",
         )
     )
 
@@ -58,8 +63,8 @@ def form() -> tuple[dict[str, str], str, str] | None:
     left, middle, right = st.columns(3)
     with left:
         written = {
-            "row_bound": field("row_bound"),
-            "bounds": field("bounds"),
+            "row_bound": field("row_bound", such_as="a length, such as 60"),
+            "bounds": field("bounds", such_as="LOW:HIGH, such as 0:16"),
             "center": picked("center"),
         }
     with middle:
@@ -72,6 +77,7 @@ def form() -> tuple[dict[str, str], str, str] | None:
             "Ledger",
             "",
             key="release.ledger",
+            placeholder="a name, such as my-table",
             persist_state="session",
             help="Name of the ledger of this table: letters, digits, dashes. It is a file on "
             "this machine; python -m dpviz ledger shows it.",
@@ -80,6 +86,7 @@ def form() -> tuple[dict[str, str], str, str] | None:
             "Limit of a new ledger",
             "",
             key="release.limit",
+            placeholder="EPSILON,DELTA or nothing",
             persist_state="session",
             help="EPSILON,DELTA that all releases together may not pass; empty for none.",
         )
@@ -127,6 +134,13 @@ def shown(made: RealRelease) -> None:
     )
 
 
+def repeating(epsilon: str, delta: str) -> None:
+    """Draw what several releases with the form's epsilon and delta cost."""
+    with guard():
+        budget = PARAMS["epsilon"].parse(epsilon), PARAMS["delta"].parse(delta) or 0.0
+        accounts.draw(account_cache.account_of_releases(*budget), "release")
+
+
 def page() -> None:
     """Draw the page."""
     if in_browser():
@@ -138,8 +152,8 @@ def page() -> None:
     table = current.prepared.table
     st.caption(
         f"{plain(table.name)}: {len(table.rows):,} rows, {len(table.columns)} features, all of "
-        "them. State bounds that were known before anybody looked at the table. Every click makes "
-        "another release and spends again."
+        "them. State bounds that were known before anybody looked at the table. Epsilon, delta and "
+        "k are those below; every click makes another release and spends again."
     )
     sent = form()
     if sent is not None:
@@ -155,7 +169,7 @@ def page() -> None:
     if MADE in st.session_state:
         shown(st.session_state[MADE])
     with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
-        accounts.draw(cached.account_of_releases(current.settings.epsilon, 1e-6), "release")
+        repeating(st.session_state["release.epsilon"], st.session_state["release.delta"])
     with st.expander("What this proves, and what not", icon=":material/gavel:"):
         st.markdown(
             "Rows are cut to the bounds, centred on public numbers and truncated toward zero on "

@@ -30,7 +30,7 @@ from dpviz.tasks import (
     work,
 )
 from dpviz.tasks.task import PROJECTION
-from pages.ui import cached, controls, parts, shell, state
+from pages.ui import controls, parts, shell, state, task_cache
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -139,7 +139,7 @@ def token(plan: TaskPlan) -> tuple[object, ...]:
 
 def run(plan: TaskPlan, top: st.delta_generator.DeltaGenerator) -> None:
     """Show what is known, run what is missing, and draw again while it grows."""
-    scores = cached.TaskScores(public=current.settings.table != state.UPLOAD)
+    scores = task_cache.TaskScores(public=current.settings.table != state.UPLOAD)
     control, place = st.empty(), st.empty()
     found = kept(plan, scores)
     done, total = found.progress.done, found.progress.total
@@ -172,7 +172,7 @@ def _go_on(done: int, total: int) -> None:
 
 def _finish(
     plan: TaskPlan,
-    scores: cached.TaskScores,
+    scores: task_cache.TaskScores,
     top: st.delta_generator.DeltaGenerator,
     place: st.delta_generator.DeltaGenerator,
 ) -> TaskStep:
@@ -302,7 +302,7 @@ def page(ready: Prepared) -> None:
         return
     task = choices(ready, offered)
     mechanisms = chosen_mechanisms(task)
-    plan = cached.task_plan(current.data_key, ready, current.settings, task, mechanisms)
+    plan = task_cache.task_plan(current.data_key, ready, current.settings, task, mechanisms)
     st.caption(plain(tasks_words.facts(plan)))
     found, below = st.container(), st.container()
     with below:  # said while the run goes on, and the link is right while it does

@@ -20,7 +20,16 @@ from dpviz.run import axes
 from dpviz.run.axes import AXES
 from dpviz.tidy import curves
 from dpviz.tidy.curves import CurvePoint
-from pages.ui import cached, curve_cache, parts, planning, shell, state, stated, targets
+from pages.ui import (
+    curve_cache,
+    parts,
+    planning,
+    shell,
+    state,
+    stated,
+    table_cache,
+    targets,
+)
 from pages.ui.guard import guard
 
 current = shell.through_entry()
@@ -298,7 +307,7 @@ def second_table(chosen: Choices) -> pd.DataFrame | None:
     """Return the bands of the second table, or say why it has none."""
     found: list[CurvePoint] = []
     with guard():
-        table, key = cached.second(chosen.other, current.settings)
+        table, key = table_cache.second(chosen.other, current.settings)
         mechanisms = parse_variants(current.settings.mechanisms)
         found, _ = curve_cache.curve(
             key, table, current.settings, mechanisms, chosen.axis, axes.COARSE

@@ -10,7 +10,7 @@ from pages.ui.texts import plain
 
 
 def draw(found: tuple[str, pd.DataFrame, pd.DataFrame] | str, name: str) -> None:
-    """Draw what `cached.account` found; ``name`` tells the charts of a page apart."""
+    """Draw what `account_cache.account` found; ``name`` tells the charts of a page apart."""
     if isinstance(found, str):
         st.caption(plain(found))
         return

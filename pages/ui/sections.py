@@ -17,7 +17,7 @@ from dpviz.run.compare import Comparison
 from dpviz.run.waterfall import mechanism_of, told
 from dpviz.tidy.comparison import distance_table, every_measure_table, spectrum_table
 from dpviz.tidy.projection import picture_table
-from pages.ui import cached, controls, parts, state
+from pages.ui import account_cache, cached, controls, parts, state
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -99,7 +99,7 @@ def preparation(comparison: Comparison, prepared: Prepared, data_key: tuple[str,
     st.header("Preparation: what paying for it would cost", anchor="preparation")
     with guard():
         settings = comparison.settings
-        table, _ = cached.waterfall(data_key, prepared, settings)
+        table, _ = account_cache.waterfall(data_key, prepared, settings)
         st.markdown(told(table))
         st.plotly_chart(
             waterfall(table, height=240),

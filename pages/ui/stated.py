@@ -8,7 +8,7 @@ import streamlit as st
 from dpviz.prepare.bounding import BoundedRows
 from dpviz.settings import Settings
 from dpviz.theory.needs import needs
-from pages.ui import cached
+from pages.ui import claim_cache, target_cache
 
 RHO, ETA = 0.9, 0.05
 
@@ -29,7 +29,7 @@ def section(data_key: tuple[str, ...], rows: BoundedRows, settings: Settings) ->
             if need.mechanism is None or need.mechanism.text in measured:
                 continue
             progress.caption(f"Searching: {need.mechanism.label}")
-            found = cached.need(data_key, rows, settings, need.mechanism, RHO, ETA)
+            found = target_cache.need(data_key, rows, settings, need.mechanism, RHO, ETA)
             measured[need.mechanism.text] = found.high
         progress.empty()
     table = pd.DataFrame(
@@ -69,7 +69,7 @@ def section(data_key: tuple[str, ...], rows: BoundedRows, settings: Settings) ->
         "Measure how the noise grows with d", key="stated.growth", persist_state="session"
     ):
         st.dataframe(
-            cached.growth(),
+            claim_cache.growth(),
             hide_index=True,
             key="stated.exponents",
             placeholder="–",

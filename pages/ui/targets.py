@@ -14,7 +14,7 @@ from dpviz.prepare.bounding import BoundedRows
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
-from pages.ui import cached
+from pages.ui import target_cache
 
 GOALS = {"epsilon": "epsilon", "n": "number of people"}
 MEASURES = {"recovery": "recovery", "captured_share": "captured share"}
@@ -82,7 +82,7 @@ def section(
         persist_state="session",
         help="Draws releases until the answer is clear.",
     ):
-        found = cached.targets(data_key, rows, settings, goal, what)
+        found = target_cache.targets(data_key, rows, settings, goal, what)
         st.markdown("\n".join(f"- {sentence(item, settings.k)}" for item in found))
         st.caption(
             "Each interval is found by sequential tests at 95 % confidence for its mechanism "
@@ -101,7 +101,7 @@ def say_predicted(
     what: str,
 ) -> None:
     """Say the least epsilon or n that the prediction finds, the least first."""
-    found = cached.predicted_targets(data_key, rows, settings, goal, mechanisms, what)
+    found = target_cache.predicted_targets(data_key, rows, settings, goal, mechanisms, what)
     st.markdown(
         f"Predicted without a draw{bias_note(rows.d)}, least {GOALS[what]} "
         f"{goal_words(goal, settings.k)}:\n\n"

@@ -21,7 +21,7 @@ from dpviz.reproduce import (
     work,
 )
 from dpviz.run.store import Store, default_folder
-from pages.ui import cached
+from pages.ui import reproduction_cache
 from tests.ui.driver import QUICK, change, errors, go, keys, nodes, one_sentence, press, start
 
 shipping = importlib.import_module("dpviz.reproduce.shipped")  # the name is a function too
@@ -34,9 +34,9 @@ GENERATED = "jiang_table1"  # needs no data and a few seconds
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    cached._results_store.clear()
+    reproduction_cache.results_store.clear()
     yield
-    cached._results_store.clear()
+    reproduction_cache.results_store.clear()
 
 
 def open_at(key: str) -> AppTest:

@@ -12,7 +12,7 @@ from dpviz.base.params import choice, integer, number, params_of, text
 from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import all_mechanisms
 from dpviz.settings import Settings
-from pages.ui import controls, link, shell, state
+from pages.ui import controls, link, sidebar, state
 from pages.ui import page_options as view
 from pages.ui.page_options import ExploreView, page_defaults
 from tests.ui.driver import (
@@ -112,7 +112,7 @@ class Extended(Settings):
 
 
 def test_a_new_option_appears_as_a_widget_and_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (controls, link, shell, state, view):
+    for module in (controls, link, sidebar, state, view):
         monkeypatch.setattr(module, "Settings", Extended)
     at = start(**QUICK)
     new = {"extra_whole", "extra_slid", "extra_number", "extra_choice", "extra_text"}

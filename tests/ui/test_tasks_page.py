@@ -18,7 +18,7 @@ from dpviz.cli import main
 from dpviz.mechanisms import parse_variants
 from dpviz.run.store import Store, default_folder
 from dpviz.tasks import Task, TaskPlan, plan, plan_task, work
-from pages.ui import cached
+from pages.ui import reproduction_cache
 from pages.ui.page_options import page_defaults
 from tests.ui.driver import (
     change,
@@ -46,9 +46,9 @@ SMALL = {
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    cached._results_store.clear()
+    reproduction_cache.results_store.clear()
     yield
-    cached._results_store.clear()
+    reproduction_cache.results_store.clear()
 
 
 @pytest.fixture

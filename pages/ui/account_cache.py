@@ -1,0 +1,78 @@
+"""Accounts, kept: of a mechanism or of a whole chain, and what each step of a preparation costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.claims.account import account_view
+from dpviz.errors import DpvizError
+from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.paid.steps import Wanted
+from dpviz.prepare.bounding import Prepared
+from dpviz.releasing.making import float_safe
+from dpviz.releasing.noise import Law
+from dpviz.run.waterfall import mechanism_of, stages, waterfall_table
+from dpviz.settings import Settings
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+
+
+@st.cache_data(scope="session", max_entries=50, show_spinner="Preparing privately", show_time=True)
+def _waterfall(
+    key: tuple[str, ...], _prepared: Prepared, _settings: Settings
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    found = stages(_prepared, _settings)
+    return waterfall_table(found), found[-1].assumed_public
+
+
+def waterfall(
+    data_key: tuple[str, ...], prepared: Prepared, settings: Settings
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return what each private step of a preparation costs, and what stays assumed public."""
+    own = replace(settings, mechanisms=(mechanism_of(settings),))
+    return _waterfall((*data_key, repr(own)), prepared, own)
+
+
+@st.cache_data(max_entries=200, show_spinner=False)
+def _account(
+    key: tuple[str, ...],
+    _mechanism: Mechanism,
+    _problem: Problem,
+    _budget: Budget,
+    _paid: Wanted | None,
+) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
+    try:
+        view = account_view(_mechanism, _problem, _budget, paid=_paid)
+    except DpvizError as error:
+        return str(error)
+    numbers = [
+        f"{name} {value:.4g}" for name, value in (("mu", view.mu), ("rho", view.rho)) if value
+    ]
+    if view.paid is not None:
+        steps = ", ".join(view.paid.steps)
+        left = f"preparation ({steps}) and release, which gets epsilon {view.rest.epsilon:.3g}"
+        numbers.insert(0, f"The whole chain: {left}")
+    return "; ".join(numbers), view.curve_table(), view.repeated_table()
+
+
+def account(
+    mechanism: Mechanism, problem: Problem, budget: Budget, paid: Wanted | None = None
+) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
+    """Return mu and rho in words, the curve, and what repeating costs; or why there is none.
+
+    It is that of the whole chain where steps of the preparation are paid for too.
+    """
+    key = (mechanism.text, repr(problem), repr(budget), repr(paid))
+    return _account(key, mechanism, problem, budget, paid)
+
+
+def account_of_releases(
+    epsilon: float, delta: float
+) -> tuple[str, pd.DataFrame, pd.DataFrame] | str:
+    """Return the account of the mechanism that makes real releases."""
+    problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
+    wanted = Law.NORMAL if delta > 0 else Law.LAPLACE
+    mechanism = parse_variant(next(key for key, law in float_safe().items() if law is wanted))
+    return account(mechanism, problem, Budget(epsilon, delta))

@@ -1,0 +1,40 @@
+"""Experiments of the papers, kept on disk for the next visit."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import streamlit as st
+
+from dpviz import reproduce
+from dpviz.errors import InvalidSetting
+from dpviz.reproduce import Effort, Experiment, Step
+from dpviz.run.store import Store, default_folder
+from pages.ui import limits
+
+
+@st.cache_resource(show_spinner=False)
+def results_store() -> Store:
+    """Return where results of experiments are kept for the next visit."""
+    try:
+        return Store(default_folder())
+    except InvalidSetting:  # a host without a home: kept while the server runs
+        return Store(Path(tempfile.mkdtemp(prefix="dpviz-")))
+
+
+def kept(chosen: Experiment, effort: Effort) -> Step:
+    """Return what is known of an experiment without running anything."""
+    return reproduce.kept(chosen, effort, results_store())
+
+
+def reproduction_steps(chosen: Experiment, effort: Effort) -> Iterator[Step]:
+    """Yield an experiment's state after each part; every part is kept on disk at once."""
+    limits.refuse_in_public("runs no experiments; it shows those that were run before")
+    return reproduce.work(chosen, effort, store=results_store())
+
+
+def shown_every(total: int) -> int:
+    """Return after how many parts to draw again, so that drawing does not outweigh the work."""
+    return max(1, total // 12)

@@ -1,0 +1,138 @@
+"""The sidebar: settings that are advanced, the choice of a table, and an upload's questions."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.base.here import UPLOADS_STAY, in_browser
+from dpviz.base.params import params_of
+from dpviz.datasets import builtin_tables
+from dpviz.errors import DpvizError
+from dpviz.paid.steps import STEPS
+from dpviz.settings import Settings
+from pages.ui import (
+    controls,
+    limits,
+    loading,
+    state,
+)
+from pages.ui.loading import Current
+from pages.ui.state import UPLOAD
+from pages.ui.texts import plain
+
+# Options with a widget of their own; every other declared one is drawn by kind.
+_DRAWN_APART = {
+    "table", "label", "bounds", "mechanisms", "row_bound", "allocation", "directions", "epsilon",
+    "delta", "k",
+}  # fmt: skip
+
+
+# Headings of the sidebar, and the group of options under each.
+_GROUPS = {
+    "Neighbours": "Privacy", "Draws": "Mechanisms", "Shares": "Precision",
+    "Preparation": "Preparation",
+}  # fmt: skip
+
+
+_WHERE_IT_STAYS = (
+    UPLOADS_STAY
+    if in_browser()
+    else "The file stays in this session's memory on the server that runs dpviz (a large upload "
+    "may pass through a temporary file there) and goes when the session ends."
+)
+
+
+def draw() -> None:
+    """Draw what is advanced, grouped and closed; shares only of what is paid for."""
+    paid = state.settings().paid_shares
+    unpaid = {f"{step}_share" for step in STEPS if step not in paid}
+    for heading, group in _GROUPS.items():
+        names = [
+            name
+            for name, param in params_of(Settings).items()
+            if param.group == group and name not in _DRAWN_APART and name not in unpaid
+        ]
+        if names:
+            with st.expander(heading):
+                for name in names:
+                    controls.setting(name)
+                if group == "Preparation":
+                    controls.row_bound()
+    st.button(
+        "Reset to defaults",
+        icon=":material/restart_alt:",
+        on_click=state.reset,
+        key="reset",
+        help="Every setting but the table.",
+    )
+
+
+def table_choice() -> None:
+    """Draw the choice of table."""
+    tables = builtin_tables()
+    options = [*tables, UPLOAD] if limits.caps().uploads else list(tables)
+
+    def picked() -> None:
+        state.put("table", st.session_state["view.table"])
+
+    controls.fill("view.table", state.get("table"))
+    st.selectbox(
+        "Table",
+        options,
+        format_func=lambda key: "Your file" if key == UPLOAD else tables[key].label,
+        key="view.table",
+        on_change=state.on_change(picked),
+    )
+
+
+def upload(current: Current) -> None:
+    """Draw the upload, and what an upload asks."""
+
+    def arrived() -> None:
+        # Kept apart from the widget, which is gone on pages that do not draw it.
+        st.session_state["file"] = st.session_state["upload"]
+        if st.session_state["upload"] is not None:
+            state.put("table", UPLOAD)
+
+    if not limits.caps().uploads:
+        st.caption("This server takes no uploads.")
+        return
+    st.file_uploader(
+        "Upload CSV or Parquet",
+        key="upload",
+        on_change=state.on_change(arrived),
+        help=f"CSV (also gzipped) or Parquet, one row per person. {_WHERE_IT_STAYS} Pages "
+        "write 1,234.5 in sentences, 1234.5 in tables and files, and dates as 2024-01-31.",
+    )
+    file = st.session_state.get("file")
+    if state.get("table") != UPLOAD or file is None:
+        return
+    if st.session_state.get("upload") is None:
+        st.caption(plain(f"In use: {file.name}"))
+    try:
+        raw = loading.uploaded_raw()
+    except DpvizError:  # said on the page; the decimal mark may be what it asks for
+        controls.setting("decimal")
+        return
+    assert raw is not None
+    choices = raw.label_choices
+
+    def labelled() -> None:
+        st.session_state.label_index = st.session_state["upload.label"]
+
+    controls.fill("upload.label", st.session_state.label_index)
+    st.selectbox(
+        "Label column",
+        [None, *range(len(choices))],
+        format_func=lambda index: "none" if index is None else choices[index],
+        key="upload.label",
+        help="Colours the picture; it is left out of the analysis.",
+        on_change=state.on_change(labelled),
+    )
+    controls.setting("categorical")
+    controls.setting("missing")
+    controls.setting("decimal")
+    if current.prepared is not None and len(current.prepared.table.columns) >= state.MAX_FEATURES:
+        st.caption(
+            f"Pages show at most {state.MAX_FEATURES} features; the command line has no limit."
+        )

@@ -1,0 +1,86 @@
+"""Tables, kept: what was uploaded stays within its session, and so does what it was prepared to."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz import datasets
+from dpviz.base.params import params_of
+from dpviz.datasets import RawTable, Table
+from dpviz.errors import DpvizError, InvalidTable
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.settings import Settings
+
+_PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds")
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the file", show_time=True)
+def _parsed(file_id: str, name: str, decimal: str, _file: object) -> RawTable | str:
+    # Streamlit forgets a call that raised: a zip bomb would be unpacked again on every run.
+    try:
+        return datasets.read_raw(
+            _file,  # type: ignore[arg-type]
+            name=name,
+            decimal=decimal,
+            limits=datasets.UPLOADED,
+        )
+    except DpvizError as error:
+        return str(error)
+
+
+def raw_table(file_id: str, name: str, file: object, decimal: str = "auto") -> RawTable:
+    """Return the parsed upload, or raise InvalidTable saying why there is none."""
+    found = _parsed(file_id, name, decimal, file)
+    if isinstance(found, str):
+        raise InvalidTable(found)
+    return found
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def builtin(key: str) -> Table:
+    """Return a built-in table."""
+    return datasets.load(key)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Reading columns", show_time=True)
+def uploaded(
+    file_id: str,
+    label: str | None,
+    categorical: str,
+    missing: str,
+    decimal: str,
+    leave_out: tuple[str, ...],
+    _raw: RawTable,
+) -> Table:
+    """Return the upload as a numeric table."""
+    return _raw.to_table(label=label, categorical=categorical, missing=missing, leave_out=leave_out)
+
+
+@st.cache_resource(scope="session", max_entries=4, show_spinner="Preparing", show_time=True)
+def prepared(
+    table_key: str,
+    columns: tuple[str, ...],
+    preparation: tuple[tuple[str, str], ...],
+    bounds: tuple[tuple[str, tuple[float, float]], ...],
+    _table: Table,
+    _settings: Settings,
+) -> Prepared:
+    """Return the prepared table; ``preparation`` names what it depends on."""
+    return prepare(_table.select(columns) if columns else _table, _settings, dict(bounds) or None)
+
+
+def preparation_of(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Return what a preparation depends on, as text.
+
+    Which steps are paid for depends on the relation too, and every draw on their shares.
+    """
+    params = params_of(Settings)
+    chosen = ((name, params[name].format(getattr(settings, name))) for name in _PREPARATION)
+    return (*chosen, ("paid", repr(settings.paid_shares)))
+
+
+def second(key: str, settings: Settings) -> tuple[Prepared, tuple[str, ...]]:
+    """Return another built-in table, prepared as the first one is."""
+    preparation = preparation_of(settings)
+    ready = prepared(key, (), preparation, (), builtin(key), settings)
+    return ready, (key, *(value for _, value in preparation))
