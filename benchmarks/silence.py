@@ -61,13 +61,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--d", type=int, default=1_500)
     parser.add_argument("--k", type=int, nargs="+", default=[2, 60, 750])
-    parser.add_argument("--n", type=int, default=300)
+    parser.add_argument("--n", type=int, default=2_000)
+    parser.add_argument("--epsilon", type=float, default=0.5, help="below 1 all can run")
     parser.add_argument("--m", default=ALL, help="mechanisms")
     parser.add_argument("--most", type=float, default=8.0, help="seconds of each at most")
     given = parser.parse_args()
     table, over = made(given.d, given.n), []
     for k in given.k:
-        settings = Settings(k=k, trials=1, delta=1e-6, mechanisms=tuple(given.m.split(",")))
+        named = tuple(given.m.split(","))
+        settings = Settings(k=k, trials=1, epsilon=given.epsilon, delta=1e-6, mechanisms=named)
         prepared = prepare(table, settings)
         chosen = plan(prepared, settings, strict=False)
         found = [(longest(cell, prepared, given.most), cell) for cell in chosen.cells]
