@@ -219,13 +219,13 @@ def _tended() -> bool:
         nonlocal here
         if not serving() or loop.is_closed():
             return
-        storage = _sessions()._session_storage
-        len(storage._cache)  # reaps
-        open_ = (*_sessions().list_active_sessions(), *storage.list())
-        before, here = here, {info.session.id for info in open_}
+        loop.call_later(_TEND_SECONDS, tend)  # first, so that it goes on whatever happens
+        closed = _sessions()._session_storage._cache
+        len(closed)  # reaps
+        active = (info.session.id for info in _sessions().list_active_sessions())
+        before, here = here, {*active, *closed}
         if before - here:
             give_back()
-        loop.call_later(_TEND_SECONDS, tend)
 
     loop.call_soon_threadsafe(lambda: loop.call_later(_TEND_SECONDS, tend))
     return True
