@@ -321,7 +321,7 @@ async def measure(given: argparse.Namespace, url: str, pid: int | None) -> tuple
         f"all of them came at once and saw their own table within {arrived:.0f} s "
         f"(Python {platform.python_version()}, {os.cpu_count()} cores of {platform.machine()}):",
         "",
-        f"| of {len(shown)} moves | median | fastest 5 % | slowest 5 % | slowest |",
+        f"| of {len(shown)} moves | median | 5 % within | 95 % within | slowest |",
         "|---|---|---|---|---|",
         f"| until the numbers are there | {told(shown)} |",
         f"| until the page is drawn to its end | {told(drawn)} |",
