@@ -55,7 +55,7 @@ _WALK = """() => {
   }, true);
   document.addEventListener('focusin', event => {
     const to = event.composedPath()[0];
-    // A grid passes the focus on to its cell, soon or late: what is to be seen is the grid's canvas.
+    // A grid hands the focus on to its cell, soon or late; what is seen is the grid's canvas.
     const e = to.closest('canvas') ?? to;
     if (last()?.e === e) return;
     if (stops.some(stop => stop.e === e)) window.dpvizWalk.over = true;
