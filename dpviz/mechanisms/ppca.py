@@ -12,8 +12,8 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.params import integer
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.noise.anchored import matrix_bingham
 from dpviz.noise.convergence import convergence
-from dpviz.noise.macg import matrix_bingham
 from dpviz.noise.stiefel import DEFAULT_SWEEPS
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.losses import ExactLoss, Tables, of_bingham
@@ -118,8 +118,8 @@ class Ppca(Mechanism):
                 "by rejection."
             )
         return (
-            "The law is pure epsilon. For k above 1 it is drawn exactly where few proposals do, at "
-            "small n epsilon, and else by a Gibbs chain that reaches it only in the limit "
+            "The law is pure epsilon. For k above 1 it is drawn exactly, by rejection, where some "
+            "ten thousand proposals do, and else by a Gibbs chain that reaches it in the limit "
             f"({self.sweeps} sweeps; see the convergence check)."
         )
 
