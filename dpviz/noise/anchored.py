@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike
 from dpviz.base.arrays import FloatArray
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws, generator
+from dpviz.noise import macg
 from dpviz.noise.bingham import IntArray, descending, groups, streams_of
 from dpviz.noise.columns import weighted_sums
 from dpviz.noise.stiefel import (
@@ -49,6 +50,9 @@ from dpviz.noise.stiefel import (
 
 WORTH = 1 / 30_000
 """Acceptance from which rejection is faster than a chain; measured."""
+
+WIDE = 40
+"""Columns above which a proposal, of order d k^3 operations, is too dear."""
 
 _PILOT = 48
 _BLOCK_ENTRIES = 1 << 18  # of the first columns of one draw's block
@@ -216,6 +220,7 @@ def _proposed(
     places = np.tile(np.arange(block), streams.size)
     frames = np.empty((len(owners), d, 0))
     for j in range(k - 1, -1, -1):
+        pause()
         counts = np.bincount(owners, minlength=streams.size)
         normal = _normals(streams, counts, k - j + d - j - 1)
         columns, log_probability = envelope.column(j, frames, normal)
@@ -247,6 +252,7 @@ def acceptance(envelope: Envelope, k: int) -> float:
     frames = np.empty((_PILOT, d, 0))
     share = 1.0
     for j, normal in zip(range(k - 1, -1, -1), _pilot(d, k), strict=True):
+        pause()
         columns, log_probability = envelope.column(j, frames, normal)
         share *= float(np.exp(log_probability).mean())
         if share < WORTH:
@@ -290,7 +296,6 @@ def exact_frames(
     for group in groups(draws.size, block * d):
         todo = group
         while len(todo):
-            pause()
             frames, owners, places = _proposed(envelope, k, streams_of(draws, todo), block)
             found, first = np.unique(owners, return_index=True)
             out[todo[found]] = frames[first]
@@ -339,7 +344,10 @@ def matrix_bingham(
     if not 1 < k < len(values):
         return stiefel_bingham(eigenvalues, k, draws, sweeps)
     if 2 * k > len(values):
-        return _by_complement(values, order, k, draws, sweeps)
+        small = matrix_bingham(-values, len(values) - k, draws, sweeps)
+        return macg.by_complement(small, values, order, draws)
+    if k > WIDE:
+        return macg.matrix_bingham(eigenvalues, k, draws, sweeps)
     envelope = Envelope.of(2.0 * (values[0] - values), k)
     share = acceptance(envelope, k)
     if share < WORTH:
@@ -354,13 +362,3 @@ def matrix_bingham(
         dense_updates=0,
         exact=True,
     )
-
-
-def _by_complement(
-    values: FloatArray, order: IntArray, k: int, draws: Draws, sweeps: int
-) -> StiefelDraws:
-    """Return frames by their complements W: tr(V'BV) = tr B - tr(W'BW), and W is smaller."""
-    small = matrix_bingham(-values, len(values) - k, draws, sweeps)
-    rest = np.linalg.qr(small.frames, mode="complete").Q[:, :, len(values) - k :]
-    frames = rest @ uniform_frames(draws, k, k)
-    return replace(small, frames=restored(frames, order), trace=values.sum() + small.trace)

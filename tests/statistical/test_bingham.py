@@ -15,7 +15,7 @@ from scipy import special, stats
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
-from dpviz.noise import anchored, stiefel
+from dpviz.noise import anchored, macg, stiefel
 from dpviz.noise import bingham as vector
 from dpviz.noise import columns as column_draws
 from dpviz.noise.anchored import matrix_bingham
@@ -385,3 +385,29 @@ def test_frames_without_rejection_are_caught() -> None:
     values[0] = 12.0
     frames = rejected(values, 2, 4_000, lambda it: replace(it, tops=it.tops - 100.0))
     assert not fits(np.square(frames[:, 0]).sum(axis=1), share_cdf(12.0, 2, 13))
+
+
+@pytest.mark.parametrize(("d", "k", "strength"), [(61, 5, 20.0), (13, 2, 12.0), (9, 7, 15.0)])
+def test_first_row_of_a_frame_of_a_wide_law(d: int, k: int, strength: float) -> None:
+    values = np.zeros(d)
+    values[0] = strength
+    drawn = macg.matrix_bingham(values, k, batch("wide", 4_000))
+    assert drawn.exact
+    share = np.square(drawn.frames[:, 0]).sum(axis=1)
+    assert fits(share, share_cdf(strength, k, d))
+    assert not fits(share, share_cdf(1.5 * strength, k, d))
+
+
+def test_wide_frames_without_rejection_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: the envelope's own law must fail the closed form."""
+    original = macg._log_acceptance
+
+    def always(normal: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+        proposed, log_probability = original(normal, scale)
+        return proposed, np.zeros_like(log_probability)
+
+    monkeypatch.setattr(macg, "_log_acceptance", always)
+    values = np.zeros(13)
+    values[0] = 12.0
+    drawn = macg.matrix_bingham(values, 2, batch("wide", 4_000))
+    assert not fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(12.0, 2, 13))

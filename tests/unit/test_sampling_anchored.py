@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.base.pauses import pausing
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
-from dpviz.noise import anchored
+from dpviz.noise import anchored, macg
 from dpviz.noise import bingham as vector
 from dpviz.noise.anchored import Envelope, acceptance, matrix_bingham
 from dpviz.noise.stiefel import stiefel_bingham
@@ -117,19 +116,10 @@ def test_k_outside_is_refused() -> None:
         matrix_bingham(VALUES, 8, trials(1))
 
 
-def test_a_large_law_is_tried_in_slices_that_look_up_and_change_nothing(
+def test_wide_frames_are_left_to_the_envelope_of_the_whole_frame(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Sixteen fixed proposals of 600 x 290: one a slice, as together they take too long."""
-    double_gaps = np.linspace(0, 40, 600)
-    looks: list[None] = []
-    with pausing(lambda: looks.append(None)):
-        sliced = macg.acceptance(double_gaps, 290)
-    assert len(looks) == 16
-    pilot = macg._pilot(600, 290)
-    monkeypatch.setattr(macg, "_PILOT_ENTRIES", 1 << 30)
-    monkeypatch.setattr(macg, "_pilot", lambda d, k: pilot)
-    looks.clear()
-    with pausing(lambda: looks.append(None)):
-        assert macg.acceptance(double_gaps, 290) == sliced > 0
-    assert len(looks) == 1  # the control
+    monkeypatch.setattr(anchored, "WIDE", 2)
+    wide = macg.matrix_bingham(VALUES, 3, trials(4))
+    np.testing.assert_array_equal(matrix_bingham(VALUES, 3, trials(4)).frames, wide.frames)
+    assert not (matrix_bingham(VALUES, 2, trials(4)).frames == wide.frames[:, :, :2]).any()
