@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
+from dpviz.figures.theme import TRUE_COLOUR, Panel, faded
 from dpviz.values.release import VERDICT_WORDS, Verdict
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
@@ -137,16 +137,14 @@ def tradeoff_figure(
         x=math.log10(now) if log_x and now > 0 else now, y=1, yref="paper", text="now",
         showarrow=False, yanchor="bottom", font={"size": 12},
     )  # fmt: skip
-    figure.update_xaxes(
-        title=x_title, type="log" if log_x else "linear", exponentformat="power", automargin=True
-    )
+    figure.update_xaxes(title=x_title, type="log" if log_x else "linear", exponentformat="power")
     figure.update_yaxes(
         title=y_title, type="log" if log_y else "linear", exponentformat="power", automargin=True
     )
     figure.update_layout(
         height=560,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},
-        legend=BELOW,
+        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0},
         hovermode="closest",
         clickmode="event+select",
         dragmode="pan",
