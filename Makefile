@@ -48,7 +48,7 @@ dev: $(RUN_STAMP)
 	STREAMLIT_SERVER_FILE_WATCHER_TYPE=auto STREAMLIT_SERVER_RUN_ON_SAVE=true \
 	STREAMLIT_CLIENT_SHOW_ERROR_DETAILS=full $(PY) -m dpviz app
 
-# tests/layers.py runs the layers one after the other, prints the time of each and closes with
+# tests/layers.py runs the layers, prints the time of each and closes with
 # "N passed, N failed, N skipped". ARGS goes to pytest: make test ARGS="-k wishart".
 test: $(DEV_STAMP)
 	$(PY) -m tests.layers $(if $(ARGS),-- $(ARGS))

@@ -99,7 +99,7 @@ class Loader {
     try {
       answer = await fetch(new URL(file.url, this.base), options);
     } catch (error) {
-      throw new CannotRun(`${file.name} could not be loaded: the host did not answer.`);
+      throw new CannotRun(`${file.name} could not be loaded, as the host did not answer: check the connection and reload.`);
     }
     if (!answer.ok) {
       throw new CannotRun(`${file.name} could not be loaded: the host answered ${answer.status}.`);
@@ -130,6 +130,7 @@ class Loader {
     try {
       await this.cache.put(this.keyOf(file.sha256), new Response(bytes));
     } catch (error) {
+      if (this.full) return; // said already: several are kept at once
       this.full = true;
       say("note", {
         text:

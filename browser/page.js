@@ -20,6 +20,7 @@ function stopped(text) {
   for (const each of workers) each.terminate();
   part("step").textContent = "";
   part("bar").hidden = true;
+  part("plan").hidden = true;
   part("problem").textContent = text;
   part("problem").hidden = false;
   screen.dataset.state = "failed";
@@ -98,7 +99,7 @@ function ready({ seconds, restored }) {
   main.type = "module";
   main.crossOrigin = "";
   main.src = new URL(screen.dataset.main, BASE).href;
-  main.onerror = () => stopped("The page's own scripts could not be loaded: reload to try again.");
+  main.onerror = () => stopped("The page's own scripts could not be loaded: check the connection and reload.");
   document.head.append(main);
   part("step").textContent = "Opening";
 }
@@ -322,4 +323,4 @@ async function begin() {
   worker = start("worker.js", { kind: "start", lock, base: HERE.href, address: BASE.href, port: port2 }, port2);
 }
 
-begin().catch(() => stopped("What to load could not be read from the host: reload to try again."));
+begin().catch(() => stopped("The host did not say what to load: check the connection and reload."));

@@ -1,14 +1,17 @@
-"""Run the layers of the tests one after the other and say how long each took.
+"""Run the layers of the tests and say how long each took.
 
 ``python -m tests.layers`` runs all; ``python -m tests.layers unit contract`` some; what follows
 ``--`` goes to pytest. Each layer is a process of its own, so that a browser left by one cannot slow
-the next and pytest-xdist can be on for the quiet layers and off for the browser. The last line is
+the next and pytest-xdist can be on for the quiet layers and off for the browser. Those that keep
+one core busy run two at a time, before the others one after the other. The last line is
 ``N passed, N failed, N skipped``, added up over the layers, and the exit status is 1 if any failed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -47,6 +50,11 @@ class Layer:
     command: tuple[str, ...] = ()
     folder: str = ""
     workers: int = 2
+
+    @property
+    def single(self) -> bool:
+        """Whether one core is all it uses."""
+        return bool(self.command) or self.workers == 0
 
 
 # The promise for the whole is 20 minutes on two idle cores. The budgets are what each layer may
@@ -91,8 +99,8 @@ class Outcome:
     note: str = ""
 
 
-def run(layer: Layer, extra: Sequence[str]) -> Outcome:
-    """Run one layer in a process of its own.
+class Running:
+    """A layer in a process of its own.
 
     Parameters
     ----------
@@ -100,38 +108,114 @@ def run(layer: Layer, extra: Sequence[str]) -> Outcome:
         What to run.
     extra : sequence of str
         Further arguments to pytest.
+    quiet : bool
+        Whether what it prints is kept until it ends, because another one prints meanwhile.
+    """
+
+    def __init__(self, layer: Layer, extra: Sequence[str], *, quiet: bool) -> None:
+        self.layer = layer
+        self._began = time.monotonic()
+        self._selected = bool(extra)
+        self._report = REPORTS / f"{layer.name}.xml"
+        self._report.unlink(missing_ok=True)
+        self._log = REPORTS / f"{layer.name}.log" if quiet else None
+        if not quiet:
+            self._announce()
+        command = layer.command or _pytest_arguments(layer, self._report, extra)
+        with contextlib.ExitStack() as stack:
+            log = None if self._log is None else stack.enter_context(self._log.open("wb"))
+            # A group of its own: stopping it also stops the servers and browsers it started.
+            self._process = subprocess.Popen(
+                [sys.executable, *command],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _announce(self) -> None:
+        print(f"\n== {self.layer.name} " + "=" * (74 - len(self.layer.name)), flush=True)
+
+    def outcome(self, patience: float) -> Outcome | None:
+        """Return what became of it, or None if it still runs after ``patience`` seconds.
+
+        At three times its budget it is stopped, and counts as failed.
+        """
+        limit = 3 * self.layer.budget
+        left = self._began + limit - time.monotonic()
+        try:
+            status = self._process.wait(timeout=max(min(patience, left), 0))
+        except subprocess.TimeoutExpired:
+            if left > patience:
+                return None
+            self.stop()
+            status = None
+        seconds = time.monotonic() - self._began
+        if self._log is not None:
+            self._announce()
+            print(self._log.read_text(encoding="utf-8", errors="replace"), end="", flush=True)
+        if status is None:
+            return Outcome(0, 1, 0, seconds, f"stopped after {limit} s")
+        note = f"over its budget of {self.layer.budget} s" if seconds > self.layer.budget else ""
+        if self.layer.command:
+            return Outcome(int(status == 0), int(status != 0), 0, seconds, note)
+        return _read(self._report, status, seconds, note, selected=self._selected)
+
+    def stop(self) -> None:
+        """End it and all that it started."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGTERM)
+            self._process.wait()
+
+
+def run(layers: Sequence[Layer], extra: Sequence[str], abreast: int) -> dict[str, Outcome]:
+    """Run layers, so many at a time, each in a process of its own.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+        What to run, in this order.
+    extra : sequence of str
+        Further arguments to pytest.
+    abreast : int
+        How many run at a time.
 
     Returns
     -------
-    Outcome
-        Counts, time and a note.
+    dict of str to Outcome
+        Counts, time and a note of each.
     """
-    started = time.monotonic()
+    outcomes: dict[str, Outcome] = {}
+    waiting, running = list(layers), list[Running]()
+    try:
+        while waiting or running:
+            if waiting and len(running) < abreast:
+                layer = waiting.pop(0)
+                left_out = _left_out(layer)
+                if left_out is None:
+                    running.append(Running(layer, extra, quiet=abreast > 1))
+                else:
+                    outcomes[layer.name] = left_out
+                continue
+            for one in list(running):
+                outcome = one.outcome(1.0)
+                if outcome is not None:
+                    running.remove(one)
+                    outcomes[one.layer.name] = outcome
+    finally:
+        for one in running:
+            one.stop()
+    return outcomes
+
+
+def _left_out(layer: Layer) -> Outcome | None:
+    """Return what stands for a layer that cannot run here, or None."""
     if layer.folder and not any((ROOT / "tests" / layer.folder).rglob("test_*.py")):
         return Outcome(0, 0, 0, 0.0, "no test files")
     if layer.name == "e2e" and find_chromium() is None and not browser_required():
         return Outcome(0, 0, 1, 0.0, NO_BROWSER)
-    report = REPORTS / f"{layer.name}.xml"
-    report.unlink(missing_ok=True)
-    command = [sys.executable, *(layer.command or _pytest_arguments(layer, report, extra))]
-    print(f"\n== {layer.name} " + "=" * (74 - len(layer.name)), flush=True)
-    try:
-        # A group of its own, so that stopping it also stops the servers and browsers it started.
-        with subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True
-        ) as process:
-            try:
-                status = process.wait(timeout=3 * layer.budget)
-            except BaseException:
-                os.killpg(process.pid, 15)
-                raise
-    except subprocess.TimeoutExpired:
-        return Outcome(0, 1, 0, time.monotonic() - started, f"stopped after {3 * layer.budget} s")
-    seconds = time.monotonic() - started
-    note = f"over its budget of {layer.budget} s" if seconds > layer.budget else ""
-    if layer.command:
-        return Outcome(int(status == 0), int(status != 0), 0, seconds, note)
-    return _read(report, status, seconds, note, selected=bool(extra))
+    return None
 
 
 def _pytest_arguments(layer: Layer, report: Path, extra: Sequence[str]) -> list[str]:
@@ -183,18 +267,23 @@ def main(arguments: Sequence[str]) -> int:
         print(f"unknown layer {unknown[0]!r}; there are {', '.join(known)}", file=sys.stderr)
         return 2
     REPORTS.mkdir(exist_ok=True)
-    outcomes = {
-        layer.name: run(layer, extra) for layer in LAYERS if not names or layer.name in names
-    }
+    chosen = [layer for layer in LAYERS if not names or layer.name in names]
+    single = [layer for layer in chosen if layer.single]
+    single.sort(key=lambda layer: -layer.budget)  # the longest first: the others fit beside it
+    began = time.monotonic()
+    outcomes = run(single, extra, abreast=min(len(single), 2))
+    outcomes |= run([layer for layer in chosen if not layer.single], extra, abreast=1)
+    whole = time.monotonic() - began
     print("\n== time per layer " + "=" * 60)
-    for name, outcome in outcomes.items():
+    for layer in chosen:
+        outcome = outcomes[layer.name]
         print(
-            f"{name:<12} {outcome.seconds:7.1f} s  {outcome.passed:5d} passed"
+            f"{layer.name:<12} {outcome.seconds:7.1f} s  {outcome.passed:5d} passed"
             f" {outcome.failed:4d} failed {outcome.skipped:4d} skipped  {outcome.note}".rstrip()
         )
     everything = outcomes.values()
     failed = sum(outcome.failed for outcome in everything)
-    print(f"{'total':<12} {sum(outcome.seconds for outcome in everything):7.1f} s")
+    print(f"{'total':<12} {whole:7.1f} s")
     print(
         f"{sum(outcome.passed for outcome in everything)} passed, {failed} failed,"
         f" {sum(outcome.skipped for outcome in everything)} skipped",

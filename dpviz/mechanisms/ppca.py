@@ -12,9 +12,9 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.params import integer
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.noise.anchored import matrix_bingham
 from dpviz.noise.convergence import convergence
-from dpviz.noise.macg import matrix_bingham
-from dpviz.noise.stiefel import DEFAULT_SWEEPS
+from dpviz.noise.stiefel import DEFAULT_SWEEPS, stiefel_bingham
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.losses import ExactLoss, Tables, of_bingham
 from dpviz.privacy.sensitivity import spectral
@@ -42,12 +42,15 @@ class Ppca(Mechanism):
     loss cannot occur and n epsilon/R^2 gives the same epsilon.
     """
 
-    sweeps: int = integer(
-        DEFAULT_SWEEPS,
+    sweeps: int | None = integer(
+        None,
         1,
         2_000,
         label="Gibbs sweeps",
-        help="Passes over the columns of V; used where k is above 1 and no exact draw is quick.",
+        help="Passes over the columns of V by a chain, for k above 1. Auto draws exactly where "
+        f"that is quick, and takes {DEFAULT_SWEEPS} elsewhere.",
+        optional=True,
+        slider=(1, 50),
         examples=(5,),
     )
 
@@ -81,8 +84,11 @@ class Ppca(Mechanism):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return frames drawn in the eigenbasis of A and rotated back."""
-        drawn = matrix_bingham(
-            calibration.scale * data.eigenvalues, calibration.problem.k, draws, self.sweeps
+        values, k = calibration.scale * data.eigenvalues, calibration.problem.k
+        drawn = (
+            matrix_bingham(values, k, draws)
+            if self.sweeps is None
+            else stiefel_bingham(values, k, draws, self.sweeps)
         )
         frames = data.eigenvectors @ drawn.frames
         return Release.of_frames(frames, None if drawn.exact else drawn.trace.T)
@@ -117,10 +123,15 @@ class Ppca(Mechanism):
                 "The exponential mechanism with a score that one row moves by 1/n, drawn exactly "
                 "by rejection."
             )
+        if self.sweeps is not None:
+            return (
+                "The law is pure epsilon. For k above 1 this Gibbs chain reaches it in the limit "
+                f"({self.sweeps} sweeps; see the convergence check)."
+            )
         return (
-            "The law is pure epsilon. For k above 1 it is drawn exactly where few proposals do, at "
-            "small n epsilon, and else by a Gibbs chain that reaches it only in the limit "
-            f"({self.sweeps} sweeps; see the convergence check)."
+            "The law is pure epsilon. For k above 1 it is drawn exactly, by rejection, where some "
+            "thirty thousand proposals do, and else by a Gibbs chain that reaches it in the limit. "
+            "Which of them hangs on the spectrum, so it is known only with the data."
         )
 
     def exact_loss(

@@ -8,7 +8,8 @@ t_i^(d/2) exp(-t_i/2), largest at t_i = d, so a proposal is accepted with log-pr
 
     (d/2) sum_i (ln(t_i/d) - t_i/d + 1) <= 0.
 
-With k = 1 this is the sampler of `dpviz.noise.bingham`. For k > 1 acceptance is high while the law
+Taken for wide frames, where `dpviz.noise.anchored` has too much to do for each column. With k = 1
+this is the sampler of `dpviz.noise.bingham`. For k > 1 acceptance is high while the law
 is not far from uniform, and falls to nothing once it is concentrated: `matrix_bingham` measures it
 beforehand, and takes the chain of `dpviz.noise.stiefel` where it is low.
 """
@@ -174,7 +175,8 @@ def matrix_bingham(
     if not 1 < k < len(values):
         return stiefel_bingham(eigenvalues, k, draws, sweeps)
     if 2 * k > len(values):
-        return _by_complement(values, order, k, draws, sweeps)
+        small = matrix_bingham(-values, len(values) - k, draws, sweeps)
+        return by_complement(small, values, order, draws)
     double_gaps = 2.0 * (values[0] - values)
     share = acceptance(double_gaps, k)
     if share < WORTH or _block(share) * len(values) * k > _BLOCK_MOST:
@@ -191,11 +193,11 @@ def matrix_bingham(
     )
 
 
-def _by_complement(
-    values: FloatArray, order: IntArray, k: int, draws: Draws, sweeps: int
+def by_complement(
+    small: StiefelDraws, values: FloatArray, order: IntArray, draws: Draws
 ) -> StiefelDraws:
     """Return frames by their complements W: tr(V'BV) = tr B - tr(W'BW), and W is smaller."""
-    small = matrix_bingham(-values, len(values) - k, draws, sweeps)
-    rest = np.linalg.qr(small.frames, mode="complete").Q[:, :, len(values) - k :]
-    frames = rest @ uniform_frames(draws, k, k)
+    left = small.frames.shape[2]
+    rest = np.linalg.qr(small.frames, mode="complete").Q[:, :, left:]
+    frames = rest @ uniform_frames(draws, rest.shape[2], rest.shape[2])
     return replace(small, frames=restored(frames, order), trace=values.sum() + small.trace)

@@ -26,7 +26,8 @@ from tests.browser.driver import (
     wait_idle,
 )
 
-# Drawn by a sampler: it accepts and rejects, so a last bit that differs leads to other draws.
+# Its chain diagonalises, and signs of eigenvectors differ with the build of LAPACK: other draws of
+# one law, on two processors as well (tests/unit/test_chain_signs.py).
 SAMPLED = {"ppca"}
 
 STORED = """
@@ -206,7 +207,21 @@ def test_a_browser_that_cannot_is_told_so(page: Page, address: str, script: str,
     fresh.add_init_script(script)
     fresh.goto(address)
     expect(fresh.locator('#edition [data-part="problem"]')).to_contain_text(says)
+    expect(fresh.locator('#edition [data-part="plan"]')).to_be_hidden()
     fresh.close()
+
+
+def test_a_first_visit_without_a_network_is_told_so(page: Page, address: str) -> None:
+    session = page.context.browser.new_context()  # which has kept nothing
+    try:
+        fresh = session.new_page()
+        fresh.route("**/pyodide/*", lambda route: route.abort())
+        fresh.goto(address)
+        problem = fresh.locator('#edition [data-part="problem"]')
+        expect(problem).to_contain_text("check the connection and reload")
+        expect(fresh.locator('#edition [data-part="plan"]')).to_be_hidden()
+    finally:
+        session.close()
 
 
 def test_another_host_in_the_log_would_be_seen(tmp_path: Path) -> None:

@@ -54,7 +54,10 @@ _WALK = """() => {
     if (now && !now.look) now.look = look(now.e);
   }, true);
   document.addEventListener('focusin', event => {
-    const e = event.composedPath()[0];
+    const to = event.composedPath()[0];
+    // A grid hands the focus on to its cell, soon or late; what is seen is the grid's canvas.
+    const e = to.closest('canvas') ?? to;
+    if (last()?.e === e) return;
     if (stops.some(stop => stop.e === e)) window.dpvizWalk.over = true;
     const box = e.getBoundingClientRect();
     stops.push({e, look: '', off: box.right <= 0 || box.left >= innerWidth});

@@ -7,6 +7,7 @@ Means must lie within 6.1 standard errors and Kolmogorov-Smirnov p-values above
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,11 +15,11 @@ from scipy import special, stats
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
+from dpviz.noise import anchored, macg, stiefel
 from dpviz.noise import bingham as vector
 from dpviz.noise import columns as column_draws
-from dpviz.noise import macg, stiefel
+from dpviz.noise.anchored import matrix_bingham
 from dpviz.noise.bingham import bingham
-from dpviz.noise.macg import matrix_bingham
 from dpviz.noise.stiefel import stiefel_bingham
 
 Z = 6.1
@@ -286,7 +287,10 @@ def test_dense_route_alone_has_the_right_law() -> None:
     assert fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(25.0, 3, 6))
 
 
-@pytest.mark.parametrize(("d", "k", "strength"), [(61, 5, 20.0), (13, 2, 12.0), (9, 7, 15.0)])
+@pytest.mark.parametrize(
+    ("d", "k", "strength"),
+    [(61, 5, 20.0), (13, 2, 1000.0), (30, 10, 60.0), (9, 7, 15.0)],
+)
 def test_first_row_of_a_frame_by_rejection(d: int, k: int, strength: float) -> None:
     """As above, without a chain; with 7 of 9 columns the complement is what is drawn."""
     values = np.zeros(d)
@@ -296,6 +300,69 @@ def test_first_row_of_a_frame_by_rejection(d: int, k: int, strength: float) -> N
     share = np.square(drawn.frames[:, 0]).sum(axis=1)
     assert fits(share, share_cdf(strength, k, d))
     assert not fits(share, share_cdf(1.5 * strength, k, d))
+
+
+Change = Callable[[anchored.Envelope], anchored.Envelope]
+
+
+def rejected(values: FloatArray, k: int, size: int, change: Change = lambda it: it) -> FloatArray:
+    """Return frames by rejection whatever it takes, and never by their complements."""
+    envelope = change(anchored.Envelope.of(2 * (values[0] - values), k))
+    return anchored.exact_frames(envelope, k, batch("rejected", size), 0.3)[0]
+
+
+@pytest.mark.parametrize(
+    "values", [(8.0, 0.0, 0.0), (30.0, 12.0, 0.0), (500.0, 490.0, -20.0), (1.0, 0.5, 0.0)]
+)
+def test_planes_by_rejection_are_complements_of_vectors(values: tuple[float, ...]) -> None:
+    spectrum = np.array(values)
+    normal = np.abs(normals_of(rejected(spectrum, 2, 10_000)))
+    assert all(fits(normal[:, axis], coordinate_cdf(-spectrum, axis)) for axis in range(3))
+
+
+STEP = [12.0, 12.0, 12.0, 12.0, 12.0, 0.0]
+
+
+def agrees_with_the_normal(values: list[float], change: Change = lambda it: it) -> bool:
+    """Say whether hyperplanes by rejection are the complements of exact vectors.
+
+    Every part of the ratio is at work: d - 1 columns, each tied to the others.
+    """
+    spectrum = np.array(values)
+    d = len(spectrum)
+    normal = np.square(normals_of(rejected(spectrum, d - 1, 10_000, change)))
+    exact = np.square(bingham(-spectrum, batch("exact", 40_000)))
+    return all(same_law(normal[:, i], exact[:, i]) for i in range(d))
+
+
+@pytest.mark.parametrize(
+    "values", [STEP, [40.0, 18.0, 5.0, 0.0], [15.0] * 4 + [0.0] * 4, [30.0, 9.0, 8.0, 7.0, 1.0]]
+)
+def test_hyperplanes_by_rejection_are_complements_of_vectors(values: list[float]) -> None:
+    assert agrees_with_the_normal(values)
+
+
+@pytest.mark.parametrize("left_out", ["determinants", "bound", "copies"])
+def test_a_part_of_the_ratio_left_out_is_caught(
+    left_out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Negative controls: the same frames without one part of what makes them exact."""
+    shift = 0.0
+    if left_out == "determinants":
+        monkeypatch.setattr(anchored, "_log_slack", lambda small, *_: np.zeros(len(small)))
+    elif left_out == "bound":  # probabilities above 1, cut off there
+        shift = 0.7
+    else:  # the weights |x_j|^(k - j)
+        original = anchored.Envelope.column
+
+        def single(
+            self: anchored.Envelope, j: int, later: FloatArray, normal: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
+            normal[:, 1 : later.shape[2] + 1] = 0.0
+            return original(self, j, later, normal)
+
+        monkeypatch.setattr(anchored.Envelope, "column", single)
+    assert not agrees_with_the_normal(STEP, lambda it: replace(it, tops=it.tops - shift))
 
 
 @pytest.mark.parametrize("k", [2, 5])
@@ -312,7 +379,26 @@ def test_rejection_and_chain_are_the_same_law(k: int) -> None:
     assert not same_law(rows_exact @ spectrum, np.square(wrong).sum(axis=2) @ spectrum)
 
 
-def test_frames_without_rejection_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_without_rejection_are_caught() -> None:
+    """Negative control: the envelope's own law must fail the closed form."""
+    values = np.zeros(13)
+    values[0] = 12.0
+    frames = rejected(values, 2, 4_000, lambda it: replace(it, tops=it.tops - 100.0))
+    assert not fits(np.square(frames[:, 0]).sum(axis=1), share_cdf(12.0, 2, 13))
+
+
+@pytest.mark.parametrize(("d", "k", "strength"), [(61, 5, 20.0), (13, 2, 12.0), (9, 7, 15.0)])
+def test_first_row_of_a_frame_of_a_wide_law(d: int, k: int, strength: float) -> None:
+    values = np.zeros(d)
+    values[0] = strength
+    drawn = macg.matrix_bingham(values, k, batch("wide", 4_000))
+    assert drawn.exact
+    share = np.square(drawn.frames[:, 0]).sum(axis=1)
+    assert fits(share, share_cdf(strength, k, d))
+    assert not fits(share, share_cdf(1.5 * strength, k, d))
+
+
+def test_wide_frames_without_rejection_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: the envelope's own law must fail the closed form."""
     original = macg._log_acceptance
 
@@ -323,5 +409,5 @@ def test_frames_without_rejection_are_caught(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(macg, "_log_acceptance", always)
     values = np.zeros(13)
     values[0] = 12.0
-    drawn = matrix_bingham(values, 2, batch("rejected", 4_000))
+    drawn = macg.matrix_bingham(values, 2, batch("wide", 4_000))
     assert not fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(12.0, 2, 13))
