@@ -38,9 +38,12 @@ help:
 	@echo "make browser-edition  build the dashboard that runs inside a browser into build/browser"
 	@echo "make clean    remove $(VENV), caches and builds"
 
-# Compiled as pip would: an editable installation leaves that to the first visitor.
+# Compiled as pip would compile them: where nothing else may write bytecode, every start of a server
+# or a command does it again.
+COMPILE = @$(PY) -m compileall -q dpviz pages
+
 run: $(RUN_STAMP)
-	@$(PY) -m compileall -q dpviz pages
+	$(COMPILE)
 	$(PY) -m dpviz app
 
 # The shipped settings watch no files; developers want the reload.
@@ -51,9 +54,11 @@ dev: $(RUN_STAMP)
 # tests/layers.py runs the layers, prints the time of each and closes with
 # "N passed, N failed, N skipped". ARGS goes to pytest: make test ARGS="-k wishart".
 test: $(DEV_STAMP)
+	$(COMPILE)
 	$(PY) -m tests.layers $(if $(ARGS),-- $(ARGS))
 
 check: $(DEV_STAMP)
+	$(COMPILE)
 	$(PY) -m tests.layers lint style types unit contract $(if $(ARGS),-- $(ARGS))
 
 lint: $(DEV_STAMP)
