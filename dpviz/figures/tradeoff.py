@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import TRUE_COLOUR, Panel, faded
+from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
 from dpviz.values.release import VERDICT_WORDS, Verdict
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
@@ -137,14 +137,16 @@ def tradeoff_figure(
         x=math.log10(now) if log_x and now > 0 else now, y=1, yref="paper", text="now",
         showarrow=False, yanchor="bottom", font={"size": 12},
     )  # fmt: skip
-    figure.update_xaxes(title=x_title, type="log" if log_x else "linear", exponentformat="power")
+    figure.update_xaxes(
+        title=x_title, type="log" if log_x else "linear", exponentformat="power", automargin=True
+    )
     figure.update_yaxes(
         title=y_title, type="log" if log_y else "linear", exponentformat="power", automargin=True
     )
     figure.update_layout(
         height=560,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0},
+        legend=BELOW,
         hovermode="closest",
         clickmode="event+select",
         dragmode="pan",
@@ -216,8 +218,14 @@ def _words(line: pd.DataFrame) -> list[str]:
 
 
 def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone: bool) -> None:
-    """Add the prediction of one variant: dotted, and dashed where its claim fails."""
+    """Add the prediction of one variant: dotted, and dashed where its claim fails.
+
+    Beside its drawn curve it says nothing under the pointer: it would keep it from the points that
+    are clicked.
+    """
+    words = "%{x:.4g}: %{y:.3g}, %{text}<extra>" + f"{look.panel.label}, {_PREDICTED}</extra>"
     for number, (line, dash) in enumerate(_stretches(part, math.inf, "dot")):
+        said = {"text": _words(line), "hovertemplate": words} if alone else {"hoverinfo": "skip"}
         figure.add_trace(
             go.Scatter(
                 x=line["x"], y=line["value"], mode="lines", legendrank=look.rank,
@@ -225,9 +233,7 @@ def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone:
                 showlegend=alone and look.whole and number == 0,
                 line={"color": look.panel.colour, "width": min(look.panel.width, 1.5),
                       "dash": dash},
-                text=_words(line),
-                hovertemplate="%{x:.4g}: %{y:.3g}, %{text}<extra>"
-                + f"{look.panel.label}, {_PREDICTED}</extra>",
+                **said,
             )
         )  # fmt: skip
 
