@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from dpviz.errors import InvalidSetting
+from dpviz.mechanisms import all_mechanisms
 from dpviz.targets.defaults import advised
 from dpviz.values.problem import Budget, Domain, Problem, Relation
+
+LEAST_SHOWN = 0.01  # of recovery, which pages give in whole percents
+MEASURED = Path(__file__).resolve().parents[2] / "docs" / "defaults.md"
 
 
 def problem(
@@ -72,3 +79,18 @@ def test_nothing_advised_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpviz.targets.defaults.all_mechanisms", dict)
     with pytest.raises(InvalidSetting, match="k must be from 1 to 5"):
         advised(problem(), Budget(1.0))
+
+
+def test_the_rule_follows_what_was_measured() -> None:
+    """benchmarks/defaults.py judges the rule as it stood; the cards give the advice it prints."""
+    text = MEASURED.read_text(encoding="utf-8")
+    tables = re.findall(r"^\| choice .*\n\|---.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert len(tables) == 6
+    for table in tables:
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+        regrets = {name: float(mean) for name, mean, *_ in rows}
+        assert regrets.pop("**advised**") <= min(regrets.values()) + LEAST_SHOWN
+    printed = dict(re.findall(r"^- ([^:]+): (.*)$", text, re.MULTILINE))
+    said = {cls.info.label: cls.info.advice for cls in all_mechanisms().values()}
+    assert len(printed) >= 5
+    assert {label: said[label] for label in printed} == printed
