@@ -20,7 +20,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.base.memory import give_back
+from dpviz.base.memory import give_back, share_heaps
 from dpviz.base.pauses import pausing
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.narrative.phrases import duration
@@ -210,6 +210,7 @@ def _tended() -> bool:
 
     A timer of the server's own event loop, and no thread: it reaps what has expired.
     """
+    share_heaps()
     gc.collect()
     gc.freeze()  # what is imported stays: no later look goes through it
     loop = runtime.get_instance()._get_async_objs().eventloop
@@ -224,8 +225,8 @@ def _tended() -> bool:
         len(closed)  # reaps
         active = (info.session.id for info in _sessions().list_active_sessions())
         before, here = here, {*active, *closed}
-        if before - here:
-            give_back()
+        if before - here:  # what has gone lets go of the last of it a little later
+            loop.call_later(_TEND_SECONDS, give_back)
 
     loop.call_soon_threadsafe(lambda: loop.call_later(_TEND_SECONDS, tend))
     return True

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpviz.base.memory import give_back
+from dpviz.base.memory import give_back, share_heaps
 
 
 class Ring:
@@ -37,3 +37,14 @@ def test_garbage_goes_and_free_pages_are_offered(
     finally:
         gc.enable()
     assert asked == ([0] if glibc else [])
+
+
+@pytest.mark.parametrize("glibc", [True, False])
+def test_threads_are_told_to_share(glibc: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    library = SimpleNamespace()
+    if glibc:
+        library.mallopt = lambda what, most: asked.append((what.value, most.value))
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+    share_heaps()
+    assert asked == ([(-8, 2)] if glibc else [])
