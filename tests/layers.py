@@ -57,9 +57,9 @@ class Layer:
         return bool(self.command) or self.workers == 0
 
 
-# The goal for the whole is 20 minutes on two idle cores; it takes some 25. The budgets are what each
-# layer may take on a machine that does something else as well, since a stopped layer counts as
-# failed.
+# The goal for the whole is 20 minutes on two idle cores; it takes some 25. The budgets are what
+# each layer may take on a machine that does something else as well, since a stopped layer counts
+# as failed.
 LAYERS: tuple[Layer, ...] = (
     Layer("lint", 10, command=("-m", "ruff", "check", ".")),
     Layer("style", 10, command=("-m", "ruff", "format", "--check", ".")),
