@@ -45,10 +45,19 @@ chart => {
 
 
 def numbers(page: Page) -> str:
-    """Return all text below the row of settings: verdict, captions, command."""
-    row = page.locator(".st-key-bar")
-    settings = row.inner_text() if row.count() else ""
-    return page.get_by_test_id("stMain").inner_text().replace(settings, "", 1)
+    """Return all text below the row of settings: verdict, captions, command.
+
+    Without that of charts, which are painted when they like.
+    """
+    found: str = page.get_by_test_id("stMain").evaluate(
+        """main => {
+          const aside = '.st-key-bar, [data-testid="stPlotlyChart"]';
+          let text = main.innerText;
+          main.querySelectorAll(aside).forEach(node => text = text.replace(node.innerText, ''));
+          return text.split('\\n').filter(line => line.trim()).join('\\n');
+        }"""
+    )
+    return found
 
 
 def verdict_of(page: Page) -> Locator:
@@ -331,7 +340,6 @@ def test_unrelated_clicks_leave_the_view_alone(page: Page, server: Server) -> No
     open_app(page, server.url + "/" + QUICK + "&k=3&epsilon=0.7")
     with rerun(page):
         page.get_by_text("All charts, with captions and numbers").click()
-    # The drawing's own texts count among the numbers: wait for it.
     page.locator("svg.main-svg .gtitle, svg.main-svg .annotation").first.wait_for()
     shown, link, runs = numbers(page), page.url, watch_of(page).runs
     page.locator(f"{BOARD} .dpv-legend").click()
