@@ -12,8 +12,8 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.params import integer
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.noise.anchored import matrix_bingham
 from dpviz.noise.convergence import convergence
+from dpviz.noise.frames import matrix_bingham
 from dpviz.noise.stiefel import DEFAULT_SWEEPS, stiefel_bingham
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.losses import ExactLoss, Tables, of_bingham

@@ -20,8 +20,8 @@ most prod_i (c_i' M_j c_i)^(1/2) over the columns i > j, and c_i' M_j c_i = u_i 
 `Envelope.tops`: what makes every step an acceptance probability. Any beta gives exact draws.
 
 With k = 1 this is the sampler of Kent, Ganeiber and Mardia in `dpviz.noise.bingham`. Acceptance
-falls to nothing where many columns are concentrated: `matrix_bingham` estimates it beforehand and
-takes the chain of `dpviz.noise.stiefel` there.
+falls to nothing where many columns are concentrated: it is estimated beforehand, and
+`dpviz.noise.frames` takes the chain of `dpviz.noise.stiefel` there.
 """
 
 from __future__ import annotations
@@ -31,28 +31,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws, generator
-from dpviz.noise import macg
-from dpviz.noise.bingham import IntArray, descending, groups, streams_of
+from dpviz.noise.bingham import IntArray, groups, streams_of
 from dpviz.noise.columns import weighted_sums
-from dpviz.noise.stiefel import (
-    DEFAULT_SWEEPS,
-    StiefelDraws,
-    restored,
-    stiefel_bingham,
-    traces,
-    uniform_frames,
-)
+from dpviz.noise.stiefel import uniform_frames
 
 WORTH = 1 / 30_000
 """Acceptance at which a fit by rejection takes about as long as one by the chain of 20 sweeps."""
-
-WIDE = 40
-"""Columns above which a proposal, of order d k^3 operations, is too dear."""
 
 _PILOT = 48
 _BLOCK_ENTRIES = 1 << 18  # of the columns that are held at once
@@ -311,55 +299,8 @@ def _block(accepted_share: float, d: int) -> int:
     return max(1, min(math.ceil(1.5 / accepted_share), _BLOCK_ENTRIES // d))
 
 
-def matrix_bingham(
-    eigenvalues: ArrayLike, k: int, draws: Draws, sweeps: int = DEFAULT_SWEEPS
-) -> StiefelDraws:
-    """Return frames of the matrix Bingham law: exact where rejection is fast, else by a chain.
-
-    Parameters
-    ----------
-    eigenvalues : array of shape (d,)
-        Eigenvalues of B in any order, d >= 2.
-    k : int
-        Columns, from 1 to d.
-    draws : Draws
-    sweeps : int
-        Of the chain, where there is one.
-
-    Returns
-    -------
-    StiefelDraws
-        ``exact`` says which it was. The choice depends on the eigenvalues and k alone, and both
-        routes have the same law (the chain in the limit).
-
-    Raises
-    ------
-    InvalidSetting
-        If an argument is out of range.
-
-    See Also
-    --------
-    dpviz.noise.stiefel.stiefel_bingham : The chain.
-    """
-    values, order = descending(eigenvalues)
-    if not 1 < k < len(values):
-        return stiefel_bingham(eigenvalues, k, draws, sweeps)
-    if 2 * k > len(values):
-        small = matrix_bingham(-values, len(values) - k, draws, sweeps)
-        return macg.by_complement(small, values, order, draws)
-    if k > WIDE:
-        return macg.matrix_bingham(eigenvalues, k, draws, sweeps)
-    envelope = Envelope.of(2.0 * (values[0] - values), k)
+def rejected(double_gaps: FloatArray, k: int, draws: Draws) -> tuple[FloatArray, int] | None:
+    """Return frames and the number of proposals, or None where too few would be accepted."""
+    envelope = Envelope.of(double_gaps, k)
     share = acceptance(envelope, k)
-    if share < WORTH:
-        return stiefel_bingham(eigenvalues, k, draws, sweeps)
-    frames, proposals = exact_frames(envelope, k, draws, share)
-    return StiefelDraws(
-        frames=restored(frames, order),
-        trace=traces(values, frames)[None],
-        from_mode=np.zeros(draws.size, dtype=np.bool_),
-        proposals=proposals,
-        updates=draws.size,
-        dense_updates=0,
-        exact=True,
-    )
+    return None if share < WORTH else exact_frames(envelope, k, draws, share)

@@ -10,31 +10,22 @@ t_i^(d/2) exp(-t_i/2), largest at t_i = d, so a proposal is accepted with log-pr
 
 Taken for wide frames, where `dpviz.noise.anchored` has too much to do for each column. With k = 1
 this is the sampler of `dpviz.noise.bingham`. For k > 1 acceptance is high while the law
-is not far from uniform, and falls to nothing once it is concentrated: `matrix_bingham` measures it
-beforehand, and takes the chain of `dpviz.noise.stiefel` where it is low.
+is not far from uniform, and falls to nothing once it is concentrated: it is measured beforehand,
+and `dpviz.noise.frames` takes the chain of `dpviz.noise.stiefel` where it is low.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws, generator
-from dpviz.noise.bingham import IntArray, best_shift, descending, groups, streams_of
-from dpviz.noise.stiefel import (
-    DEFAULT_SWEEPS,
-    StiefelDraws,
-    restored,
-    stiefel_bingham,
-    traces,
-    uniform_frames,
-)
+from dpviz.noise.bingham import best_shift, groups, streams_of
+from dpviz.noise.stiefel import uniform_frames
 
 WORTH = 1 / 2_000
 """Acceptance from which rejection is faster than a chain; measured."""
@@ -141,63 +132,9 @@ def exact_frames(
     return frames, proposals
 
 
-def matrix_bingham(
-    eigenvalues: ArrayLike, k: int, draws: Draws, sweeps: int = DEFAULT_SWEEPS
-) -> StiefelDraws:
-    """Return frames of the matrix Bingham law: exact where rejection is fast, else by a chain.
-
-    Parameters
-    ----------
-    eigenvalues : array of shape (d,)
-        Eigenvalues of B in any order, d >= 2.
-    k : int
-        Columns, from 1 to d.
-    draws : Draws
-    sweeps : int
-        Of the chain, where there is one.
-
-    Returns
-    -------
-    StiefelDraws
-        ``exact`` says which it was. The choice depends on the eigenvalues and k alone, and both
-        routes have the same law (the chain in the limit).
-
-    Raises
-    ------
-    InvalidSetting
-        If an argument is out of range.
-
-    See Also
-    --------
-    dpviz.noise.stiefel.stiefel_bingham : The chain.
-    """
-    values, order = descending(eigenvalues)
-    if not 1 < k < len(values):
-        return stiefel_bingham(eigenvalues, k, draws, sweeps)
-    if 2 * k > len(values):
-        small = matrix_bingham(-values, len(values) - k, draws, sweeps)
-        return by_complement(small, values, order, draws)
-    double_gaps = 2.0 * (values[0] - values)
+def rejected(double_gaps: FloatArray, k: int, draws: Draws) -> tuple[FloatArray, int] | None:
+    """Return frames and the number of proposals, or None where too few would be accepted."""
     share = acceptance(double_gaps, k)
-    if share < WORTH or _block(share) * len(values) * k > _BLOCK_MOST:
-        return stiefel_bingham(eigenvalues, k, draws, sweeps)
-    frames, proposals = exact_frames(double_gaps, k, draws, share)
-    return StiefelDraws(
-        frames=restored(frames, order),
-        trace=traces(values, frames)[None],
-        from_mode=np.zeros(draws.size, dtype=np.bool_),
-        proposals=proposals,
-        updates=draws.size,
-        dense_updates=0,
-        exact=True,
-    )
-
-
-def by_complement(
-    small: StiefelDraws, values: FloatArray, order: IntArray, draws: Draws
-) -> StiefelDraws:
-    """Return frames by their complements W: tr(V'BV) = tr B - tr(W'BW), and W is smaller."""
-    left = small.frames.shape[2]
-    rest = np.linalg.qr(small.frames, mode="complete").Q[:, :, left:]
-    frames = rest @ uniform_frames(draws, rest.shape[2], rest.shape[2])
-    return replace(small, frames=restored(frames, order), trace=values.sum() + small.trace)
+    if share < WORTH or _block(share) * len(double_gaps) * k > _BLOCK_MOST:
+        return None
+    return exact_frames(double_gaps, k, draws, share)

@@ -18,8 +18,8 @@ from dpviz.base.seeding import Draws, generator
 from dpviz.noise import anchored, macg, stiefel
 from dpviz.noise import bingham as vector
 from dpviz.noise import columns as column_draws
-from dpviz.noise.anchored import matrix_bingham
 from dpviz.noise.bingham import bingham
+from dpviz.noise.frames import matrix_bingham
 from dpviz.noise.stiefel import stiefel_bingham
 
 Z = 6.1
@@ -391,7 +391,7 @@ def test_frames_without_rejection_are_caught() -> None:
 def test_first_row_of_a_frame_of_a_wide_law(d: int, k: int, strength: float) -> None:
     values = np.zeros(d)
     values[0] = strength
-    drawn = macg.matrix_bingham(values, k, batch("wide", 4_000))
+    drawn = matrix_bingham(values, k, batch("wide", 4_000), rejection=macg.rejected)
     assert drawn.exact
     share = np.square(drawn.frames[:, 0]).sum(axis=1)
     assert fits(share, share_cdf(strength, k, d))
@@ -409,5 +409,5 @@ def test_wide_frames_without_rejection_are_caught(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(macg, "_log_acceptance", always)
     values = np.zeros(13)
     values[0] = 12.0
-    drawn = macg.matrix_bingham(values, 2, batch("wide", 4_000))
+    drawn = matrix_bingham(values, 2, batch("wide", 4_000), rejection=macg.rejected)
     assert not fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(12.0, 2, 13))

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from dpviz.base.seeding import Draws
-from dpviz.noise.macg import matrix_bingham
+from dpviz.noise import macg
+from dpviz.noise.frames import matrix_bingham
 
 FAR = np.linspace(0.0, 60.0, 12)  # rejection would take too long: a chain, in few dimensions
 NEAR = np.linspace(0.0, 6.0, 4)  # drawn exactly, by rejection
@@ -23,7 +24,7 @@ MANY = np.linspace(0.0, 900.0, 40)  # a chain that diagonalises nothing of that 
 
 
 def _frames(values: np.ndarray, k: int) -> Any:
-    return matrix_bingham(values, k, Draws.trials(0, "signs", range(4)), sweeps=3)
+    return matrix_bingham(values, k, Draws.trials(0, "signs", range(4)), 3, macg.rejected)
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from dpviz.base.seeding import Draws
-from dpviz.errors import InvalidSetting
-from dpviz.noise import anchored, macg
-from dpviz.noise import bingham as vector
-from dpviz.noise.anchored import Envelope, acceptance, matrix_bingham
+from dpviz.noise import anchored
+from dpviz.noise.anchored import Envelope, acceptance
+from dpviz.noise.frames import matrix_bingham
 from dpviz.noise.stiefel import stiefel_bingham
 
 VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])
@@ -17,32 +16,6 @@ VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])
 
 def trials(size: int, first: int = 0) -> Draws:
     return Draws.trials(5, "anchored", range(first, first + size))
-
-
-@pytest.mark.parametrize("k", [2, 3, 5, 6])
-def test_frames_are_orthonormal_and_each_draw_has_its_own_bytes(k: int) -> None:
-    together = matrix_bingham(VALUES, k, trials(5))
-    assert together.exact
-    gram = together.frames.transpose(0, 2, 1) @ together.frames
-    np.testing.assert_allclose(gram, np.broadcast_to(np.eye(k), gram.shape), atol=1e-13)
-    scores = np.einsum("i,tij->t", VALUES, together.frames**2)
-    np.testing.assert_allclose(together.trace, scores[None], rtol=1e-12)
-    for t in range(5):
-        alone = matrix_bingham(VALUES, k, trials(1, t))
-        np.testing.assert_array_equal(alone.frames[0], together.frames[t])
-
-
-def test_memory_groups_order_and_a_common_shift_change_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    whole = matrix_bingham(VALUES, 2, trials(6)).frames
-    moved = np.array([4, 0, 6, 2, 5, 1, 3])
-    np.testing.assert_array_equal(
-        matrix_bingham(VALUES[moved], 2, trials(6)).frames, whole[:, moved]
-    )
-    np.testing.assert_array_equal(matrix_bingham(VALUES - 64, 2, trials(6)).frames, whole)
-    monkeypatch.setattr(vector, "_BLOCK_ENTRIES", 50)
-    np.testing.assert_array_equal(matrix_bingham(VALUES, 2, trials(6)).frames, whole)
 
 
 def test_a_uniform_law_accepts_every_proposal() -> None:
@@ -85,41 +58,8 @@ def test_a_concentrated_law_takes_the_chain(monkeypatch: pytest.MonkeyPatch) -> 
     assert acceptance(Envelope.of(np.array([0.0, 1.0, 1e13]), 2), 2) == 0.0
 
 
-def test_more_than_half_the_columns_go_by_their_complement(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(anchored, "WORTH", 1.1)  # always the chain
-    values = 200 * VALUES
-    drawn = matrix_bingham(values, 5, trials(6), 4)
-    assert drawn.trace.shape == (5, 6)
-    scores = np.einsum("i,tij->t", values, drawn.frames**2)
-    np.testing.assert_allclose(drawn.trace[-1], scores, rtol=1e-12)
-    # chains from the mode start at the top 5
-    np.testing.assert_allclose(drawn.trace[0, ::2], values[:5].sum(), rtol=1e-12)
-
-
 def test_a_block_that_would_fill_memory_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anchored, "_BLOCK_ENTRIES", 7)
     drawn = matrix_bingham(20 * VALUES, 3, trials(20))
     assert drawn.exact
     assert drawn.proposals > 20
-
-
-@pytest.mark.parametrize("k", [1, 7])
-def test_one_column_and_all_are_those_of_the_chain_s_file(k: int) -> None:
-    drawn, same = (draw(VALUES, k, trials(3)) for draw in (matrix_bingham, stiefel_bingham))
-    np.testing.assert_array_equal(drawn.frames, same.frames)
-
-
-def test_k_outside_is_refused() -> None:
-    with pytest.raises(InvalidSetting):
-        matrix_bingham(VALUES, 8, trials(1))
-
-
-def test_wide_frames_are_left_to_the_envelope_of_the_whole_frame(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(anchored, "WIDE", 2)
-    wide = macg.matrix_bingham(VALUES, 3, trials(4))
-    np.testing.assert_array_equal(matrix_bingham(VALUES, 3, trials(4)).frames, wide.frames)
-    assert not (matrix_bingham(VALUES, 2, trials(4)).frames == wide.frames[:, :, :2]).any()

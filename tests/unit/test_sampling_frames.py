@@ -1,0 +1,88 @@
+"""Frames of the matrix Bingham law, whichever sampler draws them: shapes, streams, routes."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
+from dpviz.errors import InvalidSetting
+from dpviz.noise import anchored, frames, macg
+from dpviz.noise import bingham as vector
+from dpviz.noise.frames import matrix_bingham
+from dpviz.noise.stiefel import stiefel_bingham
+
+VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])
+samplers = pytest.mark.parametrize("sampler", [anchored, macg], ids=["anchored", "macg"])
+
+
+def trials(size: int, first: int = 0) -> Draws:
+    return Draws.trials(5, "frames", range(first, first + size))
+
+
+@samplers
+@pytest.mark.parametrize("k", [2, 3, 5, 6])
+def test_frames_are_orthonormal_and_each_draw_has_its_own_bytes(
+    k: int, sampler: ModuleType
+) -> None:
+    together = matrix_bingham(VALUES, k, trials(5), rejection=sampler.rejected)
+    assert together.exact
+    gram = together.frames.transpose(0, 2, 1) @ together.frames
+    np.testing.assert_allclose(gram, np.broadcast_to(np.eye(k), gram.shape), atol=1e-13)
+    scores = np.einsum("i,tij->t", VALUES, together.frames**2)
+    np.testing.assert_allclose(together.trace, scores[None], rtol=1e-12)
+    for t in range(5):
+        alone = matrix_bingham(VALUES, k, trials(1, t), rejection=sampler.rejected)
+        np.testing.assert_array_equal(alone.frames[0], together.frames[t])
+
+
+@samplers
+def test_memory_groups_order_and_a_common_shift_change_nothing(
+    sampler: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn(values: FloatArray) -> FloatArray:
+        return matrix_bingham(values, 2, trials(6), rejection=sampler.rejected).frames
+
+    whole = drawn(VALUES)
+    moved = np.array([4, 0, 6, 2, 5, 1, 3])
+    np.testing.assert_array_equal(drawn(VALUES[moved]), whole[:, moved])
+    np.testing.assert_array_equal(drawn(VALUES - 64), whole)
+    monkeypatch.setattr(vector, "_BLOCK_ENTRIES", 50)
+    np.testing.assert_array_equal(drawn(VALUES), whole)
+
+
+@samplers
+def test_more_than_half_the_columns_go_by_their_complement(
+    sampler: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, "WORTH", 1.1)  # always the chain
+    values = 200 * VALUES
+    drawn = matrix_bingham(values, 5, trials(6), 4, sampler.rejected)
+    assert drawn.trace.shape == (5, 6)
+    scores = np.einsum("i,tij->t", values, drawn.frames**2)
+    np.testing.assert_allclose(drawn.trace[-1], scores, rtol=1e-12)
+    # chains from the mode start at the top 5
+    np.testing.assert_allclose(drawn.trace[0, ::2], values[:5].sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 7])
+def test_one_column_and_all_are_those_of_the_chain_s_file(k: int) -> None:
+    drawn, same = (draw(VALUES, k, trials(3)) for draw in (matrix_bingham, stiefel_bingham))
+    np.testing.assert_array_equal(drawn.frames, same.frames)
+
+
+def test_k_outside_is_refused() -> None:
+    with pytest.raises(InvalidSetting):
+        matrix_bingham(VALUES, 8, trials(1))
+
+
+def test_wide_frames_are_left_to_the_envelope_of_the_whole_frame(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frames, "WIDE", 2)
+    wide = matrix_bingham(VALUES, 3, trials(4), rejection=macg.rejected)
+    np.testing.assert_array_equal(matrix_bingham(VALUES, 3, trials(4)).frames, wide.frames)
+    assert not (matrix_bingham(VALUES, 2, trials(4)).frames == wide.frames[:, :, :2]).any()
