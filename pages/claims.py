@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from dpviz.base.numerals import numeral
 from dpviz.claims import attack, exhibits, finds, leaks
 from dpviz.claims.audit import DEFAULT_D
 from dpviz.claims.table import STATUSES, audit_command, claims_now, filtered, spending_table
@@ -66,7 +67,10 @@ def claims_table(problem: Problem, budget: Budget) -> None:
     number = st.column_config.NumberColumn
     text = st.column_config.TextColumn
     st.dataframe(
-        shown,
+        parts.written(
+            shown,
+            {"claimed_epsilon": 3, "spent_epsilon": 3, "claimed_delta": 2, "true_delta": 2},
+        ),
         hide_index=True,
         placeholder="–",
         key="claims.table",
@@ -76,14 +80,12 @@ def claims_table(problem: Problem, budget: Budget) -> None:
             "claim": text("Claim"),
             "relation": text("Relation"),
             "status": text("Status"),
-            "claimed_epsilon": number("Claimed epsilon", format="%.3g"),
+            "claimed_epsilon": number("Claimed epsilon"),
             "spent_epsilon": number(
-                "Spent epsilon", format="%.3g", help="A dash: no epsilon describes the release."
+                "Spent epsilon", help="A dash: no epsilon describes the release."
             ),
-            "claimed_delta": number("Claimed delta", format="%.2g"),
-            "true_delta": number(
-                "True delta", format="%.2g", help="Really given at the epsilon claimed."
-            ),
+            "claimed_delta": number("Claimed delta"),
+            "true_delta": number("True delta", help="Really given at the epsilon claimed."),
             "evidence": text("Evidence", width="large"),
             "command": text("Rerun", width="large"),
         },
@@ -236,7 +238,7 @@ def refuted(budget: Budget) -> None:
     st.markdown("### The true delta of classical Gaussian noise")
     deltas = claim_cache.true_deltas(budget.delta or EXHIBIT_DELTA)
     if deltas.empty:
-        st.caption(f"At delta {budget.delta:.2g} no Gaussian release exceeds its claim.")
+        st.caption(f"At delta {numeral(budget.delta)} no Gaussian release exceeds its claim.")
     else:
         caption = claims_words.delta_caption(deltas)
         st.plotly_chart(

@@ -9,13 +9,13 @@ current = shell.through_entry()
 from collections.abc import Callable
 from dataclasses import replace
 
+from dpviz.base.numerals import numeral, percent
 from dpviz.figures.card import card_html, card_page, pictures
 from dpviz.figures.handout import report_page
 from dpviz.guide import words
 from dpviz.guide.decide import Card
 from dpviz.guide.questions import LEVELS, STAGES, Answers
 from dpviz.guide.risk import risk
-from dpviz.narrative.phrases import percent
 from dpviz.prepare.prepared import Measured
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
@@ -150,8 +150,9 @@ with guard():
         controls.setting("delta_allowed", VIEW)
         delta = measured.budget(replace(settings, delta=None)).delta
         st.markdown(
-            f"With a delta of {delta:.1g} odds may, in at most {percent(2 * delta)} of releases, "
-            "grow by more than twice what epsilon says; in return a smaller epsilon is enough."
+            f"With a delta of {numeral(delta, 1)} odds may, in at most {percent(2 * delta)} of "
+            "releases, grow by more than twice what epsilon says; in return a smaller epsilon is "
+            "enough."
         )
     elif answers.shown == "hand_out":
         controls.setting("hand_out", VIEW)

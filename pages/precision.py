@@ -48,7 +48,13 @@ def what_directions_cost(comparison: Comparison) -> None:
     st.header("What the directions cost", anchor="spend")
     number = st.column_config.NumberColumn
     st.dataframe(
-        table,
+        parts.written(
+            table,
+            dict.fromkeys(("delta_directions", "delta_release", "delta"), 3)
+            | dict.fromkeys(
+                ("epsilon_directions", "epsilon_release", "epsilon", "directions_spent", "spent"), 4
+            ),
+        ),
         hide_index=True,
         placeholder="–",
         key="spend",
@@ -56,18 +62,17 @@ def what_directions_cost(comparison: Comparison) -> None:
         column_config={
             "mechanism": "Mechanism",
             "supplier": "Directions from",
-            "epsilon_directions": number("Epsilon for directions", format="%.4g"),
-            "epsilon_release": number("+ for the release", format="%.4g"),
-            "epsilon": number("= epsilon", format="%.4g"),
-            "delta_directions": number("Delta for directions", format="%.3g"),
-            "delta_release": number("+ for the release", format="%.3g"),
-            "delta": number("= delta", format="%.3g"),
+            "epsilon_directions": number("Epsilon for directions"),
+            "epsilon_release": number("+ for the release"),
+            "epsilon": number("= epsilon"),
+            "delta_directions": number("Delta for directions"),
+            "delta_release": number("+ for the release"),
+            "delta": number("= delta"),
             "directions_spent": number(
                 "Spent on directions",
-                format="%.4g",
                 help="The epsilon that the supplier really spends, at the delta it was given.",
             ),
-            "spent": number("Spent together", format="%.4g"),
+            "spent": number("Spent together"),
         },
     )
     note = supplier_note(comparison.problem)
@@ -149,7 +154,10 @@ def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
     """Draw the numbers of the gain beside what was spent, and how far to trust them."""
     st.header("Was it worth it?", anchor="gain")
     st.dataframe(
-        gain_table(comparison, uniform),
+        parts.written(
+            gain_table(comparison, uniform),
+            {"recovery": parts.SHARE, "uniform": parts.SHARE, "spent": 3},
+        ),
         hide_index=True,
         placeholder="–",
         key="gains",
@@ -157,9 +165,9 @@ def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
         column_order=["name", "recovery", "uniform", "spent", "status"],
         column_config={
             "name": "Mechanism",
-            "recovery": st.column_config.NumberColumn("Recovery", format="%.3f"),
-            "uniform": st.column_config.NumberColumn("with equal shares", format="%.3f"),
-            "spent": st.column_config.NumberColumn("Spent epsilon", format="%.3g"),
+            "recovery": "Recovery",
+            "uniform": "with equal shares",
+            "spent": "Spent epsilon",
             "status": "Status",
         },
     )

@@ -150,8 +150,8 @@ def page() -> None:
         )
         st.caption(
             f"{parse_variant(settings.mechanisms[0]).label}, epsilon {settings.epsilon:g} for the "
-            f"whole chain; bars show the mean of {settings.trials} chains, whiskers their central "
-            "95 %."
+            f"whole chain; orange is lost, green gained. Means of {settings.trials} chains, "
+            "whiskers their central 95 %."
         )
     everywhere(steps_of(settings))
     parts.numbers("waterfall", table)

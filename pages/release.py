@@ -9,6 +9,7 @@ current = shell.through_entry()
 import json
 
 from dpviz.base.here import NO_LEDGER, in_browser
+from dpviz.base.numerals import numeral
 from dpviz.base.params import params_of
 from dpviz.errors import DpvizError
 from dpviz.releasing.ledger import Ledger, ledger_named
@@ -119,7 +120,7 @@ def shown(made: RealRelease) -> None:
     columns[1].metric(
         "Idealised epsilon", f"{idealised.epsilon:.4g}", help=answer["idealised"]["source"]
     )
-    columns[2].metric("Delta", f"{proved.delta:.3g}")
+    columns[2].metric("Delta", numeral(proved.delta, 3))
     st.caption(
         "Released components, one column each; they stand in the file with the noisy matrix, what "
         "was declared, and a digest of the settings."

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
+from dpviz.base.numerals import percent
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.narrative import explore
@@ -131,8 +132,9 @@ class Compared(Answer):
         for result in found.results:
             if "recovery" in result.summaries:
                 seen = result.summaries["recovery"]
-                words = f"recovery {seen.mean:.2f} ({seen.low:.2f} to {seen.high:.2f})"
-                notes[result.mechanism.text] = words
+                notes[result.mechanism.text] = (
+                    f"recovery {percent(seen.mean)} ({percent(seen.low)} to {percent(seen.high)})"
+                )
         table = spectrum_table(found.prepared, found.results)
         return spectra_image(table, panels(found.results), notes)
 

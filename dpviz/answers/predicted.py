@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
+from dpviz.base.numerals import percent
 from dpviz.metrics import METRICS
-from dpviz.narrative.phrases import budget_words, percent
+from dpviz.narrative.phrases import budget_words
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Skipped
 from dpviz.settings import Settings

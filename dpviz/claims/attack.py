@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.numerals import numeral
 from dpviz.claims.audit import Audit, default_budget
 from dpviz.claims.audit.bounds import lower_limit, upper_limit
 from dpviz.claims.table import every_mechanism
@@ -94,7 +95,7 @@ def bounded_curve(budget: Budget, alpha: FloatArray = DEFAULT_LEVELS) -> Curve:
     beta = np.maximum(np.maximum(1 - budget.delta - grown, shrunk), 0.0)
     words = f"bound from epsilon {budget.epsilon:.3g}"
     if budget.delta > 0:
-        words += f" and delta {budget.delta:.2g}"
+        words += f" and delta {numeral(budget.delta)}"
     return Curve(alpha, beta, False, words)
 
 

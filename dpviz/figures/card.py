@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from dpviz.base.numerals import numeral
 from dpviz.figures.theme import LABEL_COLOURS
 from dpviz.figures.worlds import hundred, picture
 from dpviz.guide import words
@@ -88,7 +89,7 @@ def _offers(card: Card, offers: Sequence[Offer]) -> str:
         "<tr>"
         f"<td>{escape(offer.mechanism.label)}</td>"
         f"<td>{escape(words.epsilon_words(offer))}</td>"
-        f"<td>{'none' if offer.pure else f'{words.budget_of(card, offer).delta:.1g}'}</td>"
+        f"<td>{'none' if offer.pure else numeral(words.budget_of(card, offer).delta, 1)}</td>"
         f"<td>{escape(_status(offer))}</td>"
         f"<td>{escape(words.people_words(card, offer))}</td>"
         "</tr>"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.base.numerals import numeral, percent
 from dpviz.figures.theme import TRUE_COLOUR, Panel, wrapped
 
 PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -91,10 +92,10 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 x=[before, now], y=[number, number], mode="lines+markers+text", showlegend=False,
                 line={"color": panel.colour, "width": panel.width + 1},
                 marker={"symbol": [f"{panel.marker}-open", panel.marker], "size": 12},
-                text=["", f"{100 * now:.0f} %"], textfont={"size": 13}, cliponaxis=False,
+                text=["", percent(now)], textfont={"size": 13}, cliponaxis=False,
                 textposition="top center",
                 customdata=[["with equal shares"], ["with these shares"]],
-                hovertemplate="%{x:.3f} %{customdata[0]}<extra>" + panel.label + "</extra>",
+                hovertemplate="%{x:.1%} %{customdata[0]}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
     low = min([-0.1, *shown[["recovery", "uniform"]].min()])
@@ -104,7 +105,7 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             x=x, y=1, yref="paper", yanchor="bottom", text=words, showarrow=False,
             font={"size": 12}, xanchor="right" if x else "center",
         )  # fmt: skip
-    figure.update_xaxes(title="recovery", range=[low - 0.03, 1.05])
+    figure.update_xaxes(title="recovery", range=[low - 0.03, 1.05], tickformat=".0%")
     figure.update_yaxes(
         tickvals=[number for number, _ in labels], ticktext=[label for _, label in labels],
         showgrid=False, range=[-0.6, len(labels) - 0.3], automargin=True,
@@ -219,11 +220,11 @@ def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             continue
         labels.append((number, wrapped(panel.label)))
         std, spent = float(row["std"].iloc[0]), row["spent"].iloc[0]
-        said = "" if pd.isna(spent) else f"  spends {spent:.2g}"
+        said = "" if pd.isna(spent) else f"  spends {numeral(spent)}"
         inward = "middle right" if std <= middle else "middle left"  # a phone has no room outside
         figure.add_trace(
             go.Scatter(
-                x=[std], y=[number], mode="markers+text", text=[f"{std:.2g}{said}"],
+                x=[std], y=[number], mode="markers+text", text=[f"{numeral(std)}{said}"],
                 textposition=inward, showlegend=False, cliponaxis=False,
                 marker={"color": panel.colour, "symbol": panel.marker, "size": 12},
                 hovertemplate="%{x:.3g}<extra>" + panel.label + "</extra>",

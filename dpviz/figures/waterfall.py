@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.base.numerals import percent
 from dpviz.figures.theme import FIRST_TONE, SECOND_TONE, WARNING_TONE
 
 _KEPT, _LOST, _GAINED = FIRST_TONE, WARNING_TONE, SECOND_TONE
@@ -21,13 +22,15 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
         Pixels.
     """
     recovery = table["recovery"].tolist()
-    steps = [f"{step}<br>{value:.2f}" for step, value in zip(table["step"], recovery, strict=True)]
+    steps = [
+        f"{step}<br>{percent(value)}" for step, value in zip(table["step"], recovery, strict=True)
+    ]
     figure = go.Figure()
     figure.add_bar(
         x=steps[:1],
         y=recovery[:1],
         marker_color=_KEPT,
-        hovertemplate="%{x}: recovery %{y:.3f}<extra></extra>",
+        hovertemplate="%{x}: recovery %{y:.1%}<extra></extra>",
     )
     changes = table["change"].tolist()[1:]
     colours = [_LOST if change < 0 else _GAINED for change in changes]
@@ -38,7 +41,7 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
         # an outline, so that a small change is seen as well
         marker={"color": colours, "line": {"color": colours, "width": 3}},
         customdata=recovery[1:],
-        hovertemplate="%{x}: %{y:+.3f}, recovery %{customdata:.3f}<extra></extra>",
+        hovertemplate="%{x}: %{y:+.1%}, recovery %{customdata:.1%}<extra></extra>",
     )
     figure.add_scatter(
         x=steps,
@@ -61,7 +64,7 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
         showlegend=False,
         height=height,
         margin={"l": 60, "r": 10, "t": 20, "b": 40},
-        yaxis={"title": "recovery", "range": [low - 0.02, high + 0.1]},
+        yaxis={"title": "recovery", "range": [low - 0.02, high + 0.1], "tickformat": ".0%"},
         xaxis={"title": ""},
     )
     return figure

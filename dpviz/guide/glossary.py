@@ -11,13 +11,13 @@ from functools import cache, cached_property
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.numerals import numeral, percent
 from dpviz.base.params import format_number
 from dpviz.base.seeding import generator
 from dpviz.claims.worlds import both_worlds
 from dpviz.guide.cast import plain, pure
 from dpviz.guide.measures import recovery, table_of
 from dpviz.guide.person import others
-from dpviz.narrative.phrases import percent
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import delta_of, noise_std
@@ -238,8 +238,8 @@ TERMS: tuple[Term, ...] = (
         _profile,
         "delta, on a logarithmic scale, against epsilon, for one amount of Gaussian noise",
         {
-            "delta": lambda: f"{DELTA:.0e}".replace("e-0", "e-"),
-            "twice": lambda: f"{2 * DELTA:.0e}".replace("e-0", "e-"),
+            "delta": lambda: numeral(DELTA, 1),
+            "twice": lambda: numeral(2 * DELTA, 1),
         },
     ),
     Term(
@@ -267,7 +267,7 @@ TERMS: tuple[Term, ...] = (
         _noise,
         "standard deviation against epsilon, both on logarithmic scales",
         {
-            "delta": lambda: f"{DELTA:.0e}".replace("e-0", "e-"),
+            "delta": lambda: numeral(DELTA, 1),
             "one": lambda: format_number(ONE),
             "std": lambda: f"{noise_std(Budget(ONE, DELTA)):.2g}",
         },

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from dpviz.base.numerals import numeral, percent
 from dpviz.guide.decide import Card, Offer
 from dpviz.guide.questions import Answers
 from dpviz.guide.risk import Risk
 from dpviz.mechanisms import Mechanism
-from dpviz.narrative.phrases import percent
 from dpviz.values.problem import Budget
 
 
@@ -28,7 +28,7 @@ def headline(card: Card) -> str:
         return f"No mechanism whose claim holds keeps {wanted} here."
     words = f"{best.mechanism.label} keeps {wanted} from epsilon {best.epsilon:.3g} on"
     if not best.pure:
-        words += f", with delta {_delta(card):.2g}"
+        words += f", with delta {numeral(_delta(card))}"
         if pure is not None:
             words += f"; without a delta, {pure.mechanism.label} from {pure.epsilon:.3g} on"
     return words + "."
@@ -84,8 +84,8 @@ def belief_words(answers: Answers, risk: Risk) -> str:
     )
     if risk.spent.delta > 0:
         words += (
-            f"; odds more than twice as high come up with a probability of at most "
-            f"{risk.beyond:.1g}"
+            "; odds more than twice as high come up with a probability of at most "
+            f"{numeral(risk.beyond, 1)}"
         )
     return words + "."
 
@@ -130,8 +130,8 @@ def delta_words(card: Card) -> str:
     """Return what delta means, without calling it the probability that the limit fails."""
     delta = _delta(card)
     return (
-        f"Delta {delta:.1g} bounds what may go beyond epsilon: odds may grow by more than twice "
-        f"e to the epsilon in at most {2 * delta:.1g} of releases."
+        f"Delta {numeral(delta, 1)} bounds what may go beyond epsilon: odds may grow by more than "
+        f"twice e to the epsilon in at most {numeral(2 * delta, 1)} of releases."
     )
 
 

@@ -17,6 +17,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.numerals import numeral
 from dpviz.base.params import Declared
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
@@ -418,5 +419,5 @@ class AdditiveMechanism(Mechanism):
 def claimed_against_spent(budget: Budget, spent: Spent) -> str:
     """Return the phrase that sets the spent epsilon beside the claimed one."""
     most = "" if spent.exact else "at most "
-    at = f" at delta {spent.delta:.2g}" if spent.delta > 0 else ""
+    at = f" at delta {numeral(spent.delta)}" if spent.delta > 0 else ""
     return f"{most}epsilon {spent.epsilon:.3g}{at} against {budget.epsilon:.3g} claimed"

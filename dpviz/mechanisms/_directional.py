@@ -16,6 +16,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.numerals import numeral
 from dpviz.base.params import choice
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
@@ -490,7 +491,7 @@ def with_directions(bought: Purchase) -> str:
     """Return the clause that names the price of private directions and who supplies them."""
     if bought.bought is None:
         return ""
-    at = f" and delta {bought.bought.delta:.2g}" if bought.bought.delta > 0 else ""
+    at = f" and delta {numeral(bought.bought.delta)}" if bought.bought.delta > 0 else ""
     clause = f", of which epsilon {bought.bought.epsilon:.3g}{at} bought the directions"
     if bought.supply is None:
         return clause

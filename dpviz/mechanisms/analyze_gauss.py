@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.numerals import numeral
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent
 from dpviz.noise.goe import symmetric
@@ -70,8 +71,8 @@ class AnalyzeGauss(AdditiveMechanism):
         assert spent is not None
         assert spent.delta_at_epsilon is not None
         truth = (
-            f"the exact delta at epsilon {budget.epsilon:.3g} is {spent.delta_at_epsilon:.2g}, "
-            f"against {budget.delta:.2g} claimed"
+            f"the exact delta at epsilon {budget.epsilon:.3g} is "
+            f"{numeral(spent.delta_at_epsilon)}, against {numeral(budget.delta)} claimed"
         )
         assumed = problem.domain.radius**2 / problem.n
         if l2_upper(problem) > assumed:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray, fix_signs
+from dpviz.base.numerals import numeral
 from dpviz.base.params import choice, number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
@@ -147,7 +148,7 @@ class EigenvectorSampling(Ranged):
         if spent.delta > 0:
             return (
                 f"{first}; by their bounded range the {problem.k} of them spend epsilon "
-                f"{spent.epsilon:.3g} at delta {spent.delta:.2g}."
+                f"{spent.epsilon:.3g} at delta {numeral(spent.delta)}."
             )
         return f"{first}; the {problem.k} of them add up to epsilon."
 

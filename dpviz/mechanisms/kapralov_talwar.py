@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import fix_signs
+from dpviz.base.numerals import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
@@ -133,7 +134,7 @@ class KapralovTalwar(Ranged):
             return (
                 f"By the bounded range of its {problem.k} exponential mechanisms, drawn exactly, "
                 f"and its Laplace values it spends epsilon {spent.epsilon:.3g} at delta "
-                f"{spent.delta:.2g}."
+                f"{numeral(spent.delta)}."
             )
         values = "one Laplace value" if problem.k == 2 else f"{problem.k - 1} Laplace values"
         return (

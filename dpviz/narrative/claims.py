@@ -6,10 +6,11 @@ import math
 
 import pandas as pd
 
+from dpviz.base.numerals import numeral, percent
 from dpviz.claims.attack import Curve, check_prior, excess_probability, posterior_bound
 from dpviz.claims.audit import Audit, AuditVerdict
 from dpviz.claims.table import CANNOT_RUN
-from dpviz.narrative.phrases import budget_words, join_words, percent
+from dpviz.narrative.phrases import budget_words, join_words
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import loss_beyond
 from dpviz.values.problem import Budget
@@ -58,12 +59,12 @@ def beyond_words(spent: Spent) -> str:
         times = f", {often / spent.delta:.0f} times delta" if spent.delta > 0 else ""
         return (
             f"a loss beyond epsilon {spent.epsilon:.3g} comes up with probability "
-            f"{often:.2g}{times}, mostly little beyond"
+            f"{numeral(often)}{times}, mostly little beyond"
         )
     limit = excess_probability(spent.epsilon, spent.delta, 1.0)
     return (
         f"a loss beyond epsilon {spent.epsilon:.3g} + t comes up with probability at most "
-        f"{spent.delta:.2g}/(1 - e^-t), which is {limit:.2g} for t = 1"
+        f"{numeral(spent.delta)}/(1 - e^-t), which is {numeral(limit)} for t = 1"
     )
 
 
@@ -173,8 +174,8 @@ def delta_caption(table: pd.DataFrame) -> str:
         if start == part["epsilon"].iloc[0]:
             where = "at every epsilon drawn"
         parts.append(
-            f"{mechanism} under {relation} exceeds delta {claimed:.2g} {where} and reaches "
-            f"{last['true_delta']:.2g} at {last['epsilon']:.3g}"
+            f"{mechanism} under {relation} exceeds delta {numeral(claimed)} {where} and reaches "
+            f"{numeral(last['true_delta'])} at {last['epsilon']:.3g}"
         )
     return (
         f"{'; '.join(parts)}. Replacing a row moves A by sqrt(2) where the proof has 1, and the "
@@ -271,8 +272,14 @@ def audit_verdict(found: Audit) -> str:
     """Return the verdict of an audit and its bounds beside the claim, in words."""
     claim = "nothing claimed" if found.claim is None else f"claimed {budget_words(found.claim)}"
     verdict = _AUDIT_WORDS[found.verdict] if found.claim is not None else "No claim to judge"
-    at = "" if found.claim is None or found.claim.delta == 0 else f" at delta {found.claim.delta:g}"
+    at = (
+        ""
+        if found.claim is None or found.claim.delta == 0
+        else f" at delta {numeral(found.claim.delta)}"
+    )
     words = f"{verdict}. {claim.capitalize()}; found epsilon at least {found.epsilon_lower:.3g}{at}"
     if found.delta_lower > 0:
-        words += f", and delta at least {found.delta_lower:.2g} at epsilon {found.at_epsilon:.3g}"
+        words += (
+            f", and delta at least {numeral(found.delta_lower)} at epsilon {found.at_epsilon:.3g}"
+        )
     return f"{words}."

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpviz.base.numerals import numeral, percent
 from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.narrative.phrases import (
     SEPARATED,
     bias_note,
     budget_words,
     join_words,
-    percent,
     separated,
 )
 from dpviz.narrative.precision import loss_share
@@ -39,6 +39,15 @@ def competing(results: Sequence[Result]) -> list[Result]:
     return sorted(kept, key=lambda r: -r.metrics["captured_share"].mean())
 
 
+def _measure(results: Sequence[Result]) -> str:
+    """Return what is told of results: recovery, or where k leaves none the captured share."""
+    return "recovery" if all("recovery" in r.summaries for r in results) else "captured_share"
+
+
+def _told(share: float) -> str:
+    return percent(max(share, 0.0))  # as on the board: less than chance is nothing
+
+
 def verdict(comparison: Comparison) -> str:
     """Return the sentences on top of the page: what is lost, and by which mechanism."""
     k, budget = comparison.problem.k, comparison.budget
@@ -49,26 +58,27 @@ def verdict(comparison: Comparison) -> str:
         start = "None of the chosen mechanisms makes a claim that holds here."
     else:
         best = ranked[0]
-        share = best.summaries["captured_share"]
-        noun = "component" if k == 1 else f"{k} components"
-        explained = "one component can explain" if k == 1 else f"{noun} can explain"
+        measure = _measure(ranked)
+        verb, can = ("recovers", "show") if measure == "recovery" else ("keeps", "explain")
+        share = best.summaries[measure]
+        noun = "one component" if k == 1 else f"{k} components"
         start = (
-            f"At {budget_words(budget)}, {best.mechanism.label} keeps {percent(share.mean)} of "
-            f"the variance that {explained}"
+            f"At {budget_words(budget)}, {best.mechanism.label} {verb} {_told(share.mean)} of "
+            f"what {noun} can {can}"
         )
-        ties = [r for r in ranked[1:] if not separated(share, r.summaries["captured_share"])]
+        ties = [r for r in ranked[1:] if not separated(share, r.summaries[measure])]
         others = [r for r in ranked[1:] if r not in ties]
         if ties:
             names = join_words(r.mechanism.label for r in ties)
             start += f"; these draws cannot tell it from {names}"
         if others:
-            following = others[0].summaries["captured_share"].mean
-            start += f"; next comes {others[0].mechanism.label} with {percent(following)}"
+            following = others[0].summaries[measure].mean
+            start += f"; next comes {others[0].mechanism.label} with {_told(following)}"
         start += "."
         pure = [r for r in ranked if r.mechanism.info.guarantee == "pure"]
         if pure and best.mechanism.info.guarantee != "pure" and pure[0] not in others[:1]:
-            kept = pure[0].summaries["captured_share"].mean
-            start += f" With no delta at all, {pure[0].mechanism.label} keeps {percent(kept)}."
+            kept = pure[0].summaries[measure].mean
+            start += f" With no delta at all, {pure[0].mechanism.label} {verb} {_told(kept)}."
     for sense, words in _FAILING.items():
         left_out = [r for r in comparison.results if r.status.verdict is sense]
         if left_out:
@@ -93,12 +103,12 @@ def delta_note(delta: float, n: int) -> tuple[str, bool]:
     if delta == 0:
         return "Delta 0: only mechanisms with a pure guarantee run.", False
     if delta <= _MODEST / n:
-        return f"Delta {delta:.2g}, below {_MODEST:g}/n = {_MODEST / n:.2g}.", False
+        return f"Delta {numeral(delta)}, below {_MODEST:g}/n = {numeral(_MODEST / n)}.", False
     share = exposure(delta, n)
     return (
-        f"Delta {delta:.2g} is no protection by itself: publishing each of the {n:,} rows with "
-        f"that probability would keep it, and would expose somebody with probability "
-        f"{percent(share)}. Choose it below {_MODEST:g}/n = {_MODEST / n:.2g}.",
+        f"Delta {numeral(delta)} is no protection by itself: publishing each of the {n:,} rows "
+        f"with that probability would keep it, and would expose somebody with probability "
+        f"{percent(share)}. Choose it below {_MODEST:g}/n = {numeral(_MODEST / n)}.",
         True,
     )
 
@@ -108,8 +118,8 @@ def too_few_rows(delta: float, n: int) -> str | None:
     if delta <= _MODEST / n:
         return None
     return (
-        f"Too few rows for the chosen delta: {n:,} rows ask for one of at most {_MODEST / n:.2g}, "
-        f"and it is {delta:.2g}."
+        f"Too few rows for the chosen delta: {n:,} rows ask for one of at most "
+        f"{numeral(_MODEST / n)}, and it is {numeral(delta)}."
     )
 
 
@@ -122,7 +132,7 @@ def epsilon_note(epsilon: float) -> str | None:
         )
     if epsilon > 5:
         odds = math.exp(min(epsilon, 700))
-        words = f"{odds:,.0f}" if odds < 1e6 else f"{odds:.1e}"
+        words = f"{odds:,.0f}" if odds < 1e6 else numeral(odds)
         return (
             f"Above 5 the promise is weak: what one person's row adds to the odds of any guess "
             f"about them can reach a factor of {words}."

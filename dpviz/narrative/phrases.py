@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from dpviz.base.numerals import numeral
 from dpviz.metrics import Summary
 from dpviz.privacy.accounting import Spent
 from dpviz.values.problem import Budget
@@ -12,16 +13,6 @@ from dpviz.values.problem import Budget
 # Two means count as different when they are this many standard errors apart;
 # a normal difference exceeds that by chance about once in 370 comparisons.
 SEPARATED = 3.0
-
-
-def percent(share: float) -> str:
-    """Return a share as text, with more digits near 0 and 1."""
-    value = 100 * share
-    if 0 < value < 0.1:
-        return "less than 0.1 %"
-    if 0 < value < 1 or 99 < value < 100:
-        return f"{value:.1f} %"
-    return f"{value:.0f} %"
 
 
 def bias_note(d: int) -> str:
@@ -33,7 +24,7 @@ def budget_words(budget: Budget) -> str:
     """Return a budget in words, with delta only where it is above 0."""
     if budget.delta == 0:
         return f"epsilon {budget.epsilon:.4g}"
-    return f"epsilon {budget.epsilon:.4g} and delta {budget.delta:.2g}"
+    return f"epsilon {budget.epsilon:.4g} and delta {numeral(budget.delta)}"
 
 
 def separated(first: Summary, second: Summary) -> bool:
@@ -54,7 +45,7 @@ def account_words(claimed: Budget | None, spent: Spent | None) -> str:
     words = f"{claim}; spends {most}epsilon {spent.epsilon:.3g}"
     if spent.delta_at_epsilon is not None and claimed.delta > 0:
         truth = spent.delta_at_epsilon
-        delta = f"{most}delta {truth:.2g}" if truth > 0 else "delta below 1e-300"
+        delta = f"{most}delta {numeral(truth)}" if truth > 0 else "delta below 1e-300"
         words += f", or {delta} at the claimed epsilon"
     return words
 

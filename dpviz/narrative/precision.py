@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from dpviz.base.numerals import numeral, percent
 from dpviz.metrics import optimum
-from dpviz.narrative.phrases import budget_words, percent, separated
+from dpviz.narrative.phrases import budget_words, separated
 from dpviz.privacy.boxes import frobenius_reach
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison
@@ -71,7 +72,7 @@ def payoff_caption(comparison: Comparison) -> str:
     """Return how to read the figure of what the allocation gained."""
     return (
         "Filled: recovery with these shares. Open: with equal shares. 0 is what a random subspace "
-        f"shows, 1 the exact {comparison.problem.k} components; mean of "
+        f"shows, 100 % the exact {comparison.problem.k} components; mean of "
         f"{comparison.settings.trials} draws."
     )
 
@@ -127,8 +128,8 @@ def noise_caption(table: pd.DataFrame, comparison: Comparison) -> str:
         return "All directions have the same noise: the shares are equal."
     shaded = " Shaded: the favoured directions." if comparison.problem.allocation.chosen else ""
     return (
-        f"{labels[most]} puts {spread.max():.3g} times as much noise on its worst direction as on "
-        f"its best.{shaded}"
+        f"{labels[most]} puts {numeral(spread.max())} times as much noise on its worst direction "
+        f"as on its best.{shaded}"
     )
 
 
@@ -156,7 +157,7 @@ def accounts_caption(table: pd.DataFrame, comparison: Comparison) -> str:
     factor = most["std"] / least["std"]
     return (
         f"At {budget_words(comparison.budget)} {labels[str(most['mechanism'])]} asks for "
-        f"{factor:.3g} times the noise of {labels[str(least['mechanism'])]} (equal shares): that "
-        "is the distance between the loosest account here and the tightest, not a price of "
+        f"{numeral(factor)} times the noise of {labels[str(least['mechanism'])]} (equal shares): "
+        "that is the distance between the loosest account here and the tightest, not a price of "
         "privacy."
     )

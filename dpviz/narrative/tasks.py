@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.base.numerals import numeral
 from dpviz.narrative.phrases import join_words
 from dpviz.tasks.learners import CLUSTERING, REGRESSION, Score
 from dpviz.tasks.plan import CHANCE, CLEAN, TaskPlan
@@ -197,7 +198,7 @@ def facts(plan: TaskPlan) -> str:
     delta = plan.problem_and_budget(0, plan.settings.epsilon)[1].delta
     return (
         f"The label{name} {label_words(labels)}. {parts}, in {count}. Privacy is calibrated to the "
-        f"{private}, at delta {delta:.2g}.{tuned}"
+        f"{private}, at delta {numeral(delta)}.{tuned}"
     )
 
 

@@ -6,12 +6,13 @@ Every bar is a comparison like any other, with one more step private than the ba
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
+from dpviz.base.numerals import percent
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.metrics import FLAT, chance_share
@@ -23,6 +24,7 @@ from dpviz.values.problem import Budget, Relation
 
 COLUMNS = ("step", "recovery", "se", "low", "high", "change", "epsilon_left", "assumed_public")
 EVERYTHING = "everything public"
+_BOUND = "row bound"
 BASE = Settings(relation=str(Relation.ZERO_OUT), bounds="known", trials=20)
 """What the command starts from: neighbours under which n can be private, and public bounds."""
 PRIVATE_BOUND = f"{PRIVATE}:0.9"
@@ -86,7 +88,7 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
     if settings.scale != "none":
         more("scale", scale=PRIVATE)
     wanted = settings.row_bound if settings.row_bound.startswith(PRIVATE) else PRIVATE_BOUND
-    more("row bound", row_bound=wanted)
+    more(_BOUND, row_bound=wanted)
     if settings.relation == Relation.ZERO_OUT:
         more("n", count=PRIVATE)
     return found
@@ -158,11 +160,27 @@ def told(table: pd.DataFrame) -> str:
     """Return the waterfall in one sentence."""
     rows = table.to_dict("records")
     sentence = (
-        f"Recovery is {rows[0]['recovery']:.2f} where everything but the rows is public, and "
-        f"{rows[-1]['recovery']:.2f} where all of it is paid for"
+        f"Recovery is {percent(rows[0]['recovery'])} where everything but the rows is public, and "
+        f"{percent(rows[-1]['recovery'])} where all of it is paid for"
     )
-    at = min(range(1, len(rows)), key=lambda index: float(rows[index]["change"]))
-    dearest, before = rows[at], rows[at - 1]
-    if dearest["change"] < -2 * math.hypot(dearest["se"], before["se"]):
-        sentence += f"; the dearest step is the {str(dearest['step']).removesuffix(' private')}"
-    return sentence + "."
+    steps = range(1, len(rows))
+    dearest = min(steps, key=lambda at: float(rows[at]["change"]))
+    if rows[dearest]["change"] < -_seen(rows, dearest):
+        sentence += f"; the dearest step is the {_name(rows[dearest])}"
+    sentence += "."
+    bound = next((at for at in steps if _name(rows[at]) == _BOUND), None)
+    if bound is not None and rows[bound]["change"] > _seen(rows, bound):
+        sentence += (
+            " It rises with the row bound: the one that is paid for cuts the longest rows, and "
+            "shorter rows need less noise."
+        )
+    return sentence
+
+
+def _name(row: dict[Hashable, Any]) -> str:
+    return str(row["step"]).removesuffix(" private")
+
+
+def _seen(rows: Sequence[dict[Hashable, Any]], at: int) -> float:
+    """Return the change that two standard errors of a bar and the one before leave open."""
+    return 2 * math.hypot(rows[at]["se"], rows[at - 1]["se"])

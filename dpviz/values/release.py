@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 VERDICT_WORDS = {
     Verdict.HOLDS: "claim holds",
     Verdict.LOOSE: "holds, spends less",
-    Verdict.APPROXIMATE: "right law, approximate draws",
+    Verdict.APPROXIMATE: "approximate draws",
     Verdict.REFUTED: "claim is false",
     Verdict.OUT_OF_SCOPE: "fails outside its scope",
     Verdict.UNPROVEN: "not proved for this release",

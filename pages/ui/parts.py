@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 
 from dpviz import reproduce
+from dpviz.base.numerals import numeral, percent
 from dpviz.metrics import METRICS
 from dpviz.prepare.bounding import Prepared
 from dpviz.reproduce import Findings
@@ -26,6 +29,27 @@ def numbers(name: str, table: pd.DataFrame) -> None:
     box = st.expander(f"The numbers behind {words}", key=f"numbers.{name}", on_change="rerun")
     if box.open:
         box.dataframe(table, hide_index=True, alt=f"Numbers behind the {name} chart")
+
+
+SHARE = 0
+"""In `written`: this column is a share, in percent."""
+
+
+def written(table: pd.DataFrame, digits: Mapping[str, int]) -> Styler:
+    """Return a table whose numbers are written as in sentences and sorted as numbers.
+
+    Parameters
+    ----------
+    table : DataFrame
+    digits : mapping of str to int
+        How many digits each column of numbers has, or `SHARE`; an absent column is left out.
+    """
+    ways = {
+        name: percent if many == SHARE else partial(numeral, digits=many)
+        for name, many in digits.items()
+        if name in table
+    }
+    return table.style.format(ways, na_rep="–")
 
 
 def newcomers() -> None:
@@ -68,6 +92,11 @@ def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
         )
 
 
+RESULT_DIGITS = {"claimed": 3, "spent": 3, "true_delta": 2} | dict.fromkeys(METRICS, 3)
+RESULT_DIGITS |= {"recovery": SHARE}
+"""How many digits each column of the table of results has."""
+
+
 def results_table(comparison: Comparison) -> pd.DataFrame:
     """Return the table of results with the names a reader sees."""
     rows: list[dict[str, Any]] = []
@@ -92,20 +121,19 @@ def results_columns() -> dict[str, Any]:
     columns: dict[str, Any] = {
         "mechanism": st.column_config.TextColumn("Mechanism", pinned=True),
         "status": st.column_config.TextColumn("Status"),
-        "claimed": number("Claimed epsilon", format="%.3g"),
+        "claimed": number("Claimed epsilon"),
         "spent": number(
-            "Spent epsilon", format="%.3g", help="What a release really costs; empty: no epsilon."
+            "Spent epsilon", help="What a release really costs; a dash: no epsilon says it."
         ),
         "true_delta": number(
             "Delta at claimed epsilon",
-            format="%.2g",
             help="The delta that a release really gives at the epsilon it claims.",
         ),
         "evidence": st.column_config.TextColumn("Evidence", width="large"),
     }
     for key, metric in METRICS.items():
         arrow = {"higher": " ↑", "lower": " ↓", "neither": ""}[metric.better]
-        columns[key] = number(metric.label.capitalize() + arrow, format="%.3g", help=metric.help)
+        columns[key] = number(metric.label.capitalize() + arrow, help=metric.help)
     return columns
 
 

@@ -120,15 +120,15 @@ def one(comparison: Comparison) -> None:
     st.caption(f"It {account_words(result.claimed, result.spent)}.")
     _convergence(comparison)
     st.dataframe(
-        every_measure_table(result),
+        parts.written(every_measure_table(result), {"mean": 4, "se": 2, "low": 4, "high": 4}),
         hide_index=True,
         key=f"one.{text}",
         column_config={
             "measure": "Measure",
-            "mean": st.column_config.NumberColumn("Mean", format="%.4g"),
-            "se": st.column_config.NumberColumn("Standard error", format="%.2g"),
-            "low": st.column_config.NumberColumn("Low (2.5 % of the draws)", format="%.4g"),
-            "high": st.column_config.NumberColumn("High (97.5 %)", format="%.4g"),
+            "mean": st.column_config.NumberColumn("Mean"),
+            "se": st.column_config.NumberColumn("Standard error"),
+            "low": st.column_config.NumberColumn("Low (2.5 % of the draws)"),
+            "high": st.column_config.NumberColumn("High (97.5 %)"),
         },
         alt=f"Every measure of {label}",
     )
@@ -149,7 +149,7 @@ def table(comparison: Comparison) -> None:
     """Draw the sortable table of everything measured."""
     st.header("Every mechanism, by the numbers", anchor="table")
     st.dataframe(
-        parts.results_table(comparison),
+        parts.written(parts.results_table(comparison), parts.RESULT_DIGITS),
         hide_index=True,
         column_config=parts.results_columns(),
         placeholder="–",

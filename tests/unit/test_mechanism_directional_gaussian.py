@@ -135,7 +135,7 @@ def test_evidence_says_whether_directions_pay() -> None:
     private = replace(CHOSEN, directions="private", share=0.2)
     problem = Problem(300, 5, 2, Relation.REPLACE, Domain.box(5), private)
     status = DirectionalGaussian().status(problem, BUDGET)
-    assert "epsilon 0.16 and delta 2e-07 bought the directions" in status.evidence
+    assert "epsilon 0.16 and delta 2e-7 bought the directions" in status.evidence
     assert status.verdict is Verdict.HOLDS
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpviz.base.numerals import percent
 from dpviz.metrics import Summary
 from dpviz.narrative.explore import (
     competing,
@@ -19,7 +20,7 @@ from dpviz.narrative.explore import (
     too_few_rows,
     verdict,
 )
-from dpviz.narrative.phrases import bias_note, budget_words, percent, separated
+from dpviz.narrative.phrases import bias_note, budget_words, separated
 from dpviz.narrative.precision import loss_share
 from dpviz.prepare.load import load_prepared
 from dpviz.run.cells import Result
@@ -42,7 +43,7 @@ def comparison() -> Comparison:
 
 
 def having(result: Result, share: float, spread: float, status: Verdict | None = None) -> Result:
-    """Return a result whose captured shares have this mean and standard error."""
+    """Return a result whose recoveries and shares have this mean and standard error."""
     trials = len(result.metrics["captured_share"])
     steps = np.linspace(-1, 1, trials)
     steps *= spread * math.sqrt(trials) / steps.std(ddof=1)
@@ -50,7 +51,7 @@ def having(result: Result, share: float, spread: float, status: Verdict | None =
     verdict_ = result.status.verdict if status is None else status
     return replace(
         result,
-        metrics=result.metrics | {"captured_share": shares},
+        metrics=result.metrics | {"captured_share": shares, "recovery": shares},
         status=Status(verdict_, "Because."),
     )
 
@@ -78,7 +79,7 @@ def test_percent(share: float, words: str) -> None:
 
 def test_budget_words() -> None:
     assert budget_words(Budget(0.5)) == "epsilon 0.5"
-    assert budget_words(Budget(1.0, 1e-6)) == "epsilon 1 and delta 1e-06"
+    assert budget_words(Budget(1.0, 1e-6)) == "epsilon 1 and delta 1e-6"
 
 
 def test_separated_asks_for_three_standard_errors() -> None:
@@ -101,7 +102,7 @@ def test_verdict_names_the_best_and_the_next(comparison: Comparison) -> None:
     shares = {"gaussian": (0.9, 0.001), "laplace": (0.3, 0.001), "wishart_difference": (0.6, 0.001)}
     text = verdict(made(comparison, shares))
     labels = {r.mechanism.key: r.mechanism.label for r in comparison.results}
-    assert f"{labels['gaussian']} keeps 90 % of the variance that 2 components can explain" in text
+    assert f"{labels['gaussian']} recovers 90 % of what 2 components can show" in text
     assert f"next comes {labels['wishart_difference']} with 60 %" in text
     assert "cannot tell" not in text
     assert text.startswith("At epsilon 1 and delta ")
@@ -149,7 +150,7 @@ def test_verdict_does_not_count_false_claims(comparison: Comparison) -> None:
 
 def test_verdict_for_one_component(comparison: Comparison) -> None:
     settings = replace(comparison.settings, k=1)
-    assert "one component can explain" in verdict(compare(comparison.prepared, settings))
+    assert "of what one component can show" in verdict(compare(comparison.prepared, settings))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_epsilon_note(epsilon: float, start: str | None) -> None:
 
 def test_delta_note_warns_from_a_hundredth_of_1_over_n_on() -> None:
     assert delta_note(0.0, 100) == ("Delta 0: only mechanisms with a pure guarantee run.", False)
-    assert delta_note(3e-7, 1797) == ("Delta 3e-07, below 0.01/n = 5.6e-06.", False)
+    assert delta_note(3e-7, 1797) == ("Delta 3e-7, below 0.01/n = 5.6e-6.", False)
     note, warns = delta_note(2e-4, 1797)
     assert warns
     assert "would expose somebody with probability 30 %" in note
@@ -180,7 +181,7 @@ def test_delta_note_warns_from_a_hundredth_of_1_over_n_on() -> None:
     assert too_few_rows(default_delta(178), 178) is None
     said = too_few_rows(2e-4, 1797)
     assert said is not None
-    assert "1,797 rows ask for one of at most 5.6e-06" in said
+    assert "1,797 rows ask for one of at most 5.6e-6" in said
 
 
 def test_epsilon_note_states_the_odds() -> None:

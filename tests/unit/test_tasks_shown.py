@@ -186,7 +186,7 @@ def test_protection_is_stated_for_every_kind_of_task(
 def test_facts_say_how_rows_are_divided() -> None:
     assert words.facts(plan_of("gaussian", tuning="cv")) == (
         "The label species has 3 classes. 75 rows for the subspace, 37 trained on, 38 tested on, "
-        "in 5 random splits. Privacy is calibrated to the 75, at delta 1e-06. Hyperparameters are "
+        "in 5 random splits. Privacy is calibrated to the 75, at delta 1e-6. Hyperparameters are "
         "chosen by cross-validation within the training rows of each round."
     )
     assert "112 rows and labels released and learned from" in words.facts(

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.numerals import numeral
 from dpviz.claims.audit.events import Event
 from dpviz.claims.audit.neighbours import Pair
 from dpviz.mechanisms import Mechanism
@@ -221,14 +222,16 @@ def _evidence(found: Audit) -> str:
             f", and at least {measured.support:.3g} of the releases can come from one table only"
         )
     elif claim is not None and claim.delta > 0:
-        seen += f" at delta {claim.delta:.2g}"
+        seen += f" at delta {numeral(claim.delta)}"
     exact = ""
     if found.exact is not None:
         worth = "no epsilon is enough"
         if math.isfinite(found.exact.epsilon):
             worth = f"epsilon {found.exact.epsilon:.3g}"
         if found.exact.deltas[0] > 0:
-            worth += f", delta {found.exact.deltas[0]:.2g} at epsilon {found.at_epsilons[0]:.3g}"
+            worth += (
+                f", delta {numeral(found.exact.deltas[0])} at epsilon {found.at_epsilons[0]:.3g}"
+            )
         exact = f"; exactly ({found.exact.source}): {worth}"
     return (
         f"{start}{seen} (confidence {found.confidence:.4g} for all bounds together){exact}; "

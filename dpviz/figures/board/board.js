@@ -264,6 +264,8 @@ const DpvizBoard = (() => {
         }
       }
       this.buttons.present?.setAttribute("aria-pressed", String(this.presenting));
+      if (this.buttons.present) setText(this.buttons.present, on ? "leave" : "present");
+      this.hover(null);
       this.measure();
       (on ? this.scrubber : this.buttons.present)?.focus();
     }
@@ -445,6 +447,7 @@ const DpvizBoard = (() => {
           if (!shown(epsilon)) return;
           const tick = make("span", "", {}, String(epsilon));
           tick.style.left = `${(100 * place) / Math.max(top, 1)}%`;
+          tick.toggleAttribute("data-decade", Number.isInteger(Math.log10(epsilon)));
           ticks.append(tick);
         });
         this.shown = make("output", "dpv-epsilon");
@@ -512,7 +515,10 @@ const DpvizBoard = (() => {
         col.head = make("button", "dpv-head", {
           type: "button", title: column.summary, onclick: () => this.openColumn(col.key),
         }, make("span", "dpv-name", {}, col.swatch, column.label), col.status);
-        col.node.addEventListener("pointerenter", () => this.hover(col.key));
+        // A mouse that moves, not one that lies where a column came to stand, nor a finger's swipe.
+        col.node.addEventListener("pointermove", (event) => {
+          if (event.pointerType === "mouse") this.hover(col.key);
+        });
         col.node.addEventListener("pointerleave", () => this.hover(null));
         col.head.addEventListener("focus", () => this.hover(col.key));
         col.head.addEventListener("blur", () => this.hover(null));
@@ -525,7 +531,9 @@ const DpvizBoard = (() => {
       for (const row of rows) {
         if (row === "recovery") {
           col.value = make("span", "dpv-value");
-          col.ghost = make("span", "dpv-ghost");
+          col.ghost = make("span", "dpv-ghost", {
+            title: "Recovery at the pinned setting, and how much more it is here, in %",
+          });
           col.words = make("span", "dpv-words");
           col.bar = make("span", "dpv-meter", { "aria-hidden": "true" }, make("b"), make("u"), make("s"));
           col.node.append(make("div", "dpv-recovery", {},
@@ -1059,7 +1067,8 @@ const DpvizBoard = (() => {
       const meter = col.bar.children;
       if (!col.column) {
         setText(col.value, "100 %");
-        setText(col.words, `recovered; chance is 0 %, a share of ${percent(this.payload.chance.share)} %`);
+        setText(col.words, "recovered; chance alone: 0 %");
+        col.words.title = `Chance captures a share of ${percent(this.payload.chance.share)} %`;
         meter[0].style.width = "100%";
         return;
       }
@@ -1088,7 +1097,7 @@ const DpvizBoard = (() => {
       const ghost = held?.cell.recovery ? held : null;
       if (ghost && value !== null) {
         const change = Math.round(100 * (value - ghost.cell.recovery[0]));
-        setText(col.ghost, `(${percent(Math.max(ghost.cell.recovery[0], 0))}) ${change >= 0 ? "+" : "−"}${Math.abs(change)}`);
+        setText(col.ghost, `pin ${percent(Math.max(ghost.cell.recovery[0], 0))}, ${change >= 0 ? "+" : "−"}${Math.abs(change)}`);
       } else setText(col.ghost, "");
       const clip = (share) => Math.max(0, Math.min(1, share));
       meter[0].style.width = `${100 * clip(value ?? 0)}%`;
@@ -1138,7 +1147,7 @@ const DpvizBoard = (() => {
         const node = link && this.options.onLink
           ? make("button", "dpv-link", { type: "button", onclick: () => this.options.onLink(link) }, text)
           : make("span", place ? "" : "dpv-strong", {}, text);
-        return place ? [" · ", node] : [node];
+        return place ? [make("span", "dpv-dot", {}, " · "), node] : [node];
       }));
     }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from dpviz.base.numerals import percent
 from dpviz.base.params import format_number
 from dpviz.claims.exhibits import support_table
 from dpviz.guide.cast import published, pure
 from dpviz.guide.lesson import Lesson, Question, Step
-from dpviz.narrative.phrases import percent
 from dpviz.settings import Settings
 
 OPENS = Settings(

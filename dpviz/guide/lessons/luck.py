@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.numerals import percent
 from dpviz.base.params import format_number
 from dpviz.guide import measures
 from dpviz.guide.cast import plain
 from dpviz.guide.lesson import Lesson, Question, Step
-from dpviz.narrative.phrases import percent
 from dpviz.settings import Settings
 
 OPENS = Settings(table="digits", epsilon=0.3, delta=1e-6, k=2, trials=20, mechanisms=(plain().key,))

@@ -6,12 +6,12 @@ import math
 from dataclasses import replace
 from functools import cache, partial
 
+from dpviz.base.numerals import percent
 from dpviz.base.params import format_number
 from dpviz.guide.cast import plain
 from dpviz.guide.lesson import Lesson, Question, Step
 from dpviz.guide.needed import GOAL, people_needed
 from dpviz.guide.questions import Answers, plan_text
-from dpviz.narrative.phrases import percent
 from dpviz.prepare.load import load_measured
 from dpviz.settings import Settings
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpviz.base.numerals import percent
 from dpviz.base.params import format_number
 from dpviz.guide import measures
 from dpviz.guide.cast import shaped
 from dpviz.guide.lesson import Lesson, Question, Step
-from dpviz.narrative.phrases import percent
 from dpviz.settings import Settings
 
 FAVOURED, WRONG = "1,2", "3,4"

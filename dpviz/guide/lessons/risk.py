@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from dpviz.base.numerals import percent
 from dpviz.base.params import format_number
 from dpviz.claims.attack import posterior_bound
 from dpviz.claims.worlds import both_worlds
 from dpviz.guide.cast import plain, pure
 from dpviz.guide.lesson import Lesson, Question, Step
-from dpviz.narrative.phrases import percent
 from dpviz.privacy.accounting import Spent
 from dpviz.settings import Settings
 
