@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.claims import attack, exhibits, finds, leaks
 from dpviz.claims.audit import DEFAULT_D
 from dpviz.claims.table import STATUSES, audit_command, claims_now, filtered, spending_table

@@ -9,7 +9,7 @@ current = shell.through_entry()
 from collections.abc import Callable
 from dataclasses import replace
 
-from dpviz.base.numerals import numeral, percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.figures.card import card_html, card_page, pictures
 from dpviz.figures.handout import report_page
 from dpviz.guide import words

@@ -9,7 +9,7 @@ current = shell.through_entry()
 import json
 
 from dpviz.base.here import NO_LEDGER, in_browser
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
 from dpviz.errors import DpvizError
 from dpviz.releasing.ledger import Ledger, ledger_named

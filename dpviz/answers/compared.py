@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
-from dpviz.base.numerals import percent
+from dpviz.base.number_text import percent
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.narrative import explore

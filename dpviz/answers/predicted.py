@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
-from dpviz.base.numerals import percent
+from dpviz.base.number_text import percent
 from dpviz.metrics import METRICS
 from dpviz.narrative.phrases import budget_words
 from dpviz.prepare.prepared import Measured

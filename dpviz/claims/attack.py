@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.claims.audit import Audit, default_budget
 from dpviz.claims.audit.bounds import lower_limit, upper_limit
 from dpviz.claims.table import every_mechanism

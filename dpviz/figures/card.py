@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.figures.theme import LABEL_COLOURS
 from dpviz.figures.worlds import hundred, picture
 from dpviz.guide import words

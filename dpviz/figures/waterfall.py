@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.base.numerals import percent
+from dpviz.base.number_text import percent
 from dpviz.figures.theme import FIRST_TONE, SECOND_TONE, WARNING_TONE
 
 _KEPT, _LOST, _GAINED = FIRST_TONE, WARNING_TONE, SECOND_TONE

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.numerals import numeral, percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.base.params import format_number
 from dpviz.base.seeding import generator
 from dpviz.claims.worlds import both_worlds

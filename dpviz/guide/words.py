@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpviz.base.numerals import numeral, percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.guide.decide import Card, Offer
 from dpviz.guide.questions import Answers
 from dpviz.guide.risk import Risk

@@ -17,7 +17,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.base.params import Declared
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.base.params import choice
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent
 from dpviz.noise.goe import symmetric

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import fix_signs
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo

@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from dpviz.base.numerals import numeral, percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.claims.attack import Curve, check_prior, excess_probability, posterior_bound
 from dpviz.claims.audit import Audit, AuditVerdict
 from dpviz.claims.table import CANNOT_RUN

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpviz.base.numerals import numeral, percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.narrative.phrases import (
     SEPARATED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.metrics import Summary
 from dpviz.privacy.accounting import Spent
 from dpviz.values.problem import Budget

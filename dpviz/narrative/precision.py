@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpviz.base.numerals import numeral, percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.metrics import optimum
 from dpviz.narrative.phrases import budget_words, separated
 from dpviz.privacy.boxes import frobenius_reach

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.narrative.phrases import join_words
 from dpviz.tasks.learners import CLUSTERING, REGRESSION, Score
 from dpviz.tasks.plan import CHANCE, CLEAN, TaskPlan

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.base.numerals import percent
+from dpviz.base.number_text import percent
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.metrics import FLAT, chance_share

@@ -13,7 +13,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dpviz import reproduce
-from dpviz.base.numerals import numeral, percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.metrics import METRICS
 from dpviz.prepare.bounding import Prepared
 from dpviz.reproduce import Findings

@@ -6,9 +6,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dpviz.base.numerals import percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.metrics import Summary
 from dpviz.narrative.explore import (
     competing,
@@ -25,6 +26,7 @@ from dpviz.narrative.precision import loss_share
 from dpviz.prepare.load import load_prepared
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison, compare
+from dpviz.run.waterfall import told
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, default_delta
 from dpviz.values.release import Status, Verdict
@@ -75,6 +77,29 @@ def made(
 )  # fmt: skip
 def test_percent(share: float, words: str) -> None:
     assert percent(share) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.0, 2, "0"), (3e-7, 2, "3e-7"), (4.64e-6, 2, "4.6e-6"), (0.00062, 2, "0.00062"),
+        (0.5, 3, "0.5"), (1.1619, 3, "1.16"), (953.0, 2, "950"), (271_000.0, 3, "271000"),
+        (3.3e9, 2, "3.3e9"), (-2e-5, 1, "-2e-5"),
+    ],
+)  # fmt: skip
+def test_numeral(value: float, digits: int, text: str) -> None:
+    assert numeral(value, digits) == text
+
+
+@pytest.mark.parametrize(("bound", "rises"), [(0.9, True), (0.66, False), (0.3, False)])
+def test_a_waterfall_that_rises_with_its_row_bound_says_why(bound: float, rises: bool) -> None:
+    steps = ["everything public", "mean private", "row bound private"]
+    shown = pd.DataFrame({"step": steps, "recovery": [0.9, 0.65, bound], "se": 0.01})
+    text = told(shown.assign(change=shown["recovery"].diff()))
+    assert text.startswith("Recovery is 90 % where everything but the rows is public, and ")
+    assert ("rises with the row bound" in text) == rises
+    dearest = "row bound" if bound == 0.3 else "mean"
+    assert f"the dearest step is the {dearest}." in text
 
 
 def test_budget_words() -> None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.numerals import numeral
+from dpviz.base.number_text import numeral
 from dpviz.claims.audit.events import Event
 from dpviz.claims.audit.neighbours import Pair
 from dpviz.mechanisms import Mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from dpviz.base.numerals import percent
+from dpviz.base.number_text import percent
 from dpviz.base.params import format_number
 from dpviz.guide import measures
 from dpviz.guide.cast import plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpviz.base.numerals import percent
+from dpviz.base.number_text import percent
 from dpviz.base.params import format_number
 from dpviz.claims.exhibits import support_table
 from dpviz.guide.cast import published, pure

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from functools import cache, partial
 
-from dpviz.base.numerals import percent
+from dpviz.base.number_text import percent
 from dpviz.base.params import format_number
 from dpviz.guide.cast import plain
 from dpviz.guide.lesson import Lesson, Question, Step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from dpviz.base.numerals import percent
+from dpviz.base.number_text import percent
 from dpviz.base.params import format_number
 from dpviz.claims.attack import posterior_bound
 from dpviz.claims.worlds import both_worlds
