@@ -333,6 +333,7 @@ def public_code(budget: Budget) -> None:
     st.dataframe(
         drawn,
         hide_index=True,
+        placeholder="–",
         key="claims.samplers",
         alt="Mean of the first coordinate squared, by each sampler",
         column_config={

@@ -149,10 +149,11 @@ with guard():
     elif answers.shown == "delta":
         controls.setting("delta_allowed", VIEW)
         delta = measured.budget(replace(settings, delta=None)).delta
+        rare = percent(2 * delta)
+        rare = rare if rare.startswith("less") else f"at most {rare}"
         st.markdown(
-            f"With a delta of {numeral(delta, 1)} odds may, in at most {percent(2 * delta)} of "
-            "releases, grow by more than twice what epsilon says; in return a smaller epsilon is "
-            "enough."
+            f"With a delta of {numeral(delta, 1)} odds may, in {rare} of releases, grow by more "
+            "than twice what epsilon says; in return a smaller epsilon is enough."
         )
     elif answers.shown == "hand_out":
         controls.setting("hand_out", VIEW)
@@ -163,7 +164,8 @@ with guard():
         if settings.paid_shares:
             st.caption(
                 f"Every epsilon pays for the preparation too ({', '.join(settings.paid_shares)}), "
-                "drawn anew in each release tried: this takes a minute or two."
+                "drawn anew in each release tried. The bar says how long that takes; Stop keeps "
+                "what was found."
             )
         found = deciding.card(key, measured, settings, answers)
         if found is not None:

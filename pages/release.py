@@ -8,6 +8,8 @@ current = shell.through_entry()
 
 import json
 
+import pandas as pd
+
 from dpviz.base.here import NO_LEDGER, in_browser
 from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
@@ -125,7 +127,10 @@ def shown(made: RealRelease) -> None:
         "Released components, one column each; they stand in the file with the noisy matrix, what "
         "was declared, and a digest of the settings."
     )
-    st.dataframe(made.components, alt="Released components")
+    names = [f"component {number + 1}" for number in range(made.components.shape[1])]
+    st.dataframe(
+        pd.DataFrame(made.components, columns=names), hide_index=True, alt="Released components"
+    )
     st.download_button(
         "Download the release",
         json.dumps(answer, indent=1, allow_nan=False),

@@ -31,7 +31,7 @@ STYLE = """
 .dp-card .dp-worlds { display: flex; flex-wrap: wrap; gap: 12px 36px; }
 .dp-card .dp-worlds > div { display: flex; gap: 12px; align-items: center; flex: 1 1 280px; }
 .dp-card .dp-worlds p { max-width: 22em; }
-.dp-card code { font-size: 13px; overflow-wrap: anywhere; }
+.dp-card code { font-size: 14px; overflow-wrap: anywhere; }
 .dp-card ul { margin: 4px 0; padding-left: 20px; }
 .dp-card .dp-scroll { overflow-x: auto; }
 @media print { .dp-card { font-size: 11pt; } .dp-card h2 { break-after: avoid; } }

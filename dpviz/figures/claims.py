@@ -201,7 +201,7 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
     figure.add_annotation(
         # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
         x=0, xref="paper", xanchor="left", y=math.log10(claimed), yanchor="bottom",
-        text="delta claimed", showarrow=False, font={"size": 11},
+        text="delta claimed", showarrow=False, font={"size": 12},
     )  # fmt: skip
     if table["epsilon"].min() <= now <= table["epsilon"].max():
         figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
@@ -258,7 +258,7 @@ def spending_figure(table: pd.DataFrame) -> go.Figure:
     )  # fmt: skip
     figure.update_yaxes(
         categoryorder="array", categoryarray=table["mechanism"].tolist()[::-1], automargin=True,
-        tickfont={"size": 11}, range=[-0.7, len(table) - 0.3],
+        tickfont={"size": 12}, range=[-0.7, len(table) - 0.3],
     )  # fmt: skip
     return _layout(figure, 130 + 21 * max(len(table), 4))
 
@@ -284,7 +284,7 @@ def gibbs_figure(table: pd.DataFrame) -> go.Figure:
         )  # fmt: skip
     figure.add_hline(
         y=float(table["exact"].iloc[0]), line={"color": TRUE_COLOUR, "dash": "dash", "width": 1.5},
-        annotation={"text": "exact", "font": {"size": 11}}, annotation_position="bottom right",
+        annotation={"text": "exact", "font": {"size": 12}}, annotation_position="bottom right",
     )  # fmt: skip
     figure.update_xaxes(title="sweeps of the chain", dtick=1)
     figure.update_yaxes(title="mean score, share of the best")
@@ -370,7 +370,7 @@ def posterior_figure(
         if value is not None:
             figure.add_hline(
                 y=value, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
-                annotation={"text": words, "font": {"size": 11}},
+                annotation={"text": words, "font": {"size": 12}},
                 annotation_position="bottom right" if value == prior else "top right",
             )  # fmt: skip
     figure.update_xaxes(

@@ -148,7 +148,7 @@ def _layout(panels: Sequence[Panel], farthest: float, chance: float) -> dict[str
             {**title, "y": lower, "text": "Principal angles, degrees", "yshift": 4},
             {
                 "text": "chance", "x": chance, "xref": "x", "y": 1, "yref": "y domain",
-                "xanchor": "right", "yanchor": "bottom", "showarrow": False, "font": {"size": 11},
+                "xanchor": "right", "yanchor": "bottom", "showarrow": False, "font": {"size": 12},
             },
         ],
         "shapes": [

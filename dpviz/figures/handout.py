@@ -24,7 +24,7 @@ h1 { font-size: 24px; } h2 { font-size: 18px; margin: 26px 0 8px; break-after: a
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: 4px 12px 4px 0; border-bottom: 1px solid #c3ccd6;
   vertical-align: top; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 13px; background: #f3f6f9;
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 14px; background: #f3f6f9;
   padding: 10px; }
 @media print { body { margin: 0; max-width: none; font-size: 10.5pt; } pre { background: none;
   padding: 0; } section { break-inside: avoid; } }

@@ -31,7 +31,7 @@ def _grid(titles: Sequence[str], *, square: bool = False) -> tuple[go.Figure, in
         margin={"l": 50, "r": 10, "t": 70, "b": 40},
         legend={"orientation": "h", "yanchor": "top", "y": -0.12 / down - 0.04, "x": 0},
     )
-    figure.update_annotations(font_size=11)
+    figure.update_annotations(font_size=12)
     return figure, across
 
 
@@ -155,7 +155,7 @@ def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go
 
 def _listed(figure: go.Figure, count: int) -> go.Figure:
     """Give a figure with one line per variant its height, the first variant on top."""
-    figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": 11})
+    figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": 12})
     return figure.update_layout(
         height=130 + 38 * max(count, 2), margin={"l": 10, "r": 10, "t": 40, "b": 10}
     )

@@ -45,7 +45,7 @@ def targets_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> g
     words = "people" if what == "n" else "epsilon"
     figure.update_xaxes(title=f"least {words}; grey cross: its claim does not count", type="log")
     figure.update_yaxes(
-        autorange="reversed", automargin=True, tickfont={"size": 11}, type="category",
+        autorange="reversed", automargin=True, tickfont={"size": 12}, type="category",
         categoryorder="array", categoryarray=[wrapped(panel.label) for panel in panels],
     )  # fmt: skip
     return figure.update_layout(

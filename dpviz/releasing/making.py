@@ -19,6 +19,7 @@ import numpy as np
 from dpviz import __version__
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.blas import one_blas_thread
+from dpviz.base.number_text import numeral
 from dpviz.datasets import Table, builtin_tables, load, read_bounds, read_raw
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
@@ -143,7 +144,7 @@ class RealRelease:
         epsilon, delta = self.total
         return (
             f"This is spend number {self.spends} in the ledger, which stands at epsilon "
-            f"{epsilon:.6g} and delta {delta:.3g} now."
+            f"{epsilon:.6g} and delta {numeral(delta, 3)} now."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import streamlit as st
@@ -19,6 +19,12 @@ EQUAL = 0
 SHARES = (EQUAL, *range(5, 100, 5), 99)
 """Percent of the precision that the favoured directions get; 0 stands for equal shares."""
 
+WIDTHS = {
+    "table": 1.9, "upload": 1.0, "epsilon": 0.8, "delta": 0.9, "k": 1.05, "precision": 1.9,
+    "directions": 1.2, "mechanisms": 1.3, "help": 0.5,
+}  # fmt: skip
+"""The parts of the row and how wide they are, where epsilon is its number only."""
+
 
 def draw(
     prepared: Prepared | None,
@@ -27,6 +33,7 @@ def draw(
     note: str,
     table: Callable[[], None],
     upload: Callable[[], None],
+    unused: Collection[str] = (),
 ) -> None:
     """Draw the row.
 
@@ -39,41 +46,60 @@ def draw(
         What delta means for this table.
     table, upload : callable
         Draw the choice of table, and what an upload asks.
+    unused : collection of str
+        What the page does not read, and so does not show: keys of `WIDTHS`.
     """
-    widths = [1.9, 1.0, 0.8, 0.9, 1.05, 1.9, 1.2, 1.3, 0.5]
-    if not scrubbed:
-        widths[1:3] = [1.25, 2.2]
-        widths[5] = 1.15
+    widths = WIDTHS if scrubbed else WIDTHS | {"upload": 1.25, "epsilon": 2.2, "precision": 1.15}
+    kept = {name: width for name, width in widths.items() if name not in unused}
+    # What is left keeps its place: the row does not move from page to page.
+    spared = sum(widths.values()) - sum(kept.values())
     with st.container(key="bar"):
-        cells = st.columns(widths, vertical_alignment="bottom", gap="small")
-    with cells[0]:
-        table()
-    with cells[1], st.popover("Upload", icon=":material/upload:", width="stretch"):
-        upload()
-    with cells[2]:
-        controls.logarithmic("epsilon", slider=not scrubbed)
-    with cells[3]:
-        controls.logarithmic("delta", slider=False, note=note)
-    with cells[4]:
-        controls.setting("k", upper=None if prepared is None else prepared.d)
-    with cells[5]:
-        if prepared is not None:
-            _share(prepared)
-    with cells[6]:
-        if prepared is not None:
-            with st.popover("Directions", width="stretch", help="Which directions are favoured"):
-                controls.precision(prepared.columns)
-                if prepared.domain.kind == "ball":
-                    st.caption(
-                        "On the ball any direction may carry a whole row: favouring some buys "
-                        "nothing. Choose the box in the sidebar to see directions pay."
-                    )
-    with cells[7]:
+        drawn = st.columns(
+            [*kept.values(), *([spared] if spared else [])],
+            vertical_alignment="bottom",
+            gap="small",
+        )
+    cells = dict(zip(kept, drawn, strict=False))
+
+    def draw_in(name: str, act: Callable[[], None]) -> None:
+        if name in cells:
+            with cells[name]:
+                act()
+
+    def uploading() -> None:
+        with st.popover("Upload", icon=":material/upload:", width="stretch"):
+            upload()
+
+    def chosen() -> None:
         count = len(state.get("mechanisms")) or len(all_mechanisms())
         with st.popover(f"Mechanisms ({count})", width="stretch"):
             controls.mechanisms()
-    with cells[8], st.popover("?", width="stretch", help="What am I looking at?"):
-        parts.newcomers()
+
+    def explained() -> None:
+        with st.popover("?", width="stretch", help="What am I looking at?"):
+            parts.newcomers()
+
+    draw_in("table", table)
+    draw_in("upload", uploading)
+    draw_in("epsilon", lambda: controls.logarithmic("epsilon", slider=not scrubbed))
+    draw_in("delta", lambda: controls.logarithmic("delta", slider=False, note=note))
+    draw_in("k", lambda: controls.setting("k", upper=None if prepared is None else prepared.d))
+    if prepared is not None:
+        draw_in("precision", lambda: _share(prepared))
+        draw_in("directions", lambda: _directions(prepared))
+    draw_in("mechanisms", chosen)
+    draw_in("help", explained)
+
+
+def _directions(prepared: Prepared) -> None:
+    """Draw which directions are favoured."""
+    with st.popover("Directions", width="stretch", help="Which directions are favoured"):
+        controls.precision(prepared.columns)
+        if prepared.domain.kind == "ball":
+            st.caption(
+                "On the ball any direction may carry a whole row: favouring some buys "
+                "nothing. Choose the box in the sidebar to see directions pay."
+            )
 
 
 def _share(prepared: Prepared) -> None:

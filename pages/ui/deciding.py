@@ -18,6 +18,7 @@ from dpviz.guide.decide import Card, LeftOut, Offer, candidates, card_of, offer_
 from dpviz.guide.example import example_table
 from dpviz.guide.questions import Answers, plan_text
 from dpviz.mechanisms import Mechanism
+from dpviz.narrative.phrases import duration
 from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.load import load_measured
 from dpviz.prepare.prepared import Measured
@@ -147,8 +148,11 @@ def _search(
     for place, mechanism in enumerate(missing, start=total - len(missing)):
 
         def tell(place: int = place, label: str = mechanism.label) -> None:
-            seconds = time.monotonic() - began
-            bar.progress(place / total, f"Asking {label}, {place + 1} of {total}, {seconds:.0f} s")
+            seconds, done = time.monotonic() - began, place - (total - len(missing))
+            words = f"Asking {label}, {place + 1} of {total}, {duration(seconds)}"
+            if done:  # as long each as those before
+                words += f", about {duration(seconds / done * (total - place))} left"
+            bar.progress(place / total, words)
 
         tell()
         try:

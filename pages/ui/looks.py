@@ -17,6 +17,13 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
 [role="radio"]:focus-visible, [tabindex]:focus-visible {
   outline: 2px solid currentColor !important; outline-offset: 2px;
 }
+/* Names and ticks of charts in the page's ink: Streamlit's grey has a contrast below 4.5 : 1. */
+[data-testid="stPlotlyChart"] :is(.xtick, .ytick, .g-xtitle, .g-ytitle, .x2tick, .y2tick,
+  .g-x2title, .g-y2title, .gtitle) :is(text, tspan), [data-testid="stPlotlyChart"] .legendtext {
+  fill: currentColor !important;
+}
+/* A command within a sentence is no smaller than the sentence. */
+[data-testid="stMarkdownContainer"] :is(p, li) code { font-size: max(.875em, 14px); }
 /* Commands in one colour: some of the highlighter's have a contrast below 3 : 1. */
 [data-testid="stCode"] .token { color: inherit !important; }
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .5rem !important; }

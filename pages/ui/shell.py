@@ -63,6 +63,12 @@ FIRST = "Explore"
 OWN_SETTINGS = {"Guide", "Papers"}
 """Pages that ignore the shared settings and so do not show them."""
 
+UNREAD = {
+    "Decide": ("epsilon", "precision", "directions", "mechanisms"),
+    "Release": ("epsilon", "delta", "k", "precision", "directions", "mechanisms"),
+}
+"""What pages do not read of the row above them: Decide answers it, Release asks for its own."""
+
 
 def menu() -> dict[str, list[StreamlitPage]]:
     """Return every page under its heading, in the order of the menu."""
@@ -127,6 +133,7 @@ def run() -> None:
             note=_delta_note(current)[0],
             table=sidebar.table_choice,
             upload=lambda: sidebar.upload(current),
+            unused=UNREAD.get(page.title, ()),
         )
         with st.sidebar:
             sidebar.draw()
