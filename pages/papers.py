@@ -7,8 +7,8 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.base.here import NO_DOWNLOADS, ONE_PROCESS, in_browser
 from dpviz.datasets import remote
 from dpviz.errors import DpvizError
-from dpviz.figures.reproduction import chart_figure, chart_panels, lines_figure
-from dpviz.narrative.papers import reproduction_sentence
+from dpviz.figures.reproduction import chart_figure, chart_panels, counts_html, lines_figure
+from dpviz.narrative.papers import overall_sentence, reproduction_sentence
 from dpviz.narrative.phrases import time_words
 from dpviz.reproduce import (
     MEANINGS,
@@ -60,25 +60,31 @@ MARKS = {
 
 
 def overview() -> None:
-    """Say in one sentence a paper what was found, with how many claims have each answer."""
+    """Show how many claims of each paper have each answer; each paper's sentence is behind it."""
     found = [one for item in experiments().values() if (one := shipped(item)) is not None]
-    places = st.columns(2)
-    for number, (name, paper) in enumerate(PAPERS.items()):
-        claims = [
-            claim for one in found if one.experiment.info.paper == name for claim in one.claims
-        ]
-        told = ", ".join(f"{count} {answer}" for answer, count in counted(claims).items())
-        places[number % 2].caption(
-            f"**{name}.** {paper.sentence}" + (f" *{told}.*" if told else "")
-        )
-    with st.expander("What the answers mean", icon=":material/help:", expanded=False):
+    claims: dict[str, list[Claim]] = {name: [] for name in PAPERS}
+    for one in found:
+        claims[one.experiment.info.paper].extend(one.claims)
+    together = [claim for some in claims.values() for claim in some]
+    if together:
+        given = list(counted(together))
+        rows = {name: [counted(some).get(a, 0) for a in given] for name, some in claims.items()}
+        st.markdown(overall_sentence(together))
+        st.html(counts_html([ANSWERS[answer] for answer in given], rows))
+    told = "Each paper in a sentence, and what the answers mean"
+    with st.expander(told, icon=":material/help:", expanded=False):
+        st.markdown("\n".join(f"- **{name}.** {paper.sentence}" for name, paper in PAPERS.items()))
         st.markdown("\n".join(f"- **{answer}**: {text}" for answer, text in MEANINGS.items()))
+        st.markdown(
+            "Each experiment runs with its paper's settings; the table, epsilon and k set "
+            "elsewhere play no part here."
+        )
 
 
 def introduce(chosen: Experiment) -> None:
     """Say what the paper did."""
     st.header(heading(chosen), anchor="experiment")
-    st.markdown(chosen.info.about)
+    st.caption(chosen.info.about)
 
 
 def details(chosen: Experiment) -> None:
@@ -335,10 +341,6 @@ def take_away(found: Findings) -> None:
 
 st.title("Papers: what they report, and what we measure", anchor=False)
 overview()
-st.caption(
-    "Each experiment runs with its paper's settings; the table, epsilon and k set elsewhere play "
-    "no part here."
-)
 left, right = st.columns([2, 1])
 with left:
     controls.setting("experiment", "papers")

@@ -53,8 +53,8 @@ def needed_figure(table: pd.DataFrame, now: tuple[float, float], larger: float =
         )
     )  # fmt: skip
     figure.add_vline(x=now[0], line={"color": TRUE_COLOUR, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title="epsilon", type="log")
-    figure.update_yaxes(title="people needed", type="log")
+    figure.update_xaxes(title="epsilon", type="log", dtick=1)  # no ticks between, too small
+    figure.update_yaxes(title="people needed", type="log", dtick=1, tickformat=",")
     return _layout(figure, larger)
 
 

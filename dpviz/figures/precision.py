@@ -159,7 +159,7 @@ def stds_figure(
     figure.update_xaxes(showgrid=False, automargin=True, **ticks)
     _label_ends(figure, panels, ends, "right")
     figure.update_yaxes(
-        title="noise standard deviation", type="log", exponentformat="power", dtick=1
+        title="noise standard deviation", type="log", exponentformat="none", dtick=1
     )
     return _layout(figure, 480)
 
@@ -235,7 +235,7 @@ def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
         type="log",
         title="noise of a diagonal entry",
         range=[math.log10(low) - margin, max(math.log10(low) + decades, math.log10(high)) + margin],
-        exponentformat="power",
+        exponentformat="none",
         dtick=max(1, round(decades / 6)),
     )
     figure.update_yaxes(
@@ -274,6 +274,6 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
         ticktext=[f"{100 * share:g} %" for share in PRICE_TICKS],
     )  # fmt: skip
     figure.update_yaxes(
-        title="noise standard deviation", type="log", exponentformat="power", dtick=1
+        title="noise standard deviation", type="log", exponentformat="none", dtick=1
     )
     return _layout(figure, 480)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -26,6 +27,46 @@ _COLUMNS = 3
 _PANEL_HEIGHT = 300
 _ROW_HEIGHT, _HEAD_HEIGHT = 36, 44
 _LABEL_LETTERS = 26
+
+
+_COUNTS_STYLE = """
+.dp-counts { border-collapse: collapse; font-size: 15px; width: 100%; }
+.dp-counts th, .dp-counts td {
+  text-align: right; padding: 3px 10px; border-bottom: 1px solid #8886; font-weight: 400;
+}
+.dp-counts thead th { font-size: 14px; vertical-align: bottom; }
+.dp-counts th:first-child { text-align: left; padding-left: 0; }
+@media (max-width: 640px) {
+  .dp-counts th, .dp-counts td { padding: 3px 5px; }
+  .dp-counts thead .long { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; }
+}
+"""
+
+
+def counts_html(words: Sequence[str], rows: Mapping[str, Sequence[int]]) -> str:
+    """Return how many claims of each paper have each answer, as a table.
+
+    Parameters
+    ----------
+    words : sequence of str
+        A mark and a word for each answer; a phone shows the mark alone.
+    rows : mapping of str to sequence of int
+        Of each paper, a count for each answer.
+    """
+    heads = ""
+    for one in words:
+        mark, _, rest = one.partition(" ")
+        heads += f'<th scope="col">{escape(mark)} <span class="long">{escape(rest)}</span></th>'
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(f"<td>{count or '–'}</td>" for count in counts)
+        + "</tr>"
+        for name, counts in rows.items()
+    )
+    return (
+        f"<style>{_COUNTS_STYLE}</style><table class='dp-counts'>"
+        f"<thead><tr><th scope='col'>Paper</th>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    )
 
 
 def chart_panels(points: pd.DataFrame, chart: Chart) -> list[str]:

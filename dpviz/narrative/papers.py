@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from dpviz.reproduce import Answer, Findings, counted
+from collections.abc import Iterable
+
+from dpviz.reproduce import Answer, Claim, Findings, counted
 
 
 def reproduction_sentence(found: Findings) -> str:
     """Return how many of a paper's printed claims were met."""
-    counts = counted(found.claims)
     total = len(found.claims)
     if not total:
         return "What is measured here the paper does not print: it answers no claim."
-    said = [f"**{count} {_WORDS[answer]}**" for answer, count in counts.items()]
+    said = _counts(found.claims)
     subject = "the 1 printed claim" if total == 1 else f"{total} printed claims"
-    return f"Of {subject}, {', '.join(said)}."
+    return f"Of {subject}, {said}."
+
+
+def overall_sentence(claims: Iterable[Claim]) -> str:
+    """Return how many of the printed claims of all papers were met."""
+    listed = list(claims)
+    return f"Of the {len(listed)} claims that the papers print, {_counts(listed)}."
+
+
+def _counts(claims: Iterable[Claim]) -> str:
+    found = counted(claims).items()
+    return ", ".join(f"**{count} {_WORDS[answer]}**" for answer, count in found)
 
 
 _WORDS = {

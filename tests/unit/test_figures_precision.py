@@ -104,7 +104,7 @@ def test_accounts_are_points_with_what_they_spend() -> None:
     table = pd.DataFrame({"mechanism": ["a", "b[x=1]"], "std": [0.1, 900.0], "spent": [1.0, None]})
     figure = accounts_figure(table, PANELS)
     assert {trace.x[0]: trace.text[0] for trace in figure.data} == {
-        900.0: "9e+02",
+        900.0: "900",
         0.1: "0.1  spends 1",
     }
     assert figure.layout.xaxis.type == "log"
