@@ -28,7 +28,7 @@ DELTA = 1e-5
 
 _HIGHLIGHT = """
 .dp-lesson[data-highlight] .dpv-scrub {
-  outline: 3px solid var(--st-primary-color, #1f5f99); outline-offset: 5px; border-radius: 6px;
+  outline: 3px solid var(--st-primary-color, #1f5f99); outline-offset: 2px; border-radius: 6px;
 }
 """
 _ADAPTER = "\n".join(
