@@ -84,16 +84,16 @@ def ask_survive(measured: Measured, settings: Settings, key: tuple[str, ...]) ->
 
 def show(card: Card, answers: Answers) -> None:
     """Draw the card, its two sliders and what can be taken along."""
-    left, right = st.columns(2)
-    with left:
-        controls.setting("prior", VIEW)
-    with right:
-        controls.setting("releases", VIEW)
     best = card.best
     seen = None if best is None else risk(card, best)
     command = deciding.command(card)
     link = addresses.to_decide(current.settings, card.settings, answers)
     st.html(card_html(card, seen, command, link))
+    left, right = st.columns(2)
+    with left:
+        controls.setting("prior", VIEW)
+    with right:
+        controls.setting("releases", VIEW)
 
     def report() -> str:
         found = compare(card.measured, card.settings)

@@ -87,7 +87,7 @@ class Answers(Declared):
         1.0,
         0.1,
         99.0,
-        label="Believed before, %",
+        label="What a guesser believed before, %",
         help="How likely an attacker thinks it that a given person is in the table.",
         slider=(0.1, 99.0),
         examples=(50.0,),

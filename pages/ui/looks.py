@@ -29,6 +29,10 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .5rem !important; }
 h2 { font-size: 1.4rem !important; }
 h3 { font-size: 1.2rem !important; }
+@media (max-width: 640px) {
+  h1 { font-size: 1.45rem !important; }
+  h2 { font-size: 1.25rem !important; }
+}
 /* Folded away it is out of sight, and would still take the focus. */
 [data-testid="stSidebar"][data-collapsed="true"] { visibility: hidden; }
 @media (prefers-reduced-motion: reduce) {
