@@ -366,7 +366,12 @@ def attacker(problem: Problem, budget: Budget) -> None:
         persist_state="session",
     )
     percents = right.slider(
-        "What a guesser believed before, %", 1, 99, 50, key="claims.attack.prior", persist_state="session"
+        "What a guesser believed before, %",
+        1,
+        99,
+        50,
+        key="claims.attack.prior",
+        persist_state="session",
     )
     mechanism, prior = parse_variant(key), percents / 100
     reason = mechanism.why_not(problem, budget)
