@@ -38,7 +38,7 @@ _COUNTS_STYLE = """
 .dp-counts th:first-child { text-align: left; padding-left: 0; }
 @media (max-width: 640px) {
   .dp-counts th, .dp-counts td { padding: 3px 5px; }
-  .dp-counts thead .long { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; }
+  .dp-counts thead .long { display: none; }
 }
 """
 
@@ -56,7 +56,10 @@ def counts_html(words: Sequence[str], rows: Mapping[str, Sequence[int]]) -> str:
     heads = ""
     for one in words:
         mark, _, rest = one.partition(" ")
-        heads += f'<th scope="col">{escape(mark)} <span class="long">{escape(rest)}</span></th>'
+        heads += (
+            f'<th scope="col" aria-label="{escape(rest)}" title="{escape(rest)}">{escape(mark)} '
+            f'<span class="long">{escape(rest)}</span></th>'
+        )
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(f"<td>{count or '–'}</td>" for count in counts)
