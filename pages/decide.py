@@ -25,6 +25,21 @@ from pages.ui.guard import guard
 VIEW = "decide"
 
 
+# What the heading asks is not asked again above the answers, but for who cannot see.
+_STYLE = """<style>
+.st-key-decide-question [data-testid="stWidgetLabel"] p {
+  position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+}
+</style>"""
+
+
+def question(name: str) -> None:
+    """Draw the answers to what the heading asks."""
+    st.html(_STYLE)
+    with st.container(key="decide-question"):
+        controls.setting(name, VIEW)
+
+
 def go(stage: str) -> Callable[[], None]:
     """Return a callback that shows a question."""
     return state.on_change(lambda: state.put("shown", stage, VIEW))
@@ -54,7 +69,7 @@ def steps(answers: Answers) -> None:
 
 def ask_about(measured: Measured | None) -> None:
     """Ask what it is about."""
-    controls.setting("source", VIEW)
+    question("source")
     if state.get("source", VIEW) == "plan":
         left, middle, right = st.columns(3)
         with left:
@@ -72,7 +87,7 @@ def ask_about(measured: Measured | None) -> None:
 
 def ask_survive(measured: Measured, settings: Settings, key: tuple[str, ...]) -> None:
     """Ask how much must survive, with the picture that each answer gives."""
-    controls.setting("survive", VIEW)
+    question("survive")
     shown = {
         f"{level} %": deciding.picture(key, measured, settings, int(level) / 100)
         for level in LEVELS
@@ -147,7 +162,7 @@ with guard():
     elif answers.shown == "survive":
         ask_survive(measured, settings, key)
     elif answers.shown == "delta":
-        controls.setting("delta_allowed", VIEW)
+        question("delta_allowed")
         delta = measured.budget(replace(settings, delta=None)).delta
         rare = percent(2 * delta)
         rare = rare if rare.startswith("less") else f"at most {rare}"

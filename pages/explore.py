@@ -17,8 +17,8 @@ current = shell.through_entry()
 def take_away(comparison: Comparison) -> None:
     """Draw what can be taken along: the numbers and the command."""
     st.header("Take it along", anchor="take")
-    left, middle, right = st.columns(3)
-    left.download_button(
+    row = st.container(horizontal=True, key="take.numbers")
+    row.download_button(
         "Summary (CSV)",
         lambda: comparison.summary_table().to_csv(index=False),
         file_name="dpviz-summary.csv",
@@ -26,7 +26,7 @@ def take_away(comparison: Comparison) -> None:
         on_click="ignore",
         key="download.summary",
     )
-    middle.download_button(
+    row.download_button(
         "Every draw (CSV)",
         lambda: comparison.table().to_csv(index=False),
         file_name="dpviz-draws.csv",
@@ -34,7 +34,7 @@ def take_away(comparison: Comparison) -> None:
         on_click="ignore",
         key="download.draws",
     )
-    right.download_button(
+    row.download_button(
         "All as JSON",
         lambda: json.dumps(comparison.to_json(), indent=1),
         file_name="dpviz.json",

@@ -311,8 +311,8 @@ def tables(table: pd.DataFrame) -> None:
 def take_away(found: Findings) -> None:
     """Offer the numbers, the report and the command."""
     key = found.experiment.key
-    first, second, third = st.columns(3)
-    first.download_button(
+    row = st.container(horizontal=True, key="papers.take")
+    row.download_button(
         "Reported and measured (CSV)",
         lambda: lines_table(found).to_csv(index=False),
         file_name=f"{key}-lines.csv",
@@ -320,7 +320,7 @@ def take_away(found: Findings) -> None:
         key="papers.lines.csv",
         icon=":material/download:",
     )
-    second.download_button(
+    row.download_button(
         "Every measured point (CSV)",
         lambda: found.points.to_csv(index=False),
         file_name=f"{key}-points.csv",
@@ -328,7 +328,7 @@ def take_away(found: Findings) -> None:
         key="papers.points.csv",
         icon=":material/download:",
     )
-    third.download_button(
+    row.download_button(
         "Report (Markdown)",
         lambda: markdown(found, level=1),
         file_name=f"{key}.md",

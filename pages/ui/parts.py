@@ -76,8 +76,8 @@ def newcomers() -> None:
 
 def table_notes(prepared: Prepared) -> None:
     """Tell every change that was made to the table."""
-    for note in prepared.notes:
-        st.caption(f":material/edit_note: {plain(note)}")
+    if prepared.notes:
+        st.caption(f":material/edit_note: {' '.join(map(plain, prepared.notes))}")
 
 
 def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
