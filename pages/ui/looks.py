@@ -23,7 +23,7 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
   fill: currentColor !important;
 }
 /* A command within a sentence is no smaller than the sentence. */
-[data-testid="stMarkdownContainer"] :is(p, li) code { font-size: max(.875em, 14px); }
+[data-testid="stMarkdownContainer"] :is(p, li) code { font-size: max(.875em, 14px) !important; }
 /* Commands in one colour: some of the highlighter's have a contrast below 3 : 1. */
 [data-testid="stCode"] .token { color: inherit !important; }
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .5rem !important; }

@@ -1067,7 +1067,7 @@ const DpvizBoard = (() => {
       const meter = col.bar.children;
       if (!col.column) {
         setText(col.value, "100 %");
-        setText(col.words, "recovered; chance alone: 0 %");
+        setText(col.words, "recovered; chance: 0\u00a0%");
         col.words.title = `Chance captures a share of ${percent(this.payload.chance.share)} %`;
         meter[0].style.width = "100%";
         return;
