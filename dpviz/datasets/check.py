@@ -99,7 +99,7 @@ def _check(
         warnings.append("Constant: it tells nobody apart.")
     if column.kind is Kind.IDENTIFIER:
         use, identifies = "drop", True
-        warnings.append("Differs in every row: looks like an identifier.")
+        warnings.append("Looks like an identifier: it differs in every row.")
     elif column.kind is Kind.DATE:
         use = "drop"
         warnings.append("A date: left out unless it colours the picture.")
@@ -111,10 +111,7 @@ def _check(
     elif values is not None and not column.constant:
         if counts_rows(raw.data[column.name]) or _identifies(values):
             use, identifies = "drop", True
-            warnings.append(
-                "Whole numbers that differ in every row: looks like an identifier, which would "
-                "count as a feature."
-            )
+            warnings.append("Looks like an identifier: whole numbers that differ in every row.")
         far = sentinel_rows(values)
         if far:
             warnings.append(f"{far} cells {WARNING}")
