@@ -1,7 +1,7 @@
 """Trade-offs: any measure along any axis, targets, and plans without a table."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpviz.datasets import builtin_tables
+from dpviz.figures.still import still_curves
 from dpviz.figures.theme import panels_unjudged
 from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.mechanisms import Mechanism, parse_variants
@@ -106,10 +107,15 @@ def choices() -> Choices:
 _LAYERS = """<style>
 .st-key-curve { display: grid !important; grid-template-columns: 100%; min-height: 560px; }
 .st-key-curve > * { grid-area: 1 / 1; width: 100% !important; min-width: 0; }
+.st-key-curve [data-testid="stSkeleton"] { display: none; }
+.st-key-curve-code { display: none !important; }
+.st-key-curve:has(.js-plotly-plot .cartesianlayer) .still { visibility: hidden; }
 @media (max-width: 640px) { .st-key-curve .scatterlayer g.text { display: none; } }
 </style>"""
 # A chart that replaces another mounts anew: two layers are drawn in turn, the chart at the end
-# lies over both. A phone has no room for names beside lines; its legend has them.
+# lies over both. Below them stands a picture without a script until Plotly has drawn: its code
+# alone takes a browser that has never been here a second and more. A phone has no room for names
+# beside lines; its legend has them.
 
 
 class Chart:
@@ -129,8 +135,11 @@ class Chart:
         self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
         st.html(_LAYERS)
         with st.container(key="curve"):
+            self.first = st.empty()
             self.layers = [st.empty(), st.empty()]
             self.place = st.empty()
+        with st.container(key="curve-code"):
+            self.code = st.empty()
         self.words = st.empty()
         self.below = st.container()
         self.theory: dict[str, pd.DataFrame | None] = {}
@@ -139,6 +148,7 @@ class Chart:
         # One pace for the whole way: a chart costs the browser more than what is waited for where
         # draws are quick.
         self._show = curve_cache.Paced(self.interim)
+        self._sketch = curve_cache.Paced(self.still, 0.25)  # costs the browser next to nothing
 
     @property
     def drawn(self) -> str:
@@ -160,17 +170,18 @@ class Chart:
         """
         chosen, rows, settings = self.chosen, self.rows, self.settings
 
-        def seen(predicted: pd.DataFrame) -> None:
-            self.theory["predicted"] = predicted
+        def seen(table: Callable[[], pd.DataFrame]) -> None:
             if shown:
-                self._show([])
+                self._sketch(table)
 
         if chosen.theory:
             known = (rows, settings, chosen.axis, self.values, chosen.metric)
             self.theory["limits"] = curves.known_table(*known)
             self.theory["scalings"] = curves.scaling_table(*known)
         if shown:
-            self._show([])
+            self._sketch(lambda: None)
+            # Nobody sees it: the browser fetches Plotly's code while predictions are made.
+            self.code.plotly_chart(go.Figure(), key="tradeoffs.code", alt="Nothing yet")
         if chosen.theory:
             self.theory["predicted"] = curve_cache.predicted(
                 current.data_key, rows, settings, self.mechanisms, chosen.axis, chosen.metric, seen
@@ -179,6 +190,30 @@ class Chart:
         self.panels = curve_cache.judged(self.mechanisms, problem, budget)
         if shown:
             self._show([])
+
+    def still(self, predicted: Callable[[], pd.DataFrame | None]) -> None:
+        """Draw what is known without a draw as a picture that needs nothing to be loaded."""
+        chosen = self.chosen
+        limits = self.theory.get("limits")
+        words = f"{METRICS[chosen.metric].label} along {chosen.axis}, what is known without a draw"
+        ends = (self.values[0], self.values[-1]) if chosen.axis != "row_bound" else ()
+        self.first.html(
+            still_curves(
+                predicted(),
+                limits,
+                self.panels,
+                across=[float(end) for end in ends],
+                x_title=AXES[chosen.axis].label,
+                y_title=METRICS[chosen.metric].label,
+                log_x=chosen.log_x,
+                log_y=chosen.log_y,
+                now=axes.now(self.rows, self.settings, chosen.axis),
+                words=words,
+            )
+        )
+        self.words.caption(
+            f"Dotted: predicted without a draw{bias_note(self.rows.d)}. Releases are drawn next."
+        )
 
     def measure(self) -> None:
         """Draw releases, few and then all, and what can be taken along."""
@@ -209,7 +244,7 @@ class Chart:
         st.session_state[DONE] = [*st.session_state[DONE][-50:], self.drawn]
         with self.below:
             self._take_along(points, skipped, figure)
-        for layer in self.layers:
+        for layer in (*self.layers, self.code):
             layer.empty()
 
     def _released(self) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
@@ -223,20 +258,21 @@ class Chart:
             )
 
         def seen(points: list[CurvePoint]) -> None:
-            complete = Counter(point.result.mechanism.text for point in points)
-            rest = [
-                point for point in few if complete[point.result.mechanism.text] < len(self.values)
-            ]
-            done = [
-                point
-                for point in points
-                if complete[point.result.mechanism.text] == len(self.values)
-            ]
+            complete = Counter(point.mechanism for point in points)
+            rest = [point for point in few if complete[point.mechanism] < len(self.values)]
+            done = [point for point in points if complete[point.mechanism] == len(self.values)]
             if few:
                 self._show([*rest, *done])
 
         return curve_cache.curve(
-            current.data_key, rows, settings, self.mechanisms, axis, axes.FINE, seen
+            current.data_key,
+            rows,
+            settings,
+            self.mechanisms,
+            axis,
+            axes.FINE,
+            seen,
+            seams=(FIRST_DRAWS,),
         )
 
     def interim(self, points: list[CurvePoint]) -> None:

@@ -53,7 +53,7 @@ def tradeoff_figure(
     limits : DataFrame, optional
         `dpviz.tidy.curves.LINE_COLUMNS`: a random subspace and exact PCA.
     predicted : DataFrame, optional
-        `dpviz.tidy.curves.PREDICTION_COLUMNS`: dotted lines, dashed where the claim fails.
+        `dpviz.tidy.foretold.PREDICTION_COLUMNS`: dotted lines, dashed where the claim fails.
     best : DataFrame, optional
         The frontier, rows of bands: ringed points.
     marks : DataFrame, optional

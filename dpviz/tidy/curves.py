@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpviz.base.arrays import FloatArray
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS, chance_distance, optimum, summarise
-from dpviz.prepare.prepared import Measured, worth
+from dpviz.prepare.prepared import Measured
 from dpviz.privacy.sensitivity import nuclear
 from dpviz.run.axes import rows_at, settings_at, where
 from dpviz.run.cells import Result
@@ -25,18 +26,16 @@ from dpviz.theory.bounds import (
     nuclear_law_frobenius,
     pure_error_floor_scaling,
 )
-from dpviz.theory.predict import predict
 from dpviz.theory.predict import predicted_spectrum as spectrum_of_noisy
 from dpviz.values.release import Verdict
 
 BAND_COLUMNS = ("mechanism", "x", "mean", "se", "low", "high", "draws", "verdict")
-PREDICTION_COLUMNS = ("mechanism", "x", "value", "verdict")
 BOUND_COLUMNS = ("mechanism", "x", "value")
 DRAW_COLUMNS = ("mechanism", "trial", "x", "value")
 LINE_COLUMNS = ("label", "x", "value")
 SINGLE_DRAWS = 20  # more lines than this are a band
 
-_SQUARED_BOUND = "squared row bound"
+SQUARED_BOUND = "squared row bound"
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,13 @@ class CurvePoint:
     ----------
     x : float
         Where it is drawn: the value, or the row bound in units of the table.
-    result : Result
+    mechanism : str
+        Text of the variant.
+    verdict : Verdict
+        On its claim here.
+    metrics : dict of str to ndarray of shape (trials,)
+    shape : (int, int)
+        Features and components.
     unit : float
         Squared row bound here over that of the base setting.
     distance_bound : float or None
@@ -55,13 +60,16 @@ class CurvePoint:
     """
 
     x: float
-    result: Result
+    mechanism: str
+    verdict: Verdict
+    metrics: Mapping[str, FloatArray]
+    shape: tuple[int, int]
     unit: float = 1.0
     distance_bound: float | None = None
 
     def scale(self, metric: str) -> float:
         """Return what turns a value into the units of the base setting."""
-        return self.unit if METRICS[metric].unit == _SQUARED_BOUND else 1.0
+        return self.unit if METRICS[metric].unit == SQUARED_BOUND else 1.0
 
 
 def point_at(
@@ -82,7 +90,11 @@ def point_at(
     result : Result
     """
     x, unit = where(rows, measured, axis, value)
-    return CurvePoint(x, result, unit, _distance_bound(measured, settings.k, result))
+    d, k = result.components.shape[1:]
+    return CurvePoint(
+        x, result.mechanism.text, result.status.verdict, result.metrics, (d, k), unit,
+        _distance_bound(measured, settings.k, result),
+    )  # fmt: skip
 
 
 def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
@@ -113,20 +125,20 @@ def band_table(points: Iterable[CurvePoint], metric: str) -> pd.DataFrame:
     """
     rows = []
     for point in points:
-        values = point.result.metrics.get(metric)
+        values = point.metrics.get(metric)
         if values is None:
             continue
         summary = summarise(values * point.scale(metric))
         rows.append(
             (
-                point.result.mechanism.text,
+                point.mechanism,
                 point.x,
                 summary.mean,
                 summary.se,
                 summary.low,
                 summary.high,
                 len(values),
-                str(point.result.status.verdict),
+                str(point.verdict),
             )
         )
     table = pd.DataFrame(rows, columns=list(BAND_COLUMNS))
@@ -145,10 +157,10 @@ def draw_table(points: Iterable[CurvePoint], metric: str, most: int = SINGLE_DRA
     """
     parts = []
     for point in points:
-        values = point.result.metrics.get(metric)
+        values = point.metrics.get(metric)
         if values is not None:
             shown = values[:most] * point.scale(metric)
-            text = point.result.mechanism.text
+            text = point.mechanism
             parts += [(text, trial, point.x, float(value)) for trial, value in enumerate(shown)]
     table = pd.DataFrame(parts, columns=list(DRAW_COLUMNS))
     return table.sort_values(["mechanism", "trial", "x"], ignore_index=True)
@@ -174,9 +186,9 @@ def bound_table(points: Iterable[CurvePoint], metric: str) -> pd.DataFrame:
         value = bound
         if metric == "largest_angle":
             value = math.asin(min(1.0, bound / math.sqrt(2)))
-        if value >= METRICS[metric].upper(*point.result.components.shape[1:]):
+        if value >= METRICS[metric].upper(*point.shape):
             continue  # true, and says nothing
-        found.append((point.result.mechanism.text, point.x, value))
+        found.append((point.mechanism, point.x, value))
     table = pd.DataFrame(found, columns=list(BOUND_COLUMNS))
     return table.sort_values(["mechanism", "x"], ignore_index=True)
 
@@ -233,72 +245,6 @@ def frontier(bands: pd.DataFrame, metric: str) -> pd.DataFrame:
                 continue
         rows.append(best)
     return pd.concat(rows, ignore_index=True) if rows else kept.iloc[:0]
-
-
-def prediction_table(
-    rows: Measured,
-    settings: Settings,
-    mechanisms: Sequence[Mechanism],
-    axis: str,
-    values: Sequence[Any],
-    metric: str,
-) -> pd.DataFrame:
-    """Return the prediction without draws, where there is one.
-
-    Returns
-    -------
-    DataFrame
-        Columns `PREDICTION_COLUMNS`; the verdict on each claim is that at x. Empty behind a paid
-        preparation.
-    """
-    found = []
-    for value in values:
-        measured = rows_at(rows, axis, value, settings.seed)
-        for mechanism in mechanisms:
-            point = predicted_point(rows, measured, settings, mechanism, axis, value, metric)
-            if point is not None:
-                found.append((mechanism.text, *point))
-    return pd.DataFrame(found, columns=list(PREDICTION_COLUMNS))
-
-
-def predicted_point(
-    rows: Measured,
-    measured: Measured,
-    settings: Settings,
-    mechanism: Mechanism,
-    axis: str,
-    value: Any,
-    metric: str,
-) -> tuple[float, float, str] | None:
-    """Return (x, predicted value, verdict) of one variant at one value, None without a prediction.
-
-    Parameters
-    ----------
-    rows, measured : Measured
-        Of the base setting and at this value.
-    settings : Settings
-        The base setting's.
-    mechanism : Mechanism
-    axis : str
-    value : Any
-    metric : str
-    """
-    if rows.raw is not None:  # behind a paid preparation nothing is predicted
-        return None
-    here = settings_at(settings, axis, value)
-    problem, budget = measured.problem(here), measured.budget(here)
-    if mechanism.why_not(problem, budget, rows=measured.has_rows) is not None:
-        return None
-    noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
-    if noise is None:
-        return None
-    seen = predict(measured.moment.eigenvalues, problem.k, noise, worth(measured))
-    predicted = seen.metric(metric, problem.k)
-    if predicted is None:
-        return None
-    x, unit = where(rows, measured, axis, value)
-    scale = unit if METRICS[metric].unit == _SQUARED_BOUND else 1.0
-    return x, predicted * scale, str(mechanism.status(problem, budget).verdict)
 
 
 def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | None, float | None]:

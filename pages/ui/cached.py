@@ -125,6 +125,7 @@ def in_chunks(
     measured: Measured,
     between: Callable[[float], object],
     only_first: bool = False,
+    seams: tuple[int, ...] = (),
 ) -> Result:
     """Return the result of a cell, chunk by chunk.
 
@@ -139,6 +140,8 @@ def in_chunks(
         call, which is where a run that is no longer wanted stops.
     only_first : bool
         Whether the first chunk, of one trial, is all that is wanted yet.
+    seams : tuple of int
+        Trials at which a chunk ends in any case: those before were drawn by a shorter run.
 
     Raises
     ------
@@ -155,7 +158,7 @@ def in_chunks(
         # One trial first: k, the sampler and its sweeps decide what it takes. What was measured
         # is kept, so that the next run asks for the same chunks.
         size = pace.sizes.get(what, 1) if start > cell.trials.start else 1
-        stop = min(start + size, cell.trials.stop)
+        stop = min(start + size, cell.trials.stop, *(at for at in seams if at > start))
         between((start - cell.trials.start) / max(len(cell.trials), 1))
         took: list[float] = []
         try:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import product
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from dpviz.base.pauses import pause
 from dpviz.errors import CannotRun
 from dpviz.figures.theme import Panel, panels_of
 from dpviz.figures.tradeoff import FEW
@@ -26,8 +27,63 @@ from dpviz.run import cells as sweeps
 from dpviz.settings import Settings
 from dpviz.tidy import curves
 from dpviz.tidy.curves import CurvePoint
+from dpviz.tidy.foretold import (
+    PREDICTION_COLUMNS,
+    Foretold,
+    Spot,
+    foretell,
+    prediction_rows,
+    spot_at,
+)
 from dpviz.values.problem import Budget, Problem
 from pages.ui import cached
+
+_KEPT_BYTES = 48 * 2**20  # of curves that a session keeps: some hundred with a hundred draws
+_ALONG: dict[str, dict[str, Any]] = {
+    "epsilon": {"epsilon": 1.0}, "delta": {"delta": None}, "k": {"k": 1},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Every point of one variant that can be drawn, and why others cannot."""
+
+    points: tuple[CurvePoint, ...]
+    skipped: str | None
+
+    @property
+    def size(self) -> int:
+        return sum(values.nbytes for point in self.points for values in point.metrics.values())
+
+
+class _Kept:
+    """Whole curves of one session by what they depend on; those unused for longest go first.
+
+    One cached call a view, in place of one for each variant at each value.
+    """
+
+    def __init__(self) -> None:
+        self._drawn: OrderedDict[tuple[str, ...], _Drawn] = OrderedDict()
+        self._bytes = 0
+        self.foretold: OrderedDict[tuple[str, ...], tuple[Foretold | None, ...]] = OrderedDict()
+
+    def drawn(self, what: tuple[str, ...]) -> _Drawn | None:
+        """Return a curve, if it is kept."""
+        if what in self._drawn:
+            self._drawn.move_to_end(what)
+        return self._drawn.get(what)
+
+    def keep(self, what: tuple[str, ...], curve: _Drawn) -> None:
+        """Keep a curve, and let go of what has not been asked for longest."""
+        self._drawn[what] = curve
+        self._bytes += curve.size
+        while self._bytes > _KEPT_BYTES:
+            self._bytes -= self._drawn.popitem(last=False)[1].size
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _kept() -> _Kept:
+    return _Kept()
 
 
 def curve(
@@ -38,36 +94,68 @@ def curve(
     axis: str,
     count: int,
     seen: Callable[[list[CurvePoint]], object] = len,
+    seams: tuple[int, ...] = (),
 ) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
     """Return every variant at every default value of an axis, and what cannot run.
 
-    One variant after the other; ``seen`` is called with all points so far after each.
+    One variant after the other; ``seen`` is called with all points so far after each. Draws are
+    made in chunks that end at ``seams`` too, where those of a shorter run ended.
     """
     points: list[CurvePoint] = []
     skipped: dict[str, str] = {}
     values = axes.default_values(axis, rows, count)
-    progress = cached.Progress()
-    total = len(values) * len(mechanisms)
-    for number, (mechanism, value) in enumerate(product(mechanisms, values)):
-        here = axes.settings_at(settings, axis, value)
-        measured, key = _measured(data_key, rows, settings, axis, value)
-        cell = sweeps.cell_at(measured, here, mechanism, range(here.trials))
-        if isinstance(cell, str):
-            skipped.setdefault(mechanism.text, cell)
-            continue
+    progress, kept = cached.Progress(), _kept()
+    own = replace(settings, mechanisms=(), **_ALONG.get(axis, {}))
+    for number, mechanism in enumerate(mechanisms):
+        what = (*data_key, repr(own), axis, str(count), mechanism.text)
+        drawn = kept.drawn(what)
+        if drawn is None:
+            line: list[CurvePoint] = []
+            reason: str | None = None
+            for place, value in enumerate(values):
 
-        def tell(share: float, number: int = number, label: str = mechanism.label) -> None:
-            progress((number + share) / total, f"Drawing releases: {label}")
+                def tell(share: float, place: int = place, number: int = number,
+                         label: str = mechanism.label) -> None:  # fmt: skip
+                    done = number + (place + share) / len(values)
+                    progress(done / len(mechanisms), f"Drawing releases: {label}")
 
-        try:
-            result = cached.in_chunks(key, cell, measured, tell)
-        except CannotRun as error:
-            skipped.setdefault(mechanism.text, error.reason)
-            continue
-        points.append(curves.point_at(rows, measured, here, axis, value, result))
+                found = _point(data_key, rows, own, mechanism, axis, value, tell, seams)
+                if isinstance(found, str):
+                    reason = reason or found
+                    continue
+                line.append(found)
+                seen([*points, *line])
+            drawn = _Drawn(tuple(line), reason)
+            kept.keep(what, drawn)
+        points += drawn.points
         seen(points)
+        if drawn.skipped is not None:
+            skipped[mechanism.text] = drawn.skipped
     progress.close()
     return points, list(skipped.items())
+
+
+def _point(
+    data_key: tuple[str, ...],
+    rows: Measured,
+    settings: Settings,
+    mechanism: Mechanism,
+    axis: str,
+    value: Any,
+    tell: Callable[[float], None],
+    seams: tuple[int, ...],
+) -> CurvePoint | str:
+    """Return one variant at one value, or why it cannot run there."""
+    here = axes.settings_at(settings, axis, value)
+    measured, key = _measured(data_key, rows, settings, axis, value)
+    cell = sweeps.cell_at(measured, here, mechanism, range(here.trials))
+    if isinstance(cell, str):
+        return cell
+    try:
+        result = cached.in_chunks(key, cell, measured, tell, seams=seams)
+    except CannotRun as error:
+        return error.reason
+    return curves.point_at(rows, measured, here, axis, value, result)
 
 
 def _measured(
@@ -88,14 +176,7 @@ def measured_at(
     return axes.rows_at(_rows, axis, value, seed)
 
 
-@st.cache_data(scope="session", max_entries=5_000, show_spinner=False)
-def _predicted_point(
-    key: tuple[str, ...], _rows: Measured, _measured: Measured, _settings: Settings, _value: Any
-) -> tuple[float, float, str] | None:
-    variant, axis, metric = key[-3:]
-    return curves.predicted_point(
-        _rows, _measured, _settings, parse_variant(variant), axis, _value, metric
-    )
+_MOST_FORETOLD = 500  # variants' predictions that a session keeps: a few kilobytes each
 
 
 def predicted(
@@ -105,25 +186,43 @@ def predicted(
     mechanisms: Sequence[Mechanism],
     axis: str,
     metric: str,
-    seen: Callable[[pd.DataFrame], object] = len,
+    seen: Callable[[Callable[[], pd.DataFrame]], object] = id,
 ) -> pd.DataFrame:
-    """Return the predicted curve of each variant that has one; ``seen`` gets it as it grows."""
-    # What is plotted along does not name the result, nor do draws: moving epsilon keeps a curve.
-    along = {"epsilon": {"epsilon": 1.0}, "delta": {"delta": None}, "k": {"k": 1}}.get(axis, {})
-    own = replace(settings, mechanisms=(), trials=1, **along)
+    """Return the predicted curve of each variant that has one.
+
+    ``seen`` is told of every new point: it gets what makes a table of all of them so far.
+    """
+    # What is plotted along does not name the result, nor do draws or the metric.
+    own = replace(settings, mechanisms=(), trials=1, **_ALONG.get(axis, {}))
     found: list[tuple[str, float, float, str]] = []
 
     def table() -> pd.DataFrame:
-        return pd.DataFrame(found, columns=list(curves.PREDICTION_COLUMNS))
+        return pd.DataFrame(found, columns=list(PREDICTION_COLUMNS))
 
-    values = axes.default_values(axis, rows, axes.FINE)
-    for mechanism, value in product(mechanisms, values):
-        measured, key = _measured(data_key, rows, own, axis, value)
-        what = (*key, repr(own), repr(value), mechanism.text, axis, metric)
-        point = _predicted_point(what, rows, measured, own, value)
-        if point is not None:
-            found.append((mechanism.text, *point))
-            seen(table())
+    if rows.raw is not None:  # behind a paid preparation nothing is predicted
+        return table()
+    kept = _kept().foretold
+    spots: list[Spot] = []  # made once, when the first variant asks
+    for mechanism in mechanisms:
+        what = (*data_key, repr(own), axis, mechanism.text)
+        if what in kept:
+            kept.move_to_end(what)
+            found += prediction_rows(mechanism, kept[what], metric)
+            continue
+        for value in axes.default_values(axis, rows, axes.FINE) if not spots else ():
+            measured, _ = _measured(data_key, rows, own, axis, value)
+            spots.append(spot_at(rows, measured, own, axis, value))
+        line: list[Foretold | None] = []
+        for spot in spots:
+            pause()
+            line.append(foretell(mechanism, spot))
+            new = prediction_rows(mechanism, line[-1:], metric)
+            if new:
+                found += new
+                seen(table)
+        kept[what] = tuple(line)
+        if len(kept) > _MOST_FORETOLD:
+            kept.popitem(last=False)
     return table()
 
 

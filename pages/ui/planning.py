@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -70,7 +70,7 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
     limits = curves.limit_table(rows, here, axis, values, METRIC)
     stages = count()
 
-    def show(predicted: pd.DataFrame, panels: list[Panel] | None = None) -> None:
+    def show(predicted: Callable[[], pd.DataFrame], panels: list[Panel] | None = None) -> None:
         marks = None
         if panels is not None and axis == "epsilon":
             marks = curve_cache.marks(key, rows, here, curve_cache.marked(mechanisms))
@@ -83,7 +83,7 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
             log_y=False,
             now=axes.now(rows, here, axis),
             limits=limits,
-            predicted=predicted,
+            predicted=predicted(),
             marks=marks,
         )
         name = "plan" if panels is not None else f"plan.stage.{next(stages)}"
@@ -93,7 +93,7 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
     predicted = curve_cache.predicted(
         key, rows, here, mechanisms, axis, METRIC, curve_cache.Paced(show)
     )
-    show(predicted, curve_cache.judged(mechanisms, rows.problem(here), rows.budget(here)))
+    show(lambda: predicted, curve_cache.judged(mechanisms, rows.problem(here), rows.budget(here)))
     st.caption(
         f"Predicted for n = {rows.n:,}, d = {rows.d}, k = {here.k}, epsilon {here.epsilon:g}, "
         f"along {axis}, from the spectrum alone: no table was read and nothing private was touched."

@@ -29,6 +29,7 @@ from dpviz.theory.growth import growth_table
 from dpviz.theory.needs import PROVED, SCALING, needs
 from dpviz.theory.predict import direction_overlaps
 from dpviz.tidy import curves
+from dpviz.tidy.foretold import prediction_table
 from dpviz.values.release import Verdict
 
 SETTINGS = Settings(table="wine", mechanisms=("gaussian", "wishart_difference", "ppca"), trials=12)
@@ -110,12 +111,10 @@ def test_the_davis_kahan_bound_holds_for_the_draws_it_speaks_of(wine: Prepared) 
         assert set(bound["mechanism"]) == {"gaussian", "wishart_difference"}
         assert 0.1 not in set(bound["x"])  # the noise is larger than half the gap
         for row in bound.itertuples():
-            (point,) = [
-                p for p in found if p.x == row.x and p.result.mechanism.text == row.mechanism
-            ]
-            within = np.quantile(point.result.metrics["noise_spectral"], 0.975)
-            kept = point.result.metrics["noise_spectral"] <= within
-            assert (point.result.metrics[metric][kept] <= row.value).all()
+            (point,) = [p for p in found if p.x == row.x and p.mechanism == row.mechanism]
+            within = np.quantile(point.metrics["noise_spectral"], 0.975)
+            kept = point.metrics["noise_spectral"] <= within
+            assert (point.metrics[metric][kept] <= row.value).all()
     assert curves.bound_table(found, "captured_share").empty
 
 
@@ -282,6 +281,6 @@ def test_a_prediction_is_judged_at_its_own_epsilon(wine: Prepared, sidebar: floa
     settings = replace(SETTINGS, relation="zero-out", delta=1e-5, epsilon=sidebar)
     mechanism = parse_variant("analyze_gauss")
     values = [0.5, 50.0]
-    table = curves.prediction_table(wine, settings, [mechanism], "epsilon", values, "recovery")
+    table = prediction_table(wine, settings, [mechanism], "epsilon", values, "recovery")
     fails = [Verdict(verdict).fails for verdict in table["verdict"]]
     assert fails == [False, True]

@@ -16,8 +16,8 @@ from dpviz.tidy.curves import (
     BOUND_COLUMNS,
     DRAW_COLUMNS,
     LINE_COLUMNS,
-    PREDICTION_COLUMNS,
 )
+from dpviz.tidy.foretold import PREDICTION_COLUMNS
 
 PANELS = [
     Panel("one", "First", "holds", "#0072B2", "circle", "solid"),

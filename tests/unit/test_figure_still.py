@@ -1,0 +1,88 @@
+"""The chart that needs no script: lines where the tables say, dashed where a claim fails."""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+
+import pandas as pd
+import pytest
+
+from dpviz.figures.still import still_curves
+from dpviz.figures.theme import GREY, Panel
+from dpviz.tidy.curves import LINE_COLUMNS
+from dpviz.tidy.foretold import PREDICTION_COLUMNS
+
+PANELS = [
+    Panel("one", "First", "", "#0072B2", "circle", "solid"),
+    Panel("two", "Second", "", GREY, "square", "dash"),
+]
+PREDICTED = pd.DataFrame(
+    [
+        ("one", 0.01, 0.0, "holds"),
+        ("one", 1.0, 0.5, "holds"),
+        ("one", 100.0, 1.0, "refuted"),
+        ("two", 0.01, 0.25, "holds"),
+        ("two", 100.0, 0.75, "holds"),
+    ],
+    columns=list(PREDICTION_COLUMNS),
+)
+LIMITS = pd.DataFrame(
+    [("without privacy", x, 1.0) for x in (0.01, 100.0)], columns=list(LINE_COLUMNS)
+)
+
+
+def still(
+    predicted: pd.DataFrame | None = PREDICTED, limits: pd.DataFrame | None = LIMITS,
+    *, log_x: bool = True, log_y: bool = False, now: float = 1.0,
+) -> tuple[str, str]:  # fmt: skip
+    """Return the HTML and, decoded, the SVG in it."""
+    html = still_curves(
+        predicted, limits, PANELS, across=[0.01, 100.0], x_title="Epsilon", y_title="a < b",
+        log_x=log_x, log_y=log_y, now=now, words="Recovery",
+    )  # fmt: skip
+    (coded,) = re.findall(r"base64,([^\"]+)\"", html)
+    return html, base64.b64decode(coded).decode()
+
+
+def pieces(svg: str, colour: str) -> list[tuple[list[list[float]], str]]:
+    found = re.findall(rf'points="([^"]+)"[^>]*stroke="{colour}"[^>]*dasharray="([^"]+)"', svg)
+    return [
+        ([[float(v) for v in point.split(",")] for point in points.split()], dash)
+        for points, dash in found
+    ]
+
+
+def test_a_line_lies_where_the_table_says_and_is_dashed_where_its_claim_fails() -> None:
+    _, svg = still()
+    (first, holds), (second, fails) = pieces(svg, "#0072B2")
+    # Five decades with 2 % of room at each end, and heights 0 to 1 with 5 %.
+    across = [1000 * (0.02 + u) / 1.04 for u in (0, 0.5, 1)]
+    up = [1000 - 1000 * (0.05 + v) / 1.1 for v in (0, 0.5, 1)]
+    ends = [pytest.approx([u, v], abs=0.06) for u, v in zip(across, up, strict=True)]
+    assert first == ends[:2]
+    assert second == ends[1:]
+    assert holds != fails
+
+
+def test_texts_are_escaped_and_of_the_page() -> None:
+    html, svg = still()
+    assert "a &lt; b" in html
+    assert "<text" not in svg  # a stretched text could not be read
+    assert 'data-predicted="2"' in html
+    for words in ("now", "Epsilon", "without privacy", ">0.01<", ">100<", ">0.5<"):
+        assert words in html
+
+
+def test_before_anything_is_known_there_are_axes_alone() -> None:
+    html, svg = still(None, None, now=math.nan)
+    assert 'data-predicted="0"' in html
+    assert "<polyline" not in svg
+    assert "now" not in html
+    assert ">0.01<" in html
+
+
+def test_a_logarithmic_measure_has_no_zero() -> None:
+    _, svg = still(log_y=True)
+    assert len(pieces(svg, "#0072B2")) == 1  # the piece from 0 has no place
