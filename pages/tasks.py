@@ -13,7 +13,7 @@ from dpviz.figures.tasks import task_figure
 from dpviz.figures.theme import panels_of
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.narrative import tasks as tasks_words
-from dpviz.narrative.phrases import duration
+from dpviz.narrative.phrases import FAILS_THERE, duration
 from dpviz.prepare.bounding import Prepared
 from dpviz.tasks import (
     LEARNERS,
@@ -30,6 +30,7 @@ from dpviz.tasks import (
     work,
 )
 from dpviz.tasks.task import PROJECTION
+from dpviz.values.release import Verdict
 from pages.ui import controls, parts, shell, state, task_cache
 from pages.ui.guard import guard
 from pages.ui.texts import plain
@@ -154,7 +155,9 @@ def run(plan: TaskPlan, top: st.delta_generator.DeltaGenerator) -> None:
     table = score_table(plan, found.scores)
     bands = band_table(plan, table)
     figure = draw(plan, bands, top, place, "tasks")
-    st.caption(f"{tasks_words.gains(plan, bands)} Bands: {tasks_words.BAND}.".strip())
+    fails = any(Verdict(verdict).fails for verdict in bands["verdict"] if verdict)
+    said = [tasks_words.gains(plan, bands), f"Bands: {tasks_words.BAND}.", FAILS_THERE * fails]
+    st.caption(" ".join(filter(None, said)))
     results(plan, table, bands, figure)
 
 

@@ -15,7 +15,7 @@ from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import METRICS
 from dpviz.narrative import tradeoffs as tradeoffs_words
-from dpviz.narrative.phrases import bias_note
+from dpviz.narrative.phrases import FAILS_THERE, bias_note
 from dpviz.prepare.bounding import BoundedRows
 from dpviz.run import axes
 from dpviz.run.axes import AXES
@@ -356,7 +356,7 @@ def legend(chosen: Choices, bound: pd.DataFrame) -> str:
     said = [
         "Bands: central 95 % of the draws.",
         "Rings: the best whose claim holds.",
-        "Dashed, open marks: the claim fails there.",
+        FAILS_THERE,
     ]
     if chosen.theory and chosen.axis == "epsilon":
         said.append(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
 from dpviz.tasks.learners import Score
 
@@ -129,7 +130,10 @@ def _add_floors(
 def _add_band(
     figure: go.Figure, part: pd.DataFrame, panel: Panel, colour: str, score: Score, *, named: bool
 ) -> None:
-    """Add band and mean of one variant, with its status in the legend where it is named."""
+    """Add band and mean of one variant, with its status in the legend where it is named.
+
+    The mean is dashed, and its points open, where the claim fails: judged at each epsilon.
+    """
     figure.add_trace(
         go.Scatter(
             x=[*part["epsilon"], *part["epsilon"][::-1]], y=[*part["high"], *part["low"][::-1]],
@@ -137,22 +141,25 @@ def _add_band(
             hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
         )
     )  # fmt: skip
-    told = [
-        [_told(row["mean"], score), _told(row["low"], score), _told(row["high"], score),
-         row["rounds"]]
-        for row in part.to_dict("records")
-    ]  # fmt: skip
-    figure.add_trace(
-        go.Scatter(
-            x=part["epsilon"], y=part["mean"], name=f"{panel.label} · {panel.status}",
-            legendgroup=panel.key, mode="lines+markers", showlegend=named,
-            line={"color": colour, "width": panel.width, "dash": panel.dash},
-            marker={"symbol": panel.marker, "size": 7},
-            customdata=told,
-            hovertemplate="epsilon %{x:.3g}: %{customdata[0]} (%{customdata[1]} to "
-            "%{customdata[2]}, %{customdata[3]} rounds)<extra>" + panel.label + "</extra>",
-        )
-    )  # fmt: skip
+    for number, (line, dash) in enumerate(stretches(part, "solid", x="epsilon")):
+        words = verdict_words(line["verdict"])
+        told = [
+            [_told(row["mean"], score), _told(row["low"], score), _told(row["high"], score),
+             row["rounds"], said]
+            for row, said in zip(line.to_dict("records"), words, strict=True)
+        ]  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=line["epsilon"], y=line["mean"], name=f"{panel.label} · {panel.status}",
+                legendgroup=panel.key, mode="lines+markers", showlegend=named and number == 0,
+                line={"color": colour, "width": panel.width, "dash": dash},
+                marker={"symbol": symbols(line["verdict"], panel.marker), "size": 7},
+                customdata=told,
+                hovertemplate="epsilon %{x:.3g}: %{customdata[0]} (%{customdata[1]} to "
+                "%{customdata[2]}, %{customdata[3]} rounds), %{customdata[4]}<extra>"
+                + panel.label + "</extra>",
+            )
+        )  # fmt: skip
 
 
 def _told(value: float, score: Score) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
-from dpviz.values.release import VERDICT_WORDS, Verdict
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
 _LETTER, _LINE = 0.0072, 0.045  # of a label, in widths and heights of a chart on a laptop
@@ -191,19 +191,17 @@ def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float)
                 hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
             )
         )  # fmt: skip
-    for number, (line, dash) in enumerate(_stretches(part, beyond, "solid")):
-        symbols = [
-            f"{panel.marker}-open" if Verdict(verdict).fails else panel.marker
-            for verdict in line["verdict"]
-        ]
-        said = line[["mechanism", "low", "high", "draws"]].assign(words=_words(line))
+    for number, (line, dash) in enumerate(stretches(part, "solid", beyond=beyond)):
+        said = line[["mechanism", "low", "high", "draws"]]
+        said = said.assign(words=verdict_words(line["verdict"]))
         figure.add_trace(
             go.Scatter(
                 x=line["x"], y=line["mean"], name=look.name, legendrank=look.rank,
                 legendgroup=panel.key, mode="lines+markers",
                 showlegend=number == 0 and look.whole,
                 line={"color": look.panel.colour, "width": look.panel.width, "dash": dash},
-                marker={"symbol": symbols, "size": 7 if panel.highlighted else 4},
+                marker={"symbol": symbols(line["verdict"], panel.marker),
+                        "size": 7 if panel.highlighted else 4},
                 selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
                 customdata=said.to_numpy(),
                 hovertemplate="%{x:.4g}: %{y:.3g} (%{customdata[1]:.3g} to "
@@ -213,10 +211,6 @@ def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float)
         )  # fmt: skip
 
 
-def _words(line: pd.DataFrame) -> list[str]:
-    return [VERDICT_WORDS[Verdict(verdict)] for verdict in line["verdict"]]
-
-
 def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone: bool) -> None:
     """Add the prediction of one variant: dotted, and dashed where its claim fails.
 
@@ -224,8 +218,9 @@ def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone:
     are clicked.
     """
     words = "%{x:.4g}: %{y:.3g}, %{text}<extra>" + f"{look.panel.label}, {_PREDICTED}</extra>"
-    for number, (line, dash) in enumerate(_stretches(part, math.inf, "dot")):
-        said = {"text": _words(line), "hovertemplate": words} if alone else {"hoverinfo": "skip"}
+    for number, (line, dash) in enumerate(stretches(part, "dot")):
+        told = {"text": verdict_words(line["verdict"]), "hovertemplate": words}
+        said = told if alone else {"hoverinfo": "skip"}
         figure.add_trace(
             go.Scatter(
                 x=line["x"], y=line["value"], mode="lines", legendrank=look.rank,
@@ -288,23 +283,6 @@ def _places(values: list[float], log: bool) -> list[float]:
     if not log:
         return [float(value) for value in values]
     return [math.log10(value) if value > 0 else math.nan for value in values]
-
-
-def _stretches(part: pd.DataFrame, beyond: float, plain: str) -> list[tuple[pd.DataFrame, str]]:
-    """Return the rows of each stretch of one dash, neighbours sharing the point between them."""
-    fails = [Verdict(verdict).fails for verdict in part["verdict"]]
-    if len(part) < 2:
-        return [(part, "dash" if any(fails) else plain)]
-    lines = [
-        "dash" if fails[i] or fails[i + 1] or part["x"].iloc[i] >= beyond else plain
-        for i in range(len(part) - 1)
-    ]
-    found, start = [], 0
-    for i in range(1, len(lines) + 1):
-        if i == len(lines) or lines[i] != lines[start]:
-            found.append((part.iloc[start : i + 1], lines[start]))
-            start = i
-    return found
 
 
 def _add_draws(figure: go.Figure, lines: pd.DataFrame, look: _Look) -> None:

@@ -14,6 +14,9 @@ from dpviz.values.problem import Budget
 # a normal difference exceeds that by chance about once in 370 comparisons.
 SEPARATED = 3.0
 
+# What the marks of `dpviz.figures.failing` say.
+FAILS_THERE = "Dashed, open marks: the claim fails there."
+
 
 def bias_note(d: int) -> str:
     """Return what a reader must know of a prediction at small d, to follow it; else nothing."""

@@ -242,6 +242,24 @@ def test_means_bands_and_floors_are_where_the_table_says() -> None:
     assert now.x == math.log10(2.0)
 
 
+def test_a_curve_is_dashed_where_its_claim_fails_and_says_so() -> None:
+    bands = bands_of(*ROWS, floors=FLOORS)
+    mine = bands["mechanism"] == "gaussian"
+    bands.loc[mine & (bands["epsilon"] == 10.0), "verdict"] = "out_of_scope"
+    figure = draw(bands)
+    lines = [trace for trace in figure.data if trace.name == "Gaussian, exact · ✓ claim holds"]
+    assert [(line.line.dash, list(line.x)) for line in lines] == [
+        ("solid", [0.1, 1.0]),
+        ("dash", [1.0, 10.0]),
+    ]
+    assert [line.showlegend for line in lines] == [True, False]
+    assert list(lines[1].marker.symbol) == ["circle", "circle-open"]
+    assert [told[-1] for told in lines[1].customdata] == ["claim holds", "fails outside its scope"]
+    # The control: a claim that holds everywhere is one solid line.
+    (other,) = [t for t in figure.data if t.name == "Laplace with quite a long name · ✓ holds"]
+    assert (other.line.dash, set(other.marker.symbol)) == ("solid", {"circle"})
+
+
 def test_names_stand_beside_their_lines_and_apart() -> None:
     figure = draw(bands_of(*ROWS, floors=FLOORS))
     notes = {note.text: note.y for note in figure.layout.annotations if note.text != "now"}
