@@ -8,6 +8,7 @@ numbers, names and shapes are fine.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 QUOTED = 60
 """Most characters of a file, a link or a setting that a message quotes at a time."""
@@ -45,6 +46,17 @@ class DpvizError(ValueError):
 
     def __init__(self, sentence: str) -> None:
         super().__init__(printable(sentence, None))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it come back from a worker as it was, whatever its class is made from."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[DpvizError], words: tuple[Any, ...], state: dict[str, Any]) -> DpvizError:
+    error = kind.__new__(kind)
+    error.args = words
+    error.__dict__.update(state)
+    return error
 
 
 class InvalidSetting(DpvizError):

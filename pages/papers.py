@@ -1,5 +1,7 @@
 """Papers: what the four papers claim, answered once, and their experiments redone."""
 
+import time
+
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,7 +11,7 @@ from dpviz.datasets import remote
 from dpviz.errors import DpvizError
 from dpviz.figures.reproduction import chart_figure, chart_panels, counts_html, lines_figure
 from dpviz.narrative.papers import overall_sentence, reproduction_sentence
-from dpviz.narrative.phrases import time_words
+from dpviz.narrative.phrases import since_words, time_words
 from dpviz.reproduce import (
     MEANINGS,
     PAPERS,
@@ -182,12 +184,17 @@ def run(chosen: Experiment, effort: Effort) -> None:
             args=(token,),
         )
         bar = st.progress(0.0)
-    last = kept.reproduction
-    for step in reproduction_cache.reproduction_steps(chosen, effort):
-        now = step.progress
+    now, last, since = kept.progress, kept.reproduction, time.monotonic()
+
+    def tell() -> None:
+        words = time_words(now.done, now.total, now.left)
+        words += since_words(time.monotonic() - since)
+        bar.progress(now.done / max(now.total, 1), words)
+
+    for step in reproduction_cache.reproduction_steps(chosen, effort, tell):
         # Every part is kept on disk: a run that is stopped here goes on from here.
-        bar.progress(now.done / max(now.total, 1), time_words(now.done, now.total, now.left))
-        last = step.reproduction
+        now, last, since = step.progress, step.reproduction, time.monotonic()
+        tell()
         often = reproduction_cache.shown_every(now.total)
         if now.done and (now.done == now.total or now.done % often == 0):
             with place.container():

@@ -13,7 +13,7 @@ from dpviz.figures.tasks import task_figure
 from dpviz.figures.theme import panels_of
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.narrative import tasks as tasks_words
-from dpviz.narrative.phrases import FAILS_THERE, duration
+from dpviz.narrative.phrases import FAILS_THERE, duration, since_words
 from dpviz.prepare.bounding import Prepared
 from dpviz.tasks import (
     LEARNERS,
@@ -116,6 +116,7 @@ class Watch:
     def __init__(self, total: int) -> None:
         self._bar = st.progress(0.0, f"0 of {total} rounds")
         self._share, self._words, self._told = 0.0, f"0 of {total} rounds", 0.0
+        self._since = time.monotonic()
 
     def step(self, step: TaskStep) -> None:
         """Take note of a finished part."""
@@ -123,13 +124,15 @@ class Watch:
         left = "" if now.left is None else f", about {duration(now.left)} left"
         self._share = now.done / max(now.total, 1)
         self._words = f"{now.done:,} of {now.total:,} rounds{left}"
+        self._since = time.monotonic()
         self.tick()
 
     def tick(self) -> None:
         """Call Streamlit now and then."""
-        if time.monotonic() - self._told > TICK_SECONDS:
-            self._bar.progress(self._share, self._words)
-            self._told = time.monotonic()
+        now = time.monotonic()
+        if now - self._told > TICK_SECONDS:
+            self._bar.progress(self._share, self._words + since_words(now - self._since))
+            self._told = now
 
 
 def token(plan: TaskPlan) -> tuple[object, ...]:

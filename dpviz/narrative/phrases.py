@@ -59,6 +59,11 @@ def time_words(done: int, total: int, left: float | None) -> str:
     return so_far if left is None else f"{so_far}, about {duration(left)} left"
 
 
+def since_words(seconds: float) -> str:
+    """Return how long the next piece of a run has been under way, once that is worth a word."""
+    return "" if seconds < 3 else f", the next for {duration(math.floor(seconds))}"
+
+
 def duration(seconds: float) -> str:
     """Return a length of time in words."""
     if seconds < 90:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
+from dpviz.base.apart import Apart
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.here import in_browser
@@ -100,6 +101,9 @@ class Pool:
         A joblib backend: ``loky``, ``threading``, ``multiprocessing``, ``dask``, ...
     scheduler : str or None
         Address of a Dask scheduler.
+    apart : bool
+        Whether a single worker is a process of its own, which ends at once where the caller's
+        `dpviz.base.pauses.pause` raises.
 
     Raises
     ------
@@ -110,6 +114,7 @@ class Pool:
     workers: int = 1
     backend: str = "loky"
     scheduler: str | None = None
+    apart: bool = False
 
     def __post_init__(self) -> None:
         low, high = WORKERS_RANGE
@@ -254,7 +259,11 @@ def _run_all(
 ) -> Generator[_Finished, None, None]:
     """Yield the place and the arrays of each job as it finishes, in any order."""
     with _blas_held():
-        if in_browser() or (pool.workers == 1 and pool.backend != DASK):
+        if pool.apart and pool.workers == 1 and pool.backend != DASK:
+            with Apart() as own:
+                for job in jobs:
+                    yield own.run(_run_one, job, keeper)
+        elif in_browser() or (pool.workers == 1 and pool.backend != DASK):
             for job in jobs:
                 yield _run_one(job, keeper)
         elif pool.backend == DASK:

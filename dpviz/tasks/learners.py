@@ -23,6 +23,9 @@ Parameters = Mapping[str, Any]
 
 CLASSIFICATION, REGRESSION, CLUSTERING = "classification", "regression", "clustering"
 FOLDS = 3
+_MOST_PAIRED = 5_000  # rows whose pairs take 0.2 GB
+_LONG = 2_000_000  # about so many numbers are gone through in a fit of a tenth of a second
+_LONG_PAIRED = 2_000
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,8 @@ class Learner:
         first, so that it wins a tie. The middle one is the fixed choice.
     make : callable
         Parameters and a random state to an unfitted estimator of scikit-learn.
+    most : int or None
+        Training rows that it learns from at most, where more would not fit in memory.
     """
 
     key: str
@@ -128,6 +133,18 @@ class Learner:
     about: str
     grid: Callable[[int], tuple[dict[str, Any], ...]]
     make: Callable[[Parameters, int], Any]
+    most: int | None = None
+
+    def is_long(self, rows: FloatArray, labels: Labels) -> bool:
+        """Return whether one fit may take seconds, during which it cannot be stopped.
+
+        How long is not known before: it took 0.4 s for 2,000 rows of 60 features and 50 classes,
+        and more than 3 minutes for 500 features.
+        """
+        if self.most is not None:
+            return len(rows) > _LONG_PAIRED
+        classes = 1 if self.kind == REGRESSION else len(np.unique(labels))
+        return rows.size * classes > _LONG
 
     def fixed(self, features: int) -> dict[str, Any]:
         """Return the parameters in force when nothing is tuned."""
@@ -211,9 +228,11 @@ LEARNERS = {
             REGRESSION,
             SCORES["rmse"],
             "Ridge regression with a Gaussian kernel on features scaled to unit variance; alpha "
-            "among 0.01, 0.1 and 1, gamma among 0.03, 0.1 and 0.3 over the number of features.",
+            "among 0.01, 0.1 and 1, gamma among 0.03, 0.1 and 0.3 over the number of features; at "
+            f"most {_MOST_PAIRED:,} training rows, as every pair of them has a number.",
             _kernels,
             _kernel_ridge,
+            _MOST_PAIRED,
         ),
         Learner(
             "ridge",

@@ -51,8 +51,16 @@ class Sides:
     test: Rows
 
 
-def sides(task: Task, n: int, seed: int, number: int) -> Sides:
+def sides(task: Task, n: int, seed: int, number: int, learned: int | None = None) -> Sides:
     """Return the rows of one split; labels play no part in it.
+
+    Parameters
+    ----------
+    task : Task
+    n, seed, number : int
+        Rows, the stream, and which split.
+    learned : int, optional
+        Rows that are trained on at most, besides what the task says.
 
     Raises
     ------
@@ -60,7 +68,7 @@ def sides(task: Task, n: int, seed: int, number: int) -> Sides:
         If a part would be empty.
     """
     parts = split(n, task.shares, generator(seed, "task", "split", number))
-    train, test = parts[-2][: task.most], parts[-1][: task.most]
+    train, test = parts[-2][: min(task.most, learned or n)], parts[-1][: task.most]
     if task.source != PROJECTION:
         return Sides(train, train, test)
     return Sides(parts[0] if task.subspace == APART else parts[-2], train, test)

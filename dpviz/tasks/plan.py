@@ -138,7 +138,8 @@ class TaskPlan:
     def sides(self) -> tuple[Sides, ...]:
         """Row numbers of each split in use."""
         n, seed = len(self.table.rows), self.settings.seed
-        return tuple(sides(self.task, n, seed, number) for number in self.splits)
+        most = self.learner.most
+        return tuple(sides(self.task, n, seed, number, most) for number in self.splits)
 
     @property
     def shown_epsilon(self) -> float:

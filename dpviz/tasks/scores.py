@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.base.apart import Apart
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
+from dpviz.base.pauses import pausing
 from dpviz.base.seeding import generator
 from dpviz.errors import InvalidSetting
 from dpviz.tasks.learners import (
@@ -116,7 +118,8 @@ def score_projected(
     numbers : sequence of int, optional
         Trial numbers; from 0 if not given.
     tick : callable, optional
-        Called before each fit.
+        Called before each fit, and all the time while a long one goes on in a process of its
+        own; what it raises ends the work.
 
     Returns
     -------
@@ -204,6 +207,26 @@ def _score(
     tick: Callable[[], object] | None,
 ) -> float:
     state = int(generator(seed, "learner", learner.key, number).integers(2**31 - 1))
+    given = (learner.key, train, test, state, parameters)
+    if tick is None or not learner.is_long(train.rows, train.labels):
+        return _learned(*given, tick)
+
+    def told() -> None:
+        tick()
+
+    with pausing(told), Apart() as own:  # whoever ticks may stop, and a long fit looks up nowhere
+        return own.run(_learned, *given)
+
+
+def _learned(
+    key: str,
+    train: Labelled,
+    test: Labelled,
+    state: int,
+    parameters: Parameters | None,
+    tick: Callable[[], object] | None = None,
+) -> float:
+    learner = learner_of(key)
     with one_blas_thread():
         model = fitted(learner, train.rows, train.labels, state, parameters, tick)
         return learner.score.measure(test.labels, model.predict(test.rows))

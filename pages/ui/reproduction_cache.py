@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import streamlit as st
@@ -11,6 +12,7 @@ import streamlit as st
 from dpviz import reproduce
 from dpviz.errors import InvalidSetting
 from dpviz.reproduce import Effort, Experiment, Step
+from dpviz.run.jobs import Pool
 from dpviz.run.store import Store, default_folder
 from pages.ui import limits
 
@@ -29,10 +31,22 @@ def kept(chosen: Experiment, effort: Effort) -> Step:
     return reproduce.kept(chosen, effort, results_store())
 
 
-def reproduction_steps(chosen: Experiment, effort: Effort) -> Iterator[Step]:
-    """Yield an experiment's state after each part; every part is kept on disk at once."""
+def reproduction_steps(
+    chosen: Experiment, effort: Effort, tell: Callable[[], None]
+) -> Iterator[Step]:
+    """Yield an experiment's state after each part; every part is kept on disk at once.
+
+    ``tell`` is called every second while a part runs, in a process that ends with the visit.
+    """
     limits.refuse_in_public("runs no experiments; it shows those that were run before")
-    return reproduce.work(chosen, effort, store=results_store())
+    steps = reproduce.work(chosen, effort, store=results_store(), pool=Pool(apart=True))
+    with closing(steps):
+        while True:
+            with limits.telling(tell):
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
 
 
 def shown_every(total: int) -> int:
