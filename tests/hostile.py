@@ -269,6 +269,8 @@ def problems_of_message(message: str, shows_names: bool) -> list[str]:
     found = []
     if not message.isprintable() or len(message) > 600:
         found.append(f"not one short printable line: {message!r}")
+    if STORED in message:
+        found.append(f"calls the file what nobody called it: {message!r}")
     if not shows_names and (SECRET in message or NUMBER in message):
         found.append(f"shows a cell: {message!r}")
     return found
@@ -287,10 +289,13 @@ def _in_memory(given: Hostile) -> tuple[tuple[str, ...], NDArray[np.float64], li
     return table.columns, table.rows, said
 
 
+STORED = "stored-under-another-name"
+
+
 def _in_batches(given: Hostile, folder: Path) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    path = folder / ("file.parquet" if given.name.endswith(".parquet") else "file.csv")
+    path = folder / STORED
     path.write_bytes(given.data)
-    batches = FileBatches(path)
+    batches = FileBatches(path, name=given.name)
     blocks = [block.copy() for block, _ in batches.blocks()]
     rows = np.concatenate([np.zeros((0, len(batches.columns))), *blocks])
     if len(rows) < 2 or len(batches.columns) < 2:

@@ -58,7 +58,7 @@ def is_large(path: str | Path) -> bool:
     file = Path(path)
     if not file.is_file():
         return False
-    source = Source(file, file.name)
+    source = Source(file, shown_name(file.name))
     if source.is_parquet:
         try:
             metadata = parquet.ParquetFile(source.open()).metadata
@@ -110,6 +110,8 @@ class FileBatches:
         The decimal mark of numbers in texts.
     leave_out : collection of str
         Columns that are no features and lose no rows.
+    name : str, optional
+        What the file is called, where that is not the name it lies under.
 
     Attributes
     ----------
@@ -132,9 +134,10 @@ class FileBatches:
         label: str | None = None,
         decimal: str = "auto",
         leave_out: Collection[str] = (),
+        name: str | None = None,
     ) -> None:
         file = Path(path)
-        self.name = shown_name(file.name)
+        self.name = shown_name(file.name if name is None else name)
         if not file.is_file():
             raise InvalidTable(
                 f"table must be a file to be read in batches; {self.name!r} is none."
@@ -152,11 +155,11 @@ class FileBatches:
                     f"got {printable(label)!r}."
                 )
             self._label = settled[names.index(label)].place
-        for name in leave_out:
-            if name not in names:
+        for column in leave_out:
+            if column not in names:
                 raise InvalidTable(
                     f"a column left out must be a column of {self.name}, one of {listed(names)}; "
-                    f"got {printable(name)!r}."
+                    f"got {printable(column)!r}."
                 )
         used = [
             item

@@ -36,10 +36,12 @@ def reproduction_steps(
 ) -> Iterator[Step]:
     """Yield an experiment's state after each part; every part is kept on disk at once.
 
-    ``tell`` is called every second while a part runs, in a process that ends with the visit.
+    ``tell`` is called every second while a part runs: on a server in a process of its own, which
+    ends with the visit.
     """
     limits.refuse_in_public("runs no experiments; it shows those that were run before")
-    steps = reproduce.work(chosen, effort, store=results_store(), pool=Pool(apart=True))
+    pool = Pool(apart=limits.serving())
+    steps = reproduce.work(chosen, effort, store=results_store(), pool=pool)
     with closing(steps):
         while True:
             with limits.telling(tell):
