@@ -17,10 +17,12 @@ def numeral(value: float, digits: int = 2) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as text, with more digits near 0 and 1."""
+    """Return a share as text, with more digits near 0 and 1; one below 0 keeps its sign."""
     value = 100 * share
+    if -0.05 < value <= 0:
+        return "0 %"
     if 0 < value < 0.1:
         return "less than 0.1 %"
-    if 0 < value < 1 or 99 < value < 100:
+    if abs(value) < 1 or 99 < value < 100:
         return f"{value:.1f} %"
     return f"{value:.0f} %"
