@@ -32,6 +32,8 @@ h3 { font-size: 1.2rem !important; }
 @media (max-width: 640px) {
   h1 { font-size: 1.45rem !important; }
   h2 { font-size: 1.25rem !important; }
+  /* Where a finger cannot hover the tools of a chart would always lie on its title. */
+  [data-testid="stPlotlyChart"] .modebar-container { display: none !important; }
 }
 /* Folded away it is out of sight, and would still take the focus. */
 [data-testid="stSidebar"][data-collapsed="true"] { visibility: hidden; }
