@@ -71,7 +71,7 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
 def payoff_caption(comparison: Comparison) -> str:
     """Return how to read the figure of what the allocation gained."""
     return (
-        "Filled: recovery with these shares. Open: with equal shares. 0 is what a random subspace "
+        "Filled: recovery with these shares. Open: with equal shares. 0 % is what a random space "
         f"shows, 100 % the exact {comparison.problem.k} components; mean of "
         f"{comparison.settings.trials} draws."
     )

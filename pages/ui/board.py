@@ -25,6 +25,7 @@ from dpviz.settings import Settings
 from dpviz.tidy import board
 from pages.ui import cached, frames, limits, state
 from pages.ui.cached import Late
+from pages.ui.looks import IN_A_PAGE
 from pages.ui.turns import turns
 
 KEY = "board"
@@ -34,7 +35,7 @@ DELTA_CAUTION = "this delta is no protection"
 
 _ADAPTER = (Path(__file__).parent / "board.js").read_text(encoding="utf-8")
 _MOUNT = st.components.v2.component(
-    "dpviz_board", css=assets().css, js=f"{assets().js}\n{_ADAPTER}"
+    "dpviz_board", css=assets().css + IN_A_PAGE, js=f"{assets().js}\n{_ADAPTER}"
 )
 
 

@@ -23,7 +23,7 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
   fill: currentColor !important;
 }
 /* A command within a sentence is no smaller than the sentence. */
-[data-testid="stMarkdownContainer"] :is(p, li) code { font-size: max(.875em, 14px) !important; }
+[data-testid] :is(p, li) code { font-size: max(.875em, 14px) !important; }
 /* Commands in one colour: some of the highlighter's have a contrast below 3 : 1. */
 [data-testid="stCode"] .token { color: inherit !important; }
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .5rem !important; }
@@ -44,3 +44,6 @@ h3 { font-size: 1.2rem !important; }
   }
 }
 </style>"""
+
+IN_A_PAGE = "\n.dpv { --dpv-foot: 0px; }\n"
+"""Of a board on a page: the page itself leaves room for the bar at a phone's bottom."""

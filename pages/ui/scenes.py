@@ -22,6 +22,7 @@ from dpviz.guide.scene import board_epsilons, board_scene
 from dpviz.mechanisms import parse_variant
 from dpviz.settings import Settings
 from pages.ui import one_person, presenting
+from pages.ui.looks import IN_A_PAGE
 
 DELTA = 1e-5
 """Of the mechanisms in one person's picture that need a delta, where a lesson says none."""
@@ -38,7 +39,7 @@ _ADAPTER = "\n".join(
 _BOARD = st.components.v2.component(
     "dpviz_lesson_board",
     html='<div class="dp-lesson"></div>',
-    css=assets().css + _HIGHLIGHT,
+    css=assets().css + IN_A_PAGE + _HIGHLIGHT,
     js=f"{assets().js}\n{_ADAPTER}",
 )
 

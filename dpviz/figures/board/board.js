@@ -1127,17 +1127,21 @@ const DpvizBoard = (() => {
           const apart = Math.hypot(best.recovery[3] || 0, cell.recovery[3] || 0);
           return best.recovery[0] - cell.recovery[0] <= 3 * apart;
         });
-        const tie = tied.length ? `, tied with ${listed(tied.map(([other]) => label[other]))}` : "";
+        const rivals = tied.length > 2 ? `${tied.length} others` : listed(tied.map(([other]) => label[other]));
+        const tie = tied.length ? `, tied with ${rivals}` : "";
         parts.push([`At ε ${number(this.epsilon)}, ${label[key]} recovers ${percent(Math.max(best.recovery[0], 0))} %${tie}`, "recovery"]);
         const { least } = this.payload;
         if (least) {
           const one = (found, what) => (found ? `${what} from ε ${short(found.epsilon)} (${label[found.key] || found.label})` : null);
-          const said = [one(least.approximate, "90 %"), one(least.pure, "without delta")].filter(Boolean);
+          const both = least.approximate && least.pure && least.approximate.key === least.pure.key;
+          const said = both
+            ? [one(least.pure, "90 %, without delta too,")]
+            : [one(least.approximate, "90 %"), one(least.pure, "without delta")].filter(Boolean);
           if (said.length) parts.push([said.join(", "), "least"]);
         }
         if (best.risk) {
           const [out, within] = best.risk;
-          parts.push([`a guess that somebody is in: right ${percent(within)}, wrong ${percent(out)} of 100 times`, "risk"]);
+          parts.push([`a guess that somebody is in: right ${percent(within)}, wrong ${percent(out)} of 100`, "risk"]);
         }
       }
       const written = JSON.stringify(parts);
