@@ -716,7 +716,7 @@ const DpvizBoard = (() => {
       }
       if (col.canvases.picture) this.drawPicture(col.canvases.picture, col, cell, hidden);
       if (col.canvases.spectrum) {
-        this.drawSpectrum(col.canvases.spectrum, col, cell, { hidden, axes: !col.column, every: false });
+        this.drawSpectrum(col.canvases.spectrum, col, cell, { hidden, axes: col === this.cols[0], every: false });
       }
       if (col.canvases.distance) this.drawDistance(col.canvases.distance, col, cell, hidden);
       if (col.value) this.writeRecovery(col, cell, exact, hidden);
@@ -986,7 +986,7 @@ const DpvizBoard = (() => {
       const { limits, chance } = this.payload;
       const size = this.scale(12);
       const far = limits.distance || 1;
-      const first = !col.column;
+      const first = col === this.cols[0]; // it alone says what the axes are
       const x = (value) => 8 + (value / far) * (width - 16);
       const bottom = height - (first ? size + 4 : 5);
       pen.font = `${size}px ${this.font}`;
