@@ -156,7 +156,10 @@ def stds_figure(
         if few
         else {}
     )
-    figure.update_xaxes(showgrid=False, automargin=True, **ticks)
+    # Room for the names beside the lines' ends, rather than on the lines.
+    figure.update_xaxes(
+        showgrid=False, automargin=True, range=[0.4, 1.2 * len(names) + 0.6], **ticks
+    )
     _label_ends(figure, panels, ends, "right")
     figure.update_yaxes(
         title="noise standard deviation", type="log", exponentformat="none", dtick=1
@@ -271,6 +274,7 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
     _label_ends(figure, panels, ends, "left")
     figure.update_xaxes(
         title="share of the precision", type="log", tickvals=PRICE_TICKS,
+        range=[math.log10(PRICE_TICKS[0]) - 0.4, 0],
         ticktext=[f"{100 * share:g} %" for share in PRICE_TICKS],
     )  # fmt: skip
     figure.update_yaxes(
