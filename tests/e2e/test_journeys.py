@@ -129,7 +129,7 @@ def send(page: Page, name: str, content: bytes) -> None:
 def test_first_visit(page: Page, server: Server) -> None:
     open_app(page, server.url)
     expect(page.get_by_role("heading", level=1)).to_have_text("What does privacy cost this PCA?")
-    assert re.search(r"At epsilon 1 and delta \S+, .+ keeps \d+ % of the variance", verdict(page))
+    assert re.search(r"At epsilon 1 and delta \S+, .+ recovers \d+ % of what", verdict(page))
     assert "digits: 1,797 people" in numbers(page)
     for panel in panels(page):
         assert panel.evaluate(_PAINTED)
@@ -181,7 +181,7 @@ def test_changing_k(page: Page, server: Server) -> None:
     box.focus()
     with rerun(page):
         box.press("ArrowDown")
-    assert "keeps" in verdict(page)
+    assert "recovers" in verdict(page)
     assert "one component" in verdict(page)
     assert "&k=1" in page.url
     for panel in panels(page):
