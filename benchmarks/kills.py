@@ -6,7 +6,7 @@ bytes of a run that was never killed. Of the ledger two processes at a time make
 the other: at the end the ledger must be whole, and know every release that is there.
 
 The commands run in forks of this process, so that a kill costs no start of Python. One core is
-enough; what workers do when their parent is killed is tried in tests/unit/test_faults.py.
+enough; what workers do when their parent is killed is tried in tests/process/test_faults.py.
 """
 
 from __future__ import annotations

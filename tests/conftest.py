@@ -21,7 +21,18 @@ for _variable in (
 
 _TESTS = Path(__file__).resolve().parent
 _LAYERS = frozenset(
-    {"unit", "contract", "docs", "golden", "statistical", "ui", "e2e", "browser", "papers"}
+    {
+        "unit",
+        "contract",
+        "process",
+        "docs",
+        "golden",
+        "statistical",
+        "ui",
+        "e2e",
+        "browser",
+        "papers",
+    }
 )
 
 # "steady" gives the same examples on every run, so that a red build is a change of the code and

@@ -66,7 +66,9 @@ LAYERS: tuple[Layer, ...] = (
     Layer("types", 45, command=("-m", "mypy", "--strict", "dpviz")),
     Layer("unit", 150, folder="unit"),
     Layer("contract", 60, folder="contract"),
-    Layer("golden", 40, folder="golden"),
+    # One process each: they fill the core that the browser leaves idle.
+    Layer("process", 100, folder="process", workers=0),
+    Layer("golden", 60, folder="golden", workers=0),
     # One process: it builds the site once and looks at it many times.
     Layer("docs", 70, folder="docs", workers=0),
     Layer("statistical", 240, folder="statistical"),

@@ -43,11 +43,11 @@ PATIENCE = 60  # seconds; the slowest run here takes a tenth of it
 
 
 def start(page: str = FIRST, **query: str) -> AppTest:
-    """Return the dashboard after its first run on a page, from a link with these parameters."""
+    """Return the dashboard after its first run, on a page, from a link with these parameters."""
     at = AppTest.from_file(str(app_path()), default_timeout=PATIENCE)
     at.query_params.update(query)
-    at.run()
-    return at if page == FIRST else go(at, page)
+    # The address of a page is its file's name, so that it is found before the first run.
+    return at.run() if page == FIRST else go(at, page)
 
 
 def go(at: AppTest, page: str) -> AppTest:
