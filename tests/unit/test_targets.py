@@ -342,7 +342,7 @@ def test_a_claim_is_judged_at_its_own_answer(
     sidebar: float, value: float, holds_at_sidebar: bool
 ) -> None:
     """Under zero-out Analyze Gauss holds at small epsilon and fails from about 9 on."""
-    measured = planned(spectrum_of("rank:d=30,rank=1,signal=0.3,noise=0.001"), 60)
+    measured = planned(spectrum_of("rank:d=6,rank=1,signal=0.3,noise=0.001"), 60)
     settings = Settings(k=1, epsilon=sidebar, delta=1e-5, relation="zero-out")
     mechanism, goal = parse_variant("analyze_gauss"), Goal(value=value)
     problem = measured.problem(settings)
