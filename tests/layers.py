@@ -57,7 +57,7 @@ class Layer:
         return bool(self.command) or self.workers == 0
 
 
-# The goal for the whole is 20 minutes on two idle cores; it takes some 25. The budgets are what
+# The goal for the whole is 15 minutes on two idle cores; it takes some 20. The budgets are what
 # each layer may take on a machine that does something else as well, since a stopped layer counts
 # as failed.
 LAYERS: tuple[Layer, ...] = (
