@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.failing import stretches, symbols, verdict_words
+from dpviz.figures.names import apart
 from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
 from dpviz.tasks.learners import Score
 
@@ -172,36 +173,8 @@ def _wrapped(label: str) -> str:
 
 
 def _apart(named: Sequence[Named], low: float, high: float) -> list[tuple[float, Named]]:
-    """Return heights near those of the lines at which no name covers another.
-
-    Names in each other's way form a block about the middle of their lines.
-    """
-    line = _LINE * (high - low)
-    blocks: list[list[Named]] = []
-    for item in sorted(named):
-        blocks.append([item])
-        while len(blocks) > 1 and (
-            _edges(blocks[-1], line, low, high)[0] < _edges(blocks[-2], line, low, high)[1]
-        ):
-            last = blocks.pop()
-            blocks[-1] += last
-    found = []
-    for block in blocks:
-        edge = _edges(block, line, low, high)[0]
-        for item in block:
-            size = _lines(item) * line
-            found.append((edge + size / 2, item))
-            edge += size
-    return found
-
-
-def _lines(item: Named) -> int:
-    return item[1].count("<br>") + 1
-
-
-def _edges(block: Sequence[Named], line: float, low: float, high: float) -> tuple[float, float]:
-    """Return the lower and the upper edge of a block of names, kept inside the plot."""
-    middle = sum(item[0] for item in block) / len(block)
-    size = sum(_lines(item) for item in block) * line
-    lower = max(low, min(middle - size / 2, high - size))
-    return lower, lower + size
+    """Return heights near those of the lines at which no name covers another."""
+    ordered = sorted(named)
+    sizes = [_LINE * (high - low) * (item[1].count("<br>") + 1) for item in ordered]
+    places = apart([item[0] for item in ordered], sizes, low, high)
+    return list(zip(places, ordered, strict=True))

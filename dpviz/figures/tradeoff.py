@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.failing import stretches, symbols, verdict_words
+from dpviz.figures.names import LINE, Ending, add_names, margin
 from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
-_LETTER, _LINE = 0.0072, 0.045  # of a label, in widths and heights of a chart on a laptop
+HEIGHT = 560  # pixels of the chart, where its names have room
+_AROUND, _NARROWEST = 100, 700  # pixels above and below a plot, and least of its width with names
 _PREDICTED = "predicted without a draw"
 _GREY_DASHES = ("dash", "longdashdot")
 
@@ -110,7 +112,6 @@ def tradeoff_figure(
                     hovertemplate="%{x:.4g}: %{y:.3g}<extra>" + f"{panel.label}, {words}</extra>",
                 )
             )  # fmt: skip
-    _name_lines(figure, named, log_x, log_y)
     if marks is not None:
         _add_marks(figure, marks, panels)
     if best is not None and not best.empty:
@@ -137,20 +138,31 @@ def tradeoff_figure(
         x=math.log10(now) if log_x and now > 0 else now, y=1, yref="paper", text="now",
         showarrow=False, yanchor="bottom", font={"size": 12},
     )  # fmt: skip
-    figure.update_xaxes(
-        title=x_title, type="log" if log_x else "linear", exponentformat="power", automargin=True
+    x, y = (
+        _span(figure, of, log=log, room=room)
+        for of, log, room in (("x", log_x, (0.02, 0.01)), ("y", log_y, (0.05, 0.05)))
     )
-    figure.update_yaxes(
-        title=y_title, type="log" if log_y else "linear", exponentformat="power", automargin=True
-    )
+    at = _places([now], log_x)[0]
+    if math.isfinite(at):
+        x = _Span(min(x.low, at), max(x.high, at))
+    for axis, title, log, span in (
+        (figure.layout.xaxis, x_title, log_x, x), (figure.layout.yaxis, y_title, log_y, y),
+    ):  # fmt: skip
+        axis.update(
+            title=title, type="log" if log else "linear", exponentformat="power", automargin=True,
+            range=[span.low, span.high],
+        )  # fmt: skip
+    legend = _legend_height(figure)
+    plot = max(LINE * len(named), HEIGHT - _AROUND - legend)
     figure.update_layout(
-        height=560,
-        margin={"l": 10, "r": 10, "t": 30, "b": 10},
+        height=plot + _AROUND + legend,
+        margin={"l": 10, "r": margin([look.panel.label for look, _, _ in named]), "t": 30, "b": 10},
         legend=BELOW,
         hovermode="closest",
         clickmode="event+select",
         dragmode="pan",
     )
+    add_names(figure, _endings(named, x, y, logs=(log_x, log_y)), plot)
     return figure
 
 
@@ -233,56 +245,64 @@ def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone:
         )  # fmt: skip
 
 
-def _name_lines(
-    figure: go.Figure, named: list[tuple[_Look, list[float], list[float]]], log_x: bool, log_y: bool
-) -> None:
-    """Write each line's name on it, as near half height as no other name stands.
+def _span(figure: go.Figure, of: str, *, log: bool, room: tuple[float, float]) -> _Span:
+    """Return what an axis spans: all that is drawn on it, with shares of that as room."""
+    values = [
+        place
+        for trace in figure.data
+        if trace.yaxis in (None, "y") and trace[of] is not None
+        for place in _places(trace[of], log)
+        if math.isfinite(place)
+    ]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    wide = (high - low) or 1.0
+    return _Span(low - room[0] * wide, high + room[1] * wide)
 
-    A line without a free place keeps its name under the pointer, and those with a colour in the
-    legend.
-    """
-    named = sorted(named, key=lambda one: one[0].rank)
-    xs = [_places(x, log_x) for _, x, _ in named]
-    ys = [_places(y, log_y) for _, _, y in named]
-    known = [v for values in ys for v in values if not math.isnan(v)]
-    if not known:
-        return
-    left, right = min(map(min, xs)), max(map(max, xs))
-    low, high = min(known), max(known)
-    wide, tall = (right - left) or 1.0, (high - low) or 1.0
-    taken: list[tuple[float, float, float]] = []
-    for (look, x, y), across, up in zip(named, xs, ys, strict=True):
-        length = _LETTER * len(look.panel.label)
-        spots = [
-            ((a - left) / wide, (b - low) / tall, number)
-            for number, (a, b) in enumerate(zip(across, up, strict=True))
-            if not math.isnan(b)
+
+@dataclass(frozen=True)
+class _Span:
+    """Ends of an axis, in logarithms where it is logarithmic."""
+
+    low: float
+    high: float
+
+    def at(self, place: float) -> float:
+        """Return where a value lies, as a share of the axis."""
+        return (place - self.low) / (self.high - self.low)
+
+
+def _endings(
+    named: list[tuple[_Look, list[float], list[float]]],
+    x: _Span,
+    y: _Span,
+    *,
+    logs: tuple[bool, bool],
+) -> list[Ending]:
+    """Return the right end of each line that has a name."""
+    found = []
+    for look, across, up in named:
+        places = [
+            (x.at(u), y.at(v))
+            for u, v in zip(_places(across, logs[0]), _places(up, logs[1]), strict=True)
+            if math.isfinite(u) and math.isfinite(v)
         ]
-        for u, v, number in sorted(spots, key=lambda spot: abs(spot[1] - 0.5)):
-            start = u if u + length <= 1 else u - length
-            if any(
-                abs(v - height) < _LINE and start < end and begin < start + length
-                for begin, end, height in taken
-            ):
-                continue
-            taken.append((start, start + length, v))
-            figure.add_trace(
-                go.Scatter(
-                    x=[x[number]], y=[y[number]], mode="text", text=[f" {look.panel.label} "],
-                    textposition="middle right" if start == u else "middle left",
-                    textfont={"color": look.panel.colour, "size": 12}, showlegend=False,
-                    hoverinfo="skip", legendgroup=look.panel.key, cliponaxis=False,
-                    name=f"{look.panel.label}, name",
-                )
-            )  # fmt: skip
-            break
+        if places:
+            height = sum(v for _, v in places) / len(places)
+            found.append(Ending(look.panel.label, look.panel.colour, *places[-1], height))
+    return found
 
 
-def _places(values: list[float], log: bool) -> list[float]:
+def _legend_height(figure: go.Figure) -> int:
+    """Return pixels of the legend below a plot as wide as names are shown beside."""
+    entries = [t.name for t in figure.data if t.showlegend is not False and t.name]
+    across = max(1, _NARROWEST // (50 + 7 * max((len(name) for name in entries), default=0)))
+    return 20 * math.ceil(len(entries) / across)
+
+
+def _places(values: Iterable[float | None], log: bool) -> list[float]:
     """Return where values lie on an axis; NaN where they do not."""
-    if not log:
-        return [float(value) for value in values]
-    return [math.log10(value) if value > 0 else math.nan for value in values]
+    known = [math.nan if value is None else float(value) for value in values]
+    return [math.log10(v) if v > 0 else math.nan for v in known] if log else known
 
 
 def _add_draws(figure: go.Figure, lines: pd.DataFrame, look: _Look) -> None:

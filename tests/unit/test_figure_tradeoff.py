@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -144,16 +145,63 @@ def test_a_prediction_is_dashed_where_its_claim_fails_and_says_so() -> None:
     assert list(drawn[1].text) == ["claim holds", "fails outside its scope"]
 
 
-def test_every_line_carries_its_name_where_no_other_stands() -> None:
-    names = [trace for trace in draw().data if trace.mode == "text"]
-    assert {trace.text[0].strip() for trace in names} == {"First", "Second"}
-    assert {trace.textfont.color for trace in names} == {panel.colour for panel in PANELS}
-    # Equal curves: three points hold at most three names, and none stands on another.
-    panels = [Panel(str(i), f"same {i}", "holds", "#0072B2", "circle", "solid") for i in range(5)]
-    bands = pd.concat([BANDS.iloc[:3].assign(mechanism=str(i)) for i in range(5)])
-    placed = [t for t in draw(bands=bands, panels=panels).data if t.mode == "text"]
-    assert len(placed) == 3
-    assert len({(trace.x[0], trace.y[0]) for trace in placed}) == 3
+Box = tuple[float, float]
+
+
+def names_of(figure: go.Figure) -> list[tuple[str, Box, float]]:
+    """Return each name, its lower and upper edge and its pixels right of the plot."""
+    layout = figure.layout
+    plot = layout.height - 100  # less is taken up by what is above and below, and by the legend
+    notes = [note for note in layout.annotations if note.name == "name"]
+    assert all((note.x, note.xref, note.xanchor) == (1, "paper", "left") for note in notes)
+    half = 12 / 2 / plot  # of letters of 12 pixels, in shares of the plot at its highest
+    return [(note.text, (note.y - half, note.y + half), note.xshift) for note in notes]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8, 31])
+@pytest.mark.parametrize("log_y", [False, True])
+@pytest.mark.parametrize("ends", ["equal", "spread", "high", "early"])
+def test_no_name_lies_on_another_or_on_a_line(count: int, log_y: bool, ends: str) -> None:
+    panels = [
+        Panel(str(i), f"mechanism {i}", "✓ claim holds", "#0072B2", "circle", "solid")
+        for i in range(count)
+    ]
+    share = {"equal": 0.0, "spread": 0.9, "high": 0.01, "early": 0.9}[ends]
+    bands = pd.concat(
+        [
+            BANDS.iloc[: 2 if ends == "early" and i % 2 else 3].assign(
+                mechanism=str(i), mean=lambda part, i=i: part["mean"] * (1 - share * i / count)
+            )
+            for i in range(count)
+        ]
+    )
+    figure = draw(bands=bands, panels=panels, log_x=True, log_y=log_y)
+    found = names_of(figure)
+    assert {name for name, *_ in found} == {panel.label for panel in panels}
+    boxes = sorted(box for _, box, _ in found)
+    for (_, top), (bottom, _) in itertools.pairwise(boxes):
+        assert bottom > top
+    assert boxes[0][0] >= -0.02
+    assert boxes[-1][1] <= 1.02
+    # Every line ends inside the plot, and every name starts right of it and fits its margin.
+    high = 10 ** figure.layout.xaxis.range[1]
+    assert all(max(v for v in t.x if v is not None) <= high for t in figure.data if t.x is not None)
+    assert all(shift > 0 for *_, shift in found)
+    longest = max(len(name) for name, *_ in found)
+    assert found[0][2] + 6.6 * longest < figure.layout.margin.r
+    # The leader of each starts where its line ends and leads to its name.
+    low, top = figure.layout.yaxis.range
+    leaders = [s for s in figure.layout.shapes if s.name == "leader" and s.xsizemode == "pixel"]
+    lasts = bands.groupby("mechanism")["mean"].last()
+    wanted = sorted(((math.log10(v) if log_y else v) - low) / (top - low) for v in lasts)
+    assert sorted(leader.y0 for leader in leaders) == pytest.approx(wanted)
+    middles = sorted((a + b) / 2 for _, (a, b), _ in found)
+    assert sorted(leader.y1 for leader in leaders) == pytest.approx(middles)
+
+
+def test_a_name_alone_stands_at_the_end_of_its_line() -> None:
+    (leader,) = [s for s in draw(panels=PANELS[:1]).layout.shapes if s.name == "leader"]
+    assert leader.y0 == pytest.approx(leader.y1)
 
 
 def test_before_a_claim_is_judged_a_line_has_its_name_alone() -> None:
