@@ -31,7 +31,7 @@ from dpviz.tasks import (
 )
 from dpviz.tasks.task import PROJECTION
 from dpviz.values.release import Verdict
-from pages.ui import controls, parts, shell, state, task_cache
+from pages.ui import controls, highlight, parts, shell, state, task_cache
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -314,6 +314,7 @@ def page(ready: Prepared) -> None:
     with below:  # said while the run goes on, and the link is right while it does
         protection(plan, ready)
     state.write_link()
+    highlight.watch()
     with found:
         run(plan, head)
 

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpviz.datasets import builtin_tables
+from dpviz.figures.names import margin
 from dpviz.figures.still import still_curves
 from dpviz.figures.theme import panels_unjudged
 from dpviz.figures.tradeoff import tradeoff_figure
@@ -23,6 +24,8 @@ from dpviz.tidy import curves
 from dpviz.tidy.curves import CurvePoint
 from pages.ui import (
     curve_cache,
+    highlight,
+    looks,
     parts,
     planning,
     shell,
@@ -110,12 +113,10 @@ _LAYERS = """<style>
 .st-key-curve [data-testid="stSkeleton"] { display: none; }
 .st-key-curve-code { display: none !important; }
 .st-key-curve:has(.js-plotly-plot .cartesianlayer) .still { visibility: hidden; }
-@media (max-width: 640px) { .st-key-curve .scatterlayer g.text { display: none; } }
 </style>"""
 # A chart that replaces another mounts anew: two layers are drawn in turn, the chart at the end
 # lies over both. Below them stands a picture without a script until Plotly has drawn: its code
-# alone takes a browser that has never been here a second and more. A phone has no room for names
-# beside lines; its legend has them.
+# alone takes a browser that has never been here a second and more.
 
 
 class Chart:
@@ -133,7 +134,8 @@ class Chart:
         self.chosen = choices()
         self.settings = current.settings
         self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
-        st.html(_LAYERS)
+        beside = margin([mechanism.label for mechanism in self.mechanisms])
+        st.html(_LAYERS + looks.names_cut("curve", beside))
         with st.container(key="curve"):
             self.first = st.empty()
             self.layers = [st.empty(), st.empty()]
@@ -430,6 +432,7 @@ if current.prepared is not None:
         stated.section(current.data_key, current.prepared, current.settings)
 with guard():
     planning.section(current.settings, chosen_mechanisms, shown=current.prepared is None)
+highlight.watch()
 with guard():
     if chart is not None:  # last, so that the page stands while releases are drawn
         chart.measure()

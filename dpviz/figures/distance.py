@@ -138,6 +138,7 @@ def _layout(panels: Sequence[Panel], farthest: float, chance: float) -> dict[str
     }  # fmt: skip
     return {
         "height": inner + _TOP + _BOTTOM,
+        "meta": {"highlight": "point"},  # what pages/ui/highlight.js goes by
         "margin": {"l": 10, "r": 10, "t": _TOP, "b": _BOTTOM},
         "xaxis": {"range": [-0.02 * farthest, farthest * 1.04], "anchor": "y"},
         "xaxis2": {"range": [-2, 93], "dtick": 15, "anchor": "y2"},

@@ -58,7 +58,8 @@ class Ending:
 
     Attributes
     ----------
-    name : str
+    key, name : str
+        Of its variant, and as it is written.
     colour : str
     x : float
         Where it ends, in shares of the plot.
@@ -68,6 +69,7 @@ class Ending:
         Mean height of the line: decides among lines that end alike.
     """
 
+    key: str
     name: str
     colour: str
     x: float
@@ -111,7 +113,7 @@ def add_names(figure: go.Figure, endings: Sequence[Ending], plot: float) -> None
             )  # fmt: skip
         notes.append(
             {
-                "text": end.name, "name": "name", "showarrow": False, "align": "left",
+                "text": end.name, "name": f"name:{end.key}", "showarrow": False, "align": "left",
                 "xref": "paper", "x": 1, "xanchor": "left", "xshift": LEADER, "borderpad": 0,
                 "yref": "paper", "y": place, "yanchor": "middle",
                 "font": {"color": end.colour, "size": SIZE},

@@ -63,14 +63,14 @@ def task_figure(
     for at, (_, words, colour) in _apart(ends, low, high):
         figure.add_annotation(
             x=1.0, xref="paper", xanchor="left", xshift=4, y=at, yanchor="middle", text=words,
-            showarrow=False, align="left", font={"color": colour, "size": 11},
+            showarrow=False, align="left", font={"color": colour, "size": 12},
         )  # fmt: skip
     if x0 <= now <= x1:
         figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
         figure.add_annotation(
             # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
             x=math.log10(now), y=1, yref="paper", text="now", showarrow=False, yanchor="bottom",
-            font={"size": 11},
+            font={"size": 12},
         )  # fmt: skip
     ticks = sorted(epsilons)
     figure.update_xaxes(
@@ -87,6 +87,7 @@ def task_figure(
         margin={"l": 10, "r": _ROOM, "t": 30, "b": 10},
         legend=BELOW,
         hovermode="closest",
+        meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
     )
     figure.update_xaxes(automargin=True)
     return figure

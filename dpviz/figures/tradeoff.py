@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.base.number_text import numeral
 from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.names import LINE, Ending, add_names, margin
 from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
@@ -152,6 +153,13 @@ def tradeoff_figure(
             title=title, type="log" if log else "linear", exponentformat="power", automargin=True,
             range=[span.low, span.high],
         )  # fmt: skip
+        decades = range(math.ceil(span.low), math.floor(span.high) + 1)
+        if log and len(decades) > 1:  # Plotly's own digits between decades are too small to read
+            few = decades[:: math.ceil(len(decades) / 8)]
+            axis.update(
+                tickvals=[10.0**power for power in few],
+                ticktext=[numeral(10.0**power) for power in few],
+            )
     legend = _legend_height(figure)
     plot = max(LINE * len(named), HEIGHT - _AROUND - legend)
     figure.update_layout(
@@ -161,6 +169,7 @@ def tradeoff_figure(
         hovermode="closest",
         clickmode="event+select",
         dragmode="pan",
+        meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
     )
     add_names(figure, _endings(named, x, y, logs=(log_x, log_y)), plot)
     return figure
@@ -288,7 +297,9 @@ def _endings(
         ]
         if places:
             height = sum(v for _, v in places) / len(places)
-            found.append(Ending(look.panel.label, look.panel.colour, *places[-1], height))
+            found.append(
+                Ending(look.panel.key, look.panel.label, look.panel.colour, *places[-1], height)
+            )
     return found
 
 

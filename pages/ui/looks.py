@@ -47,3 +47,26 @@ h3 { font-size: 1.2rem !important; }
 
 IN_A_PAGE = "\n.dpv { --dpv-foot: 0px; }\n"
 """Of a board on a page: the page itself leaves room for the bar at a phone's bottom."""
+
+
+def names_cut(key: str, margin: int) -> str:
+    """Return the style that cuts the names beside a chart's lines off where there is no room.
+
+    A chart does not know how wide its page is. On a narrow one it is drawn as much wider as its
+    names take, and that part is hidden: the legend has what has a colour.
+
+    Parameters
+    ----------
+    key : str
+        Of the container whose children are charts.
+    margin : int
+        Pixels of the names.
+    """
+    return f"""<style>
+@media (max-width: 1000px) {{
+  .st-key-{key} {{ overflow: hidden; }}
+  .st-key-{key} > :has(.stPlotlyChart) {{
+    width: calc(100% + {margin}px) !important; max-width: none;
+  }}
+}}
+</style>"""

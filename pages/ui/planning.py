@@ -10,6 +10,7 @@ from itertools import count
 import pandas as pd
 import streamlit as st
 
+from dpviz.figures.names import margin
 from dpviz.figures.theme import Panel, panels_unjudged
 from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.mechanisms import Mechanism
@@ -19,7 +20,7 @@ from dpviz.prepare.spectrum import spectrum_of
 from dpviz.run import axes
 from dpviz.settings import Settings
 from dpviz.tidy import curves
-from pages.ui import curve_cache, targets
+from pages.ui import curve_cache, looks, targets
 
 METRIC = "recovery"
 
@@ -66,7 +67,10 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
     key = ("plan", people, written)
     values = axes.default_values(axis, rows, axes.FINE)
     mechanisms = curve_cache.coloured_first(mechanisms)
-    place = st.empty()
+    beside = margin([mechanism.label for mechanism in mechanisms])
+    st.html(looks.names_cut("plan-curve", beside))
+    with st.container(key="plan-curve"):
+        place = st.empty()
     limits = curves.limit_table(rows, here, axis, values, METRIC)
     stages = count()
 

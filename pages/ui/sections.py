@@ -17,7 +17,7 @@ from dpviz.run.compare import Comparison
 from dpviz.run.waterfall import mechanism_of, told
 from dpviz.tidy.comparison import distance_table, every_measure_table, spectrum_table
 from dpviz.tidy.projection import picture_table
-from pages.ui import account_cache, cached, controls, parts, state
+from pages.ui import account_cache, cached, controls, highlight, parts, state
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -59,6 +59,7 @@ def distance(comparison: Comparison) -> None:
     )
     caption = explore_words.distance_caption(comparison)
     st.plotly_chart(figure, key="distance", alt=f"Subspace distances. {caption}")
+    highlight.watch()
     st.caption(
         f"{caption} Upper: each dot is one draw, the bar their median. Lower: each principal "
         "angle's median, with the central 95 % of the draws."

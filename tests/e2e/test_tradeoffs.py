@@ -116,7 +116,69 @@ def test_it_fits_a_phone(page: Page, server: Server) -> None:
     open_app(page, server.url + QUICK)
     expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 420
-    box = page.get_by_test_id("stPlotlyChart").first.bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 420
+    # Names beside the lines are cut off; what is left of the chart lies on the screen.
+    for part in (".st-key-curve", ".st-key-curve .nsewdrag", ".st-key-curve .legend"):
+        box = page.locator(part).first.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420, part
+
+
+# What stands for a variant on the first chart of a page, with how much of it is seen.
+_SEEN = """chart => Object.fromEntries(
+  [...chart.querySelectorAll(".scatterlayer > .trace, .annotation")].map(node => [
+    (node.__data__?.[0]?.trace?.legendgroup ?? node.textContent) + node.classList[0],
+    getComputedStyle(node).opacity]))"""
+
+
+def test_a_mechanism_under_the_pointer_stands_out_and_its_name_with_it(
+    page: Page, server: Server
+) -> None:
+    sent: list[object] = []
+    page.on("websocket", lambda stream: stream.on("framesent", sent.append))
+    open_app(page, server.url + QUICK)
+    chart = page.locator(".st-key-curve .js-plotly-plot").first
+    plain = chart.evaluate(_SEEN)
+    names = chart.locator(".annotation", has_text="Laplace")
+    expect(names).to_have_count(1)
+    names.scroll_into_view_if_needed()
+    before = len(sent)
+    names.hover()
+    other = chart.locator(".annotation", has_text="Gaussian")
+    expect(other).to_have_css("opacity", "0.12")
+    shown = chart.evaluate(_SEEN)
+    assert shown["laplacetrace"] == plain["laplacetrace"] == "1"
+    assert shown["gaussiantrace"] == "0.12"
+    assert shown["Laplaceannotation"] == "1"
+    page.mouse.move(5, 5)
+    expect(other).to_have_css("opacity", "1")
+    assert chart.evaluate(_SEEN) == plain
+    assert len(sent) == before  # all of it in the browser
+    # The names lie right of the plot and none on another.
+    plot = chart.locator(".nsewdrag").first.bounding_box()
+    assert plot is not None
+    boxes = [
+        chart.locator(".annotation", has_text=name).bounding_box()
+        for name in ("Gaussian, exact", "Laplace")
+    ]
+    upper, lower = sorted((box for box in boxes if box is not None), key=lambda box: box["y"])
+    assert min(upper["x"], lower["x"]) >= plot["x"] + plot["width"]
+    assert upper["y"] + upper["height"] <= lower["y"] + 2  # what is empty round the letters
+
+
+def test_a_draw_under_the_pointer_shows_its_mechanism_in_the_other_panel(
+    page: Page, server: Server
+) -> None:
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5&m=gaussian,laplace")
+    with rerun(page):
+        page.locator("summary").filter(has_text="All charts").click()
+    chart = page.locator(".st-key-distance .js-plotly-plot")
+    draws = chart.locator(".subplot.xy .trace path.point")
+    angles = chart.locator(".subplot.x2y2 .trace path.point")
+    expect(angles).to_have_count(4)  # two angles of each
+    draws.first.scroll_into_view_if_needed()
+    draws.first.hover(force=True)  # what catches the pointer lies over all points
+    expect(angles.nth(2)).to_have_css("opacity", "0.12")
+    assert [one.evaluate("p => p.style.opacity") for one in angles.all()[:2]] != ["0.12"] * 2
+    page.mouse.move(5, 5)
+    expect(angles.nth(2)).not_to_have_css("opacity", "0.12")

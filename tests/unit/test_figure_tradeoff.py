@@ -152,7 +152,7 @@ def names_of(figure: go.Figure) -> list[tuple[str, Box, float]]:
     """Return each name, its lower and upper edge and its pixels right of the plot."""
     layout = figure.layout
     plot = layout.height - 100  # less is taken up by what is above and below, and by the legend
-    notes = [note for note in layout.annotations if note.name == "name"]
+    notes = [note for note in layout.annotations if (note.name or "").startswith("name:")]
     assert all((note.x, note.xref, note.xanchor) == (1, "paper", "left") for note in notes)
     half = 12 / 2 / plot  # of letters of 12 pixels, in shares of the plot at its highest
     return [(note.text, (note.y - half, note.y + half), note.xshift) for note in notes]
