@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpviz.datasets import builtin_tables
-from dpviz.figures.names import margin
+from dpviz.figures.names import cut
 from dpviz.figures.still import still_curves
 from dpviz.figures.theme import panels_unjudged
 from dpviz.figures.tradeoff import tradeoff_figure
@@ -134,7 +134,7 @@ class Chart:
         self.chosen = choices()
         self.settings = current.settings
         self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
-        beside = margin([mechanism.label for mechanism in self.mechanisms])
+        beside = cut([mechanism.label for mechanism in self.mechanisms])
         st.html(_LAYERS + looks.names_cut("curve", beside))
         with st.container(key="curve"):
             self.first = st.empty()

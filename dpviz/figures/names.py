@@ -83,6 +83,11 @@ def margin(names: Sequence[str]) -> int:
     return LEADER + 6 + math.ceil(_LETTER * longest) if longest else 10
 
 
+def cut(names: Sequence[str]) -> int:
+    """Return how much of `margin` can be cut off: what is left holds half the last tick's text."""
+    return max(0, margin(names) - 16)
+
+
 def add_names(figure: go.Figure, endings: Sequence[Ending], plot: float) -> None:
     """Write names right of the plot, each joined to the end of its line.
 
@@ -115,7 +120,7 @@ def add_names(figure: go.Figure, endings: Sequence[Ending], plot: float) -> None
             {
                 "text": end.name, "name": f"name:{end.key}", "showarrow": False, "align": "left",
                 "xref": "paper", "x": 1, "xanchor": "left", "xshift": LEADER, "borderpad": 0,
-                "yref": "paper", "y": place, "yanchor": "middle",
+                "yref": "paper", "y": place, "yanchor": "middle", "captureevents": True,
                 "font": {"color": end.colour, "size": SIZE},
             }
         )  # fmt: skip

@@ -16,7 +16,8 @@ from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
 HEIGHT = 560  # pixels of the chart, where its names have room
-_AROUND, _NARROWEST = 100, 700  # pixels above and below a plot, and least of its width with names
+_AROUND, _ENTRY = 100, 29  # pixels above and below a plot, and of a row of its legend
+_NARROWEST = 850  # pixels of a plot with names beside it
 _PREDICTED = "predicted without a draw"
 _GREY_DASHES = ("dash", "longdashdot")
 
@@ -304,10 +305,15 @@ def _endings(
 
 
 def _legend_height(figure: go.Figure) -> int:
-    """Return pixels of the legend below a plot as wide as names are shown beside."""
-    entries = [t.name for t in figure.data if t.showlegend is not False and t.name]
-    across = max(1, _NARROWEST // (50 + 7 * max((len(name) for name in entries), default=0)))
-    return 20 * math.ceil(len(entries) / across)
+    """Return pixels of the legend below a plot as narrow as names are shown beside."""
+    rows, across = 1, 0
+    for trace in figure.data:
+        if trace.showlegend is not False and trace.name:
+            wide = 50 + 7 * len(trace.name)
+            rows, across = (
+                (rows, across + wide) if across + wide <= _NARROWEST else (rows + 1, wide)
+            )
+    return _ENTRY * rows
 
 
 def _places(values: Iterable[float | None], log: bool) -> list[float]:

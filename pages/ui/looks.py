@@ -65,6 +65,7 @@ def names_cut(key: str, margin: int) -> str:
     return f"""<style>
 @media (max-width: 1000px) {{
   .st-key-{key} {{ overflow: hidden; }}
+  .st-key-{key} .layer-below .shapelayer {{ display: none; }}
   .st-key-{key} > :has(.stPlotlyChart) {{
     width: calc(100% + {margin}px) !important; max-width: none;
   }}

@@ -10,7 +10,7 @@ from itertools import count
 import pandas as pd
 import streamlit as st
 
-from dpviz.figures.names import margin
+from dpviz.figures.names import cut
 from dpviz.figures.theme import Panel, panels_unjudged
 from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.mechanisms import Mechanism
@@ -67,7 +67,7 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
     key = ("plan", people, written)
     values = axes.default_values(axis, rows, axes.FINE)
     mechanisms = curve_cache.coloured_first(mechanisms)
-    beside = margin([mechanism.label for mechanism in mechanisms])
+    beside = cut([mechanism.label for mechanism in mechanisms])
     st.html(looks.names_cut("plan-curve", beside))
     with st.container(key="plan-curve"):
         place = st.empty()

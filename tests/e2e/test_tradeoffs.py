@@ -135,7 +135,7 @@ def test_a_mechanism_under_the_pointer_stands_out_and_its_name_with_it(
     page: Page, server: Server
 ) -> None:
     sent: list[object] = []
-    page.on("websocket", lambda stream: stream.on("framesent", sent.append))
+    page.on("websocket", lambda stream: stream.on("framesent", lambda frame: sent.append(frame)))
     open_app(page, server.url + QUICK)
     chart = page.locator(".st-key-curve .js-plotly-plot").first
     plain = chart.evaluate(_SEEN)
@@ -171,7 +171,7 @@ def test_a_draw_under_the_pointer_shows_its_mechanism_in_the_other_panel(
 ) -> None:
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5&m=gaussian,laplace")
     with rerun(page):
-        page.locator("summary").filter(has_text="All charts").click()
+        page.get_by_text("All charts, with captions and numbers").click()
     chart = page.locator(".st-key-distance .js-plotly-plot")
     draws = chart.locator(".subplot.xy .trace path.point")
     angles = chart.locator(".subplot.x2y2 .trace path.point")
