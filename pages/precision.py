@@ -154,10 +154,7 @@ def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
     """Draw the numbers of the gain beside what was spent, and how far to trust them."""
     st.header("Was it worth it?", anchor="gain")
     st.dataframe(
-        parts.written(
-            gain_table(comparison, uniform),
-            {"recovery": parts.SHARE, "uniform": parts.SHARE, "spent": 3},
-        ),
+        gain_table(comparison, uniform),
         hide_index=True,
         placeholder="–",
         key="gains",
@@ -165,9 +162,9 @@ def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
         column_order=["name", "recovery", "uniform", "spent", "status"],
         column_config={
             "name": "Mechanism",
-            "recovery": "Recovery",
-            "uniform": "with equal shares",
-            "spent": "Spent epsilon",
+            "recovery": st.column_config.NumberColumn("Recovery", format="percent"),
+            "uniform": st.column_config.NumberColumn("with equal shares", format="percent"),
+            "spent": st.column_config.NumberColumn("Spent epsilon", format="%.3g"),
             "status": "Status",
         },
     )
