@@ -284,7 +284,7 @@ def test_a_bad_upload_is_one_sentence(
 
 
 def test_an_upload_survives_pages_sliders_and_clicks(page: Page, server: Server) -> None:
-    open_app(page, server.url + "/?v=1&trials=5&m=gaussian,laplace")  # pages that are soon drawn
+    open_app(page, server.url + "/?v=1&trials=5")
     send(page, "example.csv", EXAMPLE.read_bytes())
     shown = numbers(page)
     page.get_by_role("button", name="?", exact=True).click()
