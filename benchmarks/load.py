@@ -9,7 +9,9 @@ what came, ``--think`` seconds on average. It says
   until the page is drawn to its end;
 - whether anybody ever saw a table that was not theirs, and what one visitor too many is told;
 - the server's memory before, with everybody there, and after they left, until it is within a fifth
-  of what it was.
+  of what it was; with ``--waves`` also after as many have come and left again, which tells what
+  piles up from what a server settles at. Before means: one visitor has been there, as what is
+  imported for the first of them stays and belongs to none.
 
 ``--out docs/deploy.md`` writes the table between the marks of that file. ``--url`` measures a
 server that runs already (without its memory). Real browsers would share the two cores with what is
@@ -337,20 +339,38 @@ async def measure(given: argparse.Namespace, url: str, pid: int | None) -> tuple
             lines.append(f"- One visitor more was told that {FULL}.")
         lines.append(f"- The server used {used / len(shown):.2f} s of one core for a move.")
         most = memory(pid)
-        for visitor in visitors:
-            await visitor.leave()
-        left = time.monotonic()
-        now = most
-        while time.monotonic() - left < given.after and now > 1.2 * start:
-            await asyncio.sleep(5)
-            now = memory(pid)
+        now, waited = await gone(visitors, pid, given.after, 1.2 * start)
         lines.append(
             f"- Memory: {start:.0f} MB before, {most:.0f} MB with everybody there ({wall:.0f} s of "
             f"moves), {now:.0f} MB ({100 * (now / start - 1):+.0f} %) "
-            f"{time.monotonic() - left:.0f} s after they left."
+            f"{waited:.0f} s after they left."
         )
+        for wave in range(2, given.waves + 1):
+            again = await asyncio.gather(
+                *(come(number, url, given.rows, query) for number in range(given.sessions))
+            )
+            await asyncio.gather(*(stay(visitor, given.moves, given.think) for visitor in again))
+            now, waited = await gone(again, pid, given.after, 0.0)
+            lines.append(
+                f"- As many again, wave {wave}: {now:.0f} MB ({100 * (now / start - 1):+.0f} %) "
+                f"{waited:.0f} s after they left."
+            )
         print("\n".join(lines[seen:]))
     return lines, not strange and not problems and refused
+
+
+async def gone(
+    visitors: list[Visitor], pid: int, most: float, enough: float
+) -> tuple[float, float]:
+    """Let visitors leave; return the memory and the seconds until it is low enough, or at last."""
+    for visitor in visitors:
+        await visitor.leave()
+    left = time.monotonic()
+    now = memory(pid)
+    while time.monotonic() - left < most and now > enough:
+        await asyncio.sleep(5)
+        now = memory(pid)
+    return now, time.monotonic() - left
 
 
 def cpu_of(pid: int | None) -> float:
@@ -371,6 +391,7 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--m", default="", help="mechanisms; the featured ones if not given")
     parser.add_argument("--after", type=float, default=200.0, help="seconds to wait for memory")
+    parser.add_argument("--waves", type=int, default=1, help="how often as many come and leave")
     parser.add_argument("--url", default="")
     parser.add_argument("--out", type=Path, help="file to write the table into, at its marks")
     given = parser.parse_args()

@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.silence`` draws one release of every mechanism at the limit of a page (1,500
 features) for some k, and says how much CPU time passes at most between two places where the work
-looks up. Work goes on for ``--most`` seconds at most: long chains look up all the time. It ends
-with 1 if a stretch is longer than 5 seconds.
+looks up. Work goes on for ``--most`` seconds at most: long chains look up all the time. Then it
+fits every learner of the Tasks page at its limit, and says for how long nobody could stop it or be
+told, in seconds of the clock. It ends with 1 if a stretch is longer than 5 seconds.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 
@@ -21,6 +23,9 @@ from dpviz.mechanisms import ALL
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.run.cells import Cell, plan, run_cell
 from dpviz.settings import Settings
+from dpviz.tasks import LEARNERS, score_projected
+from dpviz.tasks.learners import REGRESSION
+from dpviz.tasks.scores import Labelled
 
 LIMIT = 5.0
 
@@ -56,6 +61,27 @@ def longest(cell: Cell, prepared: Prepared, most: float) -> tuple[float, float, 
     return stretch, time.process_time() - started, looks
 
 
+def longest_fit(key: str, rows: int, features: int, classes: int, most: float) -> float:
+    """Return the longest wait between two ticks of a page while a learner is tuned."""
+    rng = generator(0, "silence", key)
+    numbers = LEARNERS[key].kind == REGRESSION
+    labels = rng.standard_normal(rows) if numbers else rng.integers(0, classes, rows)
+    table = Labelled(rng.standard_normal((rows, features)), labels)
+    started = last = time.monotonic()
+    stretch = 0.0
+
+    def tick() -> None:
+        nonlocal last, stretch
+        now = time.monotonic()
+        stretch, last = max(stretch, now - last), now
+        if now - started > most:
+            raise _Enough
+
+    with suppress(_Enough):
+        score_projected(key, np.eye(features)[None], table, table, 0, tick=tick)
+    return max(stretch, time.monotonic() - last)
+
+
 def main() -> int:
     """Measure each mechanism at each k."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -65,6 +91,7 @@ def main() -> int:
     parser.add_argument("--epsilon", type=float, default=0.5, help="below 1 all can run")
     parser.add_argument("--m", default=ALL, help="mechanisms")
     parser.add_argument("--most", type=float, default=8.0, help="seconds of each at most")
+    parser.add_argument("--fit", type=float, default=8.0, help="seconds of each fit at most")
     given = parser.parse_args()
     table, over = made(given.d, given.n), []
     for k in given.k:
@@ -83,7 +110,26 @@ def main() -> int:
         over += [cell for (stretch, _, _), cell in found if stretch > LIMIT]
         for item in chosen.skipped:
             print(f"d {given.d}, k {k}: {item.mechanism} not run: {item.reason}")
-    return int(bool(over))
+    return int(bool(over) or fits(given.fit) > LIMIT)
+
+
+def fits(most: float) -> float:
+    """Say of each learner how long it is silent at most, at the limit and where it stays in place.
+
+    Returns
+    -------
+    float
+        The longest of all.
+    """
+    longest_of_all = 0.0
+    for key, learner in LEARNERS.items():
+        top = learner.most or 20_000
+        for rows, features, classes in ((top, 700, 50), (2_000, 500, 50), (2_000, 20, 50)):
+            stretch = longest_fit(key, rows, features, classes, most)
+            longest_of_all = max(longest_of_all, stretch)
+            of = "" if learner.kind == REGRESSION else f", {classes} classes"
+            print(f"{key}, {rows:,} rows of {features}{of}: {stretch:.2f} s", flush=True)
+    return longest_of_all
 
 
 if __name__ == "__main__":

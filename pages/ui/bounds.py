@@ -86,6 +86,7 @@ def editor(prepared: Prepared) -> None:
             disabled=["feature"] if state.get("bounds") == BOUNDS_FILE else True,
             key=f"bounds.editor.{hash(tuple(now.items()))}",
             hide_index=True,
+            alt="Lowest and highest value of each feature",
         )
 
         def use() -> None:

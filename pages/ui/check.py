@@ -171,6 +171,7 @@ def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str])
         frame,
         key=key,
         hide_index=True,
+        alt="Each column of the file: its kind, its gaps, and what it is used for, to choose",
         disabled=["column", "kind", "missing", "look"],
         column_config={
             "column": st.column_config.TextColumn("Column"),

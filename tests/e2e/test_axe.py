@@ -13,6 +13,7 @@ from pathlib import Path
 import axe_playwright_python
 import pytest
 from playwright.sync_api import BrowserContext, ElementHandle, Page
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
 from tests.ui.driver import FIRST, PAGES
@@ -105,6 +106,18 @@ _LOST = """() => {
   return lost;
 }"""
 
+# Cells of a grid are painted, so axe sees none of them: what a screen reader reads is a table
+# inside the canvas, which is filled a moment after the picture.
+_GRIDS = """() => [...document.querySelectorAll('[data-testid="data-grid-canvas"]')].flatMap(e => {
+  const table = e.querySelector('table[role="grid"]');
+  const texts = role => [...(table?.querySelectorAll(`[role="${role}"]`) ?? [])]
+    .filter(cell => cell.textContent.trim()).length;
+  const named = e.closest('[role="region"][aria-label]');
+  const name = named?.getAttribute('aria-label') || '';
+  return name && texts('columnheader') > 0 && texts('gridcell') > 1 ? []
+    : [`${name || 'no name'}: ${texts('columnheader')} heads, ${texts('gridcell')} cells`];
+})"""
+
 # On paper nothing can be scrolled: all of the content must be part of the document's own height.
 _PRINTED = """() => {
   const wrong = [];
@@ -151,6 +164,7 @@ def test_a_page_can_be_read_and_walked(context: BrowserContext, server: Server, 
         page.add_script_tag(content=AXE)
         found += [f"{scheme}, laptop: {text}" for text in violations(page)]
         if scheme == "light":
+            found += unread(page)
             found += walked(page)
             page.set_viewport_size(TWICE)
             wait_idle(page)
@@ -164,6 +178,15 @@ def test_a_page_can_be_read_and_walked(context: BrowserContext, server: Server, 
         found += [problems_of(page)] if problems_of(page) else []
         page.close()
     assert not found, "\n".join(found[:20])
+
+
+def unread(page: Page, patience: float = 5_000) -> list[str]:
+    """Return the grids that have no name, no heads or no cells for a screen reader."""
+    try:
+        page.wait_for_function(f"() => ({_GRIDS})().length === 0", timeout=patience)
+    except PlaywrightTimeout:
+        return [f"grid: {text}" for text in page.evaluate(_GRIDS)]
+    return []
 
 
 def walked(page: Page) -> list[str]:
@@ -227,3 +250,12 @@ def test_what_is_wrong_is_found(page: Page, server: Server) -> None:
     assert {"image-alt", "color-contrast"} <= rules
     assert "no focus to be seen: hidden focus" in walked(page)
     assert "cut off" in page.evaluate(_LOST)
+
+
+def test_a_grid_that_cannot_be_read_is_found(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/precision?{SMALL}")
+    assert unread(page) == []
+    painted = "document.querySelector('[data-testid=\"data-grid-canvas\"]')"
+    page.evaluate(f"() => {painted}.parentElement.append({painted}.cloneNode())")
+    name = "Recovery with this allocation and with equal shares"
+    assert unread(page, 100) == [f"grid: {name}: 0 heads, 0 cells"]

@@ -8,7 +8,10 @@ from pathlib import Path
 from dpviz.base.paths import app_path
 
 OURS = {"sections", "comparison"}  # of our own, with a method or a function named alike
-DRAWN = ("plotly_chart", "echarts_chart", "dataframe", "table", "image", "pyplot", "altair_chart")
+DRAWN = (
+    "plotly_chart", "echarts_chart", "dataframe", "data_editor", "table", "image", "pyplot",
+    "altair_chart",
+)  # fmt: skip
 
 
 def wordless(source: str) -> list[str]:
@@ -34,3 +37,4 @@ def test_every_chart_has_words() -> None:
 def test_one_without_would_be_found() -> None:
     assert wordless("st.plotly_chart(figure, key='x')") == ["plotly_chart in line 1"]
     assert wordless("st.plotly_chart(figure, alt='A rise.')") == []
+    assert wordless("st.data_editor(frame, key='x')") == ["data_editor in line 1"]

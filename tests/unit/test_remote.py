@@ -623,6 +623,40 @@ def test_what_is_absent_is_said_and_how_to_place_it(
     assert not cache.exists()
 
 
+def test_a_file_without_a_digest_on_record_stays_the_one_downloaded_first(
+    site: Site, cache: Path, declare: Callable[..., None]
+) -> None:
+    site.answers["/pairs.data"] = Answer(CONTENT)
+    declare(pairs(f"{site.address}/pairs.data", sha256=None))
+    said = "No digest of sub/pairs.data is on record to check it against; that of this copy is "
+    assert remote.load("pairs").notes[-1] == f"{said}sha256 {sha(CONTENT)}."
+    path = cache / "pairs-folder" / "sub" / "pairs.data"
+    path.write_bytes(CONTENT + b"1,2,3\n")  # changed here: it is downloaded again
+    assert remote.fetch("pairs") == cache / "pairs-folder"
+    assert path.read_bytes() == CONTENT
+    assert site.asked == ["/pairs.data"] * 2
+    path.unlink()
+    other = CONTENT + b"4,5,6\n"
+    site.answers["/pairs.data"] = Answer(other)  # changed there
+    message = refused()
+    assert "pairs.data of Pairs is not the file that was downloaded first" in message
+    assert sha(other) in message
+    assert sha(CONTENT) in message
+    assert not path.exists()
+    shutil.rmtree(cache / "pairs-folder")
+    assert remote.fetch("pairs") == cache / "pairs-folder"
+    assert path.read_bytes() == other
+
+
+def test_a_digest_on_record_needs_no_words(
+    site: Site, cache: Path, declare: Callable[..., None]
+) -> None:
+    site.answers["/pairs.data"] = Answer(CONTENT)
+    declare(pairs(f"{site.address}/pairs.data"))
+    assert remote.load("pairs").notes == ("Made up.",)
+    assert files_in(cache) == ["pairs-folder/sub/pairs.data"]
+
+
 def test_a_table_of_another_shape_is_refused(
     site: Site, cache: Path, declare: Callable[..., None]
 ) -> None:

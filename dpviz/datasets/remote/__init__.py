@@ -107,7 +107,7 @@ def load(
     -------
     Table
         Rows in the data's own units; its notes are the sentences of
-        `Remote.preparation` and what reading found.
+        `Remote.preparation`, what reading found, and the digest of a file that has none on record.
 
     Raises
     ------
@@ -130,7 +130,8 @@ def load(
             f"{folder} {'has' if len(entry.files) == 1 else 'have'} {n_read:,} and {d_read}: "
             "remove what is there and fetch it again."
         )
-    return replace(table, notes=(*entry.preparation, *table.notes))
+    said = _download.unrecorded(entry, folder)
+    return replace(table, notes=(*entry.preparation, *table.notes, *said))
 
 
 def dataset_rows() -> list[dict[str, str | int | bool]]:

@@ -26,7 +26,7 @@ from dpviz.base.here import NO_DOWNLOADS, in_browser
 from dpviz.base.paths import user_cache
 from dpviz.datasets.remote.declared import File, Remote
 from dpviz.datasets.remote.unpack import Damaged, Unpacker
-from dpviz.datasets.remote.verify import matches
+from dpviz.datasets.remote.verify import digest_of, first_digest, keep_first, matches
 from dpviz.errors import InvalidSetting, NotAvailable
 
 if TYPE_CHECKING:
@@ -161,9 +161,34 @@ def _download(
                 part = downloads.get(file, (own,) if address else file.addresses, entry)
                 target = folder / file.name
                 target.parent.mkdir(parents=True, exist_ok=True)
+                if file.sha256 is None:
+                    _refuse_another(part, target, entry)
                 os.replace(part, target)
+                if file.sha256 is None:
+                    keep_first(target)
     except OSError as error:  # of the disk; those of the network are dealt with below
         raise NotAvailable(f"{entry.label} cannot be kept in {base}: {_words(error)}.") from None
+
+
+def _refuse_another(part: Path, target: Path, entry: Remote) -> None:
+    """Refuse a file that is not the one downloaded first, where no digest is on record."""
+    first = first_digest(target)
+    if first not in (None, digest_of(part)):
+        raise NotAvailable(
+            f"{target.name} of {entry.label} is not the file that was downloaded first, and no "
+            f"digest of it is on record (sha256 {digest_of(part)} now, {first} then): remove "
+            f"{target.parent} to take it."
+        )
+
+
+def unrecorded(entry: Remote, folder: Path) -> tuple[str, ...]:
+    """Return a sentence on each file whose digest is on no record, with what it is here."""
+    return tuple(
+        f"No digest of {file.name} is on record to check it against; that of this copy is "
+        f"sha256 {digest_of(folder / file.name)}."
+        for file in entry.files
+        if file.sha256 is None
+    )
 
 
 def _remove_stale(base: Path) -> None:

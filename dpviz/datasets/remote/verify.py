@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from dpviz.base.whole import whole
 from dpviz.datasets.remote.declared import File
 
 _CHUNK = 1 << 20
@@ -16,16 +17,42 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def matches(path: Path, file: File) -> bool:
-    """Return whether a file has a digest on record; True where none is on record.
+    """Return whether a file has the digest on record, or where there is none the first one seen.
 
     The digest of the text counts as well as that of the raw bytes: copies of
     one file differ in line ends, in blanks at the ends of lines, and in packing.
     """
     if file.sha256 is None:
-        return True
-    state = path.stat()
-    key = (str(path), state.st_mtime_ns, state.st_size)
+        first = first_digest(path)
+        return first is None or first == digest_of(path)
+    key = _state(path)
     return _digest(*key) == file.sha256 or _text_digest(*key) == (file.text or file.sha256)
+
+
+def digest_of(path: Path) -> str:
+    """Return the sha256 of a file as it is."""
+    return _digest(*_state(path))
+
+
+def first_digest(path: Path) -> str | None:
+    """Return the sha256 that a file without a digest on record had when it was downloaded first."""
+    kept = _first(path)
+    return kept.read_text(encoding="ascii").strip() if kept.is_file() else None
+
+
+def keep_first(path: Path) -> None:
+    """Keep the sha256 of a file beside it, for every later look."""
+    with whole(_first(path)) as aside:
+        aside.write_text(f"{digest_of(path)}\n", encoding="ascii")
+
+
+def _first(path: Path) -> Path:
+    return path.with_name(f"{path.name}.first-sha256")
+
+
+def _state(path: Path) -> tuple[str, int, int]:
+    state = path.stat()
+    return str(path), state.st_mtime_ns, state.st_size
 
 
 def text_digest(path: Path) -> str | None:
