@@ -56,6 +56,8 @@ def _fetch(arguments: argparse.Namespace) -> int:
             folder = remote.fetch(key, download_progress(key))
             end_progress()
             print(f"{key}: {folder}")
+            for sentence in remote.unrecorded(key, folder):
+                print(f"{key}: {sentence}")
         except NotAvailable as error:
             end_progress()
             print(f"dpviz: {error}", file=sys.stderr)

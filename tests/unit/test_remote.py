@@ -624,12 +624,17 @@ def test_what_is_absent_is_said_and_how_to_place_it(
 
 
 def test_a_file_without_a_digest_on_record_stays_the_one_downloaded_first(
-    site: Site, cache: Path, declare: Callable[..., None]
+    site: Site,
+    cache: Path,
+    declare: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     site.answers["/pairs.data"] = Answer(CONTENT)
     declare(pairs(f"{site.address}/pairs.data", sha256=None))
     said = "No digest of sub/pairs.data is on record to check it against; that of this copy is "
     assert remote.load("pairs").notes[-1] == f"{said}sha256 {sha(CONTENT)}."
+    assert main(["fetch", "pairs"]) == 0
+    assert f"pairs: {said}sha256 {sha(CONTENT)}." in capsys.readouterr().out
     path = cache / "pairs-folder" / "sub" / "pairs.data"
     path.write_bytes(CONTENT + b"1,2,3\n")  # changed here: it is downloaded again
     assert remote.fetch("pairs") == cache / "pairs-folder"

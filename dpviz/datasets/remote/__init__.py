@@ -29,6 +29,7 @@ __all__ = [
     "load",
     "missing",
     "sets",
+    "unrecorded",
 ]
 
 _SETS = (*chanyaswad.SETS, *xu.SETS, *chaudhuri.SETS, *adult.SETS)
@@ -81,6 +82,11 @@ def fetch(key: str, progress: OnBytes | None = None) -> Path:
         As `at_hand`.
     """
     return _download.fetch(_entry(key), progress)
+
+
+def unrecorded(key: str, folder: Path) -> tuple[str, ...]:
+    """Return a sentence on each file of a set whose digest is on no record, with what it is."""
+    return _download.unrecorded(_entry(key), folder)
 
 
 def load(
