@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,7 +130,8 @@ class Source:
         """Return the raw bytes from the start, as a readable Arrow file."""
         if self._path is not None:
             try:
-                return pa.OSFile(self._path)
+                # as bytes: a name need not be text in the locale's or any encoding
+                return pa.OSFile(os.fsencode(self._path))
             except OSError as error:
                 raise InvalidTable(f"{self.name} cannot be opened: {_reason(error)}.") from None
         if self._buffer is not None:

@@ -8,11 +8,13 @@ import decimal
 import gzip
 import io
 import os
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -527,3 +529,19 @@ def test_adults_missing_cells_are_counted() -> None:
     # the published description: 1836, 1843 and 583 unknown in workclass, occupation, country
     missing = {column.name: column.missing for column in raw.columns if column.missing}
     assert missing == {"column 2": 1836, "column 7": 1843, "column 14": 583}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name of a file is text")
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_a_name_that_is_no_text_is_read_too(tmp_path: Path, ending: str) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]})
+    path = tmp_path / os.fsdecode(b"t\xff." + ending.encode())
+    content = io.BytesIO()
+    if ending == "parquet":
+        frame.to_parquet(content)
+    else:
+        frame.to_csv(content, index=False, compression="gzip" if ending == "csv.gz" else None)
+    path.write_bytes(content.getvalue())
+    table = load(path)
+    assert table.rows.tolist() == frame.to_numpy().tolist()
+    assert table.name.isprintable()
