@@ -240,6 +240,11 @@ class Metric:
     compute: Callable[[Outcome], FloatArray | None]
     lower: float = 0.0
 
+    @property
+    def share(self) -> bool:
+        """Whether 1 is all that there is to get: axes write it in per cent."""
+        return self.upper is _one
+
 
 def _one(d: int, k: int) -> float:
     return 1.0

@@ -219,7 +219,8 @@ def draw(
         now=plan.settings.epsilon,
     )
     said = tasks_words.verdict(plan, bands)
-    top.markdown(f"**{said}**")
+    first, stop, more = said.partition(". ")
+    top.markdown(f"**{first}{stop.strip()}** {more}")
     with place:
         st.plotly_chart(
             figure, key=key, alt=f"{plan.learner.score.label.capitalize()} along epsilon. {said}"

@@ -211,6 +211,7 @@ class Chart:
                 log_y=chosen.log_y,
                 now=axes.now(self.rows, self.settings, chosen.axis),
                 words=words,
+                shares=METRICS[chosen.metric].share,
             )
         )
         self.words.caption(
@@ -313,6 +314,7 @@ class Chart:
             self.panels,
             x_title=AXES[axis].label,
             y_title=METRICS[metric].label,
+            shares=METRICS[metric].share,
             log_x=chosen.log_x,
             log_y=chosen.log_y,
             now=axes.now(self.rows, self.settings, axis),

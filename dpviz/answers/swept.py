@@ -145,6 +145,7 @@ class Swept(Answer):
             panels_of(self._mechanisms, rows.problem(settings), rows.budget(settings)),
             x_title=title,
             y_title=metric.label + (f", {metric.unit}" if metric.unit else ""),
+            shares=metric.share,
             log_x=axis in ("epsilon", "delta", "n"),
             log_y=metric.upper(rows.d, settings.k) > 1e300,
             now=float(bands["x"].iloc[0]) if len(bands) else float("nan"),

@@ -35,6 +35,7 @@ def still_curves(
     log_y: bool,
     now: float,
     words: str,
+    shares: bool = False,
 ) -> str:
     """Return predictions and limits as HTML without a script.
 
@@ -54,6 +55,8 @@ def still_curves(
         Where the current setting stands.
     words : str
         What the picture says, for those who do not see it.
+    shares : bool
+        Whether what is measured is written in per cent.
     """
     lines = _lines(predicted, limits, panels)
     x = _Axis.over([*across, now, *(v for line in lines for v in line.x)], log=log_x, room=0.02)
@@ -67,7 +70,7 @@ def still_curves(
     said = [_text(f"left:{100 * at:.2f}%;top:-20px", "now", "-50%,0") for at in spots]
     for at, tick in x.ticks():
         said.append(_text(f"left:{100 * at:.2f}%;top:100%;padding-top:4px", tick, "-50%,0"))
-    for at, tick in y.ticks():
+    for at, tick in y.ticks(shares=shares):
         inside.append(
             f'<line x1="0" x2="1000" y1="{1000 - 1000 * at:.1f}" y2="{1000 - 1000 * at:.1f}" '
             f'{_stroke(TRUE_COLOUR)} opacity=".25"/>'
@@ -142,8 +145,8 @@ class _Axis:
         placed = math.log10(value) if self.log else value
         return (placed - self.low) / (self.high - self.low)
 
-    def ticks(self) -> list[tuple[float, str]]:
-        """Return place and text of each tick."""
+    def ticks(self, *, shares: bool = False) -> list[tuple[float, str]]:
+        """Return place and text of each tick; on a plain axis in per cent where asked."""
         if self.log:
             powers = range(math.ceil(self.low), math.floor(self.high) + 1)
             few = powers[:: max(1, math.ceil(len(powers) / 6))]
@@ -153,7 +156,8 @@ class _Axis:
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(power * nice for nice in _STEPS if power * nice >= rough)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [(self.at(n * step), f"{n * step:.6g}") for n in range(first, last + 1)]
+        values = [n * step for n in range(first, last + 1)]
+        return [(self.at(v), f"{100 * v:.6g}%" if shares else f"{v:.6g}") for v in values]
 
 
 class _Line:

@@ -31,6 +31,7 @@ def tradeoff_figure(
     log_x: bool,
     log_y: bool,
     now: float,
+    shares: bool = False,
     limits: pd.DataFrame | None = None,
     predicted: pd.DataFrame | None = None,
     best: pd.DataFrame | None = None,
@@ -54,6 +55,8 @@ def tradeoff_figure(
     log_x, log_y : bool
     now : float
         Where the current setting stands.
+    shares : bool
+        Whether what is measured is written in per cent.
     limits : DataFrame, optional
         `dpviz.tidy.curves.LINE_COLUMNS`: a random subspace and exact PCA.
     predicted : DataFrame, optional
@@ -161,6 +164,8 @@ def tradeoff_figure(
                 tickvals=[10.0**power for power in few],
                 ticktext=[numeral(10.0**power) for power in few],
             )
+    if shares and not log_y:
+        figure.update_yaxes(tickformat="~%")
     legend = _legend_height(figure)
     plot = max(LINE * len(named), HEIGHT - _AROUND - legend)
     figure.update_layout(

@@ -83,6 +83,7 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
             panels or panels_unjudged(mechanisms),
             x_title=axes.AXES_OF_PLANS[axis].label,
             y_title=METRICS[METRIC].label,
+            shares=METRICS[METRIC].share,
             log_x=axis != "k",
             log_y=False,
             now=axes.now(rows, here, axis),

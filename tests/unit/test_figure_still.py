@@ -35,12 +35,12 @@ LIMITS = pd.DataFrame(
 
 def still(
     predicted: pd.DataFrame | None = PREDICTED, limits: pd.DataFrame | None = LIMITS,
-    *, log_x: bool = True, log_y: bool = False, now: float = 1.0,
+    *, log_x: bool = True, log_y: bool = False, now: float = 1.0, shares: bool = False,
 ) -> tuple[str, str]:  # fmt: skip
     """Return the HTML and, decoded, the SVG in it."""
     html = still_curves(
         predicted, limits, PANELS, across=[0.01, 100.0], x_title="Epsilon", y_title="a < b",
-        log_x=log_x, log_y=log_y, now=now, words="Recovery",
+        log_x=log_x, log_y=log_y, now=now, words="Recovery", shares=shares,
     )  # fmt: skip
     (coded,) = re.findall(r"base64,([^\"]+)\"", html)
     return html, base64.b64decode(coded).decode()
@@ -73,6 +73,8 @@ def test_texts_are_escaped_and_of_the_page() -> None:
     assert 'data-predicted="2"' in html
     for words in (">now<", "Epsilon", "without privacy", ">0.01<", ">100<", ">0.5<"):
         assert words in html
+    assert ">0.5<" not in still(shares=True)[0]
+    assert ">50%<" in still(shares=True)[0]
 
 
 def test_before_anything_is_known_there_are_axes_alone() -> None:

@@ -51,6 +51,12 @@ def lines(rows: list[tuple[Any, ...]], columns: tuple[str, ...]) -> pd.DataFrame
     return pd.DataFrame(rows, columns=list(columns))
 
 
+def test_shares_are_written_in_per_cent_and_powers_of_ten_are_not() -> None:
+    assert draw().layout.yaxis.tickformat is None
+    assert draw(shares=True).layout.yaxis.tickformat == "~%"
+    assert draw(shares=True, log_y=True).layout.yaxis.tickformat is None
+
+
 def test_means_and_bands_are_where_the_table_says() -> None:
     figure = draw()
     (mean,) = traces(figure, "First · holds")
