@@ -67,10 +67,7 @@ def claims_table(problem: Problem, budget: Budget) -> None:
     number = st.column_config.NumberColumn
     text = st.column_config.TextColumn
     st.dataframe(
-        parts.written(
-            shown,
-            {"claimed_epsilon": 3, "spent_epsilon": 3, "claimed_delta": 2, "true_delta": 2},
-        ),
+        parts.written(shown, {"claimed_delta": 2, "true_delta": 2}),
         hide_index=True,
         placeholder="–",
         key="claims.table",
@@ -80,12 +77,14 @@ def claims_table(problem: Problem, budget: Budget) -> None:
             "claim": text("Claim"),
             "relation": text("Relation"),
             "status": text("Status"),
-            "claimed_epsilon": number("Claimed epsilon"),
+            "claimed_epsilon": number("Claimed epsilon", format="%.3g"),
             "spent_epsilon": number(
-                "Spent epsilon", help="A dash: no epsilon describes the release."
+                "Spent epsilon", format="%.3g", help="A dash: no epsilon describes the release."
             ),
-            "claimed_delta": number("Claimed delta"),
-            "true_delta": number("True delta", help="Really given at the epsilon claimed."),
+            "claimed_delta": parts.numeral_column("Claimed delta"),
+            "true_delta": parts.numeral_column(
+                "True delta", help="Really given at the epsilon claimed."
+            ),
             "evidence": text("Evidence", width="large"),
             "command": text("Rerun", width="large"),
         },

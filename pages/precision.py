@@ -48,13 +48,7 @@ def what_directions_cost(comparison: Comparison) -> None:
     st.header("What the directions cost", anchor="spend")
     number = st.column_config.NumberColumn
     st.dataframe(
-        parts.written(
-            table,
-            dict.fromkeys(("delta_directions", "delta_release", "delta"), 3)
-            | dict.fromkeys(
-                ("epsilon_directions", "epsilon_release", "epsilon", "directions_spent", "spent"), 4
-            ),
-        ),
+        table,
         hide_index=True,
         placeholder="–",
         key="spend",
@@ -62,17 +56,18 @@ def what_directions_cost(comparison: Comparison) -> None:
         column_config={
             "mechanism": "Mechanism",
             "supplier": "Directions from",
-            "epsilon_directions": number("Epsilon for directions"),
-            "epsilon_release": number("+ for the release"),
-            "epsilon": number("= epsilon"),
-            "delta_directions": number("Delta for directions"),
-            "delta_release": number("+ for the release"),
-            "delta": number("= delta"),
+            "epsilon_directions": number("Epsilon for directions", format="%.4g"),
+            "epsilon_release": number("+ for the release", format="%.4g"),
+            "epsilon": number("= epsilon", format="%.4g"),
+            "delta_directions": number("Delta for directions", format="%.3g"),
+            "delta_release": number("+ for the release", format="%.3g"),
+            "delta": number("= delta", format="%.3g"),
             "directions_spent": number(
                 "Spent on directions",
+                format="%.4g",
                 help="The epsilon that the supplier really spends, at the delta it was given.",
             ),
-            "spent": number("Spent together"),
+            "spent": number("Spent together", format="%.4g"),
         },
     )
     note = supplier_note(comparison.problem)

@@ -69,5 +69,6 @@ def names_cut(key: str, margin: int) -> str:
   .st-key-{key} > :has(.stPlotlyChart) {{
     width: calc(100% + {margin}px) !important; max-width: none;
   }}
+  .st-key-{key} .modebar {{ right: {margin}px !important; }} /* tools stay where they are seen */
 }}
 </style>"""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
-from pandas.io.formats.style import Styler
 
 from dpviz import reproduce
-from dpviz.base.number_text import numeral, percent
+from dpviz.base.number_text import numeral
 from dpviz.metrics import METRICS
 from dpviz.prepare.bounding import Prepared
 from dpviz.reproduce import Findings
@@ -31,25 +29,27 @@ def numbers(name: str, table: pd.DataFrame) -> None:
         box.dataframe(table, hide_index=True, alt=f"Numbers behind the {name} chart")
 
 
-SHARE = 0
-"""In `written`: this column is a share, in percent."""
+def written(table: pd.DataFrame, digits: Mapping[str, int]) -> pd.DataFrame:
+    """Return a table in which columns of very small or large numbers are texts, as in sentences.
 
-
-def written(table: pd.DataFrame, digits: Mapping[str, int]) -> Styler:
-    """Return a table whose numbers are written as in sentences and sorted as numbers.
+    A grid's own formats write 0.0000046 beside 3e-7. Such a column is sorted as text.
 
     Parameters
     ----------
     table : DataFrame
     digits : mapping of str to int
-        How many digits each column of numbers has, or `SHARE`; an absent column is left out.
+        How many digits each of these columns has.
     """
-    ways = {
-        name: percent if many == SHARE else partial(numeral, digits=many)
+    texts = {
+        name: [None if pd.isna(value) else numeral(value, many) for value in table[name]]
         for name, many in digits.items()
-        if name in table
     }
-    return table.style.format(ways, na_rep="–")
+    return table.assign(**texts)
+
+
+def numeral_column(label: str, **options: Any) -> Any:
+    """Return how a column of `written` is shown: as numbers are, on the right."""
+    return st.column_config.TextColumn(label, alignment="right", **options)
 
 
 def newcomers() -> None:
@@ -92,11 +92,6 @@ def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
         )
 
 
-RESULT_DIGITS = {"claimed": 3, "spent": 3, "true_delta": 2} | dict.fromkeys(METRICS, 3)
-RESULT_DIGITS |= {"recovery": SHARE}
-"""How many digits each column of the table of results has."""
-
-
 def results_table(comparison: Comparison) -> pd.DataFrame:
     """Return the table of results with the names a reader sees."""
     rows: list[dict[str, Any]] = []
@@ -112,7 +107,7 @@ def results_table(comparison: Comparison) -> pd.DataFrame:
         row |= {key: summaries[key].mean if key in summaries else None for key in METRICS}
         row["evidence"] = result.status.evidence
         rows.append(row)
-    return pd.DataFrame(rows)
+    return written(pd.DataFrame(rows), {"true_delta": 2})
 
 
 def results_columns() -> dict[str, Any]:
@@ -121,11 +116,13 @@ def results_columns() -> dict[str, Any]:
     columns: dict[str, Any] = {
         "mechanism": st.column_config.TextColumn("Mechanism", pinned=True),
         "status": st.column_config.TextColumn("Status"),
-        "claimed": number("Claimed epsilon"),
+        "claimed": number("Claimed epsilon", format="%.3g"),
         "spent": number(
-            "Spent epsilon", help="What a release really costs; a dash: no epsilon says it."
+            "Spent epsilon",
+            format="%.3g",
+            help="What a release really costs; a dash: no epsilon says it.",
         ),
-        "true_delta": number(
+        "true_delta": numeral_column(
             "Delta at claimed epsilon",
             help="The delta that a release really gives at the epsilon it claims.",
         ),
@@ -133,7 +130,8 @@ def results_columns() -> dict[str, Any]:
     }
     for key, metric in METRICS.items():
         arrow = {"higher": " ↑", "lower": " ↓", "neither": ""}[metric.better]
-        columns[key] = number(metric.label.capitalize() + arrow, help=metric.help)
+        shown = "percent" if key == "recovery" else "%.3g"
+        columns[key] = number(metric.label.capitalize() + arrow, format=shown, help=metric.help)
     return columns
 
 

@@ -126,10 +126,10 @@ def one(comparison: Comparison) -> None:
         key=f"one.{text}",
         column_config={
             "measure": "Measure",
-            "mean": st.column_config.NumberColumn("Mean"),
-            "se": st.column_config.NumberColumn("Standard error"),
-            "low": st.column_config.NumberColumn("Low (2.5 % of the draws)"),
-            "high": st.column_config.NumberColumn("High (97.5 %)"),
+            "mean": parts.numeral_column("Mean"),
+            "se": parts.numeral_column("Standard error"),
+            "low": parts.numeral_column("Low (2.5 % of the draws)"),
+            "high": parts.numeral_column("High (97.5 %)"),
         },
         alt=f"Every measure of {label}",
     )
@@ -150,7 +150,7 @@ def table(comparison: Comparison) -> None:
     """Draw the sortable table of everything measured."""
     st.header("Every mechanism, by the numbers", anchor="table")
     st.dataframe(
-        parts.written(parts.results_table(comparison), parts.RESULT_DIGITS),
+        parts.results_table(comparison),
         hide_index=True,
         column_config=parts.results_columns(),
         placeholder="–",

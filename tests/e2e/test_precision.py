@@ -45,12 +45,28 @@ def errors(page: Page) -> list[str]:
     return page.get_by_test_id("stAlertContentError").all_inner_texts()
 
 
+# Resolves when an element has had one place for a quarter of a second of frames: it ends its way
+# by a pixel in several frames.
+_AT_REST = """box => new Promise(rest => {
+  let last = '', frames = 0;
+  const look = () => {
+    const {x, y, width, height} = box.getBoundingClientRect();
+    const now = [x, y, width, height].join();
+    frames = now === last ? frames + 1 : 0;
+    last = now;
+    if (frames < 15) requestAnimationFrame(look); else rest();
+  };
+  look();
+})"""
+
+
 def choose(page: Page, label: str, option: str) -> None:
-    """Pick an option of a select box by typing: a list that hangs from a page that still moves
-    closes under the mouse.
+    """Pick an option of a select box by typing, once the box is at rest: a list closes where
+    anything is scrolled, and a sidebar that opens moves for half a second.
     """
     box = page.get_by_role("combobox", name=label, exact=True)
     box.scroll_into_view_if_needed()
+    box.evaluate(_AT_REST)
     box.fill(option)
     # The list opens whole and is filtered after: the arrow would pick what is about to go.
     expect(page.get_by_role("option")).to_have_text([option])
