@@ -67,22 +67,22 @@ def still_curves(
         f'<line x1="{1000 * at:.1f}" x2="{1000 * at:.1f}" y1="0" y2="1000" {_stroke(TRUE_COLOUR)}/>'
         for at in spots
     ]
-    said = [_text(f"left:{100 * at:.2f}%;top:-20px", "now", "-50%,0") for at in spots]
+    said = [_text(f"left:{100 * at:.2f}%;top:-20px", "now", "-50% 0") for at in spots]
     for at, tick in x.ticks():
-        said.append(_text(f"left:{100 * at:.2f}%;top:100%;padding-top:4px", tick, "-50%,0"))
+        said.append(_text(f"left:{100 * at:.2f}%;top:100%;padding-top:4px", tick, "-50% 0"))
     for at, tick in y.ticks(shares=shares):
         inside.append(
             f'<line x1="0" x2="1000" y1="{1000 - 1000 * at:.1f}" y2="{1000 - 1000 * at:.1f}" '
             f'{_stroke(TRUE_COLOUR)} opacity=".25"/>'
         )
-        said.append(_text(f"right:100%;bottom:{100 * at:.2f}%;padding-right:6px", tick, "0,50%"))
+        said.append(_text(f"right:100%;bottom:{100 * at:.2f}%;padding-right:6px", tick, "0 50%"))
     for line in lines:
         if line.name:
             height = 100 * y.at(line.y[-1])
-            said.append(_text(f"right:8px;bottom:{height:.2f}%", line.name, "0,0"))
-    said.append(_text("left:50%;top:100%;padding-top:24px;font-size:14px", x_title, "-50%,0"))
+            said.append(_text(f"right:8px;bottom:{height:.2f}%", line.name, "0 0"))
+    said.append(_text("left:50%;top:100%;padding-top:24px;font-size:14px", x_title, "-50% 0"))
     turned = "writing-mode:vertical-rl;rotate:180deg;font-size:14px"
-    said.append(_text(f"right:100%;top:50%;margin-right:44px;{turned}", y_title, "0,50%"))
+    said.append(_text(f"right:100%;top:50%;margin-right:44px;{turned}", y_title, "0 50%"))
     foretold = sum(not line.name for line in lines)
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 1000" '
@@ -101,12 +101,8 @@ def still_curves(
 
 
 def _text(place: str, words: str, moved: str) -> str:
-    style = f"position:absolute;white-space:nowrap;font-size:12px;{place};translate:{_xy(moved)}"
+    style = f"position:absolute;white-space:nowrap;font-size:12px;{place};translate:{moved}"
     return f'<span style="{style}">{escape(words)}</span>'
-
-
-def _xy(moved: str) -> str:
-    return moved.replace(",", " ")
 
 
 def _stroke(colour: str, width: float = 1.0, dash: str = "") -> str:

@@ -29,7 +29,7 @@ from streamlit.testing.v1.element_tree import (
 )
 
 from dpviz.base.paths import app_path
-from pages.ui.shell import OWN_SETTINGS
+from pages.ui.shell import OWN_SETTINGS, UNREAD
 
 ROOT = app_path().parent
 PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
@@ -40,6 +40,11 @@ SHARED = tuple(page for page in PAGES if page.title() not in OWN_SETTINGS)
 # Small and quick, so that a test spends its time on the page and not on the draws.
 QUICK = {"table": "iris", "trials": "5", "tuning": "fixed", "epsilons": "1"}
 PATIENCE = 60  # seconds; the slowest run here takes a tenth of it
+
+
+def unread(page: str) -> tuple[str, ...]:
+    """Return the parts of the row above a page that the page does not read, and so not show."""
+    return UNREAD.get(page.capitalize(), ())
 
 
 def start(page: str = FIRST, **query: str) -> AppTest:

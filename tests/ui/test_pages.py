@@ -7,7 +7,6 @@ from streamlit.testing.v1.element_tree import TextInput
 
 from dpviz.base.params import params_of
 from dpviz.settings import Settings
-from pages.ui.shell import UNREAD
 from tests.ui.driver import (
     FIRST,
     PAGES,
@@ -24,6 +23,7 @@ from tests.ui.driver import (
     press,
     shown_value,
     start,
+    unread,
 )
 
 # A legal text for each text box that belongs to no declared option; declared ones bring examples.
@@ -41,11 +41,6 @@ TEXTS = {
     "release.ledger": "some-ledger",
     "release.limit": "3,1e-5",
 }
-
-
-def shows(page: str, part: str) -> bool:
-    """Return whether a page shows a part of the row above it: one that it reads."""
-    return part not in UNREAD.get(page.capitalize(), ())
 
 
 def legal_text(key: str, now: str) -> str:
@@ -87,7 +82,7 @@ def test_page_renders_on_every_builtin_table(page: str) -> None:
         assert notices(at) == [], table
 
 
-@pytest.mark.parametrize("page", [page for page in SHARED if shows(page, "mechanisms")])
+@pytest.mark.parametrize("page", [page for page in SHARED if "mechanisms" not in unread(page)])
 def test_page_renders_with_every_mechanism(page: str) -> None:
     at = press(start(page, **QUICK), "mechanisms.all")
     assert errors(at) == []
@@ -143,7 +138,7 @@ def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str
         assert {"view.epsilon.box", "view.delta.box", "view.k", "bar.share"} <= set(changed)
     elif page in SHARED:
         # Where the board does not scrub it, epsilon has a slider; not where it is not read.
-        assert ("view.epsilon.slider" in changed) == shows(page, "epsilon")
+        assert ("view.epsilon.slider" in changed) == ("epsilon" not in unread(page))
 
 
 @pytest.mark.parametrize("page", SHARED)

@@ -15,7 +15,6 @@ from dpviz.settings import Settings
 from pages.ui import controls, link, sidebar, state
 from pages.ui import page_options as view
 from pages.ui.page_options import ExploreView, page_defaults
-from pages.ui.shell import UNREAD
 from tests.ui.driver import (
     FIRST,
     PAGES,
@@ -36,6 +35,7 @@ from tests.ui.driver import (
     results,
     shown_value,
     start,
+    unread,
     upload,
 )
 
@@ -89,11 +89,11 @@ def test_the_settings_are_the_same_on_every_page_that_uses_them(page: str) -> No
         # The board moves epsilon itself.
         return [key for key in found if key != "view.epsilon.slider"]
 
-    unread = [key for part in UNREAD.get(page.capitalize(), ()) for key in PART_KEYS[part]]
+    missing = [key for part in unread(page) for key in PART_KEYS[part]]
     everywhere = shared(FIRST)
-    assert set(unread) - set(everywhere) <= {"view.epsilon.slider"}
-    assert shared(page) == [key for key in everywhere if key not in unread]
-    slid = page != FIRST and "view.epsilon.slider" not in unread
+    assert set(missing) - set(everywhere) <= {"view.epsilon.slider"}
+    assert shared(page) == [key for key in everywhere if key not in missing]
+    slid = page != FIRST and "view.epsilon.slider" not in missing
     assert ("view.epsilon.slider" in keys(start(page, **QUICK))) is slid
 
 
@@ -418,7 +418,7 @@ def test_row_bound_kinds_lead_to_each_other() -> None:
 def test_a_refused_text_survives_a_change_of_page(page: str) -> None:
     at = change(start(**QUICK), "view.epsilon.box", "lots")
     go(at, page)
-    if page not in SHARED or "epsilon" in UNREAD.get(page.capitalize(), ()):
+    if page not in SHARED or "epsilon" in unread(page):
         go(at, FIRST)  # the box is not there to be complained about
     assert len(errors(at)) == 1
     assert found(at, "view.epsilon.box").value == "lots"
