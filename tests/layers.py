@@ -3,7 +3,7 @@
 ``python -m tests.layers`` runs all; ``python -m tests.layers unit contract`` some; what follows
 ``--`` goes to pytest. Each layer is a process of its own, so that a browser left by one cannot slow
 the next and pytest-xdist can be on for the quiet layers and off for the browser. Those that keep
-one core busy run two at a time, before the others one after the other. The last line is
+one core busy come first, two at a time; no layer waits while a core is idle. The last line is
 ``N passed, N failed, N skipped``, added up over the layers, and the exit status is 1 if any failed.
 """
 
@@ -131,6 +131,7 @@ class Running:
             self._process = subprocess.Popen(
                 [sys.executable, *command],
                 cwd=ROOT,
+                env=_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -172,8 +173,15 @@ class Running:
             self._process.wait()
 
 
-def run(layers: Sequence[Layer], extra: Sequence[str], abreast: int) -> dict[str, Outcome]:
-    """Run layers, so many at a time, each in a process of its own.
+def _environment() -> dict[str, str]:
+    """Return what a layer finds: bytecode is kept, or each run rewrites every assertion anew."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def run(layers: Sequence[Layer], extra: Sequence[str], cores: int) -> dict[str, Outcome]:
+    """Run layers in this order, each in a process of its own, so that no core waits.
+
+    The next one starts while a core is idle, also if it could use two.
 
     Parameters
     ----------
@@ -181,8 +189,8 @@ def run(layers: Sequence[Layer], extra: Sequence[str], abreast: int) -> dict[str
         What to run, in this order.
     extra : sequence of str
         Further arguments to pytest.
-    abreast : int
-        How many run at a time.
+    cores : int
+        How many there are to keep busy.
 
     Returns
     -------
@@ -193,11 +201,12 @@ def run(layers: Sequence[Layer], extra: Sequence[str], abreast: int) -> dict[str
     waiting, running = list(layers), list[Running]()
     try:
         while waiting or running:
-            if waiting and len(running) < abreast:
+            if waiting and sum(1 if one.layer.single else 2 for one in running) < cores:
                 layer = waiting.pop(0)
                 left_out = _left_out(layer)
                 if left_out is None:
-                    running.append(Running(layer, extra, quiet=abreast > 1))
+                    beside = bool(running) or (layer.single and bool(waiting) and cores > 1)
+                    running.append(Running(layer, extra, quiet=beside))
                 else:
                     outcomes[layer.name] = left_out
                 continue
@@ -271,11 +280,10 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     REPORTS.mkdir(exist_ok=True)
     chosen = [layer for layer in LAYERS if not names or layer.name in names]
-    single = [layer for layer in chosen if layer.single]
-    single.sort(key=lambda layer: -layer.budget)  # the longest first: the others fit beside it
+    # Of those for one core the longest first: the others fit beside it.
+    order = sorted(chosen, key=lambda layer: -layer.budget if layer.single else 1)
     began = time.monotonic()
-    outcomes = run(single, extra, abreast=min(len(single), 2))
-    outcomes |= run([layer for layer in chosen if not layer.single], extra, abreast=1)
+    outcomes = run(order, extra, cores=2)
     whole = time.monotonic() - began
     print("\n== time per layer " + "=" * 60)
     for layer in chosen:
