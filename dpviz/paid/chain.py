@@ -8,7 +8,8 @@ was released before. Numbers are doubles (idealised numerics, as for every mecha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,6 +164,66 @@ def run(
     """
     if RANGE in plan.noises:
         return _in_found_bounds(rows, public, plan, draws, present, people)
+    return _with_noise(
+        rows, public, plan, _Noise.drawn(plan, draws, rows.shape[1]), present, people
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """What is random in one preparation for each draw; None for a step that is not paid for.
+
+    Attributes
+    ----------
+    size : int
+        Number of draws.
+    mean, scale : ndarray of shape (size, d) or None
+    chances : ndarray of shape (size,) or None
+        For the exponential mechanism on radii.
+    laplace : ndarray of shape (size, clips + 1) or None
+    trace, count : ndarray of shape (size, 1) or None
+    """
+
+    size: int
+    mean: FloatArray | None
+    scale: FloatArray | None
+    chances: FloatArray | None
+    laplace: FloatArray | None
+    trace: FloatArray | None
+    count: FloatArray | None
+
+    @classmethod
+    def drawn(cls, plan: Preparation, draws: Draws, d: int) -> _Noise:
+        """Draw in an order in which a further step changes no number of the others."""
+        mean, scale = (_noise(plan, step, draws, d) for step in (MEAN, SCALE))
+        chances = laplace = None
+        if BOUND in plan.noises:
+            chances = draws.uniform(1)[:, 0]
+            pairs = draws.exponential(2, _CLIPS + 1)
+            laplace = pairs[:, 0] - pairs[:, 1]
+        trace = _noise(plan, TRACE, draws, 1)
+        return cls(draws.size, mean, scale, chances, laplace, trace, _noise(plan, COUNT, draws, 1))
+
+    @classmethod
+    def joined(cls, singles: Sequence[_Noise]) -> _Noise:
+        """Return the noise of several draws as one; all of the same plan."""
+        names = [field.name for field in fields(cls) if field.name != "size"]
+        arrays = {name: [getattr(one, name) for one in singles] for name in names}
+        together = {
+            name: None if found[0] is None else np.concatenate(found)
+            for name, found in arrays.items()
+        }
+        return cls(sum(one.size for one in singles), **together)
+
+
+def _with_noise(
+    rows: FloatArray,
+    public: Public,
+    plan: Preparation,
+    noise: _Noise,
+    present: NDArray[np.bool_] | None,
+    people: int | None,
+) -> Prepared:
     n, d = rows.shape
     here = np.ones(n) if present is None else present.astype(float)
     each = 1.0 if people is None else people / n
@@ -171,41 +232,38 @@ def run(
         public.require_bounds()
         middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
         u = (cut - middle) / half
-    # Drawn in an order in which a further step changes no number of the others.
-    mean_noise, scale_noise = (_noise(plan, step, draws, d) for step in (MEAN, SCALE))
-    if BOUND in plan.noises:
-        chances = draws.uniform(1)[:, 0]
-        pairs = draws.exponential(2, _CLIPS + 1)
-        laplace = pairs[:, 0] - pairs[:, 1]
-    trace_noise = _noise(plan, TRACE, draws, 1)
-    count_noise = _noise(plan, COUNT, draws, 1)
-    count = np.full(draws.size, n * each)
-    if count_noise is not None:
-        count = np.maximum(np.rint(each * here.sum() + count_noise[:, 0]), 2.0)
-    center = np.repeat(public.center[None], draws.size, axis=0)
-    if mean_noise is not None:
-        means = np.clip((each * (u.T @ here)[None] + mean_noise) / count[:, None], -1.0, 1.0)
+    count = np.full(noise.size, n * each)
+    if noise.count is not None:
+        count = np.maximum(np.rint(each * here.sum() + noise.count[:, 0]), 2.0)
+    center = np.repeat(public.center[None], noise.size, axis=0)
+    if noise.mean is not None:
+        means = np.clip((each * (u.T @ here)[None] + noise.mean) / count[:, None], -1.0, 1.0)
         center = middle + half * means
-    scale = np.repeat(public.scale[None], draws.size, axis=0)
-    if scale_noise is not None:
-        squares = each * (np.square(u).T @ here)[None] + scale_noise
+    scale = np.repeat(public.scale[None], noise.size, axis=0)
+    if noise.scale is not None:
+        squares = each * (np.square(u).T @ here)[None] + noise.scale
         # E (u - c)^2 = E u^2 - c^2 where c is the mean; else about the middle of the bounds
         shift = (center - middle) / half
         linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(d)
         spread = squares / count[:, None] - linear
         floor = np.maximum(_LEAST_SPREAD**2, plan.noises[SCALE] / count)[:, None]
         scale = half * np.sqrt(np.clip(spread, floor, 4.0))
-    row_bound = np.full(draws.size, public.row_bound)
-    moments = np.empty((draws.size, d, d))
-    for index in range(draws.size):
+    row_bound = np.full(noise.size, public.row_bound)
+    moments = np.empty((noise.size, d, d))
+    for index in range(noise.size):
         z = (cut - center[index]) / scale[index]
         lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
-        if BOUND in plan.noises:
+        if noise.chances is not None and noise.laplace is not None:
             farthest = np.maximum(public.high - center[index], center[index] - public.low)
             most = float(np.linalg.norm(farthest / scale[index]))
             if plan.wanted.bound == "quantile":
                 row_bound[index] = _quantile(
-                    lengths, each * here, most, plan, float(count[index]), float(chances[index])
+                    lengths,
+                    each * here,
+                    most,
+                    plan,
+                    float(count[index]),
+                    float(noise.chances[index]),
                 )
             else:
                 row_bound[index] = _adaptive(
@@ -214,8 +272,8 @@ def run(
                     most,
                     plan,
                     public.edge,
-                    laplace[index],
-                    0.0 if trace_noise is None else float(trace_noise[index, 0]),
+                    noise.laplace[index],
+                    0.0 if noise.trace is None else float(noise.trace[index, 0]),
                 )
         z /= np.maximum(lengths, row_bound[index])[:, None]
         z *= np.sqrt(here)[:, None]
@@ -247,16 +305,23 @@ def _in_found_bounds(
     threshold = 2 * math.log(2 * len(radii)) / epsilon
     rest = replace(plan, noises={step: x for step, x in plan.noises.items() if step != RANGE})
     reach = np.empty(draws.size)
-    found = []
+    noises = []
     for index, draw in enumerate(draws.single()):
         pairs = draw.exponential(2, len(radii) + 1)[0]
         laplace = pairs[0] - pairs[1]
         few = beyond + 2 / epsilon * laplace[1:] <= threshold + 2 / epsilon * laplace[0]
         reach[index] = radii[int(np.argmax(few)) if few.any() else len(radii) - 1]
-        own = public.within(float(reach[index]))
-        found.append(run(rows, own, rest, draw, present, people=people))
+        noises.append(_Noise.drawn(rest, draw, rows.shape[1]))
+    # few ranges are found by many draws: those of the same range are prepared together
+    found, order = [], []
+    for one in np.unique(reach):
+        alike = np.flatnonzero(reach == one)
+        noise = _Noise.joined([noises[index] for index in alike])
+        found.append(_with_noise(rows, public.within(float(one)), rest, noise, present, people))
+        order.append(alike)
+    back = np.argsort(np.concatenate(order))
     joined = {
-        name: np.concatenate([getattr(one, name) for one in found])
+        name: np.concatenate([getattr(one, name) for one in found])[back]
         for name in ("center", "scale", "row_bound", "count", "moments")
     }
     return Prepared(**joined, reach=reach)

@@ -267,6 +267,7 @@ def _log_profile(epsilon: float, mu: float) -> float:
     return float(np.logaddexp(math.log(-math.expm1(-x)), value - x))
 
 
+@lru_cache(maxsize=65536)
 def _epsilon_of_mixture(delta: float, pure: float, mu: float) -> float:
     if delta == 0 or math.inf in (pure, mu):
         return math.inf

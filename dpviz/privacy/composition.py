@@ -34,7 +34,7 @@ from scipy.special import ndtri_exp
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.dots import connected
-from dpviz.privacy.gaussian import delta_of, epsilon_of
+from dpviz.privacy.gaussian import delta_of, epsilon_of, least_meeting
 from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
 
 # Points of the grid of losses. With Gaussian noise beside it each costs a profile of its own.
@@ -42,7 +42,7 @@ _POINTS, _POINTS_BESIDE_GAUSSIAN = 2**17, 2**12
 # A convolution by FFT errs by less than this in total probability; it is counted as failure.
 _FFT_ROOM = 1e-12
 _RANGE_NODES = 512  # points of the profile of a bounded range
-_SEARCH_STEPS = 60
+_DEEP = 20.0  # of ln delta below what is asked for: further down the search need not look
 _LARGEST_RELEASES = 100_000
 
 
@@ -169,6 +169,11 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
         return 0.0
     if rho == math.inf:
         return math.inf
+    return _epsilon_of_rho(rho, delta)
+
+
+@lru_cache(maxsize=65536)
+def _epsilon_of_rho(rho: float, delta: float) -> float:
     log_delta = math.log(delta)
 
     def bound(log_excess: float) -> float:
@@ -185,6 +190,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     return max(0.0, float(found.fun)) * (1 + 1e-12)
 
 
+@lru_cache(maxsize=4096)
 def rho_meeting(epsilon: float, delta: float) -> float:
     """Return the greatest rho whose `epsilon_of_rho` is at most epsilon, rounded down."""
     low, high = 0.0, epsilon
@@ -254,16 +260,14 @@ class PrivacyLoss:
         high = max(float(self.losses[-1]), 0.0)
         if self.mu > 0:
             high += epsilon_of((delta - self.failing) / 2, self.mu)
-        low = 0.0
-        for _ in range(_SEARCH_STEPS):
-            middle = 0.5 * (low + high)
-            if self.delta(middle) <= delta:
-                high = middle
-            else:
-                low = middle
-            if high - low <= 1e-10 * high:
-                break
-        return high
+        target = math.log(delta)
+
+        def gap(epsilon: float) -> float:
+            return max(math.log(max(self.delta(epsilon), math.ulp(0.0))) - target, -_DEEP)
+
+        if gap(high) > 0:
+            return high
+        return least_meeting(gap, lambda epsilon: self.delta(epsilon) <= delta, high)
 
 
 class GridLoss(Protocol):

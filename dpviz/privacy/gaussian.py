@@ -372,15 +372,32 @@ def _mills(x: FloatArray) -> FloatArray:
     return ratio
 
 
-def _log_close(a: FloatArray, mu: FloatArray) -> FloatArray:
-    # phi(a) * integral of 1 - x m(x) over [a, a + mu], for mu <= max(1, a); a >= -1/2 here
-    x = a[..., None] + mu[..., None] * _NODES
-    direct = 1 - x * _mills(x)  # error of x^2 roundings, no more than a rounding of a causes
-    inverse = 1 / np.maximum(x, _SERIES_FROM) ** 2
+def _falling_near(x: FloatArray) -> FloatArray:
+    # 1 - x m(x): its error is x^2 roundings, no more than a rounding of a causes
+    falling: FloatArray = 1 - x * _mills(x)
+    return falling
+
+
+def _falling_far(x: FloatArray) -> FloatArray:
+    inverse = 1 / x**2
     series = np.zeros_like(x)
     for coefficient in reversed(_SERIES):
         series = coefficient + inverse * series
-    falling = np.where(x < _SERIES_FROM, direct, inverse * series)
+    return inverse * series
+
+
+def _log_close(a: FloatArray, mu: FloatArray) -> FloatArray:
+    # phi(a) * integral of 1 - x m(x) over [a, a + mu], for mu <= max(1, a); a >= -1/2 here
+    x = a[..., None] + mu[..., None] * _NODES
+    near = x < _SERIES_FROM
+    if near.all():
+        falling = _falling_near(x)
+    elif not near.any():
+        falling = _falling_far(x)
+    else:
+        falling = np.empty_like(x)
+        falling[near] = _falling_near(x[near])
+        falling[~near] = _falling_far(x[~near])
     log_mean: FloatArray = np.log(falling @ _WEIGHTS)
     return np.asarray(-0.5 * a * a - _LOG_SQRT_2PI + np.log(mu) + log_mean)
 

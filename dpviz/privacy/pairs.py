@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,15 @@ _DEEPEST = 700.0
 _FEW, _MANY = (61, 97, 64), (121, 257, 200)
 """Points to find the peak, to integrate over ln g, and over w; many below shape 8, where the
 integrands are wide. The errors found by doubling them are below a hundredth of the room."""
+_COARSER = 3
+"""So many times fewer points over w where only the window is sought."""
 _WIDE_BELOW = 8.0
 _ROUNDING = float(np.finfo(np.float64).eps)
 
-_Log = Callable[[FloatArray], FloatArray]
+_Log = Callable[[FloatArray, bool], FloatArray]  # of g; whether it need only be rough
 
 
+@lru_cache(maxsize=65536)
 def wishart_pair(freedom: float, scale: float, epsilon: float) -> float:
     """Return delta at epsilon for orthogonal unit rows under W_d(freedom + d - 1, scale I).
 
@@ -96,18 +100,20 @@ def wishart_pair(freedom: float, scale: float, epsilon: float) -> float:
         grown = float(np.expm1(epsilon / p)) if p > 0 else (math.inf if epsilon > 0 else 0.0)
 
     points = _sizes(freedom)[2]
+    few = points // _COARSER
 
-    def with_shift(g: FloatArray) -> FloatArray:
-        return _log_tail((shrunk * g - h * (h / g)) / (2 * h), g, points)
+    def with_shift(g: FloatArray, rough: bool) -> FloatArray:
+        return _log_tail((shrunk * g - h * (h / g)) / (2 * h), g, few if rough else points)
 
-    def without(g: FloatArray) -> FloatArray:
-        return _log_tail((grown * g + h * (h / g)) / (2 * h), g, points)
+    def without(g: FloatArray, rough: bool) -> FloatArray:
+        return _log_tail((grown * g + h * (h / g)) / (2 * h), g, few if rough else points)
 
     first = _log_mean(freedom, with_shift)
     second = _log_mean(freedom, without) if math.isfinite(grown) else -math.inf
     return _difference(freedom, first, epsilon + second)
 
 
+@lru_cache(maxsize=65536)
 def sketch_pair(rows: int, lift: float, epsilon: float) -> float:
     """Return delta at epsilon for orthogonal unit rows and a sketch of so many rows.
 
@@ -135,10 +141,10 @@ def sketch_pair(rows: int, lift: float, epsilon: float) -> float:
     level = epsilon * (lift + 1)  # half of 2 epsilon/(1 - 1/rho): Gamma variables are chi^2/2
     ratio = 1 + 1 / lift
 
-    def with_first(g: FloatArray) -> FloatArray:
+    def with_first(g: FloatArray, rough: bool) -> FloatArray:
         return _log(gammaincc(half, (level + g) / ratio))
 
-    def with_second(g: FloatArray) -> FloatArray:
+    def with_second(g: FloatArray, rough: bool) -> FloatArray:
         return _log(gammaincc(half, level + ratio * g))
 
     first, second = _log_mean(half, with_first), _log_mean(half, with_second)
@@ -163,7 +169,7 @@ def _difference(shape: float, log_first: float, log_second: float) -> float:
 
 
 def _log_mean(shape: float, log_of: _Log) -> float:
-    """Return log E exp(log_of(g)) for g ~ Gamma(shape).
+    """Return log E exp(log_of(g, False)) for g ~ Gamma(shape).
 
     In s = ln(g/shape) the density is exp(shape (1 + s - e^s)) up to a constant, and the integrand
     is analytic and falls off on both sides: the trapezoidal rule converges geometrically once the
@@ -173,14 +179,14 @@ def _log_mean(shape: float, log_of: _Log) -> float:
     spread = math.sqrt(2 * _DEEPEST / shape)
     low, high = -(_DEEPEST / shape + spread), spread
 
-    def log_integrand(s: FloatArray) -> FloatArray:
-        total: FloatArray = shape * (s - np.expm1(s)) + log_of(shape * np.exp(s))
+    def log_integrand(s: FloatArray, rough: bool) -> FloatArray:
+        total: FloatArray = shape * (s - np.expm1(s)) + log_of(shape * np.exp(s), rough)
         return total
 
     coarse, fine, _ = _sizes(shape)
     for _ in range(3):
         grid = np.linspace(low, high, coarse)
-        values = log_integrand(grid)
+        values = log_integrand(grid, True)
         top = float(values.max())
         if top == -math.inf:
             return -math.inf
@@ -190,7 +196,7 @@ def _log_mean(shape: float, log_of: _Log) -> float:
         if len(seen) >= coarse // 3:
             break
     grid, step = np.linspace(low, high, fine, retstep=True)
-    values = log_integrand(grid)
+    values = log_integrand(grid, False)
     top = float(values.max())
     return top + math.log(float(np.exp(values - top).sum()) * float(step)) + _log_constant(shape)
 
