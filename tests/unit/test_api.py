@@ -7,12 +7,9 @@ import doctest
 import inspect
 import json
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import dask.dataframe as dd
@@ -109,33 +106,6 @@ def test_keywords_are_the_fields_of_settings_in_their_order() -> None:
     defaults = inspect.signature(api.compare).parameters
     for name in fields:
         assert defaults[name].default == params_of(Settings)[name].default
-
-
-def test_rooms_of_the_same_name_are_modules_that_can_be_called() -> None:
-    words = (
-        "import dpviz; a = dpviz.mechanisms().keys; b = dpviz.datasets().keys;"
-        "from dpviz import datasets, mechanisms; import dpviz.datasets as d;"
-        "print(len(a) == len(mechanisms.all_mechanisms()), d is datasets, 'iris' in b)"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert found.stdout.split() == ["True", "True", "True"]
-    assert isinstance(datasets, ModuleType)
-
-
-def test_nothing_is_imported_before_it_is_used() -> None:
-    words = (
-        "import sys, dpviz; before = {m for m in sys.modules if m.startswith('dpviz.')};"
-        "found = dpviz.compare('iris', trials=2, mechanisms='gaussian'); found.summary();"
-        "found.table(); found.to_json();"
-        "drawn = {'plotly', 'streamlit'} & set(sys.modules); found.figure();"
-        "print(len(before), len(drawn), 'plotly' in sys.modules, 'streamlit' in sys.modules)"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert found.stdout.split() == ["0", "0", "True", "False"]
 
 
 # The same bytes as the command line ----------------------------------------------------------

@@ -24,18 +24,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SECRET = 7316.4859  # a cell that no message may show
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run the program as a user does."""
-    return subprocess.run(
-        [sys.executable, "-m", "dpviz", *words],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     assert main(words) == 0
     captured = capsys.readouterr()
@@ -259,14 +247,6 @@ def test_app_starts_streamlit_on_its_own_files(monkeypatch: pytest.MonkeyPatch) 
     assert command[5:] == ["--server.port", "8600", "--server.headless", "true"]
 
 
-def test_same_seed_same_bytes_in_two_processes() -> None:
-    words = ("compare", "wine", "--trials", "4", "--seed", "3", "--format", "json")
-    one, two = run(*words), run(*words)
-    assert one.returncode == 0, one.stderr
-    assert one.stdout == two.stdout
-    assert json.loads(one.stdout)["results"]
-
-
 # What is refused -----------------------------------------------------------------------------
 
 SUBSPACES = [key for key, cls in all_mechanisms().items() if cls.info.release == "subspace"]
@@ -331,12 +311,6 @@ def test_bad_input_is_one_line(
     assert "Traceback" not in captured.err
     for part in parts:
         assert part in captured.err
-
-
-def test_bad_input_stops_the_process_with_status_2() -> None:
-    stopped = run("compare", "iris", "--epsilon", "0")
-    assert (stopped.returncode, stopped.stdout) == (2, "")
-    assert stopped.stderr == ("dpviz: --epsilon must be a number from 0.0001 to 1e+06; got '0'.\n")
 
 
 def test_delta_0_skips_unnamed_mechanisms(capsys: pytest.CaptureFixture[str]) -> None:

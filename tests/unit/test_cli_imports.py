@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -36,17 +34,3 @@ def test_each_file_adds_the_commands_it_is_listed_with() -> None:
 @pytest.mark.parametrize("word", ["nonsense", "--help", "-h"])
 def test_other_words_see_every_command(word: str) -> None:
     assert len(commands_of(cli.build_parser(word))) > 10
-
-
-def test_a_list_of_tables_does_not_import_other_commands() -> None:
-    program = (
-        "import sys; from dpviz.cli import main; main(['datasets']); "
-        "heavy = [m for m in sys.modules if m.startswith(('dpviz.reproduce', 'dpviz.releasing', "
-        "'dpviz.claims.account', 'dpviz.cli.')) and m not in "
-        "('dpviz.cli.data', 'dpviz.cli.options', 'dpviz.cli.terminal')]; "
-        "print(heavy, file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stderr.strip().splitlines()[-1] == "[]"

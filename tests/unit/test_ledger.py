@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,64 +12,6 @@ from dpviz.errors import InvalidSetting
 from dpviz.privacy.composition import epsilon_of_rho
 from dpviz.releasing.ledger import Ledger, LedgerError
 from dpviz.values.problem import Budget
-
-ROOT = Path(__file__).resolve().parents[2]
-
-# One process without threads forks the others: they start at once, whatever the imports cost.
-_FORKS = """
-import os, signal, sys
-from pathlib import Path
-from dpviz.releasing.ledger import Ledger
-from dpviz.values.problem import Budget
-
-ledger = Ledger(Path(sys.argv[1]))
-
-def start(count, name):
-    ours, theirs = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(ours)
-        for _ in range(count):
-            ledger.spend("m", Budget(0.5, 1e-7), purpose=name)
-            os.write(theirs, b".")
-        os._exit(0)
-    os.close(theirs)
-    return pid, ours
-"""
-
-_TOGETHER = """
-started = [start(8, f"p{number}") for number in range(3)]
-print([os.waitpid(pid, 0)[1] for pid, _ in started])
-"""
-
-_KILLED = """
-told = 0
-for after in range(5):
-    started = [start(1000, f"{after}-{number}") for number in range(4)]
-    for pid, ours in started:
-        told += sum(len(os.read(ours, 1)) for _ in range(after))
-        os.kill(pid, signal.SIGKILL)
-    for pid, ours in started:
-        assert os.WIFSIGNALED(os.waitpid(pid, 0)[1])
-        while said := os.read(ours, 4096):
-            told += len(said)
-        os.close(ours)
-    print(told, len(ledger.read().spends) if ledger.path.exists() else 0)
-"""
-
-
-def _run(script: str, path: Path) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", _FORKS + script, str(path)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 def test_spends_are_kept_in_order_and_added_up(tmp_path: Path) -> None:
@@ -121,28 +61,6 @@ def test_a_zcdp_ledger_adds_rho(tmp_path: Path) -> None:
         other.spend("m", Budget(0.01, 1e-6))
     with pytest.raises(InvalidSetting, match="delta above 0 for a zcdp account"):
         Ledger(tmp_path / "none").create(None, "zcdp")
-
-
-def test_several_processes_lose_no_spend(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    assert _run(_TOGETHER, path) == ["[0, 0, 0]"]
-    spends = Ledger(path).read().spends
-    assert sorted(s.purpose for s in spends) == sorted(f"p{n}" for n in range(3) for _ in range(8))
-
-
-def test_twenty_kills_never_under_count(tmp_path: Path) -> None:
-    """Whoever was told that a spend is written finds it, whenever the process was killed.
-
-    Four processes are killed after five different numbers of spends, in the middle of the next.
-    """
-    path = tmp_path / "ledger"
-    rounds = [tuple(map(int, line.split())) for line in _run(_KILLED, path)]
-    assert len(rounds) == 5
-    for told, written in rounds:
-        assert written >= told
-    assert rounds[-1][0] >= 4 * (0 + 1 + 2 + 3 + 4)
-    Ledger(path).spend("m", Budget(0.5))  # the lock is free, the file whole
-    assert not list(tmp_path.glob(".*.unfinished"))
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpviz import PrivatePCA
@@ -56,20 +53,6 @@ def _pca(**changed: Any) -> PrivatePCA:
 )  # fmt: skip
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
-
-
-@quiet
-def test_three_fold_cross_validation_spends_three_times(tmp_path: Path, rows: np.ndarray) -> None:
-    path = tmp_path / "ledger"
-    labels = (rows[:, 0] > 0).astype(int)
-    pipeline = make_pipeline(_pca(mechanism="gaussian", ledger=str(path)), LogisticRegression())
-    scores = cross_val_score(clone(pipeline), rows, labels, cv=3, n_jobs=2)
-    assert len(scores) == 3
-    spends = Ledger(path).read().spends
-    assert len(spends) == 3
-    assert {spend.purpose for spend in spends} == {"fit"}
-    assert Ledger(path).read().total == pytest.approx((3.0, 3e-6))
-    assert all(spend.rho is not None for spend in spends)
 
 
 @quiet

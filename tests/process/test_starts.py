@@ -1,0 +1,97 @@
+"""Interpreters that are started: what they import, print and leave behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from dpviz import datasets
+from dpviz.base.paths import app_path
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("sklearn", "scipy.stats", "scipy.optimize", "scipy.interpolate", "joblib", "requests")
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the program as a user does."""
+    return subprocess.run(
+        [sys.executable, "-m", "dpviz", *words],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_same_seed_same_bytes_in_two_processes() -> None:
+    words = ("compare", "wine", "--trials", "4", "--seed", "3", "--format", "json")
+    one, two = run(*words), run(*words)
+    assert one.returncode == 0, one.stderr
+    assert one.stdout == two.stdout
+    assert json.loads(one.stdout)["results"]
+
+
+def test_bad_input_stops_the_process_with_status_2() -> None:
+    stopped = run("compare", "iris", "--epsilon", "0")
+    assert (stopped.returncode, stopped.stdout) == (2, "")
+    assert stopped.stderr == ("dpviz: --epsilon must be a number from 0.0001 to 1e+06; got '0'.\n")
+
+
+def test_rooms_of_the_same_name_are_modules_that_can_be_called() -> None:
+    words = (
+        "import dpviz; a = dpviz.mechanisms().keys; b = dpviz.datasets().keys;"
+        "from dpviz import datasets, mechanisms; import dpviz.datasets as d;"
+        "print(len(a) == len(mechanisms.all_mechanisms()), d is datasets, 'iris' in b)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == ["True", "True", "True"]
+    assert isinstance(datasets, ModuleType)
+
+
+def test_nothing_is_imported_before_it_is_used() -> None:
+    words = (
+        "import sys, dpviz; before = {m for m in sys.modules if m.startswith('dpviz.')};"
+        "found = dpviz.compare('iris', trials=2, mechanisms='gaussian'); found.summary();"
+        "found.table(); found.to_json();"
+        "drawn = {'plotly', 'streamlit'} & set(sys.modules); found.figure();"
+        "print(len(before), len(drawn), 'plotly' in sys.modules, 'streamlit' in sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == ["0", "0", "True", "False"]
+
+
+def test_a_list_of_tables_does_not_import_other_commands() -> None:
+    program = (
+        "import sys; from dpviz.cli import main; main(['datasets']); "
+        "heavy = [m for m in sys.modules if m.startswith(('dpviz.reproduce', 'dpviz.releasing', "
+        "'dpviz.claims.account', 'dpviz.cli.')) and m not in "
+        "('dpviz.cli.data', 'dpviz.cli.options', 'dpviz.cli.terminal')]; "
+        "print(heavy, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip().splitlines()[-1] == "[]"
+
+
+def test_the_frame_of_the_pages_loads_nothing_heavy() -> None:
+    program = (
+        "import sys; import pages.ui.shell; "
+        f"print([name for name in {HEAVY!r} if name in sys.modules], 'pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=app_path().parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["[]", "True"]
