@@ -9,8 +9,10 @@ nothing does the reader asks instead of guessing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ MARKS = (POINT, COMMA)
 
 # blanks and apostrophes between thousands; they are never decimal marks
 _NEUTRAL = " '\u2019\u00a0\u2009\u202f"
+_BLANK = r"[\t\n\f\r ]"
 _SIGN = "[+\\-\u2212]?"
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 
@@ -32,7 +35,7 @@ def _pattern(decimal: str) -> str:
     mark, other = (r"\.", ",") if decimal == POINT else (",", r"\.")
     grouped = rf"[1-9]\d{{0,2}}(?:(?:{other}\d{{3}})+|(?:[{_NEUTRAL}]\d{{3}})+)"
     body = rf"(?:(?:\d+|{grouped})(?:{mark}\d*)?|{mark}\d+){_EXPONENT}"
-    return rf"\A(?:{_SIGN}(?:{body}\s?%?|(?i:inf(?:inity)?))|\({body}\s?%?\))\z"
+    return rf"\A(?:{_SIGN}(?:{body}{_BLANK}?%?|(?i:inf(?:inity)?))|\({body}{_BLANK}?%?\))\z"
 
 
 _PATTERNS = {mark: _pattern(mark) for mark in MARKS}
@@ -119,15 +122,28 @@ class Numerals:
         return None
 
 
+# Up to so many texts, preparing a pattern for Arrow takes longer than matching in Python.
+_FEW = 256
+
 NO_NUMERALS = Numerals(frozenset())
 """What texts are that are no numbers."""
 
 
 def matches(texts: Any, pattern: str) -> NDArray[np.bool_]:
     """Return which texts of an Arrow array match; a gap does not."""
+    if len(texts) <= _FEW:
+        search = _compiled(pattern).search
+        answers = (text is not None and search(text) is not None for text in texts.to_pylist())
+        return np.fromiter(answers, np.bool_, len(texts))
     found = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
     flags: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
     return flags
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern in Arrow's syntax for Python: the same texts match."""
+    return re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
 
 
 def numbers_among(texts: Any) -> NDArray[np.bool_]:

@@ -10,10 +10,12 @@ import pyarrow as pa
 import pytest
 
 from dpviz.base.seeding import generator
-from dpviz.datasets import Kind, read_raw
+from dpviz.datasets import Kind, numerals, read_raw
 from dpviz.datasets.numerals import judge, parse
 from dpviz.errors import InvalidTable
 from dpviz.prepare.batches import FileBatches
+
+_NAMED = ("_CODE", "_PLAIN", "_DAY_MONTH", "_ZERO_DAY", "_DATE")
 
 
 def rows_of(text: str, **options: str) -> list[list[float]]:
@@ -171,3 +173,39 @@ def test_parse_is_exact_and_knows_its_mark() -> None:
     assert parsed[:4].tolist() == [1.5, 1234.5, -2, 12]
     assert np.isnan(parsed[4])
     assert np.isnan(parse(texts, ",")[1])
+
+
+def test_few_texts_match_as_many_do() -> None:
+    """Short columns are matched in Python, long ones by Arrow: every pattern, made-up texts."""
+    rng = generator(0, "tests", "numerals", "few")
+    letters = np.array(
+        list("0123456789.,-+%()eE:/T '\u2019\u00a0\u2009\u202f\u2212\t\n\v\fx\u0660i")
+    )
+    shapes = [
+        "1.234,5",
+        "01.04.2020",
+        "inf",
+        "Infinity",
+        "-12 %",
+        "(1 234)",
+        "0.5e-3",
+        "007",
+        "31.12",
+    ]
+    made = ["".join(rng.choice(letters, rng.integers(1, 6))) for _ in range(1500)]
+    for shape in shapes:  # and texts that differ in one place from one that matches
+        for _ in range(60):
+            place = int(rng.integers(len(shape) + 1))
+            made.append(shape[:place] + str(rng.choice(letters)) + shape[place + 1 :])
+    texts = pa.array([*made, *shapes, None], pa.large_string())
+    assert len(texts) > 2 * numerals._FEW
+    patterns = [value for name, value in vars(numerals).items() if name in _NAMED]
+    patterns += [*numerals._PATTERNS.values(), r"%\z", r"\A\(", rf"\d[{numerals._NEUTRAL}]\d"]
+    assert len(patterns) == len(_NAMED) + 5
+    for pattern in patterns:
+        by_arrow = numerals.matches(texts, pattern)
+        few = [texts[start : start + 100] for start in range(0, len(texts), 100)]
+        np.testing.assert_array_equal(
+            np.concatenate([numerals.matches(part, pattern) for part in few]), by_arrow
+        )
+        assert 0 < by_arrow.sum() < len(texts), pattern

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.metadata
 import os
 import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from dpviz.base.paths import app_path
+from tests.sources import Import, imports, imports_in
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = app_path().parent / ".streamlit" / "config.toml"
@@ -63,18 +63,18 @@ def _sources() -> list[Path]:
     return found
 
 
-def _imported(source: str) -> Iterator[str]:
-    """Yield the top-level names of all absolute imports, those inside functions included."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module.partition(".")[0]
+def _imported(found: Iterable[Import]) -> Iterator[str]:
+    """Yield the top-level names of absolute imports."""
+    for one in found:
+        if one.plain:
+            yield from (name.partition(".")[0] for name in one.names)
+        elif one.level == 0 and one.module:
+            yield one.module.partition(".")[0]
 
 
-def _third_party(source: str) -> set[str]:
+def _third_party(found: Iterable[Import]) -> set[str]:
     ours = {"dpviz", "pages", "app"}
-    return {name for name in _imported(source) if name not in sys.stdlib_module_names} - ours
+    return {name for name in _imported(found) if name not in sys.stdlib_module_names} - ours
 
 
 def test_requirements_agree_with_pyproject() -> None:
@@ -93,18 +93,16 @@ def _extras() -> dict[str, set[str]]:
     return found
 
 
-def _at_the_top(source: str) -> set[str]:
+def _at_the_top(found: Iterable[Import]) -> set[str]:
     """Return the top-level names of the imports that run when the module does."""
-    tree = ast.parse(source)
-    tree.body = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return set(_imported(ast.unparse(tree)))
+    return set(_imported(one for one in found if one.at_the_top))
 
 
 def test_what_an_extra_brings_is_imported_late() -> None:
     brought = set().union(*_extras().values())
     assert {"dask", "distributed"} <= brought
     for path in _sources():
-        assert not _at_the_top(path.read_text(encoding="utf-8")) & brought
+        assert not _at_the_top(imports(path)) & brought
 
 
 def _is_brought(name: str, carrier: str | None, required: set[str]) -> bool:
@@ -121,7 +119,7 @@ def test_every_import_is_required() -> None:
     required = {str(canonicalize_name(requirement.name)) for requirement in _required()}
     required |= set().union(*_extras().values())
     for path in _sources():
-        for name in _third_party(path.read_text(encoding="utf-8")):
+        for name in _third_party(imports(path)):
             assert _is_brought(name, _COMES_WITH.get(name), required), (
                 f"{path.relative_to(ROOT)} imports {name}, which requirements.txt lacks"
             )
@@ -143,7 +141,7 @@ def test_every_import_of_the_tests_and_tools_is_declared() -> None:
     for folder in ("tests", "tools", "benchmarks"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             file = path.relative_to(ROOT).as_posix()
-            names = _third_party(path.read_text(encoding="utf-8")) - _ELSEWHERE.get(file, set())
+            names = _third_party(imports(path)) - _ELSEWHERE.get(file, set())
             for name in names - {"tests", "tools", "benchmarks", "browser"}:
                 carrier = _COMES_WITH_FOR_TESTS.get(name)
                 assert _is_brought(name, carrier, declared), f"pyproject.toml lacks {name} ({file})"
@@ -151,13 +149,13 @@ def test_every_import_of_the_tests_and_tools_is_declared() -> None:
 
 def test_an_unlisted_import_would_be_seen() -> None:
     source = "import os\nfrom dpviz import errors\ndef late():\n    import dask.array as da\n"
-    assert _third_party(source) == {"dask"}
+    assert _third_party(imports_in(source)) == {"dask"}
 
 
 def test_nothing_is_required_in_vain() -> None:
     used: set[str] = set()
     for path in _sources():
-        names = _third_party(path.read_text(encoding="utf-8"))
+        names = _third_party(imports(path))
         used |= {canonicalize_name(_DISTRIBUTION_OF.get(name, name)) for name in names}
     # pandas reads Parquet through pyarrow without our importing it.
     assert {canonicalize_name(requirement.name) for requirement in _required()} - used <= {

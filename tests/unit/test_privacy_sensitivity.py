@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -48,36 +49,50 @@ def problem_of(kind: str, d: int, relation: Relation) -> Problem:
 
 def clip(rows: Array, domain: Domain) -> Array:
     if domain.kind == "ball":
-        return rows / np.maximum(1.0, np.linalg.norm(rows, axis=-1, keepdims=True))
+        return rows / np.maximum(1.0, np.sqrt(np.einsum("...i,...i", rows, rows)))[..., None]
     widths = np.asarray(domain.half_widths)
-    return np.clip(rows, -widths, widths)
+    return np.minimum(np.maximum(rows, -widths), widths)
+
+
+@cache
+def proposals(
+    kind: str, d: int, relation: Relation, steps: int, starts: int
+) -> tuple[Array, Array, Array]:
+    """Return both first rows before clipping, and by how much each step moves them."""
+    rng = generator(7, "search", kind, d, relation)
+    shape = (starts, d)
+    v, w = 2 * rng.standard_normal(shape), 2 * rng.standard_normal(shape)
+    moves = np.empty((steps, 2, *shape))
+    for move, size in zip(moves, np.geomspace(1.0, 1e-3, steps), strict=True):
+        # half of the proposals move a single coordinate
+        move[...] = rng.standard_normal((2, *shape)) * size
+        single = rng.integers(d, size=starts)[:, None] == np.arange(d)
+        move *= np.where(rng.random(starts)[:, None] < 0.5, single, True)
+    return v, w, moves
 
 
 def search(problem: Problem, objective: Objective, *, steps: int = 300, starts: int = 32) -> float:
     """Return the largest objective found over neighbouring rows, by climbing from random starts.
 
     Each start moves one row or both by steps that shrink from 1 to 1e-3 and keeps what is better.
+    What is proposed is the same for every objective, and drawn once.
     """
-    rng = generator(7, "search", problem.domain.kind, problem.d, problem.relation)
-    shape = (starts, problem.d)
-    v = clip(2 * rng.standard_normal(shape), problem.domain)
-    w = clip(2 * rng.standard_normal(shape), problem.domain)
-    keep_w = problem.relation is Relation.REPLACE
+    domain, relation = problem.domain, problem.relation
+    first, second, moves = proposals(domain.kind, problem.d, relation, steps, starts)
+    v, w = clip(first, domain), clip(second, domain)
+    keep_w = relation is Relation.REPLACE
     if not keep_w:
-        w = np.zeros(shape)
+        w = np.zeros_like(w)
     best = objective(v, w)
-    for size in np.geomspace(1.0, 1e-3, steps):
-        # half of the proposals move a single coordinate
-        move = rng.standard_normal((2, *shape)) * size
-        single = rng.integers(problem.d, size=starts)[:, None] == np.arange(problem.d)
-        move *= np.where(rng.random(starts)[:, None] < 0.5, single, True)
-        v_next = clip(v + move[0], problem.domain)
-        w_next = clip(w + move[1], problem.domain) if keep_w else w
+    for move in moves:
+        v_next = clip(v + move[0], domain)
+        w_next = clip(w + move[1], domain) if keep_w else w
         value = objective(v_next, w_next)
         better = value > best
-        v[better], best[better] = v_next[better], value[better]
+        np.copyto(best, value, where=better)
+        np.copyto(v, v_next, where=better[:, None])
         if keep_w:
-            w[better] = w_next[better]
+            np.copyto(w, w_next, where=better[:, None])
     return float(best.max())
 
 
@@ -86,7 +101,8 @@ def difference(v: Array, w: Array) -> Array:
 
 
 def frobenius_of(v: Array, w: Array) -> Array:
-    return np.linalg.norm(difference(v, w), axis=(1, 2)) / N
+    gap = difference(v, w)
+    return np.sqrt(np.einsum("tij,tij->t", gap, gap)) / N
 
 
 def nuclear_of(v: Array, w: Array) -> Array:
@@ -106,7 +122,8 @@ def l1_upper_of(v: Array, w: Array) -> Array:
 
 
 def rows_l2_of(v: Array, w: Array) -> Array:
-    return np.linalg.norm(v - w, axis=1)
+    gap = v - w
+    return np.sqrt(np.einsum("ti,ti->t", gap, gap))
 
 
 def rows_l1_of(v: Array, w: Array) -> Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from dpviz.base.paths import PACKAGE
+from tests.sources import Import, imports
 
 # From the ground up: a room imports from lower floors only, and rooms of one floor not from each
 # other. A file at the root of the package is a room of its own.
@@ -90,14 +91,14 @@ def room_of(inside: Path) -> str:
     return inside.parts[0] if len(inside.parts) > 1 else inside.stem
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
+def imported(found: Iterable[Import]) -> Iterator[str]:
     """Yield the rooms that a file imports from, inside functions as well."""
-    for node in ast.walk(tree):
+    for one in found:
         names: list[str] = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+        if one.plain:
+            names = list(one.names)
+        elif one.module:
+            names = [f"{one.module}.{name}" for name in one.names]
         for name in names:
             package, _, rest = name.partition(".")
             if package == "dpviz" and rest and not rest.startswith("__version__"):
@@ -109,7 +110,7 @@ def arrows(package: Path) -> dict[tuple[str, str], str]:
     found = {}
     for path in sorted(package.rglob("*.py")):
         inside = path.relative_to(package)
-        for room in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        for room in imported(imports(path)):
             if room != room_of(inside):
                 found[room_of(inside), room] = inside.as_posix()
     return found
