@@ -7,6 +7,7 @@ nobody else's numbers. Nothing in dpviz draws from global state.
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+
+_WORDS = struct.Struct("<4I")
 
 
 def generator(seed: int, *labels: str | int) -> np.random.Generator:
@@ -28,7 +31,7 @@ def generator(seed: int, *labels: str | int) -> np.random.Generator:
     """
     name = "\x1f".join(f"{type(label).__name__}:{label}" for label in labels)
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
-    words = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
+    words = _WORDS.unpack(digest)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=words)))
 
 

@@ -101,7 +101,11 @@ def test_the_renyi_orders_agree_with_dp_accounting(rate: float, z: float) -> Non
 
 @pytest.mark.parametrize(("steps", "epsilon"), [(4, 1.0), (20, 0.5), (20, 8.0)])
 def test_private_sgd_never_spends_more_by_the_exact_account(steps: int, epsilon: float) -> None:
-    """Privacy loss distributions of dp-accounting, for a row against the zero row."""
+    """Privacy loss distributions of dp-accounting, for a row against the zero row.
+
+    Its losses are rounded up to a grid. One ten times as coarse as its own raises the epsilon, here
+    by less than 1e-4, and is a seventh of the work.
+    """
     budget = Budget(epsilon, 1e-6)
     where = problem(Relation.ZERO_OUT)
     mechanism = Oja(sampling="poisson", steps=steps)
@@ -109,7 +113,7 @@ def test_private_sgd_never_spends_more_by_the_exact_account(steps: int, epsilon:
     assert z == least_multiplier(budget, 1 / steps, steps)
 
     def exact(multiplier: float) -> float:
-        accountant = PLDAccountant(NeighboringRelation.REPLACE_SPECIAL)
+        accountant = PLDAccountant(NeighboringRelation.REPLACE_SPECIAL, 1e-3)
         event = dp_event.GaussianDpEvent(multiplier)
         accountant.compose(dp_event.PoissonSampledDpEvent(1 / steps, event), steps)
         return float(accountant.get_epsilon(1e-6))

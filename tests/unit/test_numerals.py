@@ -178,20 +178,9 @@ def test_parse_is_exact_and_knows_its_mark() -> None:
 def test_few_texts_match_as_many_do() -> None:
     """Short columns are matched in Python, long ones by Arrow: every pattern, made-up texts."""
     rng = generator(0, "tests", "numerals", "few")
-    letters = np.array(
-        list("0123456789.,-+%()eE:/T '\u2019\u00a0\u2009\u202f\u2212\t\n\v\fx\u0660i")
-    )
-    shapes = [
-        "1.234,5",
-        "01.04.2020",
-        "inf",
-        "Infinity",
-        "-12 %",
-        "(1 234)",
-        "0.5e-3",
-        "007",
-        "31.12",
-    ]
+    blanks = "\u2019\u00a0\u2009\u202f\t\n\v\f"
+    letters = np.array(list("0123456789.,-+%()eE:/T 'xi\u2212\u0660" + blanks))
+    shapes = ["1.234,5", "01.04.2020", "inf", "-12 %", "(1 234)", "0.5e-3", "007", "31.12"]
     made = ["".join(rng.choice(letters, rng.integers(1, 6))) for _ in range(1500)]
     for shape in shapes:  # and texts that differ in one place from one that matches
         for _ in range(60):

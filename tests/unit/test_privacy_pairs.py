@@ -74,8 +74,9 @@ def test_the_wishart_pair_by_draws_in_any_dimension(d: int, nu: float) -> None:
     v, w = np.zeros(d), np.zeros(d)
     v[0], w[-1] = 1, 1
     shift = np.outer(v, v) - np.outer(w, w)
+    loss = loss_of_shift(d, nu, shift, 200_000, 7)
     for epsilon in (0.1, 0.5):
-        mean, error = hockey_stick(loss_of_shift(d, nu, shift, 200_000, 7), epsilon)
+        mean, error = hockey_stick(loss, epsilon)
         # six standard errors: about one false alarm in a billion
         assert mean == pytest.approx(wishart_pair(nu, 1.0, epsilon), abs=6 * error)
         # negative control: the degrees of freedom of the plain block, one more

@@ -97,8 +97,8 @@ def _sampler(seed: int, *, shared: bool) -> object:
 
     def sample(point: float, trials: range) -> FloatArray:
         label = "shared" if shared else repr(point)
-        noise = [generator(seed, label, trial).uniform(-0.05, 0.05) for trial in trials]
-        return np.clip(_curve(point) + np.array(noise), 0, 1)
+        noise = generator(seed, label).uniform(-0.05, 0.05, trials.stop)[trials.start :]
+        return np.clip(_curve(point) + noise, 0, 1)
 
     return sample
 
