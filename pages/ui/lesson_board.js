@@ -11,7 +11,6 @@ export default function (component) {
     root.append(element);
     root.dpvizBoard = DpvizBoard.mount(element, data.payload, {
       ...data.options,
-      exact: root.clientWidth >= 450, // on a phone the release comes first
       phoneBelow: 450, // enlarged for a lecture hall, both columns still stand side by side
       onCommit: (epsilon) => setTriggerValue("commit", epsilon),
     });

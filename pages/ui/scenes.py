@@ -27,10 +27,12 @@ from pages.ui.looks import IN_A_PAGE
 DELTA = 1e-5
 """Of the mechanisms in one person's picture that need a delta, where a lesson says none."""
 
-_HIGHLIGHT = """
+_IN_A_LESSON = """
 .dp-lesson[data-highlight] .dpv-scrub {
   outline: 3px solid var(--st-primary-color, #1f5f99); outline-offset: 2px; border-radius: 6px;
 }
+/* On a phone the release comes first, and the truth is a swipe away. */
+.dp-lesson .dpv[data-phone] .dpv-col[data-key="exact"] { order: 1; }
 """
 _ADAPTER = "\n".join(
     (Path(__file__).parent / name).read_text(encoding="utf-8")
@@ -39,7 +41,7 @@ _ADAPTER = "\n".join(
 _BOARD = st.components.v2.component(
     "dpviz_lesson_board",
     html='<div class="dp-lesson"></div>',
-    css=assets().css + IN_A_PAGE + _HIGHLIGHT,
+    css=assets().css + IN_A_PAGE + _IN_A_LESSON,
     js=f"{assets().js}\n{_ADAPTER}",
 )
 
