@@ -43,6 +43,8 @@ class Layer:
         Folder under ``tests/``, for a pytest run; empty otherwise.
     workers : int
         Processes of pytest-xdist; 0 runs in one process.
+    dist : str
+        How pytest-xdist hands out tests: by file, where files share costly fixtures, or singly.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Layer:
     command: tuple[str, ...] = ()
     folder: str = ""
     workers: int = 2
+    dist: str = "loadfile"
 
     @property
     def single(self) -> bool:
@@ -73,8 +76,8 @@ LAYERS: tuple[Layer, ...] = (
     Layer("docs", 70, folder="docs", workers=0),
     Layer("statistical", 240, folder="statistical"),
     Layer("ui", 360, folder="ui"),
-    # Two browsers: a page waits for its server half of the time, and the server for the page.
-    Layer("e2e", 540, folder="e2e"),
+    # Two browsers, each with a server of its own that all files share; a few tests take long.
+    Layer("e2e", 540, folder="e2e", dist="worksteal"),
     # One process: one folder is built, and one Python is started in one browser.
     Layer("browser", 120, folder="browser", workers=0),
     Layer("papers", 300, folder="papers"),
@@ -231,7 +234,7 @@ def _left_out(layer: Layer) -> Outcome | None:
 
 
 def _pytest_arguments(layer: Layer, report: Path, extra: Sequence[str]) -> list[str]:
-    workers = ["-n", str(layer.workers), "--dist", "loadfile"] if layer.workers else []
+    workers = ["-n", str(layer.workers), "--dist", layer.dist] if layer.workers else []
     durations = ["--durations=5", "--durations-min=5"]
     target = f"tests/{layer.folder}"
     return ["-m", "pytest", target, "-q", f"--junitxml={report}", *workers, *durations, *extra]
