@@ -60,8 +60,8 @@ LESSON = Lesson(
     steps=(
         Step(
             title="Look",
-            say="Each dot is one of {n} written digits, placed by exact PCA and by a private release "
-            "at epsilon {opens}.",
+            say="Each dot is one of {n} written digits, placed by exact PCA and by a private "
+            "release at epsilon {opens}.",
             view={"measures": ("picture", "recovery")},
         ),
         Step(
