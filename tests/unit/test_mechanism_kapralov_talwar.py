@@ -21,9 +21,9 @@ MECHANISM = KapralovTalwar()
 
 def log_draw(A: FloatArray, beta: float, v: FloatArray) -> float:
     """Return the log density of a direction on the unit circle, against the uniform law."""
-    one, two = np.linalg.eigvalsh(beta * A)
-    half = 0.5 * (two - one)
-    return float(beta * v @ A @ v - 0.5 * (one + two) - half - math.log(special.ive(0, half)))
+    a, b, c = beta * float(A[0, 0]), beta * float(A[0, 1]), beta * float(A[1, 1])
+    half = math.hypot(0.5 * (a - c), b)  # of the distance between the eigenvalues
+    return float(beta * v @ A @ v) - 0.5 * (a + c) - half - math.log(special.ive(0, half))
 
 
 def log_density(

@@ -46,17 +46,21 @@ def searched(weights: FloatArray, which: int, seed: int, starts: int = 40) -> fl
     apart, total = float(np.abs(inner).min()), float(weights.sum())
     best = math.sqrt(2 * (total**2 - apart**2)) * (1.0 if which == 0 else math.sqrt(2))
 
-    def minus_square(x: FloatArray) -> float:
+    def minus_square(x: FloatArray) -> tuple[float, FloatArray]:
         v, w = x[:d], x[d:]
         a, b, c = weights @ v**2, weights @ w**2, weights @ (v * w)
-        square = a * a + b * b - 2 * c * c if which == 0 else (a + b) ** 2 - 4 * c * c
-        return -float(square)
+        if which == 0:
+            square, of_v, of_w, of_both = a * a + b * b - 2 * c * c, 4 * a, 4 * b, -4 * c
+        else:
+            square, of_v, of_w, of_both = (a + b) ** 2 - 4 * c * c, 4 * (a + b), 4 * (a + b), -8 * c
+        gradient = [weights * (of_v * v + of_both * w), weights * (of_w * w + of_both * v)]
+        return -float(square), -np.concatenate(gradient)
 
     for _ in range(starts):
         start = rng.uniform(-1, 1, 2 * d)
         if rng.random() < 0.5:
             start = np.sign(start)
-        found = optimize.minimize(minus_square, start, bounds=[(-1, 1)] * (2 * d))
+        found = optimize.minimize(minus_square, start, jac=True, bounds=[(-1, 1)] * (2 * d))
         best = max(best, norms_of_pair(weights, found.x[:d], found.x[d:])[which])
     return best
 
