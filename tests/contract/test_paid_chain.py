@@ -67,7 +67,8 @@ def test_the_whole_costs_no_more_than_its_budget(key: str, relation: Relation) -
     if isinstance(found, str):
         assert found  # why it cannot run, in words
         return
-    spent, status = found.spent, found.status(found.spent)
+    spent = found.spent
+    status = found.status(spent)
     if found.claimed is None:
         assert status.verdict is Verdict.BASELINE
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -393,9 +393,7 @@ def _rough(counts: NDArray[np.int_], trials: int, reach: float) -> FloatArray:
 def _thresholds(pooled: FloatArray) -> FloatArray:
     """Return midpoints between neighbouring scores, dense in both tails."""
     ordered = np.sort(pooled)
-    steps = np.unique(np.geomspace(1, max(2, len(ordered) // 2), _TAIL_STEPS).astype(np.intp))
-    places = np.unique(np.concatenate([steps, len(ordered) - steps]))
-    places = places[(places > 0) & (places < len(ordered))]
+    places = _places(len(ordered))
     # Where scores pile up, the ends of the pile are thresholds too.
     jumps = np.flatnonzero(np.diff(ordered) > 0)
     if len(jumps) <= 2 * _TAIL_STEPS:
@@ -403,6 +401,16 @@ def _thresholds(pooled: FloatArray) -> FloatArray:
     lower, upper = ordered[places - 1], ordered[places]
     middle = lower / 2 + upper / 2
     return middle if len(middle) else ordered[:1]
+
+
+@lru_cache(maxsize=64)
+def _places(size: int) -> NDArray[np.intp]:
+    """Return which of so many sorted scores to look between."""
+    steps = np.unique(np.geomspace(1, max(2, size // 2), _TAIL_STEPS).astype(np.intp))
+    places = np.unique(np.concatenate([steps, size - steps]))
+    places = places[(places > 0) & (places < size)]
+    places.setflags(write=False)
+    return places
 
 
 def epsilon_value(delta: float) -> Value:
