@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests: ``server``, ``fresh_server``, ``browser``, ``context``, ``page``.
+"""Fixtures of the browser tests: servers, browser sessions and a watched page.
 
 Tests import ``open_app``, ``rerun`` and ``wait_idle`` from ``tests.e2e.harness``. One server and
 one browser session serve all tests of a process, since compiling Streamlit's scripts anew costs
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
-    CDPSession,
     Page,
     Playwright,
     expect,
@@ -24,7 +24,15 @@ from playwright.sync_api import (
 
 from dpviz.base.paths import app_path
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, browser_required, find_chromium
-from tests.e2e.harness import PATIENCE, Server, new_context, new_page, problems_of
+from tests.e2e.harness import (
+    PATIENCE,
+    Server,
+    free_port,
+    is_free,
+    new_context,
+    new_page,
+    problems_of,
+)
 
 _FOLDER = Path(__file__).resolve().parent
 _servers: list[Server] = []
@@ -34,6 +42,9 @@ ServerFactory = Callable[..., Server]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the folder where there is no browser, or refuse to start where one is required."""
+    # A run on Papers is there for all later visits, so its tests are in order. What comes first is
+    # given to one process as it stands, and another one, once idle, takes from the end.
+    items.sort(key=lambda item: item.path != _FOLDER / "test_papers.py")
     if find_chromium() is not None:
         return
     here = [item for item in items if item.path.is_relative_to(_FOLDER)]
@@ -78,8 +89,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         _servers.remove(running)
 
 
+@pytest.fixture(scope="session")
+def spare_port() -> int:
+    """The port of one dashboard after another.
+
+    The browser then has Streamlit's scripts, compiled, from the first one's visit.
+    """
+    return free_port()
+
+
 @pytest.fixture
-def fresh_server(tmp_path: Path) -> Iterator[ServerFactory]:
+def fresh_server(tmp_path: Path, spare_port: int) -> Iterator[ServerFactory]:
     """Make dashboards that nobody has visited, for tests of the first hit.
 
     Called with an optional mapping of environment variables; stopped with the test.
@@ -88,7 +108,8 @@ def fresh_server(tmp_path: Path) -> Iterator[ServerFactory]:
 
         def start(environment: Mapping[str, str] | None = None, app: Path | None = None) -> Server:
             log = tmp_path / f"server-{len(_servers)}.log"
-            running = stack.enter_context(Server(app or app_path(), log, environment))
+            port = spare_port if is_free(spare_port) else None
+            running = stack.enter_context(Server(app or app_path(), log, environment, port=port))
             _servers.append(running)
             stack.callback(_servers.remove, running)
             return running
@@ -96,29 +117,68 @@ def fresh_server(tmp_path: Path) -> Iterator[ServerFactory]:
         yield start
 
 
-@pytest.fixture(scope="session")
-def visitor(browser: Browser, server: Server) -> Iterator[tuple[BrowserContext, CDPSession]]:
-    """The browser session that all tests share, and the line on which it is told to forget.
+class Visitor:
+    """A browser session that many tests use one after the other.
 
     A small page stays open, so that the process that has compiled Streamlit's scripts lives on.
+
+    Parameters
+    ----------
+    browser : Browser
+        Where the session is made.
+    server : Server
+        The dashboard that it visits.
     """
-    with new_context(browser) as session:
-        anchor = session.new_page()
+
+    def __init__(self, browser: Browser, server: Server) -> None:
+        self.session = new_context(browser)
+        anchor = self.session.new_page()
         anchor.goto(f"{server.url}/_stcore/health")
-        yield session, session.new_cdp_session(anchor)
+        self._line = self.session.new_cdp_session(anchor)
+
+    def forget(self) -> None:
+        """Leave no page open, no cookie and nothing stored."""
+        _, *opened = self.session.pages
+        seen = {running.url for running in _servers}
+        for left in opened:
+            place = urlsplit(left.url)
+            if place.scheme == "http":
+                seen.add(f"http://{place.netloc}")
+            left.close()
+        self.session.clear_cookies()
+        for origin in seen:
+            told = {"origin": origin, "storageTypes": "all"}
+            self._line.send("Storage.clearDataForOrigin", told)
+
+
+@pytest.fixture(scope="session")
+def visitor(browser: Browser, server: Server) -> Iterator[Visitor]:
+    """The browser session that all tests share."""
+    one = Visitor(browser, server)
+    yield one
+    one.session.close()
+
+
+@pytest.fixture(scope="session")
+def other_visitor(browser: Browser, server: Server) -> Iterator[Visitor]:
+    """The browser session of somebody else, to whom a link is given."""
+    one = Visitor(browser, server)
+    yield one
+    one.session.close()
 
 
 @pytest.fixture
-def context(visitor: tuple[BrowserContext, CDPSession]) -> Iterator[BrowserContext]:
+def context(visitor: Visitor) -> Iterator[BrowserContext]:
     """The shared browser session, as one without cookies, storage or open pages finds it."""
-    session, line = visitor
-    yield session
-    _, *opened = session.pages
-    for left in opened:
-        left.close()
-    session.clear_cookies()
-    for running in _servers:
-        line.send("Storage.clearDataForOrigin", {"origin": running.url, "storageTypes": "all"})
+    yield visitor.session
+    visitor.forget()
+
+
+@pytest.fixture
+def other_context(other_visitor: Visitor) -> Iterator[BrowserContext]:
+    """Another browser session, which shares nothing with ``context`` and is left as empty."""
+    yield other_visitor.session
+    other_visitor.forget()
 
 
 @pytest.fixture

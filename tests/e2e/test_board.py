@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, WebSocket, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, WebSocket, expect
 
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
 
@@ -192,7 +192,9 @@ def test_play_ends_at_the_private_end(page: Page, server: Server) -> None:
     expect(page.get_by_role("button", name="play")).to_have_attribute("aria-pressed", "false")
 
 
-def test_a_pin_shows_ghosts_and_travels(page: Page, server: Server, browser: Browser) -> None:
+def test_a_pin_shows_ghosts_and_travels(
+    page: Page, server: Server, other_context: BrowserContext
+) -> None:
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5&epsilon=0.2")
     plain = marks(page, "gaussian")
     with rerun(page):
@@ -213,8 +215,9 @@ def test_a_pin_shows_ghosts_and_travels(page: Page, server: Server, browser: Bro
     assert bare["recovery"] == pinned["recovery"]
     for row in ("picture", "spectrum", "distance"):
         assert bare[row] != pinned[row]
-    guest_session = browser.new_context(viewport=SCREEN)
-    guest = new_page(guest_session)
+    guest = new_page(other_context)
+    guest.set_viewport_size(SCREEN)  # type: ignore[arg-type]
+    guest.emulate_media(reduced_motion="no-preference")
     open_app(guest, link)
     assert marks(guest, "gaussian") == pinned
     assert guest.url == link
@@ -225,7 +228,6 @@ def test_a_pin_shows_ghosts_and_travels(page: Page, server: Server, browser: Bro
     expect(guest.locator(".dpv-epsilon")).to_have_text("0.2")
     assert marks(guest, "gaussian")["recovery"] == plain["recovery"]
     assert problems_of(guest) == ""
-    guest_session.close()
 
 
 def test_presenting_hides_all_but_the_board(page: Page, server: Server) -> None:

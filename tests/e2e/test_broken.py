@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from dpviz.base.paths import app_path
 from tests.e2e.harness import (
     Server,
-    new_context,
+    is_free,
     new_page,
     open_app,
     problems_of,
@@ -46,30 +46,30 @@ def people(count: int) -> bytes:
 
 
 def test_a_server_that_comes_back_finds_the_page_with_its_settings(
-    browser: Browser, tmp_path: Path
+    context: BrowserContext, spare_port: int, tmp_path: Path
 ) -> None:
     own = {"XDG_CACHE_HOME": str(tmp_path)}
-    with new_context(browser) as session:
-        page = new_page(session)
-        with Server(app_path(), tmp_path / "first.log", own) as first:
-            open_app(page, f"{first.url}/?{SMALL}")
-            type_into(page, "Epsilon", "2.5")
-            link, shown = page.url, numbers(page)
-        # The page says so by itself.
-        expect(page.get_by_text(re.compile("Connecting|Connection error")).first).to_be_visible()
-        expect(page.locator(BOARD)).to_be_visible()  # what was there can still be read
-        before = watch_of(page).runs
-        with Server(app_path(), tmp_path / "second.log", own, port=first.port) as second:
-            page.locator('[data-test-connection-state="CONNECTED"]').wait_for()
-            wait_idle(page, after=before + 1)  # the page asks for a run by itself
-            assert page.url == link
-            expect(epsilon_box(page)).to_have_value("2.5")
-            assert numbers(page) == shown
-            type_into(page, "Epsilon", "3")  # it is not only a picture of itself
-            assert "At epsilon 3" in verdict(page)
-            assert errors(page) == []
-            assert problems_of(page) == ""
-            assert second.new_traceback() == ""
+    port = spare_port if is_free(spare_port) else None
+    page = new_page(context)
+    with Server(app_path(), tmp_path / "first.log", own, port=port) as first:
+        open_app(page, f"{first.url}/?{SMALL}")
+        type_into(page, "Epsilon", "2.5")
+        link, shown = page.url, numbers(page)
+    # The page says so by itself.
+    expect(page.get_by_text(re.compile("Connecting|Connection error")).first).to_be_visible()
+    expect(page.locator(BOARD)).to_be_visible()  # what was there can still be read
+    before = watch_of(page).runs
+    with Server(app_path(), tmp_path / "second.log", own, port=first.port) as second:
+        page.locator('[data-test-connection-state="CONNECTED"]').wait_for()
+        wait_idle(page, after=before + 1)  # the page asks for a run by itself
+        assert page.url == link
+        expect(epsilon_box(page)).to_have_value("2.5")
+        assert numbers(page) == shown
+        type_into(page, "Epsilon", "3")  # it is not only a picture of itself
+        assert "At epsilon 3" in verdict(page)
+        assert errors(page) == []
+        assert problems_of(page) == ""
+        assert second.new_traceback() == ""
 
 
 def test_an_upload_that_breaks_off_leaves_nothing_behind(page: Page, server: Server) -> None:

@@ -35,7 +35,7 @@ def test_a_reader_runs_an_experiment_and_finds_it_again(page: Page, server: Serv
     assert "python -m dpviz reproduce jiang_table1 --quick" in text(page)
     # Another page and back, then another visit: the results are still there.
     with rerun(page):
-        page.get_by_role("link", name="Claims").click()
+        page.get_by_role("link", name="Guide").click()
     page.get_by_test_id("stTopNavSection").filter(has_text="Reference").click()
     with rerun(page):
         page.get_by_test_id("stTopNavDropdownLink").filter(has_text="Papers").click()
