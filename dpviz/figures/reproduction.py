@@ -20,6 +20,7 @@ from dpviz.figures.theme import (
     MARKERS,
     TRUE_COLOUR,
     colour_of_key,
+    scatter,
 )
 from dpviz.reproduce import Chart, Line
 
@@ -142,10 +143,10 @@ def _drawn(points: pd.DataFrame, chart: Chart) -> pd.DataFrame:
     return points[(points["quantity"] == chart.quantity) & points["x"].notna()]
 
 
-def _curve(line: pd.DataFrame, name: str, look: tuple[str, int], legend: bool) -> go.Scatter:
+def _curve(line: pd.DataFrame, name: str, look: tuple[str, int], legend: bool) -> dict[str, Any]:
     colour, place = look
     above = (line["mean_high"] - line["mean"]).fillna(0.0)
-    return go.Scatter(
+    return scatter(
         x=line["x"],
         y=line["mean"],
         error_y={
@@ -243,7 +244,7 @@ def lines_figure(lines: Sequence[Line]) -> go.Figure | None:
             0.0 if math.isnan(mean.high) else (mean.high - mean.value) / stated.value
             for _, stated, mean in here
         ]
-        reported = go.Scatter(
+        reported = scatter(
             x=[1.0] * len(here),
             y=names,
             error_x={
@@ -260,7 +261,7 @@ def lines_figure(lines: Sequence[Line]) -> go.Figure | None:
             customdata=[line.reported for line, _, _ in here],
             hovertemplate="%{customdata}<extra>reported</extra>",
         )
-        measured = go.Scatter(
+        measured = scatter(
             x=ratios,
             y=names,
             error_x={

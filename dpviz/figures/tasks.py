@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.names import apart
-from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
+from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, upright
 from dpviz.tasks.learners import Score
 
 NAMED = 8  # more lines than this cannot be named beside their ends
@@ -60,17 +61,22 @@ def task_figure(
         _add_band(figure, part, panel, colour, score, named=number < NAMED)
         if number < NAMED:
             ends.append((float(part["mean"].iloc[-1]), _wrapped(panel.label), colour))
-    for at, (_, words, colour) in _apart(ends, low, high):
-        figure.add_annotation(
-            x=1.0, xref="paper", xanchor="left", xshift=4, y=at, yanchor="middle", text=words,
-            showarrow=False, align="left", font={"color": colour, "size": 12},
-        )  # fmt: skip
-    if x0 <= now <= x1:
-        figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
-        figure.add_annotation(
-            # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
-            x=math.log10(now), y=1, yref="paper", text="now", showarrow=False, yanchor="bottom",
-            font={"size": 12},
+    notes: list[dict[str, Any]] = [
+        {
+            "x": 1.0, "xref": "paper", "xanchor": "left", "xshift": 4, "y": at, "yanchor": "middle",
+            "text": words, "showarrow": False, "align": "left",
+            "font": {"color": colour, "size": 12},
+        }
+        for at, (_, words, colour) in _apart(ends, low, high)
+    ]  # fmt: skip
+    here = x0 <= now <= x1
+    if here:
+        notes.append(
+            {
+                # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
+                "x": math.log10(now), "y": 1, "yref": "paper", "text": "now", "showarrow": False,
+                "yanchor": "bottom", "font": {"size": 12},
+            }
         )  # fmt: skip
     ticks = sorted(epsilons)
     figure.update_xaxes(
@@ -86,6 +92,8 @@ def task_figure(
         height=_HEIGHT,
         margin={"l": 10, "r": _ROOM, "t": 30, "b": 10},
         legend=BELOW,
+        shapes=[upright(now)] if here else [],
+        annotations=notes,
         hovermode="closest",
         meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
     )
@@ -116,7 +124,7 @@ def _add_floors(
         mean = float(floor["mean"])
         told = f"{_told(mean, score)} ({_told(floor['low'], score)} to "
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=list(across), y=[mean, mean], mode="lines", name=floor["mechanism"],
                 showlegend=False,
                 line={"color": TRUE_COLOUR, "width": 1.5,
@@ -137,7 +145,7 @@ def _add_band(
     The mean is dashed, and its points open, where the claim fails: judged at each epsilon.
     """
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=[*part["epsilon"], *part["epsilon"][::-1]], y=[*part["high"], *part["low"][::-1]],
             fill="toself", fillcolor=faded(colour, 0.1), line={"width": 0},
             hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
@@ -151,7 +159,7 @@ def _add_band(
             for row, said in zip(line.to_dict("records"), words, strict=True)
         ]  # fmt: skip
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=line["epsilon"], y=line["mean"], name=f"{panel.label} · {panel.status}",
                 legendgroup=panel.key, mode="lines+markers", showlegend=named and number == 0,
                 line={"color": colour, "width": panel.width, "dash": dash},

@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.run.cells import Result
@@ -121,6 +122,25 @@ def colour_of_key(key: str) -> str:
     """Return the colour of the mechanism with a key, and the grey where no mechanism has it."""
     known = all_mechanisms()
     return colour_of(known[key]) if key in known else GREY
+
+
+def scatter(**properties: Any) -> dict[str, Any]:
+    """Return a trace for `plotly.graph_objects.Figure.add_trace`, which checks it.
+
+    A `plotly.graph_objects.Scatter` is checked and built twice: by itself and by the figure.
+    """
+    return {"type": "scatter", **properties}
+
+
+def upright(x: float) -> dict[str, Any]:
+    """Return the thin grey line from the foot of a plot to its top, such as where a setting stands.
+
+    `add_vline` looks at every axis and every shape of the figure first.
+    """
+    return {
+        "type": "line", "xref": "x", "x0": x, "x1": x, "yref": "y domain", "y0": 0, "y1": 1,
+        "line": {"color": TRUE_COLOUR, "width": 1},
+    }  # fmt: skip
 
 
 def faded(colour: str, alpha: float) -> str:

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from dpviz.base.number_text import numeral
 from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.names import LINE, Ending, add_names, margin
-from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded
+from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, upright
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
 HEIGHT = 560  # pixels of the chart, where its names have room
@@ -108,7 +108,7 @@ def tradeoff_figure(
             kinds[words] = {"color": TRUE_COLOUR, "width": 1.5, "dash": style}
             second = table is other
             figure.add_trace(
-                go.Scatter(
+                scatter(
                     x=line["x"], y=line["mean" if second else "value"],
                     mode="lines+markers" if second else "lines",
                     marker={"symbol": f"{panel.marker}-open", "size": 7},
@@ -121,7 +121,7 @@ def tradeoff_figure(
         _add_marks(figure, marks, panels)
     if best is not None and not best.empty:
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=best["x"], y=best["mean"], mode="markers", name="best whose claim holds",
                 marker={"symbol": "circle-open", "size": 15, "color": TRUE_COLOUR,
                         "line": {"width": 2}},
@@ -130,18 +130,20 @@ def tradeoff_figure(
         )  # fmt: skip
     for words, style_of in kinds.items():
         figure.add_trace(
-            go.Scatter(
-                x=[None], y=[None], mode="lines", name=words, line=style_of, hoverinfo="skip"
-            )
+            scatter(x=[None], y=[None], mode="lines", name=words, line=style_of, hoverinfo="skip")
         )
     for lines_of, ending in ((limits, ""), (scalings, " (scaling only)")):
         if lines_of is not None:
             _add_lines(figure, lines_of, ending, log_y)
-    figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
-    figure.add_annotation(
-        # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
-        x=math.log10(now) if log_x and now > 0 else now, y=1, yref="paper", text="now",
-        showarrow=False, yanchor="bottom", font={"size": 12},
+    figure.update_layout(
+        shapes=[upright(now)],
+        annotations=[
+            {
+                # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
+                "x": math.log10(now) if log_x and now > 0 else now, "y": 1, "yref": "paper",
+                "text": "now", "showarrow": False, "yanchor": "bottom", "font": {"size": 12},
+            }
+        ],
     )  # fmt: skip
     x, y = (
         _span(figure, of, log=log, room=room)
@@ -212,7 +214,7 @@ def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float)
     panel = look.panel
     if look.whole:
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=[*part["x"], *part["x"][::-1]], y=[*part["high"], *part["low"][::-1]],
                 fill="toself", fillcolor=faded(look.panel.colour, 0.13), line={"width": 0},
                 hoverinfo="skip", showlegend=False, legendgroup=panel.key, mode="lines",
@@ -222,7 +224,7 @@ def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float)
         said = line[["mechanism", "low", "high", "draws"]]
         said = said.assign(words=verdict_words(line["verdict"]))
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=line["x"], y=line["mean"], name=look.name, legendrank=look.rank,
                 legendgroup=panel.key, mode="lines+markers",
                 showlegend=number == 0 and look.whole,
@@ -249,7 +251,7 @@ def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone:
         told = {"text": verdict_words(line["verdict"]), "hovertemplate": words}
         said = told if alone else {"hoverinfo": "skip"}
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=line["x"], y=line["value"], mode="lines", legendrank=look.rank,
                 name=look.name if alone else look.panel.label, legendgroup=look.panel.key,
                 showlegend=alone and look.whole and number == 0,
@@ -335,7 +337,7 @@ def _add_draws(figure: go.Figure, lines: pd.DataFrame, look: _Look) -> None:
         x += [*line["x"], None]
         y += [*line["value"], None]
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=x, y=y, mode="lines", legendgroup=look.panel.key, showlegend=False,
             hoverinfo="skip", line={"color": faded(look.panel.colour, 0.45), "width": 0.7},
             name=f"{look.panel.label}, draws",
@@ -351,7 +353,7 @@ def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) 
             continue
         colour = panel.colour
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 # On an axis of its own, so that marks stay at the foot at any scale.
                 x=shown["epsilon"], y=[0.0] * len(shown), yaxis="y2", mode="markers",
                 legendgroup=panel.key, name=f"{panel.label}, components", showlegend=False,
@@ -373,7 +375,7 @@ def _add_lines(figure: go.Figure, table: pd.DataFrame, words: str, log_y: bool) 
         if shown.empty:
             continue
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=shown["x"], y=shown["value"], mode="lines", name=f"{label}{words}",
                 line={"color": TRUE_COLOUR, "width": 1 if not words else 2,
                       "dash": _GREY_DASHES[number % 2] if not words else "dashdot"},

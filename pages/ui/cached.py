@@ -162,17 +162,18 @@ def in_chunks(
         between((start - cell.trials.start) / max(len(cell.trials), 1))
         took: list[float] = []
         try:
+            # By name: Streamlit reads the function's signature for each argument that has none.
             part = chunk(
-                data_key,
-                cell.mechanism.text,
-                (cell.budget.epsilon, cell.budget.delta),
-                problem,
-                cell.seed,
-                start,
-                stop,
-                replace(cell, trials=range(start, stop)),
-                measured,
-                took,
+                data_key=data_key,
+                variant=cell.mechanism.text,
+                budget=(cell.budget.epsilon, cell.budget.delta),
+                problem=problem,
+                seed=cell.seed,
+                start=start,
+                stop=stop,
+                _cell=replace(cell, trials=range(start, stop)),
+                _measured=measured,
+                _took=took,
             )
         except limits.TooSlow:
             pace.refused[what] = limits.too_slow(math.inf)
