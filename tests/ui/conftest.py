@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
+from typing import Any
 
 import pytest
-from streamlit.components.v2 import manifest_scanner
-from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.testing.v1 import app_test, local_script_runner
-from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,23 +22,44 @@ def _kept_as_on_a_server() -> Iterator[None]:
     """Compile each script once, look for installed components once, and wait without polling.
 
     AppTest alone does the first at every run, the second at every start, and reads through all
-    events of a run a thousand times a second to see whether it has ended.
+    events of a run a thousand times a second to see whether it has ended. Where a newer Streamlit
+    has other insides, that part stays as AppTest does it: slower, and no less right.
     """
-    ask_events = local_script_runner.require_widgets_deltas
-
-    def wait(runner: LocalScriptRunner, timeout: float = 3) -> None:
-        assert runner._script_thread is not None
-        runner._script_thread.join(timeout)
-        ask_events(runner, 0.1 if runner.script_stopped() else 0)  # it says what took too long
-
-    scripts = ScriptCache()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_script_runner, "require_widgets_deltas", wait)
-        for module in (app_test, local_script_runner):
-            patch.setattr(module, "ScriptCache", lambda: scripts)
-        patch.setattr(
-            manifest_scanner,
-            "scan_component_manifests",
-            cache(manifest_scanner.scan_component_manifests),
+        runner, app = (
+            _inside(f"testing.v1.{name}") for name in ("local_script_runner", "app_test")
         )
+        scripts = _inside("runtime.scriptrunner.script_cache")
+        if hasattr(scripts, "ScriptCache"):
+            kept = scripts.ScriptCache()
+            for module in filter(None, (runner, _inside("testing.v1.app_test"))):
+                patch.setattr(module, "ScriptCache", lambda: kept, raising=False)
+        if hasattr(runner, "require_widgets_deltas"):
+            patch.setattr(runner, "require_widgets_deltas", _waiting(runner.require_widgets_deltas))
+        manifests = _inside("components.v2.manifest_scanner")
+        if hasattr(manifests, "scan_component_manifests"):
+            found = cache(manifests.scan_component_manifests)
+            patch.setattr(manifests, "scan_component_manifests", found)
         yield
+
+
+def _inside(name: str) -> Any:
+    """Return a module of Streamlit's, or None where there is none of this name."""
+    try:
+        return import_module(f"streamlit.{name}")
+    except ModuleNotFoundError:
+        return None
+
+
+def _waiting(ask_events: Callable[[Any, float], None]) -> Callable[[Any, float], None]:
+    """Return a wait for the thread of a run, after which the events are asked once."""
+
+    def wait(runner: Any, timeout: float = 3) -> None:
+        thread = getattr(runner, "_script_thread", None)
+        if thread is None:
+            ask_events(runner, timeout)
+            return
+        thread.join(timeout)
+        ask_events(runner, 0 if thread.is_alive() else 0.1)  # it says what took too long
+
+    return wait
