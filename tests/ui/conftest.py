@@ -26,13 +26,11 @@ def _kept_as_on_a_server() -> Iterator[None]:
     has other insides, that part stays as AppTest does it: slower, and no less right.
     """
     with pytest.MonkeyPatch.context() as patch:
-        runner, app = (
-            _inside(f"testing.v1.{name}") for name in ("local_script_runner", "app_test")
-        )
+        runner, app = _inside("testing.v1.local_script_runner"), _inside("testing.v1.app_test")
         scripts = _inside("runtime.scriptrunner.script_cache")
         if hasattr(scripts, "ScriptCache"):
             kept = scripts.ScriptCache()
-            for module in filter(None, (runner, _inside("testing.v1.app_test"))):
+            for module in filter(None, (runner, app)):
                 patch.setattr(module, "ScriptCache", lambda: kept, raising=False)
         if hasattr(runner, "require_widgets_deltas"):
             patch.setattr(runner, "require_widgets_deltas", _waiting(runner.require_widgets_deltas))
