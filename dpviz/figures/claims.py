@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dpviz.base.number_text import numeral
 from dpviz.claims.attack import Curve, EmpiricalCurve
 from dpviz.claims.exhibits import FROM_MODE, WITH, WITHOUT
 from dpviz.figures.theme import (
@@ -19,6 +21,7 @@ from dpviz.figures.theme import (
     TRUE_COLOUR,
     WARNING_TONE,
     colour_of,
+    log_ticks,
 )
 from dpviz.mechanisms import Mechanism
 
@@ -34,6 +37,15 @@ def _layout(figure: go.Figure, height: int) -> go.Figure:
         hovermode="closest",
     )
     return figure.update_xaxes(automargin=True)
+
+
+def _decades(title: str, first: float, last: float) -> dict[str, Any]:
+    """Return a logarithmic axis between two powers of ten; no superscript is too small to read."""
+    ticks = log_ticks(first, last)
+    return {
+        "title": title, "type": "log", "range": [first, last],
+        "tickvals": ticks, "ticktext": [numeral(tick) for tick in ticks],
+    }  # fmt: skip
 
 
 def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
@@ -208,10 +220,7 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
     low = max(float(table["true_delta"].min()), claimed * 1e-6, 1e-300)
     high = max(float(table["true_delta"].max()), claimed)
     figure.update_xaxes(title="epsilon claimed", type="log", tickformat="~g", dtick="D2")
-    figure.update_yaxes(
-        title="true delta", type="log", exponentformat="power",
-        range=[math.log10(low) - 0.3, math.log10(high) + 0.3],
-    )  # fmt: skip
+    figure.update_yaxes(_decades("true delta", math.log10(low) - 0.3, math.log10(high) + 0.3))
     return _layout(figure, 420)
 
 
@@ -253,9 +262,12 @@ def spending_figure(table: pd.DataFrame) -> go.Figure:
             )
         )  # fmt: skip
     figure.update_xaxes(
-        title=f"epsilon spent; dashed: the {claimed:g} claimed", type="log", exponentformat="power",
-        range=[math.log10(below) - 0.06 * decades, math.log10(beyond) + 0.06 * decades], nticks=6,
-    )  # fmt: skip
+        _decades(
+            f"epsilon spent; dashed: the {claimed:g} claimed",
+            math.log10(below) - 0.06 * decades,
+            math.log10(beyond) + 0.06 * decades,
+        )
+    )
     figure.update_yaxes(
         categoryorder="array", categoryarray=table["mechanism"].tolist()[::-1], automargin=True,
         tickfont={"size": 12}, range=[-0.7, len(table) - 0.3],
@@ -373,8 +385,6 @@ def posterior_figure(
                 annotation={"text": words, "font": {"size": 12}},
                 annotation_position="bottom right" if value == prior else "top right",
             )  # fmt: skip
-    figure.update_xaxes(
-        title="false alarms of the test", type="log", range=[-6, 0], exponentformat="power"
-    )
+    figure.update_xaxes(_decades("false alarms of the test", -6, 0))
     figure.update_yaxes(title="believed after an alarm", range=[0, 1.02], tickformat=".0%")
     return _layout(figure, 420)

@@ -20,6 +20,7 @@ from dpviz.figures.theme import (
     MARKERS,
     TRUE_COLOUR,
     colour_of_key,
+    log_ticks,
     scatter,
 )
 from dpviz.reproduce import Chart, Line
@@ -181,28 +182,13 @@ def _axis(values: pd.Series, log: bool, fixed: bool = False) -> dict[str, Any]:
         return {"type": "linear"} | ({"range": [low - room, high + room]} if fixed else {})
     first, last = math.log10(low), math.log10(high)
     room = 0.05 * max(last - first, 0.2)
-    ticks = _log_ticks(first - room, last + room)
+    ticks = log_ticks(first - room, last + room)
     return {
         "type": "log",
         "range": [first - room, last + room],
         "tickvals": ticks,
         "ticktext": [f"{tick:g}" for tick in ticks],
     }
-
-
-def _log_ticks(first: float, last: float) -> list[float]:
-    """Return round numbers between two powers of ten: plotly's own crowd a short axis."""
-    if last - first > 2.5:
-        step = math.ceil((last - first) / 5)
-        powers = range(math.ceil(first), math.floor(last) + 1)
-        return [float(f"1e{power}") for power in powers if power % step == 0]
-    every = (1, 2, 5) if last - first > 0.6 else (1, 1.5, 2, 3, 4, 5, 7)
-    found = [
-        float(f"{digit}e{power}")
-        for power in range(math.floor(first), math.ceil(last) + 1)
-        for digit in every
-    ]
-    return [tick for tick in found if first <= math.log10(tick) <= last]
 
 
 def lines_figure(lines: Sequence[Line]) -> go.Figure | None:

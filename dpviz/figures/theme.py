@@ -154,6 +154,27 @@ def wrapped(text: str, width: int = 22) -> str:
     return "<br>".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False))
 
 
+def log_ticks(first: float, last: float) -> list[float]:
+    """Return round numbers between two powers of ten: plotly's own crowd a short axis.
+
+    Parameters
+    ----------
+    first, last : float
+        The powers, as a logarithmic axis takes them.
+    """
+    if last - first > 2.5:
+        step = math.ceil((last - first) / 5)
+        powers = range(math.ceil(first), math.floor(last) + 1)
+        return [float(f"1e{power}") for power in powers if power % step == 0]
+    every = (1, 2, 5) if last - first > 0.6 else (1, 1.5, 2, 3, 4, 5, 7)
+    found = [
+        float(f"{digit}e{power}")
+        for power in range(math.floor(first), math.ceil(last) + 1)
+        for digit in every
+    ]
+    return [tick for tick in found if first <= math.log10(tick) <= last]
+
+
 @dataclass(frozen=True)
 class SymmetricLog:
     """An axis that is linear near zero and logarithmic beyond, on both sides.

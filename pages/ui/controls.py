@@ -62,7 +62,14 @@ def _complain(name: str) -> None:
         say_error(sentence)
 
 
-def setting(name: str, store: str = "view", *, upper: int | None = None, place: str = "") -> None:
+def setting(
+    name: str,
+    store: str = "view",
+    *,
+    upper: int | None = None,
+    place: str = "",
+    row: bool = False,
+) -> None:
     """Draw the widget of one declared option.
 
     Parameters
@@ -75,6 +82,8 @@ def setting(name: str, store: str = "view", *, upper: int | None = None, place: 
         A tighter upper end than declared, known from the table.
     place : str
         Where a page draws a widget that the sidebar draws as well.
+    row : bool
+        Whether the choices stand side by side however many they are, without a label above.
     """
     param = params_of(Settings if store == "view" else VIEWS[store])[name]
     key = f"{place}{store}.{name}"
@@ -91,9 +100,14 @@ def setting(name: str, store: str = "view", *, upper: int | None = None, place: 
         # A select box shows None as "nothing chosen": the default has a word of its own.
         words = {"auto": "default", **param.choices} if param.optional else param.choices
         fill(key, value or "auto")
-        if store != "view" and len(words) <= _FEW:
+        if store != "view" and (row or len(words) <= _FEW):
             st.segmented_control(
-                param.label, list(words), format_func=words.__getitem__, required=True, **shared
+                param.label,
+                list(words),
+                format_func=words.__getitem__,
+                required=True,
+                label_visibility="collapsed" if row else "visible",
+                **shared,
             )
             _complain(name)
             return

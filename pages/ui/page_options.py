@@ -49,6 +49,40 @@ class ExploreView(Declared):
 
 
 @dataclass(frozen=True)
+class ClaimsView(Declared):
+    """Which part of the Claims page is shown, and which of its refutations."""
+
+    part: str = choice(
+        "verdicts",
+        {
+            "verdicts": "Verdicts",
+            "spending": "Real spending",
+            "audit": "Audit it now",
+            "refutations": "Refutations",
+            "attacker": "Attacker's view",
+            "person": "Drag one person",
+            "exploring": "Not protected",
+        },
+        label="What to look at",
+        help="The part of the page that is shown.",
+        examples=("refutations",),
+    )
+    exhibit: str = choice(
+        "support",
+        {
+            "support": "A support that moves with the data",
+            "direction": "The direction itself is published",
+            "delta": "The true delta of classical Gaussian noise",
+            "code": "Slips found in public code",
+            "chain": "A Gibbs chain beside the exact law",
+        },
+        label="Exhibit",
+        help="The refutation that is shown.",
+        examples=("chain",),
+    )
+
+
+@dataclass(frozen=True)
 class PapersView(Declared):
     """Which experiment the Papers page shows, and how much work it does."""
 
@@ -118,6 +152,7 @@ class GuideView(Declared):
 
 VIEWS: dict[str, type[Declared]] = {
     "explore": ExploreView,
+    "claims": ClaimsView,
     "papers": PapersView,
     "tasks": Task,
     "guide": GuideView,

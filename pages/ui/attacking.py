@@ -1,0 +1,90 @@
+"""What a release lets an attacker conclude about one person."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.claims import attack
+from dpviz.figures.claims import attack_figure, posterior_figure
+from dpviz.guide import person
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.narrative import claims as claims_words
+from dpviz.narrative.claims import sentence
+from dpviz.values.problem import Budget, Problem
+from pages.ui import one_person as picture
+from pages.ui import parts
+from pages.ui.auditing import label_of
+from pages.ui.refuting import EXHIBIT_DELTA
+
+
+def attacker(problem: Problem, budget: Budget) -> None:
+    """Draw what a release lets an attacker conclude about one person."""
+    st.header("The attacker's view", anchor="attacker")
+    st.markdown(
+        "The attacker knows every other row and both candidates for the last, and wants to tell "
+        "whether a person is in the table."
+    )
+    left, right = st.columns(2)
+    keys = list(all_mechanisms())
+    key = left.selectbox(
+        "Release by",
+        keys,
+        index=keys.index(attack.exhibited(problem, budget).key),
+        format_func=label_of,
+        key="claims.attack.mechanism",
+        persist_state="session",
+    )
+    percents = right.slider(
+        "What a guesser believed before, %",
+        1,
+        99,
+        50,
+        key="claims.attack.prior",
+        persist_state="session",
+    )
+    mechanism, prior = parse_variant(key), percents / 100
+    reason = mechanism.why_not(problem, budget)
+    if reason is not None:
+        st.info(f"{mechanism.label} cannot run here: {reason}.", icon=":material/info:")
+        return
+    spent = mechanism.spent(problem, budget)
+    seen = attack.attacker_curve(mechanism, problem, budget)
+    table = attack.attack_table(seen, prior)
+    st.markdown(f"**{sentence(mechanism.claim(problem, budget), spent, prior)}**")
+    first, second = st.columns(2)
+    caption = claims_words.attack_caption(seen)
+    first.plotly_chart(
+        attack_figure(seen, mechanism, mechanism.label),
+        key="claims.attack",
+        alt=f"Trade-off of a membership test. {caption}",
+    )
+    first.caption(caption)
+    caption = claims_words.posterior_caption(table, prior, seen.exact)
+    second.plotly_chart(
+        posterior_figure(table, prior, mechanism, attack.limit_of(prior, spent)),
+        key="claims.posterior",
+        alt=f"Belief after an alarm. {caption}",
+    )
+    second.caption(caption)
+    parts.numbers("claims.attack", table)
+
+
+def one_person(budget: Budget, seed: int) -> None:
+    """Draw a row that can be dragged and what releases say of it."""
+    st.header("Drag one person", anchor="person")
+    st.markdown(
+        "Both clouds are releases of the same table, with her row and with it zeroed. The "
+        "attacker knows everybody else."
+    )
+    shown = [
+        key
+        for key in person.candidates()
+        if all_mechanisms()[key].info.featured or all_mechanisms()[key].info.family == "iterative"
+    ]
+    picture.draw(
+        "claims.person",
+        shown,
+        budget.delta or EXHIBIT_DELTA,
+        epsilon=budget.epsilon,
+        seed=seed,
+    )

@@ -1,0 +1,134 @@
+"""An audit of any mechanism, run when a visitor asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpviz.claims import attack, exhibits
+from dpviz.claims.audit import DEFAULT_D
+from dpviz.claims.table import audit_command
+from dpviz.figures.claims import attack_figure
+from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
+from dpviz.narrative import claims as claims_words
+from dpviz.values.problem import Budget, Problem, Relation
+from pages.ui import claim_cache, parts, state
+from pages.ui.guard import guard
+
+TRIALS = (1_000, 2_000, 5_000, 10_000, 40_000)
+
+
+def label_of(key: str) -> str:
+    """Return the display name of a mechanism."""
+    return all_mechanisms()[key].info.label
+
+
+def draw(problem: Problem, budget: Budget, seed: int) -> None:
+    """Offer an audit of any mechanism, and show the last one."""
+    st.header("Audit it now", anchor="audit")
+    st.markdown(
+        "An audit releases two neighbouring made-up tables many times, picks the event that tells "
+        "them apart best on half of the draws, and counts it on the other half."
+    )
+    keys = list(all_mechanisms())
+    first, second, third = st.columns(3)
+    key = first.selectbox(
+        "Mechanism",
+        keys,
+        index=keys.index(exhibits.moving_cone().key),
+        format_func=label_of,
+        key="claims.audit.mechanism",
+        persist_state="session",
+    )
+    epsilon = second.select_slider(
+        "Epsilon to audit",
+        exhibits.EPSILONS,
+        value=1.0,
+        key="claims.audit.epsilon",
+        persist_state="session",
+    )
+    d = third.slider(
+        "Features d", 2, 20, DEFAULT_D, key="claims.audit.dimension", persist_state="session"
+    )
+    left, right = st.columns(2)
+    relation = left.segmented_control(
+        "Neighbours",
+        [str(relation) for relation in Relation],
+        default=str(Relation.REPLACE),
+        required=True,
+        key="claims.audit.relation",
+        persist_state="session",
+    )
+    trials = right.selectbox(
+        "Releases of each table in each half",
+        TRIALS,
+        index=TRIALS.index(5_000),
+        format_func=lambda count: f"{count:,}",
+        key="claims.audit.trials",
+        persist_state="session",
+    )
+    mechanism = parse_variant(key)
+    asked = attack.audited_budget(mechanism, epsilon, budget)
+    k = min(problem.k, d - 1)
+    wanted = (
+        key,
+        (asked.epsilon, asked.delta),
+        d,
+        k,
+        relation or str(Relation.REPLACE),
+        seed,
+        trials,
+    )
+
+    def run() -> None:
+        st.session_state["claims.audited"] = wanted
+
+    st.button(
+        "Run the audit",
+        key="claims.audit.run",
+        icon=":material/gavel:",
+        type="primary",
+        on_click=state.on_change(run),
+    )
+    setting = replace(problem, relation=Relation(wanted[4]))
+    st.code(
+        audit_command(mechanism, setting, asked, d=d, trials=trials, seed=seed),
+        language="bash",
+        wrap_lines=True,
+    )
+    if st.session_state.get("claims.audited") != wanted:
+        st.caption("Takes a second or two with 5,000 releases, and up to a minute with the most.")
+        return
+    with guard():
+        _found(mechanism, wanted)
+
+
+def _found(
+    mechanism: Mechanism, wanted: tuple[str, tuple[float, float], int, int, str, int, int]
+) -> None:
+    """Show what an audit found, and the attack it ran."""
+    found = claim_cache.audited(*wanted)
+    st.markdown(f"**{claims_words.audit_verdict(found)}**")
+    st.markdown(found.evidence)
+    st.caption(
+        "What an audit cannot see: it gives lower bounds from one attack, so a mechanism that "
+        "spends twice its claim can pass. It can refute a claim and never prove one; proofs and "
+        "tests of the noise's distribution do the rest."
+    )
+    measured = attack.attack_seen(found)
+    if found.claim is None:
+        return
+    claimed = attack.claimed_curve(found.claim)
+    caption = (
+        "Solid grey: misses against false alarms of the attack that the audit ran, with a 95 % "
+        "band for the whole curve. Dotted: what the claim allows; an attack below it breaks the "
+        "claim."
+    )
+    st.plotly_chart(
+        attack_figure(claimed, mechanism, "the claim", measured),
+        key="claims.audit.curve",
+        alt=f"Trade-off of the attack against the claim. {caption}",
+    )
+    st.caption(caption)
+    parts.numbers("claims.audit", attack.attack_seen_table(measured))

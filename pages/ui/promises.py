@@ -1,0 +1,100 @@
+"""What each mechanism promises, what holds, and what it really spends."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.claims.table import STATUSES, filtered, spending_table
+from dpviz.figures.claims import spending_figure
+from dpviz.narrative import claims as claims_words
+from dpviz.narrative import phrases
+from dpviz.values.problem import Budget, Problem
+from pages.ui import parts
+
+ANY = "any"
+
+
+def verdict(claims: pd.DataFrame, problem: Problem, budget: Budget) -> None:
+    """Say how many promises fail, and at which setting.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        `dpviz.claims.table.CLAIM_COLUMNS`, from `dpviz.claims.table.claims_now`.
+    problem : Problem
+    budget : Budget
+    """
+    st.markdown(f"**{claims_words.claims_verdict(claims)}**")
+    st.caption(
+        f"At {phrases.budget_words(budget)}, {problem.relation} relation, n = {problem.n:,}, "
+        f"d = {problem.d}, k = {problem.k}, all set above. A promise may hold under one "
+        "relation and fail under the other."
+    )
+
+
+def table(claims: pd.DataFrame) -> None:
+    """Draw the claims table: sortable, filtered by status, to be taken along.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        As `verdict` takes it.
+    """
+    st.header("What each mechanism promises, and what holds", anchor="claims")
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    picked = left.selectbox(
+        "Status", [ANY, *STATUSES], key="claims.status", persist_state="session"
+    )
+    shown = filtered(claims, None if picked == ANY else picked)
+    right.download_button(
+        "This table (CSV)",
+        lambda: shown.to_csv(index=False),
+        file_name="dpviz-claims.csv",
+        on_click="ignore",
+        key="claims.csv",
+        icon=":material/download:",
+    )
+    number = st.column_config.NumberColumn
+    text = st.column_config.TextColumn
+    st.dataframe(
+        parts.written(shown, {"claimed_delta": 2, "true_delta": 2}),
+        hide_index=True,
+        placeholder="–",
+        key="claims.table",
+        alt="Every mechanism's claim, status, claimed and spent epsilon, evidence and command",
+        column_config={
+            "mechanism": text("Mechanism", pinned=True),
+            "claim": text("Claim"),
+            "relation": text("Relation"),
+            "status": text("Status"),
+            "claimed_epsilon": number("Claimed epsilon", format="%.3g"),
+            "spent_epsilon": number(
+                "Spent epsilon", format="%.3g", help="A dash: no epsilon describes the release."
+            ),
+            "claimed_delta": parts.numeral_column("Claimed delta"),
+            "true_delta": parts.numeral_column(
+                "True delta", help="Really given at the epsilon claimed."
+            ),
+            "evidence": text("Evidence", width="large"),
+            "command": text("Rerun", width="large"),
+        },
+    )
+    st.caption(
+        f"{len(shown)} of {len(claims)} mechanisms; click a heading to sort. The commands audit on "
+        "made-up worst tables; `python -m dpviz claims` recomputes every row with its audit."
+    )
+
+
+def spending(problem: Problem, budget: Budget) -> None:
+    """Draw what every mechanism spends beside what it claims."""
+    table = spending_table(problem, budget)
+    if table.empty:
+        return
+    st.header("What every mechanism really spends", anchor="spending")
+    caption = claims_words.spending_caption(table)
+    st.plotly_chart(
+        spending_figure(table), key="claims.spending", alt=f"Epsilon spent and claimed. {caption}"
+    )
+    st.caption(caption)
+    parts.numbers("claims.spending", table)

@@ -1,0 +1,171 @@
+"""Refutations, one at a time: what fails, by how much, and why."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpviz.base.number_text import numeral
+from dpviz.claims import exhibits, finds
+from dpviz.figures.claims import (
+    cone_figure,
+    delta_figure,
+    gibbs_figure,
+    support_figure,
+    turning_figure,
+)
+from dpviz.narrative import claims as claims_words
+from dpviz.values.problem import Budget
+from pages.ui import claim_cache, controls, parts, state
+
+EXHIBIT_DELTA = 1e-5
+"""Of what needs a delta, where the setting has none."""
+
+
+def draw(budget: Budget, seed: int) -> None:
+    """Offer the exhibits and draw the chosen one; the others are neither computed nor sent."""
+    first, second, third = st.columns([2, 1.2, 1.2])
+    with first:
+        controls.setting("exhibit", "claims")
+    match state.get("exhibit", "claims"):
+        case "support":
+            epsilon = _epsilon(second)
+            d = third.slider("Features d", 2, 20, 5, key="claims.d", persist_state="session")
+            moving_cone(epsilon, d, seed)
+        case "direction":
+            turning(_epsilon(second), seed)
+        case "delta":
+            true_delta(budget)
+        case "code":
+            public_code(budget, seed)
+        case "chain":
+            chain(_epsilon(second), seed)
+
+
+def _epsilon(place: DeltaGenerator) -> float:
+    """Draw the epsilon that the exhibits share, and return it."""
+    return place.select_slider(
+        "Epsilon of the demonstrations",
+        exhibits.EPSILONS,
+        value=1.0,
+        key="claims.epsilon",
+        persist_state="session",
+    )
+
+
+def moving_cone(epsilon: float, d: int, seed: int) -> None:
+    """Draw how often one-sided noise betrays its table, and why."""
+    broken, repaired = exhibits.moving_cone(), exhibits.repaired_cone()
+    st.header(f"{broken.label}: a support that moves with the data", anchor="support")
+    table = claim_cache.support(d, epsilon, seed)
+    caption = claims_words.support_caption(table, epsilon, d)
+    st.plotly_chart(
+        support_figure(table, epsilon),
+        key="claims.support",
+        alt=f"Share of releases that betray their table. {caption}",
+    )
+    st.caption(caption)
+    parts.numbers("claims.support", table)
+    cone = claim_cache.cone(epsilon, seed)
+    caption = claims_words.cone_caption(cone)
+    st.plotly_chart(cone_figure(cone), key="claims.cone", alt=f"Releases at d = 2. {caption}")
+    st.caption(caption)
+    st.caption(
+        f"Each release less the full table's matrix, in units of 1/n. {repaired.label} "
+        f"{repaired.info.summary[0].lower()}{repaired.info.summary[1:]}"
+    )
+    parts.numbers("claims.cone", cone)
+
+
+def turning(epsilon: float, seed: int) -> None:
+    """Draw the published direction of a table of three, with and without one row."""
+    label = exhibits.bare_directions().label
+    st.header(f"{label}: the direction itself is published", anchor="direction")
+    rows, table = exhibits.turning_rows(), exhibits.turning_table(epsilon, seed)
+    caption = claims_words.turning_caption(table, label)
+    st.plotly_chart(
+        turning_figure(rows, table), key="claims.turning", alt=f"Published directions. {caption}"
+    )
+    st.caption(caption)
+    left, right = st.columns(2)
+    left.dataframe(rows, hide_index=True, key="claims.turning.rows", alt="The rows of both tables")
+    right.dataframe(
+        table,
+        hide_index=True,
+        key="claims.turning.releases",
+        alt="The published direction of each draw",
+        column_config={"angle": st.column_config.NumberColumn("angle, degrees", format="%.1f")},
+    )
+
+
+def public_code(budget: Budget, seed: int) -> None:
+    """Show two slips found in public code."""
+    number = st.column_config.NumberColumn
+    st.header("Found in public code: a mask that mirrors the data", anchor="mask")
+    table = finds.mask_table(budget.epsilon, budget.delta or EXHIBIT_DELTA, seed)
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="claims.mask",
+        alt="Off-diagonal entries of a made-up table, as read off the release",
+        column_config={
+            "entry": "Entry",
+            "exact": number("In the table", format="%.6f"),
+            "read_off": number("Read off that release", format="%.6f"),
+            "as_meant": number("Published as meant", format="%.6f"),
+        },
+    )
+    st.caption(
+        f"{claims_words.mask_caption(table)} Recomputed here from this description alone; the code "
+        f"is at {finds.MASK_SOURCE}."
+    )
+    st.header("Found in public code: two samplers that are too sharp", anchor="samplers")
+    drawn = claim_cache.samplers(seed)
+    st.dataframe(
+        drawn,
+        hide_index=True,
+        placeholder="–",
+        key="claims.samplers",
+        alt="Mean of the first coordinate squared, by each sampler",
+        column_config={
+            "sampler": "Sampler",
+            "mean": number("Mean of u_1^2", format="%.4f"),
+            "se": number("Standard error", format="%.4f"),
+            "draws": number("Draws"),
+            "measured": "Measured",
+        },
+    )
+    st.caption(claims_words.sampler_caption(drawn))
+    st.code("python -m benchmarks.bingham", language="bash")
+
+
+def true_delta(budget: Budget) -> None:
+    """Draw the delta that Gaussian releases give beside the one they claim."""
+    st.header("The true delta of classical Gaussian noise", anchor="delta")
+    deltas = claim_cache.true_deltas(budget.delta or EXHIBIT_DELTA)
+    if deltas.empty:
+        st.caption(f"At delta {numeral(budget.delta)} no Gaussian release exceeds its claim.")
+        return
+    caption = claims_words.delta_caption(deltas)
+    st.plotly_chart(
+        delta_figure(deltas, budget.epsilon),
+        key="claims.delta",
+        alt=f"True delta against epsilon. {caption}",
+    )
+    st.caption(caption)
+    parts.numbers("claims.delta", deltas)
+
+
+def chain(epsilon: float, seed: int) -> None:
+    """Draw how near to the exact law a Gibbs chain comes with each sweep."""
+    st.header("A Gibbs chain beside the exact law", anchor="chain")
+    chains = claim_cache.gibbs(epsilon, seed)
+    caption = claims_words.gibbs_caption(chains)
+    st.plotly_chart(
+        gibbs_figure(chains), key="claims.gibbs", alt=f"Mean score after each sweep. {caption}"
+    )
+    st.caption(
+        f"{caption} Three features, two components: the direction left out has a Bingham law whose "
+        "mean is known."
+    )
+    parts.numbers("claims.gibbs", chains)

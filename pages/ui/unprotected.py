@@ -1,0 +1,60 @@
+"""What a guarantee does not cover, with two leaks computed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.claims import leaks
+from dpviz.narrative import claims as claims_words
+from dpviz.prepare.bounding import Prepared
+from pages.ui import parts
+
+
+def draw(prepared: Prepared | None) -> None:
+    """Explain what a guarantee does not cover, with two leaks computed."""
+    st.header("What exploring does not protect", anchor="exploring")
+    st.markdown(
+        "A guarantee covers the release and nothing that was fixed before it. The mean, the row "
+        "bound, the scales and k are assumed known; taken from the data and published, they leak "
+        "with certainty, whatever epsilon is. Two examples with six invented people, of whom the "
+        "attacker knows all but the last:"
+    )
+    left, right = st.columns(2)
+    mean, bound = leaks.mean_leak_table(), leaks.bound_leak_table()
+    number = st.column_config.NumberColumn
+    with left:
+        st.markdown("**The mean gives the last row away**")
+        st.dataframe(
+            mean,
+            hide_index=True,
+            key="claims.mean",
+            alt="Row recovered from the mean",
+            column_config={
+                "feature": "Feature",
+                "sum_of_known": number("Sum of the known", format="%.4g"),
+                "published_mean": number("Published mean", format="%.6g"),
+                "recovered": number("Recovered", format="%.4g"),
+                "true": number("True", format="%.4g"),
+            },
+        )
+        st.caption(claims_words.mean_leak_caption(mean))
+    with right:
+        st.markdown("**The row bound tells whether they are in**")
+        st.dataframe(
+            bound,
+            hide_index=True,
+            key="claims.bound",
+            alt="Row bound of both tables",
+            column_config={
+                "table": "Table",
+                "largest_known": number("Longest known row", format="%.4g"),
+                "published_bound": number("Published bound", format="%.4g"),
+            },
+        )
+        st.caption(claims_words.bound_leak_caption(bound))
+    st.caption(
+        "Looking at exact components, comparing mechanisms on the real table, and moving sliders "
+        "until a picture pleases are not covered either: choose on public or synthetic data."
+    )
+    if prepared is not None:
+        parts.assumed_public(prepared)
