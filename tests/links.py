@@ -12,7 +12,7 @@ from dpviz.errors import DpvizError
 from dpviz.settings import Settings
 from pages.ui import link as parser
 from pages.ui.page_options import VIEWS
-from tests.ui.driver import as_seen, nodes, start
+from tests.ui.driver import as_seen, each_part, nodes, start
 
 # the widgets' texts and tables are no Markdown; of what is, these fields are
 _MARKDOWN = ("body", "label", "help", "caption", "text", "title")
@@ -70,9 +70,12 @@ def drawn_problems(page: str, query: dict[str, str]) -> list[str]:
     """Return what is wrong with a page that is drawn from a link."""
     quick = {"table": "iris", "trials": "5"}
     at = start(page, **(quick | query | {"table": query.get("table", "iris")[:40]}))
-    found = [f"{page}: {box.message}" for box in at.exception]
-    found += [f"{page}: live text {text!r}" for text in markdown_of(at) if _LIVE.search(text)]
-    for box in (*at.error, *at.warning):
-        if not as_seen(box.value).isprintable():
-            found.append(f"{page}: not printable: {box.value!r}")
+    found = []
+    for part in each_part(at, page):
+        place = " ".join([page, *part.values()])
+        found += [f"{place}: {box.message}" for box in at.exception]
+        found += [f"{place}: live text {text!r}" for text in markdown_of(at) if _LIVE.search(text)]
+        for box in (*at.error, *at.warning):
+            if not as_seen(box.value).isprintable():
+                found.append(f"{place}: not printable: {box.value!r}")
     return found

@@ -28,7 +28,9 @@ from streamlit.testing.v1.element_tree import (
     Widget,
 )
 
+from dpviz.base.params import params_of
 from dpviz.base.paths import app_path
+from pages.ui.page_options import ClaimsView
 from pages.ui.shell import OWN_SETTINGS, UNREAD
 
 ROOT = app_path().parent
@@ -45,6 +47,27 @@ PATIENCE = 60  # seconds; the slowest run here takes a tenth of it
 def unread(page: str) -> tuple[str, ...]:
     """Return the parts of the row above a page that the page does not read, and so not show."""
     return UNREAD.get(page.capitalize(), ())
+
+
+def parts_of(page: str) -> list[dict[str, str]]:
+    """Return what chooses each part of a page, the first one shown first; without parts nothing."""
+    if page != "claims":
+        return [{}]
+    shown = params_of(ClaimsView)
+    chosen = []
+    for part in shown["part"].choices:
+        inner = shown["exhibit"].choices if part == "refutations" else [shown["exhibit"].default]
+        chosen += [{"part": part, "exhibit": exhibit} for exhibit in inner]
+    return chosen
+
+
+def each_part(at: AppTest, page: str) -> Iterator[dict[str, str]]:
+    """Show every part of a page in turn; a page without parts is there as it is."""
+    for chosen in parts_of(page):
+        if chosen and dict(at.session_state[page]) != chosen:
+            at.session_state[page] = chosen
+            at.run()
+        yield chosen
 
 
 def start(page: str = FIRST, **query: str) -> AppTest:

@@ -13,17 +13,55 @@ from dpviz.claims.audit import audit, default_budget
 from dpviz.claims.table import CANNOT_RUN
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.values.problem import Relation
-from tests.ui.driver import QUICK, change, errors, found, nodes, opening, press, start
+from tests.ui.driver import (
+    QUICK,
+    change,
+    each_part,
+    errors,
+    found,
+    go,
+    keys,
+    nodes,
+    notices,
+    opening,
+    press,
+    shown_value,
+    start,
+)
 
 CHARTS = {
-    "claims.support",
-    "claims.cone",
-    "claims.turning",
-    "claims.delta",
-    "claims.gibbs",
-    "claims.spending",
-    "claims.attack",
-    "claims.posterior",
+    "spending": {"claims.spending"},
+    "support": {"claims.support", "claims.cone"},
+    "direction": {"claims.turning"},
+    "delta": {"claims.delta"},
+    "chain": {"claims.gibbs"},
+    "attacker": {"claims.attack", "claims.posterior"},
+}
+"""Charts of each part and exhibit that has any."""
+GRIDS = {
+    "verdicts": [
+        "Every mechanism's claim, status, claimed and spent epsilon, evidence and command"
+    ],
+    "direction": ["The rows of both tables", "The published direction of each draw"],
+    "code": [
+        "Off-diagonal entries of a made-up table, as read off the release",
+        "Mean of the first coordinate squared, by each sampler",
+    ],
+    "exploring": ["Row recovered from the mean", "Row bound of both tables"],
+}
+"""What each grid says to a screen reader."""
+HEADINGS = {
+    "verdicts": "What each mechanism promises, and what holds",
+    "spending": "What every mechanism really spends",
+    "audit": "Audit it now",
+    "support": "a support that moves with the data",
+    "direction": "the direction itself is published",
+    "delta": "The true delta of classical Gaussian noise",
+    "code": "Found in public code: a mask that mirrors the data",
+    "chain": "A Gibbs chain beside the exact law",
+    "attacker": "The attacker's view",
+    "person": "Drag one person",
+    "exploring": "What exploring does not protect",
 }
 
 
@@ -39,20 +77,86 @@ def charts(at: AppTest) -> dict[str, Any]:
     return {node.key: node for node in nodes(at) if node.type == "plotly_chart"}
 
 
+def grids(at: AppTest) -> list[str]:
+    """Return what each grid says to a screen reader."""
+    return [frame.proto.alt for frame in at.dataframe]
+
+
+def place(part: dict[str, str]) -> str:
+    """Return the name of a part, or of the exhibit in it."""
+    return part["exhibit"] if part["part"] == "refutations" else part["part"]
+
+
 def words(at: AppTest) -> str:
     """Return everything written on the page."""
     return "\n".join(box.value for box in [*at.markdown, *at.caption])
 
 
-def test_every_mechanism_and_every_exhibit_is_there() -> None:
+def test_every_part_is_drawn_and_nothing_of_the_others() -> None:
     at = start("claims", **QUICK)
-    assert errors(at) == []
     assert len(claims(at)) == len(all_mechanisms())
-    shown = charts(at)
-    assert set(shown) == CHARTS
     assert found(at, "claims.csv") is not None
-    for text in ("What exploring does not protect", "The attacker's view", "Refutations, live"):
-        assert text in [heading.value for heading in at.header]
+    verdict = opening(at)
+    seen = []
+    for part in each_part(at, "claims"):
+        shown = place(part)
+        seen.append(shown)
+        assert errors(at) == []
+        assert opening(at) == verdict  # stands above every part
+        assert set(charts(at)) == CHARTS.get(shown, set())
+        assert grids(at) == GRIDS.get(shown, [])
+        assert HEADINGS[shown] in at.header[0].value
+        assert len(at.header) == (2 if shown == "code" else 1)
+        person = [node for node in nodes(at) if node.key == "claims.person"]
+        assert bool(person) == (shown == "person")
+    assert seen == list(HEADINGS)
+
+
+def test_a_part_travels_in_the_address_and_survives_a_change_of_page() -> None:
+    at = start("claims", **QUICK)
+    assert "part" not in at.query_params
+    change(at, "claims.part", "Refutations")
+    change(at, "claims.exhibit", "A Gibbs chain beside the exact law")
+    go(go(at, "mechanisms"), "claims")
+    assert set(charts(at)) == {"claims.gibbs"}
+    link = dict(at.query_params)
+    assert "refutations" in link["part"]
+    assert "chain" in link["exhibit"]
+    again = start("claims", **link)
+    assert notices(again) == []
+    assert set(charts(again)) == {"claims.gibbs"}
+
+
+def test_a_part_that_is_not_there_is_said_and_the_verdicts_are_shown() -> None:
+    at = start("claims", **QUICK, part="#nonsense", exhibit="<img>")
+    assert [said.split(" must be one of ")[0] for said in notices(at)] == [
+        "In the link, part", "In the link, exhibit",
+    ]  # fmt: skip
+    assert len(claims(at)) == len(all_mechanisms())
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("Verdicts", "claims.status", "✗ claim is false"),
+        ("Refutations", "claims.epsilon", 2.0),
+        ("Refutations", "claims.d", 7),
+        ("Audit it now", "claims.audit.epsilon", 2.0),
+        ("Audit it now", "claims.audit.dimension", 7),
+        ("Audit it now", "claims.audit.relation", "zero-out"),
+        ("Audit it now", "claims.audit.trials", "1,000"),
+        ("Attacker's view", "claims.attack.prior", 20),
+    ],
+)
+def test_what_a_part_holds_survives_the_others(part: str, key: str, value: object) -> None:
+    at = start("claims", **QUICK)
+    change(at, "claims.part", part)
+    change(at, key, value)
+    change(at, "claims.part", "Drag one person")
+    assert key not in keys(at)
+    change(at, "claims.part", part)
+    assert shown_value(at, key) == value
+    assert errors(at) == []
 
 
 def test_the_verdict_follows_the_relation_in_the_sidebar() -> None:
@@ -78,12 +182,13 @@ def test_a_status_filters_the_table() -> None:
 )  # fmt: skip
 def test_extreme_settings_are_drawn(query: dict[str, str]) -> None:
     at = start("claims", **(QUICK | query))
-    assert errors(at) == []
-    assert set(charts(at)) == CHARTS
+    for part in each_part(at, "claims"):
+        assert errors(at) == [], part
+        assert set(charts(at)) == CHARTS.get(place(part), set())
 
 
 def test_the_audit_waits_for_its_button_and_says_what_the_core_says() -> None:
-    at = start("claims", **QUICK)
+    at = start("claims", **QUICK, part="audit")
     change(at, "claims.audit.trials", "1,000")
     change(at, "claims.audit.dimension", 2)
     assert "claims.audit.curve" not in charts(at)
@@ -113,6 +218,7 @@ def test_an_audit_that_cannot_run_says_why_in_one_sentence() -> None:
     table = claims(at)
     cannot = table[table["status"] == CANNOT_RUN]["mechanism"].tolist()
     assert cannot  # one that is stated for epsilon below 1
+    change(at, "claims.part", "Audit it now")
     change(at, "claims.audit.mechanism", cannot[0])
     press(at, "claims.audit.run")
     assert len(errors(at)) == 1
@@ -120,18 +226,20 @@ def test_an_audit_that_cannot_run_says_why_in_one_sentence() -> None:
 
 
 def test_the_exhibits_follow_their_sliders() -> None:
-    at = start("claims", **QUICK)
+    at = start("claims", **QUICK, part="refutations")
     assert "At a claimed epsilon of 1 and d = 5" in words(at)
     assert "exactly 28.3 % in every dimension" in words(at)
     change(at, "claims.epsilon", 2.0)
     change(at, "claims.d", 12)
     assert "At a claimed epsilon of 2 and d = 12" in words(at)
     assert "exactly 48.7 % in every dimension" in words(at)
+    change(at, "claims.exhibit", "The direction itself is published")
+    assert shown_value(at, "claims.epsilon") == 2.0
     assert "turns the published direction by 90 degrees, the same in every draw" in words(at)
 
 
 def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
-    at = start("claims", **QUICK)
+    at = start("claims", **QUICK, part="attacker")
     change(at, "claims.attack.mechanism", parse_variant("wishart_difference").label)
     # e/(1 + e), and with a prior of a fifth e/(4 + e)
     assert "at most 73.1 % sure" in words(at)
@@ -143,11 +251,11 @@ def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
 
 
 def test_leaks_and_the_list_of_what_is_public_are_shown() -> None:
-    at = start("claims", **QUICK)
+    at = start("claims", **QUICK, part="exploring")
     tables = [frame.value for frame in at.dataframe if "recovered" in frame.value.columns]
     assert tables[0]["recovered"].tolist() == pytest.approx(tables[0]["true"].tolist())
     assert "the row bound R" in words(at)
     # Without a table of one's own there is nothing to list, and the examples stay.
-    at = start("claims", table="upload")
+    at = start("claims", table="upload", part="exploring")
     assert any("recovered" in frame.value.columns for frame in at.dataframe)
     assert "the row bound R" not in words(at)

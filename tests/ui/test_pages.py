@@ -17,12 +17,14 @@ from tests.ui.driver import (
     SHARED,
     another,
     change,
+    each_part,
     errors,
     found,
     go,
     held,
     keys,
     notices,
+    parts_of,
     press,
     shown_value,
     start,
@@ -91,7 +93,8 @@ def visit(page: str, query: dict[str, str], wanted: list[str]) -> tuple[list[str
         assert given[key] != before, key
         if key not in TEXTS:
             assert given[key] == value, key
-    view = dict(at.session_state["view"]), dict(at.session_state["explore"])
+    stores = ("view", "explore", "claims")
+    view = [dict(at.session_state[store]) for store in stores]
     for other in other_pages(page):
         go(at, other)
         assert errors(at) == [], (given, other)
@@ -99,7 +102,7 @@ def visit(page: str, query: dict[str, str], wanted: list[str]) -> tuple[list[str
         assert errors(at) == [], (given, other)
         for key, after in given.items():
             assert shown_value(at, key) == after, (key, other)
-        assert (dict(at.session_state["view"]), dict(at.session_state["explore"])) == view, given
+        assert [dict(at.session_state[store]) for store in stores] == view, given
     return list(given), waiting
 
 
@@ -119,9 +122,10 @@ def test_there_are_pages() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_page_renders_without_error(page: str) -> None:
     at = start(page, **QUICK)
-    assert errors(at) == []
-    assert notices(at) == []
-    assert at.title, "a page starts with a title"
+    for part in each_part(at, page):
+        assert errors(at) == [], part
+        assert notices(at) == [], part
+        assert at.title, "a page starts with a title"
 
 
 @pytest.mark.parametrize("page", SHARED)
@@ -129,22 +133,25 @@ def test_page_renders_on_every_builtin_table(page: str) -> None:
     at = start(page, trials="5", m="gaussian,ppca", tuning="fixed", epsilons="1")
     for table in found(at, "view.table").options[:-1]:  # the last one is the upload
         change(at, "view.table", table)
-        assert errors(at) == [], table
-        assert notices(at) == [], table
+        for part in each_part(at, page):
+            assert errors(at) == [], (table, part)
+            assert notices(at) == [], (table, part)
 
 
 @pytest.mark.parametrize("page", [page for page in SHARED if "mechanisms" not in unread(page)])
 def test_page_renders_with_every_mechanism(page: str) -> None:
     at = press(start(page, **QUICK), "mechanisms.all")
-    assert errors(at) == []
+    for part in each_part(at, page):
+        assert errors(at) == [], part
 
 
 @pytest.mark.parametrize("page", SHARED)
 def test_page_says_what_is_missing_without_a_table(page: str) -> None:
     at = start(page, table="upload", epsilon="2")
-    assert len(errors(at)) == 1
-    assert "Upload the file" in errors(at)[0]
-    assert held(at, "epsilon") == 2
+    for part in each_part(at, page):
+        assert len(errors(at)) == 1, part
+        assert "Upload the file" in errors(at)[0]
+        assert held(at, "epsilon") == 2
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -154,16 +161,20 @@ def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str
     if page != FIRST:  # controls are tried here and not mechanisms
         query |= {"m": "gaussian,directional_gaussian"}
     at = start(page, **query)
-    waiting = [key for key in keys(at) if another_value(at, key) is not None]
+    drawn: dict[str, dict[str, str]] = {}  # every control, and the part where it stands first
+    for part in each_part(at, page):
+        drawn = {key: part for key in keys(at) if another_value(at, key) is not None} | drawn
     if page != FIRST:
         # The shared settings are the same everywhere (test_settings_widgets.py) and tried on the
         # first page.
         first = keys(start(FIRST, **query))
-        waiting = [key for key in waiting if key not in first]
+        drawn = {key: part for key, part in drawn.items() if key not in first}
     changed: list[str] = []
-    while waiting:
-        together, waiting = visit(page, query, waiting)
-        changed += together
+    for part in parts_of(page):
+        waiting = [key for key, place in drawn.items() if place == part]
+        while waiting:
+            together, waiting = visit(page, query | part, waiting)
+            changed += together
     # The shared settings alone are a dozen: a page that drew nothing must not pass.
     if page == FIRST:
         assert len(changed) >= 12

@@ -23,6 +23,7 @@ from tests.ui.driver import (
     ROOT,
     SHARED,
     change,
+    each_part,
     errors,
     found,
     go,
@@ -203,7 +204,8 @@ def test_an_upload_survives_pages_and_settings() -> None:
     assert set(PAGES) - set(SHARED)
     for page in PAGES:
         go(at, page)
-        assert errors(at) == []
+        for _ in each_part(at, page):
+            assert errors(at) == []
     go(at, "explore")
     change(at, "view.epsilon.box", "1")
     change(at, "view.epsilon.box", "2.5")
