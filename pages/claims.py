@@ -25,7 +25,7 @@ with guard():
     claims = claims_now(problem, budget)
     promises.verdict(claims, problem, budget)
     controls.setting("part", "claims", row=True)
-    with st.container(key="claims-part"):
+    with st.container(key="claims-shown"):
         match state.get("part", "claims"):
             case "verdicts":
                 promises.table(claims)

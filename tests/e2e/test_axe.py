@@ -2,7 +2,8 @@
 
 axe-core travels in the wheel of axe-playwright-python, so nothing is fetched. What Streamlit's own
 elements do wrong is listed in ``STREAMLITS_OWN``; everything else must be clean. A page is loaded
-once a theme and looked at in both widths.
+once a theme and looked at in both widths. Of a page that is drawn a part at a time all is looked at
+with its first part, and then each other part by itself.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pytest
 from playwright.sync_api import BrowserContext, ElementHandle, Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+from tests.e2e import parts
 from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
 from tests.ui.driver import FIRST, PAGES
 
@@ -33,11 +35,12 @@ PHONE = {"width": 420, "height": 900}
 TWICE = {"width": 700, "height": 450}  # a laptop's window at 200 %
 SMALL = "table=iris&trials=5&m=gaussian,laplace"
 
-_RUN = "() => axe.run(document, {resultTypes: ['violations']})"
+_RUN = "root => axe.run(root || document, {resultTypes: ['violations']})"
+MAIN = '[data-testid="stMain"]'
 
 # What the focus looked like at each stop, and what the same element looks like without it. A stop
 # is looked at when the next key goes down: by then it has been painted.
-_WALK = """() => {
+_WALK = """root => {
   const look = e => {
     const seen = [];
     for (let at = e, up = 0; at instanceof Element && up < 5; up++) {
@@ -49,7 +52,7 @@ _WALK = """() => {
     return seen.join('|');
   };
   const stops = [];
-  window.dpvizWalk = {stops, look, over: false};
+  window.dpvizWalk = {stops, look, root, over: false};
   const last = () => stops[stops.length - 1];
   document.addEventListener('keydown', () => {
     const now = last();
@@ -60,14 +63,15 @@ _WALK = """() => {
     // A grid hands the focus on to its cell, soon or late; what is seen is the grid's canvas.
     const e = to.closest('canvas') ?? to;
     if (last()?.e === e) return;
-    if (stops.some(stop => stop.e === e)) window.dpvizWalk.over = true;
+    if (stops.some(stop => stop.e === e) || !e.closest(root) && stops.some(
+      stop => stop.e.closest(root))) window.dpvizWalk.over = true;
     const box = e.getBoundingClientRect();
     stops.push({e, look: '', off: box.right <= 0 || box.left >= innerWidth});
   }, true);
 }"""
 _WALKED = """() => {
   document.activeElement.blur();
-  const {stops, look} = window.dpvizWalk;
+  const {stops, look, root} = window.dpvizWalk;
   const name = e => (e.getAttribute('aria-label') || e.innerText || e.getAttribute('data-testid')
     || e.tagName).trim().split('\\n').pop().slice(0, 50);
   const reached = new Set(stops.map(stop => stop.e));
@@ -75,7 +79,7 @@ _WALKED = """() => {
     stop => stop.e.isConnected && test(stop)).map(stop => name(stop.e)))];
   // What a pointer can press in the page and the keyboard never reached. One of a group of radios
   // or tabs takes the focus for all of them.
-  const missed = [...document.querySelectorAll('[data-testid="stMain"] :is(button, a[href], input, '
+  const missed = [...document.querySelectorAll(root + ' :is(button, a[href], input, '
     + 'select, textarea, summary)')].filter(e => e.checkVisibility({visibilityProperty: true,
       opacityProperty: true}) && !e.disabled && e.tabIndex >= 0 && !reached.has(e)
       && !e.closest('[role="radiogroup"], [role="tablist"], [data-testid="stDataFrame"]')
@@ -141,10 +145,10 @@ _PRINTED = """() => {
 }"""
 
 
-def violations(page: Page) -> list[str]:
-    """Return what axe finds on the page as it is, but for Streamlit's own."""
+def violations(page: Page, root: str | None = None) -> list[str]:
+    """Return what axe finds on the page as it is, or in one part, but for Streamlit's own."""
     found = []
-    for rule in page.evaluate(_RUN)["violations"]:
+    for rule in page.evaluate(_RUN, root)["violations"]:
         own = STREAMLITS_OWN.get(rule["id"])
         for node in rule["nodes"]:
             if own is None or own not in node["html"]:
@@ -162,22 +166,33 @@ def test_a_page_can_be_read_and_walked(context: BrowserContext, server: Server, 
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         open_app(page, f"{server.url}/{'' if name == FIRST else name}?{SMALL}")
         page.add_script_tag(content=AXE)
-        found += [f"{scheme}, laptop: {text}" for text in violations(page)]
-        if scheme == "light":
-            found += unread(page)
-            found += walked(page)
-            page.set_viewport_size(TWICE)
-            wait_idle(page)
-            found += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
-            page.emulate_media(media="print")
-            found += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
-            page.emulate_media(media="screen")
-        page.set_viewport_size(PHONE)
-        wait_idle(page)
-        found += [f"{scheme}, phone: {text}" for text in violations(page)]
+        for number, part in enumerate(parts.each(page, name)):
+            seen = looked_at(page, scheme, parts.SHOWN if number else None)
+            found += [f"{part}, {text}" for text in seen]
         found += [problems_of(page)] if problems_of(page) else []
         page.close()
     assert not found, "\n".join(found[:20])
+
+
+def looked_at(page: Page, scheme: str, root: str | None) -> list[str]:
+    """Look at the page, or only at the part of it that a selector names, in both widths."""
+    found = []
+    page.set_viewport_size(LAPTOP)  # type: ignore[arg-type]
+    wait_idle(page)
+    found += [f"{scheme}, laptop: {text}" for text in violations(page, root)]
+    if scheme == "light":
+        found += unread(page)
+        found += walked(page, root)
+        page.set_viewport_size(TWICE)  # type: ignore[arg-type]
+        wait_idle(page)
+        found += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
+        page.emulate_media(media="print")
+        found += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
+        page.emulate_media(media="screen")
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    wait_idle(page)
+    found += [f"{scheme}, phone: {text}" for text in violations(page, root)]
+    return found
 
 
 def unread(page: Page, patience: float = 5_000) -> list[str]:
@@ -189,16 +204,21 @@ def unread(page: Page, patience: float = 5_000) -> list[str]:
     return []
 
 
-def walked(page: Page) -> list[str]:
-    """Walk a page by the Tab key alone; return what it misses and where the focus is not seen."""
-    page.evaluate(_WALK)
+def walked(page: Page, root: str | None = None) -> list[str]:
+    """Walk a page by the Tab key alone, or one part from what chooses it to its end.
+
+    Returns what the walk misses, and where the focus is not seen.
+    """
+    if root is not None:
+        page.get_by_role("radio", checked=True).and_(page.locator(parts.CHOOSES)).focus()
+    page.evaluate(_WALK, root or MAIN)
     for _ in range(40):
-        for _ in range(15):
+        for _ in range(15 if root is None else 5):
             page.keyboard.press("Tab")
-        if page.evaluate("() => window.dpvizWalk.over"):  # round once
+        if page.evaluate("() => window.dpvizWalk.over"):  # round once, or out of the part
             break
     told = page.evaluate(_WALKED)
-    assert told["stops"] > 10, told
+    assert told["stops"] > (10 if root is None else 0), told
     # The thumb of a slider is no element of its own, and a grid draws its mark a moment after the
     # key: only their pictures say whether they are marked.
     unseen = [

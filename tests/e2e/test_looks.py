@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from dpviz.base.paths import app_path
+from tests.e2e import parts
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle
 
 PAGES = tuple(sorted(path.stem for path in (app_path().parent / "pages").glob("*.py")))
@@ -88,7 +89,8 @@ def test_dark_and_narrow(dark: Page, server: Server, page_name: str) -> None:
             open_app(page, f"{server.url}/{path}?v=1&trials=5")
         wait_idle(page)
         assert brightness(page) < 40
-        check_shape(page)
+        for _ in parts.each(page, page_name):
+            check_shape(page)
         if page_name == "explore":
             expect(page.locator(".dpv-col")).to_have_count(7)
     assert problems_of(page) == ""
