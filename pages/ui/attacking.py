@@ -19,7 +19,6 @@ from pages.ui.refuting import EXHIBIT_DELTA
 
 def attacker(problem: Problem, budget: Budget) -> None:
     """Draw what a release lets an attacker conclude about one person."""
-    st.header("The attacker's view", anchor="attacker")
     st.markdown(
         "The attacker knows every other row and both candidates for the last, and wants to tell "
         "whether a person is in the table."
@@ -71,7 +70,6 @@ def attacker(problem: Problem, budget: Budget) -> None:
 
 def one_person(budget: Budget, seed: int) -> None:
     """Draw a row that can be dragged and what releases say of it."""
-    st.header("Drag one person", anchor="person")
     st.markdown(
         "Both clouds are releases of the same table, with her row and with it zeroed. The "
         "attacker knows everybody else."

@@ -26,13 +26,12 @@ def label_of(key: str) -> str:
 
 def draw(problem: Problem, budget: Budget, seed: int) -> None:
     """Offer an audit of any mechanism, and show the last one."""
-    st.header("Audit it now", anchor="audit")
     st.markdown(
         "An audit releases two neighbouring made-up tables many times, picks the event that tells "
         "them apart best on half of the draws, and counts it on the other half."
     )
     keys = list(all_mechanisms())
-    first, second, third = st.columns(3)
+    first, second, third, left, right = st.columns([1.3, 1.2, 1.2, 1, 1.2])
     key = first.selectbox(
         "Mechanism",
         keys,
@@ -51,7 +50,6 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
     d = third.slider(
         "Features d", 2, 20, DEFAULT_D, key="claims.audit.dimension", persist_state="session"
     )
-    left, right = st.columns(2)
     relation = left.segmented_control(
         "Neighbours",
         [str(relation) for relation in Relation],
@@ -84,7 +82,8 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
     def run() -> None:
         st.session_state["claims.audited"] = wanted
 
-    st.button(
+    left, right = st.columns([1, 4])
+    left.button(
         "Run the audit",
         key="claims.audit.run",
         icon=":material/gavel:",
@@ -92,7 +91,7 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
         on_click=state.on_change(run),
     )
     setting = replace(problem, relation=Relation(wanted[4]))
-    st.code(
+    right.code(
         audit_command(mechanism, setting, asked, d=d, trials=trials, seed=seed),
         language="bash",
         wrap_lines=True,
@@ -109,9 +108,10 @@ def _found(
 ) -> None:
     """Show what an audit found, and the attack it ran."""
     found = claim_cache.audited(*wanted)
-    st.markdown(f"**{claims_words.audit_verdict(found)}**")
-    st.markdown(found.evidence)
-    st.caption(
+    said, seen = st.columns(2)
+    said.markdown(f"**{claims_words.audit_verdict(found)}**")
+    said.markdown(found.evidence)
+    said.caption(
         "What an audit cannot see: it gives lower bounds from one attack, so a mechanism that "
         "spends twice its claim can pass. It can refute a claim and never prove one; proofs and "
         "tests of the noise's distribution do the rest."
@@ -125,10 +125,11 @@ def _found(
         "band for the whole curve. Dotted: what the claim allows; an attack below it breaks the "
         "claim."
     )
-    st.plotly_chart(
-        attack_figure(claimed, mechanism, "the claim", measured),
-        key="claims.audit.curve",
-        alt=f"Trade-off of the attack against the claim. {caption}",
-    )
-    st.caption(caption)
-    parts.numbers("claims.audit", attack.attack_seen_table(measured))
+    with seen:
+        st.plotly_chart(
+            attack_figure(claimed, mechanism, "the claim", measured),
+            key="claims.audit.curve",
+            alt=f"Trade-off of the attack against the claim. {caption}",
+        )
+        st.caption(caption)
+        parts.numbers("claims.audit", attack.attack_seen_table(measured))

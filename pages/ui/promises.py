@@ -41,7 +41,6 @@ def table(claims: pd.DataFrame) -> None:
     claims : DataFrame
         As `verdict` takes it.
     """
-    st.header("What each mechanism promises, and what holds", anchor="claims")
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     picked = left.selectbox(
         "Status", [ANY, *STATUSES], key="claims.status", persist_state="session"
@@ -91,7 +90,6 @@ def spending(problem: Problem, budget: Budget) -> None:
     table = spending_table(problem, budget)
     if table.empty:
         return
-    st.header("What every mechanism really spends", anchor="spending")
     caption = claims_words.spending_caption(table)
     st.plotly_chart(
         spending_figure(table), key="claims.spending", alt=f"Epsilon spent and claimed. {caption}"

@@ -58,23 +58,26 @@ def moving_cone(epsilon: float, d: int, seed: int) -> None:
     broken, repaired = exhibits.moving_cone(), exhibits.repaired_cone()
     st.header(f"{broken.label}: a support that moves with the data", anchor="support")
     table = claim_cache.support(d, epsilon, seed)
-    caption = claims_words.support_caption(table, epsilon, d)
-    st.plotly_chart(
-        support_figure(table, epsilon),
-        key="claims.support",
-        alt=f"Share of releases that betray their table. {caption}",
-    )
-    st.caption(caption)
-    parts.numbers("claims.support", table)
     cone = claim_cache.cone(epsilon, seed)
-    caption = claims_words.cone_caption(cone)
-    st.plotly_chart(cone_figure(cone), key="claims.cone", alt=f"Releases at d = 2. {caption}")
-    st.caption(caption)
-    st.caption(
-        f"Each release less the full table's matrix, in units of 1/n. {repaired.label} "
-        f"{repaired.info.summary[0].lower()}{repaired.info.summary[1:]}"
-    )
-    parts.numbers("claims.cone", cone)
+    left, right = st.columns(2)
+    with left:
+        caption = claims_words.support_caption(table, epsilon, d)
+        st.plotly_chart(
+            support_figure(table, epsilon),
+            key="claims.support",
+            alt=f"Share of releases that betray their table. {caption}",
+        )
+        st.caption(caption)
+        parts.numbers("claims.support", table)
+    with right:
+        caption = claims_words.cone_caption(cone)
+        st.plotly_chart(cone_figure(cone), key="claims.cone", alt=f"Releases at d = 2. {caption}")
+        st.caption(caption)
+        st.caption(
+            f"Each release less the full table's matrix, in units of 1/n. {repaired.label} "
+            f"{repaired.info.summary[0].lower()}{repaired.info.summary[1:]}"
+        )
+        parts.numbers("claims.cone", cone)
 
 
 def turning(epsilon: float, seed: int) -> None:
