@@ -28,7 +28,7 @@ with guard():
     with st.container(key="claims-shown"):
         match state.get("part", "claims"):
             case "verdicts":
-                promises.table(claims)
+                promises.verdicts(claims)
             case "spending":
                 promises.spending(problem, budget)
             case "audit":

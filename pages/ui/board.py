@@ -31,6 +31,8 @@ from pages.ui.turns import turns
 KEY = "board"
 LINKS = {"recovery": "Claims", "least": "Trade-offs", "risk": "Claims"}
 """Page that each part of the answer opens."""
+SHOWN = {"recovery": "verdicts", "risk": "attacker"}
+"""What of Claims it shows."""
 DELTA_CAUTION = "this delta is no protection"
 
 _ADAPTER = (Path(__file__).parent / "board.js").read_text(encoding="utf-8")
@@ -195,7 +197,10 @@ def _opened() -> None:
 
 
 def _linked() -> None:
-    st.session_state["board.link"] = LINKS.get(str(_sent("link")))
+    asked = str(_sent("link"))
+    st.session_state["board.link"] = LINKS.get(asked)
+    if asked in SHOWN:
+        state.put("part", SHOWN[asked], "claims")
 
 
 def _wanted() -> None:

@@ -33,7 +33,7 @@ def verdict(claims: pd.DataFrame, problem: Problem, budget: Budget) -> None:
     )
 
 
-def table(claims: pd.DataFrame) -> None:
+def verdicts(claims: pd.DataFrame) -> None:
     """Draw the claims table: sortable, filtered by status, to be taken along.
 
     Parameters
