@@ -26,6 +26,7 @@ from dpviz.figures.theme import (
     TRUE_COLOUR,
     SymmetricLog,
     colour_of_key,
+    log_ticks,
     panels,
     panels_of,
     wrapped,
@@ -140,6 +141,19 @@ def test_long_labels_are_wrapped_and_short_ones_are_not() -> None:
 def test_status_is_in_words() -> None:
     for panel in panels(comparison().results):
         assert len(panel.status.split()) >= 2, "not by a mark or a colour alone"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "ticks"),
+    [
+        (-6.0, 0.0, [1e-6, 1e-4, 1e-2, 1.0]),
+        (-0.3, 1.1, [1.0, 2.0, 5.0, 10.0]),
+        (-0.1, 0.4, [1.0, 1.5, 2.0]),
+        (-300.0, 0.0, [1e-300, 1e-240, 1e-180, 1e-120, 1e-60, 1.0]),
+    ],
+)
+def test_log_ticks_are_round_and_few(first: float, last: float, ticks: list[float]) -> None:
+    assert log_ticks(first, last) == ticks
 
 
 @pytest.mark.parametrize(("low", "high"), [(-3.0, 5.0), (0.0, 1e-3), (-1e17, 1e17), (-0.01, 40.0)])
