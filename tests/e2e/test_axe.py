@@ -52,12 +52,14 @@ _WALK = """root => {
     return seen.join('|');
   };
   const stops = [];
-  window.dpvizWalk = {stops, look, root, over: false};
+  window.dpvizWalk?.end.abort(); // an earlier walk looks no more
+  const end = new AbortController(), heard = {capture: true, signal: end.signal};
+  window.dpvizWalk = {stops, look, root, end, over: false};
   const last = () => stops[stops.length - 1];
   document.addEventListener('keydown', () => {
     const now = last();
     if (now && !now.look) now.look = look(now.e);
-  }, true);
+  }, heard);
   document.addEventListener('focusin', event => {
     const to = event.composedPath()[0];
     // A grid hands the focus on to its cell, soon or late; what is seen is the grid's canvas.
@@ -67,7 +69,7 @@ _WALK = """root => {
       stop => stop.e.closest(root))) window.dpvizWalk.over = true;
     const box = e.getBoundingClientRect();
     stops.push({e, look: '', off: box.right <= 0 || box.left >= innerWidth});
-  }, true);
+  }, heard);
 }"""
 _WALKED = """() => {
   document.activeElement.blur();
