@@ -2,8 +2,8 @@
 
 axe-core travels in the wheel of axe-playwright-python, so nothing is fetched. What Streamlit's own
 elements do wrong is listed in ``STREAMLITS_OWN``; everything else must be clean. A page is loaded
-once a theme and looked at in both widths. Of a page that is drawn a part at a time all is looked at
-with its first part, and then each other part by itself.
+once, and looked at in both widths and both themes: it follows the system's. Of a page that is drawn
+a part at a time all is looked at with its first part, and then each other part by itself.
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ LAPTOP = {"width": 1400, "height": 900}
 PHONE = {"width": 420, "height": 900}
 TWICE = {"width": 700, "height": 450}  # a laptop's window at 200 %
 SMALL = "table=iris&trials=5&m=gaussian,laplace"
+
+# Whether the page has taken over the system's theme.
+_DARK = """() => getComputedStyle(document.querySelector('[data-testid="stApp"]')).backgroundColor
+  .match(/\\d+/g).slice(0, 3).every(part => part < 40)"""
 
 _RUN = "root => axe.run(root || document, {resultTypes: ['violations']})"
 MAIN = '[data-testid="stMain"]'
@@ -161,39 +165,45 @@ def violations(page: Page, root: str | None = None) -> list[str]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_can_be_read_and_walked(context: BrowserContext, server: Server, name: str) -> None:
+    page = new_page(context)
+    page.set_viewport_size(LAPTOP)  # type: ignore[arg-type]
+    page.emulate_media(color_scheme="light")
+    open_app(page, f"{server.url}/{'' if name == FIRST else name}?{SMALL}")
+    page.add_script_tag(content=AXE)
     found = []
-    for scheme in ("light", "dark"):
-        page = new_page(context)
-        page.set_viewport_size(LAPTOP)  # type: ignore[arg-type]
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        open_app(page, f"{server.url}/{'' if name == FIRST else name}?{SMALL}")
-        page.add_script_tag(content=AXE)
-        for number, part in enumerate(parts.each(page, name)):
-            seen = looked_at(page, scheme, parts.SHOWN if number else None)
-            found += [f"{part}, {text}" for text in seen]
-        found += [problems_of(page)] if problems_of(page) else []
-        page.close()
+    for number, part in enumerate(parts.each(page, name)):
+        seen = looked_at(page, parts.SHOWN if number else None)
+        found += [f"{part}: {text}" for text in seen]
+    found += [problems_of(page)] if problems_of(page) else []
     assert not found, "\n".join(found[:20])
 
 
-def looked_at(page: Page, scheme: str, root: str | None) -> list[str]:
-    """Look at the page, or only at the part of it that a selector names, in both widths."""
-    found = []
-    page.set_viewport_size(LAPTOP)  # type: ignore[arg-type]
+def looked_at(page: Page, root: str | None = None) -> list[str]:
+    """Look at the page, or only at the part of it that a selector names, in every way.
+
+    It is light and as wide as a laptop before and after.
+    """
+    found = [f"light, laptop: {text}" for text in violations(page, root)]
+    found += unread(page)
+    found += walked(page, root)
+    page.set_viewport_size(TWICE)  # type: ignore[arg-type]
     wait_idle(page)
-    found += [f"{scheme}, laptop: {text}" for text in violations(page, root)]
-    if scheme == "light":
-        found += unread(page)
-        found += walked(page, root)
-        page.set_viewport_size(TWICE)  # type: ignore[arg-type]
-        wait_idle(page)
-        found += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
-        page.emulate_media(media="print")
-        found += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
-        page.emulate_media(media="screen")
+    found += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
+    page.emulate_media(media="print")
+    found += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
+    page.emulate_media(media="screen")
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     wait_idle(page)
-    found += [f"{scheme}, phone: {text}" for text in violations(page, root)]
+    found += [f"light, phone: {text}" for text in violations(page, root)]
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(_DARK)
+    for place, size in (("phone", PHONE), ("laptop", LAPTOP)):
+        page.set_viewport_size(size)  # type: ignore[arg-type]
+        wait_idle(page)
+        found += [f"dark, {place}: {text}" for text in violations(page, root)]
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function(f"() => !({_DARK})()")
+    wait_idle(page)
     return found
 
 
