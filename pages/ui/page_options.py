@@ -70,11 +70,11 @@ class ClaimsView(Declared):
     exhibit: str = choice(
         "support",
         {
-            "support": "A support that moves with the data",
-            "direction": "The direction itself is published",
-            "delta": "The true delta of classical Gaussian noise",
-            "code": "Slips found in public code",
-            "chain": "A Gibbs chain beside the exact law",
+            "support": "Moving support",
+            "direction": "Bare direction",
+            "delta": "True delta",
+            "code": "Public code",
+            "chain": "Gibbs chain",
         },
         label="Exhibit",
         help="The refutation that is shown.",

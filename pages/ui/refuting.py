@@ -24,9 +24,9 @@ EXHIBIT_DELTA = 1e-5
 
 def draw(budget: Budget, seed: int) -> None:
     """Offer the exhibits and draw the chosen one; the others are neither computed nor sent."""
-    first, second, third = st.columns([2, 1.2, 1.2])
+    first, second, third = st.columns([2, 1, 1], vertical_alignment="bottom")
     with first:
-        controls.setting("exhibit", "claims")
+        controls.setting("exhibit", "claims", row=True)
     match state.get("exhibit", "claims"):
         case "support":
             epsilon = _epsilon(second)

@@ -19,18 +19,13 @@ SHOWN = ".st-key-claims-shown"
 
 def show(page: Page, chosen: dict[str, str]) -> None:
     """Show a part, and of the refutations one exhibit, as a visitor would."""
-    words = {name: param.choices for name, param in params_of(ClaimsView).items()}
-    part = page.get_by_role("radio", name=words["part"][chosen["part"]], exact=True)
-    if not part.is_checked():
-        with rerun(page):
-            part.click()
-    if chosen["part"] != "refutations":
-        return
-    exhibit = page.locator(".st-key-claims-exhibit input")
-    if exhibit.input_value() != words["exhibit"][chosen["exhibit"]]:
-        exhibit.click()
-        with rerun(page):
-            page.get_by_role("option", name=words["exhibit"][chosen["exhibit"]]).click()
+    for name, param in params_of(ClaimsView).items():
+        if name == "exhibit" and chosen["part"] != "refutations":
+            continue
+        choice = page.get_by_role("radio", name=param.choices[chosen[name]], exact=True)
+        if not choice.is_checked():
+            with rerun(page):
+                choice.click()
 
 
 def each(page: Page, name: str) -> Iterator[str]:

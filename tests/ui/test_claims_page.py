@@ -116,7 +116,7 @@ def test_a_part_travels_in_the_address_and_survives_a_change_of_page() -> None:
     at = start("claims", **QUICK)
     assert "part" not in at.query_params
     change(at, "claims.part", "Refutations")
-    change(at, "claims.exhibit", "A Gibbs chain beside the exact law")
+    change(at, "claims.exhibit", "Gibbs chain")
     go(go(at, "mechanisms"), "claims")
     assert set(charts(at)) == {"claims.gibbs"}
     link = dict(at.query_params)
@@ -252,7 +252,7 @@ def test_the_exhibits_follow_their_sliders() -> None:
     change(at, "claims.d", 12)
     assert "At a claimed epsilon of 2 and d = 12" in words(at)
     assert "exactly 48.7 % in every dimension" in words(at)
-    change(at, "claims.exhibit", "The direction itself is published")
+    change(at, "claims.exhibit", "Bare direction")
     assert shown_value(at, "claims.epsilon") == 2.0
     assert "turns the published direction by 90 degrees, the same in every draw" in words(at)
 
