@@ -55,6 +55,10 @@ _WALK = """root => {
     }
     return seen.join('|');
   };
+  const inside = e => { // also from within a component's own tree
+    for (let at = e; at; at = at.getRootNode().host) if (at.closest(root)) return true;
+    return false;
+  };
   const stops = [];
   window.dpvizWalk?.end.abort(); // an earlier walk looks no more
   const end = new AbortController(), heard = {capture: true, signal: end.signal};
@@ -69,8 +73,9 @@ _WALK = """root => {
     // A grid hands the focus on to its cell, soon or late; what is seen is the grid's canvas.
     const e = to.closest('canvas') ?? to;
     if (last()?.e === e) return;
-    if (stops.some(stop => stop.e === e) || !e.closest(root) && stops.some(
-      stop => stop.e.closest(root))) window.dpvizWalk.over = true;
+    if (stops.some(stop => stop.e === e) || !inside(e) && stops.some(stop => inside(stop.e))) {
+      window.dpvizWalk.over = true;
+    }
     const box = e.getBoundingClientRect();
     stops.push({e, look: '', off: box.right <= 0 || box.left >= innerWidth});
   }, heard);
