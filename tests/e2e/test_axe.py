@@ -40,7 +40,6 @@ _DARK = """() => getComputedStyle(document.querySelector('[data-testid="stApp"]'
   .match(/\\d+/g).slice(0, 3).every(part => part < 40)"""
 
 _RUN = "root => axe.run(root || document, {resultTypes: ['violations']})"
-MAIN = '[data-testid="stMain"]'
 
 # What the focus looked like at each stop, and what the same element looks like without it. A stop
 # is looked at when the next key goes down: by then it has been painted.
@@ -73,9 +72,8 @@ _WALK = """root => {
     // A grid hands the focus on to its cell, soon or late; what is seen is the grid's canvas.
     const e = to.closest('canvas') ?? to;
     if (last()?.e === e) return;
-    if (stops.some(stop => stop.e === e) || !inside(e) && stops.some(stop => inside(stop.e))) {
-      window.dpvizWalk.over = true;
-    }
+    const left = root && !inside(e) && stops.some(stop => inside(stop.e));
+    if (left || stops.some(stop => stop.e === e)) window.dpvizWalk.over = true;
     const box = e.getBoundingClientRect();
     stops.push({e, look: '', off: box.right <= 0 || box.left >= innerWidth});
   }, heard);
@@ -90,8 +88,8 @@ _WALKED = """() => {
     stop => stop.e.isConnected && test(stop)).map(stop => name(stop.e)))];
   // What a pointer can press in the page and the keyboard never reached. One of a group of radios
   // or tabs takes the focus for all of them.
-  const missed = [...document.querySelectorAll(root + ' :is(button, a[href], input, '
-    + 'select, textarea, summary)')].filter(e => e.checkVisibility({visibilityProperty: true,
+  const missed = [...document.querySelectorAll((root || '[data-testid="stMain"]')
+    + ' :is(button, a[href], input, select, textarea, summary)')].filter(e => e.checkVisibility({visibilityProperty: true,
       opacityProperty: true}) && !e.disabled && e.tabIndex >= 0 && !reached.has(e)
       && !e.closest('[role="radiogroup"], [role="tablist"], [data-testid="stDataFrame"]')
       && e.getBoundingClientRect().width > 1).map(name);
@@ -228,7 +226,7 @@ def walked(page: Page, root: str | None = None) -> list[str]:
     """
     if root is not None:
         page.get_by_role("radio", checked=True).and_(page.locator(parts.CHOOSES)).focus()
-    page.evaluate(_WALK, root or MAIN)
+    page.evaluate(_WALK, root)
     for _ in range(40):
         for _ in range(15 if root is None else 5):
             page.keyboard.press("Tab")
