@@ -89,8 +89,8 @@ _WALKED = """() => {
   // What a pointer can press in the page and the keyboard never reached. One of a group of radios
   // or tabs takes the focus for all of them.
   const missed = [...document.querySelectorAll((root || '[data-testid="stMain"]')
-    + ' :is(button, a[href], input, select, textarea, summary)')].filter(e => e.checkVisibility({visibilityProperty: true,
-      opacityProperty: true}) && !e.disabled && e.tabIndex >= 0 && !reached.has(e)
+    + ' :is(button, a[href], input, select, textarea, summary)')].filter(e =>
+      e.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !e.disabled && e.tabIndex >= 0 && !reached.has(e)
       && !e.closest('[role="radiogroup"], [role="tablist"], [data-testid="stDataFrame"]')
       && e.getBoundingClientRect().width > 1).map(name);
   const unseen = stops.filter(
