@@ -90,7 +90,8 @@ _WALKED = """() => {
   // or tabs takes the focus for all of them.
   const missed = [...document.querySelectorAll((root || '[data-testid="stMain"]')
     + ' :is(button, a[href], input, select, textarea, summary)')].filter(e =>
-      e.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !e.disabled && e.tabIndex >= 0 && !reached.has(e)
+      e.checkVisibility({visibilityProperty: true, opacityProperty: true})
+      && !e.disabled && e.tabIndex >= 0 && !reached.has(e)
       && !e.closest('[role="radiogroup"], [role="tablist"], [data-testid="stDataFrame"]')
       && e.getBoundingClientRect().width > 1).map(name);
   const unseen = stops.filter(
