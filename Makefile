@@ -1,6 +1,6 @@
 # make run     the dashboard, on a machine with nothing but Python 3.11 to 3.13 and make
 # make test    everything CI runs
-# make check   the quick part of it, under four minutes on two cores
+# make check   the quick part of it, under two minutes on two cores
 # make docs    the documentation, into build/docs
 # Nothing is installed outside $(VENV). A stamp file records each installation, so that a second run
 # starts at once.
@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make run      start the dashboard (creates $(VENV) the first time)"
 	@echo "make dev      the same, reloading when a file changes"
-	@echo "make check    lint, types, unit and contract tests: under four minutes"
+	@echo "make check    lint, types, unit and contract tests: under two minutes"
 	@echo "make test     everything: check, processes, golden, statistical, page and browser tests"
 	@echo "make format   reformat the code"
 	@echo "make lock     renew the lock files from the ranges"
