@@ -9,7 +9,7 @@ current = shell.through_entry()
 from dataclasses import replace
 
 from dpviz.figures.waterfall import waterfall
-from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.mechanisms import parse_variant
 from dpviz.paid.steps import wanted_of
 from dpviz.prepare.bounding import Prepared
 from dpviz.run.waterfall import BASE, default_mechanism, steps_of, told
@@ -31,14 +31,8 @@ def use(chosen: Settings) -> None:
 def asked() -> Settings:
     """Draw the controls; everything but the mechanism is the setting of every page."""
     first, second, third = st.columns([2, 1, 1])
-    keys = list(all_mechanisms())
-    mechanism = first.selectbox(
-        "Mechanism",
-        keys,
-        index=keys.index(default_mechanism()),
-        format_func=lambda key: all_mechanisms()[key].info.label,
-        key="preparation.mechanism",
-        persist_state="session",
+    mechanism = parts.one_mechanism(
+        first, "Mechanism", default=default_mechanism(), key="preparation.mechanism"
     )
     with second:
         controls.setting("relation", place="preparation.")

@@ -22,8 +22,12 @@ class Import(NamedTuple):
     module: str
     names: tuple[str, ...]
     level: int
-    plain: bool
     at_the_top: bool
+
+    @property
+    def plain(self) -> bool:
+        """Whether it has no ``from``."""
+        return not self.module and self.level == 0
 
 
 def imports_in(source: str) -> tuple[Import, ...]:
@@ -33,10 +37,11 @@ def imports_in(source: str) -> tuple[Import, ...]:
     found = []
     for node in _statements(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            plain = isinstance(node, ast.Import)
-            module, level = ("", 0) if plain else (node.module or "", node.level)
+            module, level = ("", 0)
+            if isinstance(node, ast.ImportFrom):
+                module, level = node.module or "", node.level
             names = tuple(alias.name for alias in node.names)
-            found.append(Import(node.lineno, module, names, level, plain, id(node) in top))
+            found.append(Import(node.lineno, module, names, level, id(node) in top))
     return tuple(found)
 
 

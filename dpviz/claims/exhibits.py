@@ -44,6 +44,9 @@ FROM_MODE, FROM_UNIFORM = "the best subspace", "a random subspace"
 EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0)
 """At which demonstrations run, and between which a reader chooses."""
 
+DELTA = 1e-5
+"""Of what needs a delta, where the setting has none."""
+
 LIMIT_CONFIDENCE = 0.99
 """Of each Clopper-Pearson interval and each band of chain means, by itself."""
 ATTACK_LEVELS.setflags(write=False)

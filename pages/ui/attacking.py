@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.claims import attack
+from dpviz.claims import attack, exhibits
 from dpviz.figures.claims import attack_figure, posterior_figure
 from dpviz.guide import person
 from dpviz.mechanisms import all_mechanisms, parse_variant
@@ -13,8 +13,6 @@ from dpviz.narrative.claims import sentence
 from dpviz.values.problem import Budget, Problem
 from pages.ui import one_person as picture
 from pages.ui import parts
-from pages.ui.auditing import label_of
-from pages.ui.refuting import EXHIBIT_DELTA
 
 
 def attacker(problem: Problem, budget: Budget) -> None:
@@ -24,14 +22,11 @@ def attacker(problem: Problem, budget: Budget) -> None:
         "whether a person is in the table."
     )
     left, right = st.columns(2)
-    keys = list(all_mechanisms())
-    key = left.selectbox(
+    key = parts.one_mechanism(
+        left,
         "Release by",
-        keys,
-        index=keys.index(attack.exhibited(problem, budget).key),
-        format_func=label_of,
+        default=attack.exhibited(problem, budget).key,
         key="claims.attack.mechanism",
-        persist_state="session",
     )
     percents = right.slider(
         "What a guesser believed before, %",
@@ -82,7 +77,7 @@ def one_person(budget: Budget, seed: int) -> None:
     picture.draw(
         "claims.person",
         shown,
-        budget.delta or EXHIBIT_DELTA,
+        budget.delta or exhibits.DELTA,
         epsilon=budget.epsilon,
         seed=seed,
     )

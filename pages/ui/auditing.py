@@ -10,7 +10,7 @@ from dpviz.claims import attack, exhibits
 from dpviz.claims.audit import DEFAULT_D
 from dpviz.claims.table import audit_command
 from dpviz.figures.claims import attack_figure
-from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
+from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.narrative import claims as claims_words
 from dpviz.values.problem import Budget, Problem, Relation
 from pages.ui import claim_cache, parts, state
@@ -19,26 +19,15 @@ from pages.ui.guard import guard
 TRIALS = (1_000, 2_000, 5_000, 10_000, 40_000)
 
 
-def label_of(key: str) -> str:
-    """Return the display name of a mechanism."""
-    return all_mechanisms()[key].info.label
-
-
 def draw(problem: Problem, budget: Budget, seed: int) -> None:
     """Offer an audit of any mechanism, and show the last one."""
     st.markdown(
         "An audit releases two neighbouring made-up tables many times, picks the event that tells "
         "them apart best on half of the draws, and counts it on the other half."
     )
-    keys = list(all_mechanisms())
     first, second, third, left, right = st.columns([1.3, 1.2, 1.2, 1, 1.2])
-    key = first.selectbox(
-        "Mechanism",
-        keys,
-        index=keys.index(exhibits.moving_cone().key),
-        format_func=label_of,
-        key="claims.audit.mechanism",
-        persist_state="session",
+    key = parts.one_mechanism(
+        first, "Mechanism", default=exhibits.moving_cone().key, key="claims.audit.mechanism"
     )
     epsilon = second.select_slider(
         "Epsilon to audit",

@@ -9,9 +9,11 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz import reproduce
 from dpviz.base.number_text import numeral
+from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
 from dpviz.prepare.bounding import Prepared
 from dpviz.reproduce import Findings
@@ -19,6 +21,20 @@ from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from pages.ui import state
 from pages.ui.texts import plain
+
+
+def one_mechanism(place: DeltaGenerator, label: str, *, default: str, key: str) -> str:
+    """Draw a choice of one mechanism by its name, and return the key of the chosen one."""
+    known = all_mechanisms()
+    chosen: str = place.selectbox(
+        label,
+        list(known),
+        index=list(known).index(default),
+        format_func=lambda text: known[text].info.label,
+        key=key,
+        persist_state="session",
+    )
+    return chosen
 
 
 def numbers(name: str, table: pd.DataFrame) -> None:

@@ -18,9 +18,6 @@ from dpviz.narrative import claims as claims_words
 from dpviz.values.problem import Budget
 from pages.ui import claim_cache, controls, parts, state
 
-EXHIBIT_DELTA = 1e-5
-"""Of what needs a delta, where the setting has none."""
-
 
 def draw(budget: Budget, seed: int) -> None:
     """Offer the exhibits and draw the chosen one; the others are neither computed nor sent."""
@@ -105,7 +102,7 @@ def public_code(budget: Budget, seed: int) -> None:
     """Show two slips found in public code."""
     number = st.column_config.NumberColumn
     st.header("Found in public code: a mask that mirrors the data", anchor="mask")
-    table = finds.mask_table(budget.epsilon, budget.delta or EXHIBIT_DELTA, seed)
+    table = finds.mask_table(budget.epsilon, budget.delta or exhibits.DELTA, seed)
     st.dataframe(
         table,
         hide_index=True,
@@ -145,7 +142,7 @@ def public_code(budget: Budget, seed: int) -> None:
 def true_delta(budget: Budget) -> None:
     """Draw the delta that Gaussian releases give beside the one they claim."""
     st.header("The true delta of classical Gaussian noise", anchor="delta")
-    deltas = claim_cache.true_deltas(budget.delta or EXHIBIT_DELTA)
+    deltas = claim_cache.true_deltas(budget.delta or exhibits.DELTA)
     if deltas.empty:
         st.caption(f"At delta {numeral(budget.delta)} no Gaussian release exceeds its claim.")
         return
