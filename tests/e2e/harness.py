@@ -18,7 +18,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,8 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from playwright.sync_api import Browser, BrowserContext, Page, Request, WebSocket
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 # Milliseconds that a browser step may take before the test fails; the slowest legal step, a first
@@ -36,6 +38,11 @@ _START_SECONDS = 60
 _TRACEBACK = "Traceback (most recent call last)"
 
 _NOT_RUNNING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+
+# One frame to lay the new elements out and one to paint them.
+_TWO_FRAMES = """
+() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))
+"""
 
 # Reports every stException that ever appears, also one that a rerun replaces before a test looks.
 _EXCEPTION_WATCH = """
@@ -186,11 +193,19 @@ class Watch:
         Runs of the script that ended, over all documents the page has shown.
     running : bool
         Whether a run is due or under way.
+    asked : bool
+        Whether the page has asked for a run that has not begun. What one step sets off may be two
+        runs, of which the first ends when the second is still on its way to the server.
+    files : int
+        Uploads that are not over. A file in the place of another one is two runs: without the old
+        one at once, and with the new one when it is there.
     """
 
     problems: list[str] = field(default_factory=list)
     runs: int = 0
     running: bool = True
+    asked: bool = False
+    files: int = 0
     _stream: WebSocket | None = None
 
     def on_request(self, request: Request) -> None:
@@ -202,13 +217,31 @@ class Watch:
         }:
             self.problems.append(f"request to another host: {parts.hostname}")
         if request.is_navigation_request() and request.frame.parent_frame is None:
-            self.running, self._stream = True, None
+            self.running, self.asked, self.files, self._stream = True, False, 0, None
+
+    def on_answer(self, request: Request) -> None:
+        """Note the end of an upload, after which the page asks for a run."""
+        if request.method == "PUT" and "/upload_file/" in request.url and self.files:
+            self.files -= 1
 
     def on_websocket(self, stream: WebSocket) -> None:
         """Follow the websocket over which Streamlit sends a document its messages."""
         if urlsplit(stream.url).path.endswith("/_stcore/stream"):
             self._stream = stream
             stream.on("framereceived", self.on_frame)
+            stream.on("framesent", self.on_sent)
+
+    def on_sent(self, payload: str | bytes) -> None:
+        """Note that the page asks for a run, or where to send files."""
+        if isinstance(payload, str):
+            return
+        message = BackMsg.FromString(payload)
+        kind = message.WhichOneof("type")
+        # One that a clock asks for comes to nothing where its part of the page is gone.
+        if kind == "rerun_script" and not message.rerun_script.is_auto_rerun:
+            self.asked = True
+        elif kind == "file_urls_request":
+            self.files += len(message.file_urls_request.file_names)
 
     def on_frame(self, payload: str | bytes) -> None:
         """Count the starts and ends of runs."""
@@ -217,23 +250,30 @@ class Watch:
         message = ForwardMsg.FromString(payload)
         kind = message.WhichOneof("type")
         if kind == "new_session":
-            self.running = True
+            self.running, self.asked = True, False
         elif kind == "script_finished":
             # An interrupted run is followed by the one that interrupted it.
             early = message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
             self.running = early
             self.runs += not early
 
+    @property
+    def busy(self) -> bool:
+        """Whether a run is under way or to come, as far as can be seen from here."""
+        return bool(self.running or self.asked or self.files)
+
     def wait(self, page: Page, runs: int, deadline: float) -> None:
         """Return once at least ``runs`` runs have ended and none is under way."""
-        while self.running or self.runs < runs:
+        while self.busy or self.runs < runs:
             left = 1000 * (deadline - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"the app still ran after {PATIENCE / 1000:.0f} s")
-            if self._stream is None:
-                page.wait_for_event("websocket", timeout=left)
-            else:
-                self._stream.wait_for_event("framereceived", timeout=left)
+            # An upload that breaks off is followed by no message: look again after a second.
+            with suppress(PlaywrightTimeout):
+                if self._stream is None:
+                    page.wait_for_event("websocket", timeout=min(left, 1000))
+                else:
+                    self._stream.wait_for_event("framereceived", timeout=min(left, 1000))
 
 
 _WATCHES: WeakKeyDictionary[Page, Watch] = WeakKeyDictionary()
@@ -251,6 +291,8 @@ def new_page(context: BrowserContext) -> Page:
     page = context.new_page()
     watch = _WATCHES[page] = Watch()
     page.on("request", watch.on_request)
+    page.on("response", lambda response: watch.on_answer(response.request))
+    page.on("requestfailed", watch.on_answer)
     page.on("websocket", watch.on_websocket)
     page.on("pageerror", lambda error: watch.problems.append(f"page error: {error}"))
     page.expose_function(
@@ -276,22 +318,23 @@ def wait_idle(page: Page, *, after: int = 0) -> None:
         Number of ended runs to wait for, when the run to come has not started yet.
     """
     deadline = time.monotonic() + PATIENCE / 1000
-    watch_of(page).wait(page, after, deadline)
-    page.locator(_NOT_RUNNING).wait_for()
-    if page.locator(".st-key-board").count():
-        # The board asks for its other frames once it stands, which is another run. The selector
-        # reaches into the board's own tree.
-        page.locator(".dpv[data-complete]").wait_for(state="attached")
-        watch_of(page).wait(page, after, deadline)
+    watch = watch_of(page)
+    while True:
+        watch.wait(page, after, deadline)
         page.locator(_NOT_RUNNING).wait_for()
-    # An element's code is loaded when it is first needed; until then it is drawn as a grey bar.
-    page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')")
-    page.bring_to_front()  # a page behind another one paints once a second
-    # One frame to lay the new elements out and one to paint them.
-    page.evaluate(
-        "() => new Promise(done => requestAnimationFrame(() => "
-        "requestAnimationFrame(() => done(null))))"
-    )
+        page.bring_to_front()  # a page behind another one paints once a second
+        page.evaluate(_TWO_FRAMES)
+        if page.locator(".st-key-board").count():
+            # The board asks for its other frames once it stands, which is another run. The
+            # selector reaches into the board's own tree.
+            page.locator(".dpv[data-complete]").wait_for(state="attached")
+        # An element's code is loaded when it is first needed; until then it is drawn as a grey
+        # bar. Of the typefaces, those come that something on the page is written in.
+        page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')")
+        page.evaluate("async () => { await document.fonts.ready; }")
+        page.evaluate(_TWO_FRAMES)
+        if not watch.busy:
+            return
 
 
 def open_app(page: Page, url: str) -> None:

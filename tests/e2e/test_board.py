@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, WebSocket, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, WebSocket, expect
 
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
 
@@ -228,6 +228,30 @@ def test_a_pin_shows_ghosts_and_travels(
     expect(guest.locator(".dpv-epsilon")).to_have_text("0.2")
     assert marks(guest, "gaussian")["recovery"] == plain["recovery"]
     assert problems_of(guest) == ""
+
+
+def test_a_typeface_that_comes_late_is_drawn_in(
+    page: Page, server: Server, other_context: BrowserContext
+) -> None:
+    link = f"{server.url}/?v=1&table=iris&trials=5&epsilon=0.2"
+    open_app(page, link)
+    due = marks(page, "gaussian")
+    guest = new_page(other_context)
+    guest.set_viewport_size(SCREEN)  # type: ignore[arg-type]
+    guest.emulate_media(reduced_motion="no-preference")
+    held: list[Route] = []
+    late = True
+    guest.route("**/*.woff2", lambda route: held.append(route) if late else route.continue_())
+    guest.goto(link, wait_until="commit")  # a page is loaded when its typefaces are
+    guest.locator(".dpv[data-complete]").wait_for(state="attached")
+    early = marks(guest, "gaussian")
+    assert early["distance"] == due["distance"]  # nothing is written there
+    assert early["spectrum"] != due["spectrum"]  # the control: "noise edge" in another typeface
+    late = False
+    for route in held:
+        route.continue_()
+    wait_idle(guest)
+    assert marks(guest, "gaussian") == due
 
 
 def test_presenting_hides_all_but_the_board(page: Page, server: Server) -> None:

@@ -173,6 +173,8 @@ const DpvizBoard = (() => {
       this.listen(globalThis, "keydown", (event) => this.onKey(event));
       const scheme = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
       if (scheme) this.listen(scheme, "change", () => this.restyle());
+      // A canvas keeps the typeface it was written in: the page's own may come after that.
+      if (document.fonts) this.listen(document.fonts, "loadingdone", () => this.schedule());
       this.resizer = new ResizeObserver(() => this.measure());
       this.setPayload(payload);
       this.resizer.observe(this.element);
