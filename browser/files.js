@@ -225,7 +225,6 @@ async function start({ lock, base, port }) {
 
 self.onmessage = ({ data }) => {
   start(data).catch((error) => {
-    console.error(error);
-    say("failed", { text: sentence(error) });
+    say("failed", { text: sentence(error), cause: `${error}\n${error.stack ?? ""}` });
   });
 };

@@ -16,7 +16,10 @@ function megabytes(bytes) {
 
 const workers = [];
 
-function stopped(text) {
+// The first cause counts: a worker that is ended fails in the middle of what it does.
+function stopped(text, cause = null) {
+  if (screen.dataset.state === "failed") return;
+  if (cause) console.error(cause);
   for (const each of workers) each.terminate();
   part("step").textContent = "";
   part("bar").hidden = true;
@@ -84,7 +87,7 @@ const HEARD = {
   progress: progressed,
   step: ({ text }) => (part("step").textContent = text),
   note: ({ text }) => note(text),
-  failed: ({ text }) => stopped(text),
+  failed: ({ text, cause }) => stopped(text, cause),
   ready,
   open: () => socket && socket.opened(),
   message: ({ data }) => socket && socket.received(data),

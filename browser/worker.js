@@ -253,8 +253,7 @@ function sentence(error) {
 self.onmessage = ({ data }) => {
   if (data.kind === "start") {
     start(data).catch((error) => {
-      console.error(error);
-      say("failed", { text: sentence(error) });
+      say("failed", { text: sentence(error), cause: `${error}\n${error.stack ?? ""}` });
     });
   } else if (waiting) {
     waiting.push(data);
