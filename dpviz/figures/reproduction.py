@@ -222,6 +222,7 @@ def lines_figure(lines: Sequence[Line]) -> go.Figure | None:
         subplot_titles=panels,
         vertical_spacing=min(_HEAD_HEIGHT / height, 0.9 / max(len(panels) - 1, 1)),
     )
+    ends: list[float] = []  # of all bars
     for row, panel in enumerate(panels, start=1):
         here = [item for item in shown if item[0].panel == panel]
         names = [_wrapped(line.item) for line, _, _ in here]
@@ -230,12 +231,19 @@ def lines_figure(lines: Sequence[Line]) -> go.Figure | None:
             0.0 if math.isnan(mean.high) else (mean.high - mean.value) / stated.value
             for _, stated, mean in here
         ]
+        # a bar that would reach zero has no end on a logarithmic axis
+        below = [min(half, 0.99 * ratio) for half, ratio in zip(halves, ratios, strict=True)]
+        errors = [stated.error / stated.value for _, stated, _ in here]
+        for ratio, half, less in zip(ratios, halves, below, strict=True):
+            ends += [ratio - less, ratio + half]
+        for error in errors:
+            ends += [1.0 - min(error, 0.99), 1.0 + error]
         reported = scatter(
             x=[1.0] * len(here),
             y=names,
             error_x={
                 "type": "data",
-                "array": [stated.error / stated.value for _, stated, _ in here],
+                "array": errors,
                 "thickness": 1.2,
                 "color": TRUE_COLOUR,
             },
@@ -253,10 +261,7 @@ def lines_figure(lines: Sequence[Line]) -> go.Figure | None:
             error_x={
                 "type": "data",
                 "array": halves,
-                # a bar that would reach zero has no end on a logarithmic axis
-                "arrayminus": [
-                    min(half, 0.99 * ratio) for half, ratio in zip(halves, ratios, strict=True)
-                ],
+                "arrayminus": below,
                 "thickness": 1.2,
             },
             mode="markers",
@@ -268,7 +273,7 @@ def lines_figure(lines: Sequence[Line]) -> go.Figure | None:
             hovertemplate="%{customdata}<extra>measured</extra>",
         )
         figure.add_traces([reported, measured], rows=row, cols=1)
-    figure.update_xaxes(type="log", exponentformat="power")
+    figure.update_xaxes(**_axis(pd.Series(ends), log=True))
     figure.update_xaxes(title_text="multiple of the reported number", row=len(panels), col=1)
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_layout(

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.names import apart
-from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, upright
+from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing
 from dpviz.tasks.learners import Score
 
 NAMED = 8  # more lines than this cannot be named beside their ends
@@ -69,15 +69,7 @@ def task_figure(
         }
         for at, (_, words, colour) in _apart(ends, low, high)
     ]  # fmt: skip
-    here = x0 <= now <= x1
-    if here:
-        notes.append(
-            {
-                # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
-                "x": math.log10(now), "y": 1, "yref": "paper", "text": "now", "showarrow": False,
-                "yanchor": "bottom", "font": {"size": 12},
-            }
-        )  # fmt: skip
+    here = standing(now, log=True) if x0 <= now <= x1 else {"shapes": [], "annotations": []}
     ticks = sorted(epsilons)
     figure.update_xaxes(
         title="Epsilon", type="log", tickvals=ticks,
@@ -92,8 +84,8 @@ def task_figure(
         height=_HEIGHT,
         margin={"l": 10, "r": _ROOM, "t": 30, "b": 10},
         legend=BELOW,
-        shapes=[upright(now)] if here else [],
-        annotations=notes,
+        shapes=here["shapes"],
+        annotations=notes + here["annotations"],
         hovermode="closest",
         meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
     )

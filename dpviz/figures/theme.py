@@ -132,15 +132,29 @@ def scatter(**properties: Any) -> dict[str, Any]:
     return {"type": "scatter", **properties}
 
 
-def upright(x: float) -> dict[str, Any]:
-    """Return the thin grey line from the foot of a plot to its top, such as where a setting stands.
+def standing(now: float, *, log: bool) -> dict[str, list[dict[str, Any]]]:
+    """Return what marks where the present setting stands: a thin grey line, and "now" over it.
 
-    `add_vline` looks at every axis and every shape of the figure first.
+    To be handed to `plotly.graph_objects.Figure.update_layout`: `add_vline` looks at every axis
+    and every shape of the figure first.
+
+    Parameters
+    ----------
+    now : float
+        A place on the x axis, in the axis's own units.
+    log : bool
+        Whether the axis is logarithmic.
     """
-    return {
-        "type": "line", "xref": "x", "x0": x, "x1": x, "yref": "y domain", "y0": 0, "y1": 1,
+    line = {
+        "type": "line", "xref": "x", "x0": now, "x1": now, "yref": "y domain", "y0": 0, "y1": 1,
         "line": {"color": TRUE_COLOUR, "width": 1},
     }  # fmt: skip
+    word = {
+        # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
+        "x": math.log10(now) if log and now > 0 else now, "y": 1, "yref": "paper",
+        "text": "now", "showarrow": False, "yanchor": "bottom", "font": {"size": 12},
+    }  # fmt: skip
+    return {"shapes": [line], "annotations": [word]}
 
 
 def faded(colour: str, alpha: float) -> str:

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from dpviz.base.number_text import numeral
 from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.names import LINE, Ending, add_names, margin
-from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, upright
+from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
 HEIGHT = 560  # pixels of the chart, where its names have room
@@ -79,11 +79,12 @@ def tradeoff_figure(
         where a claim fails, by the verdict of each point.
     """
     figure = go.Figure()
+    told = ".1%" if shares else ".3g"  # the measure, under the pointer
     kinds: dict[str, dict[str, object]] = {}  # line styles to explain in the legend
     named = []  # lines that carry their name
     ranked = sorted(enumerate(panels), key=lambda one: (one[1].highlighted, -one[0]))
     for number, panel in ranked:
-        look = _Look(panel, panel.highlighted or len(panels) <= FEW, number)
+        look = _Look(panel, panel.highlighted or len(panels) <= FEW, number, told)
         part = bands[bands["mechanism"] == panel.key]
         if not part.empty:
             _add_band(figure, part, look, beyond)
@@ -114,7 +115,7 @@ def tradeoff_figure(
                     marker={"symbol": f"{panel.marker}-open", "size": 7},
                     name=panel.label, legendgroup=panel.key, showlegend=False,
                     line={"color": look.panel.colour, "width": 1.5, "dash": style},
-                    hovertemplate="%{x:.4g}: %{y:.3g}<extra>" + f"{panel.label}, {words}</extra>",
+                    hovertemplate=f"{look.point}<extra>{panel.label}, {words}</extra>",
                 )
             )  # fmt: skip
     if marks is not None:
@@ -134,17 +135,8 @@ def tradeoff_figure(
         )
     for lines_of, ending in ((limits, ""), (scalings, " (scaling only)")):
         if lines_of is not None:
-            _add_lines(figure, lines_of, ending, log_y)
-    figure.update_layout(
-        shapes=[upright(now)],
-        annotations=[
-            {
-                # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
-                "x": math.log10(now) if log_x and now > 0 else now, "y": 1, "yref": "paper",
-                "text": "now", "showarrow": False, "yanchor": "bottom", "font": {"size": 12},
-            }
-        ],
-    )  # fmt: skip
+            _add_lines(figure, lines_of, ending, told, log_y=log_y)
+    figure.update_layout(**standing(now, log=log_x))
     x, y = (
         _span(figure, of, log=log, room=room)
         for of, log, room in (("x", log_x, (0.02, 0.01)), ("y", log_y, (0.05, 0.05)))
@@ -194,11 +186,19 @@ class _Look:
         Whether it has its range and a place in the legend.
     rank : int
         Place in the legend.
+    told : str
+        How its numbers are written under the pointer.
     """
 
     panel: Panel
     whole: bool
     rank: int
+    told: str
+
+    @property
+    def point(self) -> str:
+        """Plotly's template for one point under the pointer."""
+        return f"%{{x:.4g}}: %{{y:{self.told}}}"
 
     @property
     def name(self) -> str:
@@ -233,9 +233,9 @@ def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float)
                         "size": 7 if panel.highlighted else 4},
                 selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
                 customdata=said.to_numpy(),
-                hovertemplate="%{x:.4g}: %{y:.3g} (%{customdata[1]:.3g} to "
-                "%{customdata[2]:.3g}, %{customdata[3]} draws), %{customdata[4]}<extra>"
-                + panel.label + "</extra>",
+                hovertemplate=f"{look.point} (%{{customdata[1]:{look.told}}} to "
+                f"%{{customdata[2]:{look.told}}}, %{{customdata[3]}} draws), %{{customdata[4]}}"
+                f"<extra>{panel.label}</extra>",
             )
         )  # fmt: skip
 
@@ -246,7 +246,7 @@ def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone:
     Beside its drawn curve it says nothing under the pointer: it would keep it from the points that
     are clicked.
     """
-    words = "%{x:.4g}: %{y:.3g}, %{text}<extra>" + f"{look.panel.label}, {_PREDICTED}</extra>"
+    words = f"{look.point}, %{{text}}<extra>{look.panel.label}, {_PREDICTED}</extra>"
     for number, (line, dash) in enumerate(stretches(part, "dot")):
         told = {"text": verdict_words(line["verdict"]), "hovertemplate": words}
         said = told if alone else {"hoverinfo": "skip"}
@@ -368,7 +368,9 @@ def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) 
     )
 
 
-def _add_lines(figure: go.Figure, table: pd.DataFrame, words: str, log_y: bool) -> None:
+def _add_lines(
+    figure: go.Figure, table: pd.DataFrame, words: str, told: str, *, log_y: bool
+) -> None:
     """Add grey reference lines, named in the legend."""
     for number, (label, line) in enumerate(table.groupby("label", sort=False)):
         shown = line[line["value"] > 0] if log_y else line
@@ -379,6 +381,6 @@ def _add_lines(figure: go.Figure, table: pd.DataFrame, words: str, log_y: bool) 
                 x=shown["x"], y=shown["value"], mode="lines", name=f"{label}{words}",
                 line={"color": TRUE_COLOUR, "width": 1 if not words else 2,
                       "dash": _GREY_DASHES[number % 2] if not words else "dashdot"},
-                hovertemplate="%{x:.4g}: %{y:.3g}<extra>" + f"{label}{words}</extra>",
+                hovertemplate=f"%{{x:.4g}}: %{{y:{told}}}<extra>{label}{words}</extra>",
             )
         )  # fmt: skip

@@ -40,7 +40,8 @@ h3 { font-size: 1.2rem !important; }
 @media (prefers-reduced-motion: reduce) {
   *, *::before, *::after {
     animation-duration: .01ms !important; animation-iteration-count: 1 !important;
-    transition-duration: .01ms !important; scroll-behavior: auto !important;
+    transition: none !important; /* a short one would set off one for every change of any style */
+    scroll-behavior: auto !important;
   }
 }
 </style>"""
