@@ -57,6 +57,24 @@ def test_shares_are_written_in_per_cent_and_powers_of_ten_are_not() -> None:
     assert draw(shares=True, log_y=True).layout.yaxis.tickformat is None
 
 
+@pytest.mark.parametrize(("shares", "told"), [(False, ".3g"), (True, ".1%")])
+def test_what_stands_under_the_pointer_is_written_as_on_the_axis(shares: bool, told: str) -> None:
+    alone = lines([("three", 1.0, 0.5, "holds")], PREDICTION_COLUMNS)
+    figure = draw(
+        panels=[*PANELS, Panel("three", "Third", "holds", GREY, "circle", "solid")],
+        predicted=alone,
+        limits=lines([("random", 1.0, 0.1)], LINE_COLUMNS),
+        other=BANDS,
+        other_name="other",
+        shares=shares,
+    )
+    templates = [trace.hovertemplate for trace in figure.data if trace.hovertemplate]
+    assert len(templates) >= 6
+    for template in templates:
+        assert f"%{{y:{told}}}" in template
+        assert template.count("%{y:") == 1
+
+
 def test_means_and_bands_are_where_the_table_says() -> None:
     figure = draw()
     (mean,) = traces(figure, "First · holds")
