@@ -11,6 +11,7 @@ from dpviz.narrative.cards import FILTERS, SORTS, Card, cards, chosen_cards
 from dpviz.paid.steps import wanted_of
 from dpviz.tidy.portrait import DRAWS, EPSILON, FEATURES, ROWS, portrait
 from pages.ui import account_cache, accounts, loading, shell, state
+from pages.ui.copying import copyable
 from pages.ui.guard import say_error
 
 current = shell.through_entry()
@@ -116,7 +117,7 @@ def draw(card: Card) -> None:
                 parameters(card)
                 repeats(card)
                 st.caption("Rerun the evidence:")
-                st.code(card.mechanism.rerun, language="bash")
+                copyable(card.mechanism.rerun)
 
 
 st.title("Mechanisms", anchor=False)

@@ -14,6 +14,7 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.narrative import claims as claims_words
 from dpviz.values.problem import Budget, Problem, Relation
 from pages.ui import claim_cache, parts, state
+from pages.ui.copying import copyable
 from pages.ui.guard import guard
 
 TRIALS = (1_000, 2_000, 5_000, 10_000, 40_000)
@@ -80,11 +81,8 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
         on_click=state.on_change(run),
     )
     setting = replace(problem, relation=Relation(wanted[4]))
-    right.code(
-        audit_command(mechanism, setting, asked, d=d, trials=trials, seed=seed),
-        language="bash",
-        wrap_lines=True,
-    )
+    with right:
+        copyable(audit_command(mechanism, setting, asked, d=d, trials=trials, seed=seed))
     if st.session_state.get("claims.audited") != wanted:
         st.caption("Takes a second or two with 5,000 releases, and up to a minute with the most.")
         return

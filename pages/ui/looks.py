@@ -24,8 +24,6 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
 }
 /* A command within a sentence is no smaller than the sentence. */
 [data-testid] :is(p, li) code { font-size: max(.875em, 14px) !important; }
-/* Commands in one colour: some of the highlighter's have a contrast below 3 : 1. */
-[data-testid="stCode"] .token { color: inherit !important; }
 h1 { font-size: 1.9rem !important; padding: .2rem 0 .5rem !important; }
 h2 { font-size: 1.4rem !important; }
 h3 { font-size: 1.2rem !important; }

@@ -20,6 +20,7 @@ from dpviz.reproduce import Findings
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from pages.ui import state
+from pages.ui.copying import copyable
 from pages.ui.texts import plain
 
 
@@ -161,13 +162,13 @@ def command(
     name = settings.table if settings.table != state.UPLOAD else "YOUR_FILE.csv"
     st.caption("The same numbers from the command line:")
     words = " ".join([settings.command(name, verb, base), shlex.join(more)]).strip()
-    st.code(words, language="bash", wrap_lines=True)
+    copyable(words)
 
 
 def reproduce_command(found: Findings) -> None:
     """Show the command that redoes an experiment."""
     st.caption("The same numbers from the command line:")
-    st.code(reproduce.command(found), language="bash", wrap_lines=True)
+    copyable(reproduce.command(found))
 
 
 def settings_file(settings: Settings, key: str, help: str | None = None) -> None:

@@ -21,6 +21,7 @@ from dpviz.run import axes
 from dpviz.settings import Settings
 from dpviz.tidy import curves
 from pages.ui import curve_cache, looks, targets
+from pages.ui.copying import copyable
 
 METRIC = "recovery"
 
@@ -110,4 +111,4 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
     plan = settings_of_plan(here, rows.n, written)
     listed = ",".join(str(value) for value in values)
     more = shlex.join(["--over", axis, "--values", listed, "--out", "plan.csv"])
-    st.code(f"{plan.command(verb='sweep')} {more}", language="bash", wrap_lines=True)
+    copyable(f"{plan.command(verb='sweep')} {more}")

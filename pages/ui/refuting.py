@@ -17,6 +17,7 @@ from dpviz.figures.claims import (
 from dpviz.narrative import claims as claims_words
 from dpviz.values.problem import Budget
 from pages.ui import claim_cache, controls, parts, state
+from pages.ui.copying import copyable
 
 
 def draw(budget: Budget, seed: int) -> None:
@@ -136,7 +137,7 @@ def public_code(budget: Budget, seed: int) -> None:
         },
     )
     st.caption(claims_words.sampler_caption(drawn))
-    st.code("python -m benchmarks.bingham", language="bash")
+    copyable("python -m benchmarks.bingham")
 
 
 def true_delta(budget: Budget) -> None:

@@ -14,6 +14,7 @@ from dpviz.narrative.explore import delta_note, epsilon_note, too_few_rows
 from pages.ui import (
     bar,
     check,
+    copying,
     examples,
     glossary,
     limits,
@@ -143,13 +144,14 @@ def run() -> None:
     following: list[Callable[[], None]] = []
     _FOLLOWING.set(following)
     try:
-        st.html(looks.STYLE + printing.STYLE)
+        st.html(looks.STYLE + printing.STYLE + copying.STYLE)
         _notices(current, page.title)
         if page.title not in OWN_SETTINGS:
             _check(current)
         with limits.looking_up():
             page.run()
         reconnect.watch()
+        copying.watch()
         glossary.info(glossary.FIRST.get(page.title, "epsilon"), "page")
         glossary.marks()
     finally:

@@ -13,6 +13,7 @@ from dpviz.narrative import again
 from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
 from pages.ui import addresses, deciding, state
+from pages.ui.copying import copyable
 
 
 def answered(answer: Card | None) -> str:
@@ -80,4 +81,4 @@ def along(comparison: Comparison, prepared: Prepared, answer: Card | None = None
     if answer is None:
         st.caption("Once Decide was asked about this table, the report holds its card.")
     st.caption("A link that names every setting, so that later defaults change nothing:")
-    st.code(link, language=None, wrap_lines=True)
+    copyable(link)

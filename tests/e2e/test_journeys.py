@@ -368,6 +368,31 @@ def test_downloads_hold_what_the_page_shows(page: Page, server: Server) -> None:
     assert len(text.splitlines()) == 1 + 6
 
 
+# What is in the clipboard once it holds something else than at first.
+_CLIPBOARD = """
+async () => {
+  const text = await navigator.clipboard.readText();
+  return text === 'nothing yet' ? null : text;
+}
+"""
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_a_command_is_copied_by_its_button(page: Page, server: Server, secure: bool) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_app(page, server.url + "/" + TWO + "&epsilon=2")
+    page.evaluate("navigator.clipboard.writeText('nothing yet')")
+    if not secure:  # as on an address that is not https
+        page.evaluate("navigator.clipboard.writeText = undefined")
+    box = page.locator(".dp-copy").filter(has_text="dpviz compare")
+    box.get_by_role("button", name="copy", exact=True).click()
+    expect(box.get_by_role("button", name="copied", exact=True)).to_be_visible()
+    command = page.wait_for_function(_CLIPBOARD).json_value()
+    assert command == box.locator("code").inner_text()
+    assert re.search(r"dpviz compare iris .*--epsilon 2\b", command)
+    expect(box.get_by_role("button", name="copy", exact=True)).to_be_visible()  # and again
+
+
 @pytest.mark.parametrize("page_name", PAGES)
 def test_a_deep_link_on_a_fresh_server(page: Page, fresh_server: object, page_name: str) -> None:
     started: Server = fresh_server()  # type: ignore[operator]

@@ -5,6 +5,7 @@ Tests name widgets by their keys and never by position, so that a page may be re
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -94,6 +95,13 @@ def nodes(at: AppTest) -> Iterator[Any]:
 
     yield from below(at.main)
     yield from below(at.sidebar)
+
+
+def commands(at: AppTest) -> list[str]:
+    """Return the commands and links on the page that are there to be copied."""
+    bodies = [node.proto.body for node in nodes(at) if node.type == "html"]
+    shown = [re.findall(r'class="dp-copy"><pre><code>(.*?)</code>', body) for body in bodies]
+    return [html.unescape(text) for texts in shown for text in texts]
 
 
 def keys(at: AppTest) -> list[str]:

@@ -19,7 +19,7 @@ from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.tidy import board
 from pages.ui import cached
-from tests.ui.driver import change, errors, results, start
+from tests.ui.driver import change, commands, errors, results, start
 
 PREDICT, DRAW = board.predicted, board.compute_each
 BASE = Settings(
@@ -117,7 +117,7 @@ def test_the_command_on_the_page_computes_what_the_page_shows() -> None:
     settings = replace(BASE, epsilon=0.7, k=3, row_bound="quantile:0.8")
     at = start(table="wine", m=",".join(BASE.mechanisms), trials="12", epsilon="0.7", k="3",
                row_bound="quantile:0.8")  # fmt: skip
-    assert settings.command("wine") in [block.value for block in at.code]
+    assert settings.command("wine") in commands(at)
 
 
 def test_a_move_of_epsilon_predicts_and_draws_nothing_that_is_known(

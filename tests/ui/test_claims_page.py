@@ -17,6 +17,7 @@ from pages.ui import board
 from tests.ui.driver import (
     QUICK,
     change,
+    commands,
     each_part,
     errors,
     found,
@@ -220,7 +221,7 @@ def test_the_audit_waits_for_its_button_and_says_what_the_core_says() -> None:
     assert direct.evidence in words(at)
     assert "cannot see" in words(at)
     assert "claims.audit.curve" in charts(at)
-    command = [code.value for code in at.code if "dpviz audit" in code.value]
+    command = [text for text in commands(at) if "dpviz audit" in text]
     assert command == [
         f"python -m dpviz audit {mechanism.key} --epsilon 1 --dimension 2 --trials 1000 --k 1 "
         "--relation replace"

@@ -22,7 +22,18 @@ from dpviz.reproduce import (
 )
 from dpviz.run.store import Store, default_folder
 from pages.ui import reproduction_cache
-from tests.ui.driver import QUICK, change, errors, go, keys, nodes, one_sentence, press, start
+from tests.ui.driver import (
+    QUICK,
+    change,
+    commands,
+    errors,
+    go,
+    keys,
+    nodes,
+    one_sentence,
+    press,
+    start,
+)
 
 shipping = importlib.import_module("dpviz.reproduce.shipped")  # the name is a function too
 
@@ -132,7 +143,7 @@ def test_a_run_shows_the_figure_and_the_lines_and_is_there_at_the_next_visit() -
     assert drawn_at_last(at)
     assert "agrees" in tables(at)
     assert "not reported" in tables(at)
-    assert f"dpviz reproduce {GENERATED} --quick" in "\n".join(code.value for code in at.code)
+    assert f"dpviz reproduce {GENERATED} --quick" in "\n".join(commands(at))
     again = open_at(GENERATED)  # another session, the same machine
     assert "papers.run" not in keys(again)
     assert drawn_at_last(again) == drawn_at_last(at)

@@ -21,6 +21,7 @@ from tests.ui.driver import (
     QUICK,
     as_seen,
     change,
+    commands,
     errors,
     found,
     go,
@@ -122,7 +123,7 @@ def test_the_page_opens_on_an_example_where_directions_pay_and_gives_the_setting
     assert recovered(at) > 0.9
     # Link and command say all of it, and the same link shows the same.
     assert at.query_params["allocation"] == "binary:1,2:0.8"
-    words = " ".join(box.value for box in at.code)
+    words = " ".join(commands(at))
     for part in ("planted", "--domain box", "--bounds known", "--allocation binary:1,2:0.8"):
         assert part in words
     again = start("precision", **dict(at.query_params))
@@ -295,7 +296,7 @@ def test_any_mechanism_may_supply_the_directions() -> None:
     assert set(frame(at, "spend")["supplier"]) == {"PPCA"}
     assert "the first 2 directions" in captions(at)
     assert "approximate" in " ".join(frame(at, "gains")["status"])
-    assert any("private:0.2:ppca" in box.value for box in at.code)
+    assert any("private:0.2:ppca" in text for text in commands(at))
     # The share moves and the supplier stays.
     change(at, "view.directions.share", 30)
     assert held(at, "directions") == "private:0.3:ppca"

@@ -10,7 +10,7 @@ import pytest
 
 from dpviz.releasing.ledger import Ledger
 from pages.ui import shell
-from tests.ui.driver import QUICK, errors, go, more, start
+from tests.ui.driver import QUICK, commands, errors, go, more, start
 
 SETTING = {**QUICK, "table": "digits"}
 
@@ -119,9 +119,7 @@ def test_a_paid_preparation_follows_to_every_page_and_back() -> None:
     listed = " ".join(box.value for box in at.main.markdown)
     assert "the feature means" not in listed
     assert "the row bound R" not in listed
-    assert "--center private --row-bound private:0.9 --count private" in " ".join(
-        box.value for box in at.main.code
-    )
+    assert "--center private --row-bound private:0.9 --count private" in " ".join(commands(at))
     at = more(at)
     assert errors(at) == []
     assert any("everything but the rows" in box.value for box in at.main.markdown)

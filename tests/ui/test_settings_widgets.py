@@ -22,6 +22,7 @@ from tests.ui.driver import (
     ROOT,
     SHARED,
     change,
+    commands,
     echarts,
     errors,
     found,
@@ -147,7 +148,7 @@ def test_a_new_option_appears_as_a_widget_and_in_the_link(monkeypatch: pytest.Mo
     again = start(**at.query_params)
     assert held(again, "extra_whole") == 5
     assert held(again, "extra_choice") == "two"
-    assert any("--extra-choice two" in block.value for block in again.code)
+    assert any("--extra-choice two" in text for text in commands(again))
     press(again, "reset")
     assert held(again, "extra_whole") == 3
 

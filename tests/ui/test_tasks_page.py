@@ -22,6 +22,7 @@ from pages.ui import reproduction_cache
 from pages.ui.page_options import page_defaults
 from tests.ui.driver import (
     change,
+    commands,
     errors,
     found,
     go,
@@ -230,7 +231,7 @@ def test_what_is_measured_on_an_upload_stays_in_the_session(ran: list[str]) -> N
     assert len(table(at)) == 7
     assert ran
     assert {path.name for path in default_folder().rglob("*") if path.is_file()} == before
-    assert "YOUR_FILE.csv" in at.code[0].value
+    assert "YOUR_FILE.csv" in commands(at)[0]
     ran.clear()
     go(at, "explore")
     go(at, "tasks")
@@ -296,7 +297,7 @@ def test_the_command_of_the_page_gives_the_same_numbers(
     more: dict[str, str], tmp_path: Path
 ) -> None:
     at = page(**more)
-    words = at.code[0].value.replace("task.csv", str(tmp_path / "task.csv")).split()
+    words = commands(at)[0].replace("task.csv", str(tmp_path / "task.csv")).split()
     assert words[:4] == ["python", "-m", "dpviz", "task"]
     assert main([*words[3:], "--cache", "none"]) == 0
     rounds = pd.read_csv(tmp_path / "task.csv")

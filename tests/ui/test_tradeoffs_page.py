@@ -24,6 +24,7 @@ from dpviz.run.cells import Cell, Result
 from tests.ui.driver import (
     ROOT,
     change,
+    commands,
     errors,
     found,
     go,
@@ -82,7 +83,7 @@ def test_every_axis_draws_each_mechanism_at_rising_values() -> None:
         assert spec["layout"]["xaxis"]["title"]["text"] == param.label
         drawn = [t for t in spec["data"] if "·" in t.get("name", "")]
         assert len(drawn) >= 2, axis
-        assert f"--over {axis} " in at.code[0].value
+        assert f"--over {axis} " in commands(at)[0]
         assert ("belongs to the table" in said(at)) == (axis == "n")
 
 
@@ -192,7 +193,7 @@ def test_ten_quick_changes_end_at_the_last(monkeypatch: pytest.MonkeyPatch) -> N
     assert [typist.cells(seed) for seed in (910, *seeds[:-1])] == [2] * 10
     assert held(at, "seed") == 920
     assert at.query_params["seed"] == "920"
-    assert "--seed 920" in at.code[0].value
+    assert "--seed 920" in commands(at)[0]
     seen = rows_drawn(at)
     monkeypatch.undo()
     assert rows_drawn(page(**AWAY, seed="920", trials="8")) == seen
@@ -204,11 +205,11 @@ def test_an_upload_is_drawn_and_stays_out_of_the_link() -> None:
     drawn = rows_drawn(at)
     assert len(drawn) == 2
     assert all(len(heights) == 13 for heights in drawn.values())
-    assert at.code[0].value.startswith("python -m dpviz sweep YOUR_FILE.csv --")
+    assert commands(at)[0].startswith("python -m dpviz sweep YOUR_FILE.csv --")
     columns = EXAMPLE.decode().splitlines()[0].split(",")
     link = " ".join(f"{key}={value}" for key, value in at.query_params.items())
     assert "table=upload" in link
-    shown = [box.value for box in at.code]
+    shown = commands(at)
     for private in ("patients", *columns):
         assert private not in link
         assert not any(private in text for text in shown)
@@ -302,7 +303,7 @@ def test_a_plan_is_drawn_along_every_axis_that_needs_no_rows(axis: str, tmp_path
     if axis != "k":  # more of anything else is better
         assert heights == sorted(heights)
         assert heights[-1] > heights[0] + 0.01
-    (command,) = [box.value for box in at.code if "plan:" in box.value]
+    (command,) = [text for text in commands(at) if "plan:" in text]
     assert f"--over {axis} --values " in command
     # The command is one that runs, and the draws agree with what was predicted.
     words = shlex.split(command.replace("plan.csv", str(tmp_path / "plan.csv")))
@@ -340,7 +341,7 @@ def test_a_bad_plan_is_refused_in_one_sentence(key: str, written: str, part: str
 
 def test_the_command_of_the_page_is_one_that_runs(tmp_path: Any) -> None:
     at = page(m="gaussian", trials="5")
-    words = at.code[0].value.replace("sweep.csv", str(tmp_path / "sweep.csv")).split()
+    words = commands(at)[0].replace("sweep.csv", str(tmp_path / "sweep.csv")).split()
     assert words[:3] == ["python", "-m", "dpviz"]
     assert main([*words[3:], "--cache", "none"]) == 0
     swept = pd.read_csv(tmp_path / "sweep.csv")
