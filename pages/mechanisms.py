@@ -93,14 +93,16 @@ def draw(card: Card) -> None:
     """Draw one card; formulas and parameters are sent when it is opened."""
     info = card.mechanism.info
     with st.container(border=True):
-        st.markdown(f"**{info.label}** `{card.mechanism.key}`")
-        st.markdown(info.summary)
+        st.markdown(f"**{info.label}** `{card.mechanism.key}`\n\n{info.summary}")
         seen = portrait(card.mechanism)
         if seen is not None:
             st.html(portrait_image(seen, card.mechanism))
         st.caption(f"{info.paper} · releases a {info.release} · {card.guarantee}{card.psd}")
-        for line in card.statuses:
-            st.markdown(f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}")
+        held = [
+            f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}"
+            for line in card.statuses
+        ]
+        st.markdown("\n\n".join(held))
         st.caption(f"At {narrative.budget_words(card.budget)}: {card.account}.")
         box = st.expander(
             "Law, calibration, parameters",
