@@ -43,7 +43,7 @@ FIRST_AFTER = 2.0
 _own_time = getattr(time, "thread_time", time.process_time)
 
 
-@st.cache_data(scope="session", max_size="96MB", show_spinner="Drawing releases", show_time=True)
+@st.cache_data(scope="session", max_size="96MB", show_spinner=False)
 def chunk(
     data_key: tuple[str, ...],
     variant: str,
