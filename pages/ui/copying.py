@@ -19,6 +19,7 @@ STYLE = """<style>
   background: color-mix(in srgb, currentColor 6%, transparent);
 }
 .dp-copy pre code { font-size: inherit; background: none; padding: 0; color: inherit; }
+.dp-copy span { display: inline-block; max-width: 100%; } /* no line ends within an option's name */
 .dp-copy button {
   all: unset; position: absolute; top: .5rem; right: .5rem; padding: .1rem .5rem; cursor: pointer;
   font-size: 14px; border-radius: .4rem; border: 1px solid currentColor;
@@ -40,8 +41,9 @@ def copyable(text: str) -> None:
     text : str
         Plain; what it holds of HTML is shown, not read.
     """
+    words = " ".join(f"<span>{html.escape(word)}</span>" for word in text.split(" "))
     st.html(
-        f'<div class="dp-copy"><pre><code>{html.escape(text)}</code></pre>'
+        f'<div class="dp-copy"><pre><code>{words}</code></pre>'
         '<button type="button" aria-live="polite">copy</button></div>'
     )
 

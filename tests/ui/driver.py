@@ -101,7 +101,7 @@ def commands(at: AppTest) -> list[str]:
     """Return the commands and links on the page that are there to be copied."""
     bodies = [node.proto.body for node in nodes(at) if node.type == "html"]
     shown = [re.findall(r'class="dp-copy"><pre><code>(.*?)</code>', body) for body in bodies]
-    return [html.unescape(text) for texts in shown for text in texts]
+    return [html.unescape(re.sub("<.*?>", "", text)) for texts in shown for text in texts]
 
 
 def keys(at: AppTest) -> list[str]:
