@@ -60,7 +60,7 @@ class Layer:
         return bool(self.command) or self.workers == 0
 
 
-# The goal for the whole is 12 minutes on two idle cores; it takes some 17. The budgets are what
+# The goal for the whole is 12 minutes on two idle cores; it takes some 16. The budgets are what
 # each layer may take on a machine that does something else as well, since a stopped layer counts
 # as failed.
 LAYERS: tuple[Layer, ...] = (
