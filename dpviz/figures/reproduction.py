@@ -231,13 +231,10 @@ def lines_figure(lines: Sequence[Line]) -> go.Figure | None:
             0.0 if math.isnan(mean.high) else (mean.high - mean.value) / stated.value
             for _, stated, mean in here
         ]
-        # a bar that would reach zero has no end on a logarithmic axis
-        below = [min(half, 0.99 * ratio) for half, ratio in zip(halves, ratios, strict=True)]
+        below = [_below(ratio, half) for ratio, half in zip(ratios, halves, strict=True)]
         errors = [stated.error / stated.value for _, stated, _ in here]
-        for ratio, half, less in zip(ratios, halves, below, strict=True):
-            ends += [ratio - less, ratio + half]
-        for error in errors:
-            ends += [1.0 - min(error, 0.99), 1.0 + error]
+        for at, half in (*zip(ratios, halves, strict=True), *((1.0, error) for error in errors)):
+            ends += [at - _below(at, half), at + half]
         reported = scatter(
             x=[1.0] * len(here),
             y=names,
@@ -282,6 +279,11 @@ def lines_figure(lines: Sequence[Line]) -> go.Figure | None:
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.0 + 30 / height, "x": 0},
     )
     return figure
+
+
+def _below(at: float, half: float) -> float:
+    """Return how far a bar goes down: at zero it would have no end on a logarithmic axis."""
+    return min(half, 0.99 * at)
 
 
 def _wrapped(text: str) -> str:

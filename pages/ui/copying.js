@@ -20,8 +20,7 @@ export default function (component) {
     if (!button) return;
     const done = await copied(button.parentElement.querySelector("code"));
     button.textContent = done ? "copied" : "selected";
-    clearTimeout(state.later);
-    state.later = setTimeout(() => {
+    setTimeout(() => {
       button.textContent = "copy";
     }, SAID_MS);
   };

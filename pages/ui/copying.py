@@ -1,7 +1,7 @@
 """A command or a link in a box of its own, with a button that copies it.
 
-Streamlit's own box for code loads a highlighter of 1.5 MB for three hundred languages, which is a
-seventh of the time that Explore takes in the browser; a command here has one colour.
+Streamlit's own box for code has the browser load and run a highlighter of 1.5 MB, on every page
+that shows a command; a command here has one colour.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class Visitor:
         self._line = self.session.new_cdp_session(anchor)
 
     def forget(self) -> None:
-        """Leave no page open, no cookie and nothing stored."""
+        """Leave no page open, no cookie, no permission and nothing stored."""
         _, *opened = self.session.pages
         seen = {running.url for running in _servers}
         for left in opened:
@@ -146,6 +146,7 @@ class Visitor:
                 seen.add(f"http://{place.netloc}")
             left.close()
         self.session.clear_cookies()
+        self.session.clear_permissions()
         for origin in seen:
             told = {"origin": origin, "storageTypes": "all"}
             self._line.send("Storage.clearDataForOrigin", told)
