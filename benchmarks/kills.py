@@ -37,7 +37,8 @@ COMMANDS = {
              "--out", "{}/out.csv"],
     "reproduce": ["reproduce", "jiang_theorems9_10", "--quick", "--out", "{}"],
 }  # fmt: skip
-RELEASE = ["release", "iris", "--epsilon", "0.001", "--bounds", "0:8", "--row-bound", "8"]
+RELEASE = ["release", "iris", "--epsilon", "0.001", "--delta", "1e-6", "--bounds", "0:8",
+           "--row-bound", "8"]  # fmt: skip
 
 
 def _silent(words: Sequence[str]) -> int:
@@ -119,6 +120,8 @@ def ledger_holds(kills: int, folder: Path) -> list[str]:
     rng = generator(kills, "kills", "ledger")
     warm = folder / "warm"
     warm.mkdir()
+    for place in (warm, folder):
+        _silent(["ledger", "new", f"{place}/ledger.jsonl", "--limit", "1000,0.5"])
     if _silent([*RELEASE, "--ledger", f"{warm}/ledger.jsonl", "--out", f"{warm}/0.json"]):
         return ["ledger: the command fails"]
     for number in range(0, kills, 2):

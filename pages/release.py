@@ -6,8 +6,6 @@ from pages.ui import account_cache, shell
 
 current = shell.through_entry()
 
-import json
-
 import pandas as pd
 
 from dpviz.base.here import NO_LEDGER, in_browser
@@ -16,8 +14,7 @@ from dpviz.base.params import params_of
 from dpviz.errors import DpvizError
 from dpviz.releasing.ledger import Ledger, ledger_named
 from dpviz.releasing.making import RealRelease, make
-from dpviz.releasing.options import ReleaseOptions, limit_of
-from dpviz.values.problem import Budget
+from dpviz.releasing.options import LedgerOptions, ReleaseOptions
 from pages.ui import accounts
 from pages.ui.guard import guard
 from pages.ui.texts import plain
@@ -89,9 +86,9 @@ def form() -> tuple[dict[str, str], str, str] | None:
             "Limit of a new ledger",
             "",
             key="release.limit",
-            placeholder="EPSILON,DELTA or nothing",
+            placeholder="EPSILON,DELTA",
             persist_state="session",
-            help="EPSILON,DELTA that all releases together may not pass; empty for none.",
+            help="EPSILON,DELTA that all releases together may not pass; empty for a ledger that is there.",
         )
     st.button("Release, and spend", type="primary", key="release.send", on_click=ask)
     # taken once: whatever makes the page run again does not spend again
@@ -105,10 +102,9 @@ def release(written: dict[str, str], name: str, limit: str) -> RealRelease:
         table="upload", **{key: PARAMS[key].parse(text) for key, text in written.items()}
     )
     options.require()
-    path = ledger_named(name)
-    ledger = Ledger(path)
-    if limit.strip() and not path.exists():
-        ledger.create(Budget(*limit_of(limit)))
+    ledger = Ledger(ledger_named(name))
+    if limit.strip():
+        LedgerOptions(limit=limit.strip(), relation=options.relation).create(ledger)
     return make(options, ledger=ledger, table=current.prepared.table)
 
 
@@ -133,7 +129,7 @@ def shown(made: RealRelease) -> None:
     )
     st.download_button(
         "Download the release",
-        json.dumps(answer, indent=1, allow_nan=False),
+        made.to_text(),
         file_name="release.json",
         mime="application/json",
         key="release.download",

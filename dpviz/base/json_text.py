@@ -21,3 +21,22 @@ def finite(value: Any) -> Any:
 def json_text(value: Any) -> str:
     """Return JSON data as text, indented by one, without NaN or infinities."""
     return json.dumps(finite(value), indent=1, allow_nan=False)
+
+
+def strict_json(text: str) -> Any:
+    """Return the data of a JSON text that somebody else wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, nests too deep, or holds NaN, an infinity or a whole number of thousands
+        of digits.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

@@ -47,6 +47,8 @@ class Param:
     optional : bool
         Whether None is legal; it is written ``auto``. A text that is itself
         ``auto``, or begins with ``=``, is written with one more ``=`` before it.
+    required : bool
+        Whether somebody must state it: None then means that nobody has yet, and cannot be written.
     group : str
         Heading under which widgets stand together.
     check : callable or None
@@ -68,6 +70,7 @@ class Param:
     log: bool = False
     choices: Mapping[str, str] = dataclasses.field(default_factory=dict)
     optional: bool = False
+    required: bool = False
     allowed_text: str = ""
     group: str = ""
     check: Callable[[Any], Any] | None = None
@@ -94,7 +97,7 @@ class Param:
     def clean(self, value: Any) -> Any:
         """Return the value in canonical form, or raise InvalidSetting."""
         if value is None:
-            if self.optional:
+            if self.optional or self.required:
                 return None
             raise self.error(value)
         if self.kind in ("number", "integer"):

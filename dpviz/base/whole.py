@@ -6,7 +6,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpviz.errors import CannotWrite
@@ -72,6 +72,93 @@ def whole(path: Path, *, private: bool = False) -> Iterator[Path]:
         raise cannot_write(path, error) from None
     finally:
         aside.unlink(missing_ok=True)
+
+
+class Reserved:
+    """A file that has its room on the disk before anybody knows what will stand in it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the file will be.
+    size : int
+        Most bytes that it will have.
+    name : str
+        What a message calls it.
+    private : bool
+        Whether only this user may read it; otherwise as if it had been opened by name.
+
+    Raises
+    ------
+    CannotWrite
+        If the system refuses; nothing is left.
+    """
+
+    def __init__(self, folder: Path, size: int, name: str, *, private: bool = False) -> None:
+        try:
+            handle, aside = tempfile.mkstemp(dir=folder, prefix=".", suffix=PART)
+        except OSError as error:
+            raise cannot_write(Path(name), error) from None
+        self._file, self._aside, self._private = os.fdopen(handle, "wb"), Path(aside), private
+        try:
+            _allocate(handle, size)
+        except OSError as error:
+            self.drop()
+            raise cannot_write(Path(name), error) from None
+
+    def become(self, path: Path, content: bytes) -> None:
+        """Write the content, on to the disk, and take a name in the same folder.
+
+        Raises
+        ------
+        CannotWrite
+            If the system refuses.
+        """
+        try:
+            self._file.seek(0)
+            self._file.write(content)
+            self._file.truncate()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            if not self._private:
+                os.chmod(self._aside, 0o666 & ~_umask())
+            os.replace(self._aside, path)
+            flush_folder(path.parent)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+
+    def drop(self) -> None:
+        """Give the room back, unless the file has its name."""
+        with suppress(OSError):
+            self._file.close()
+        self._aside.unlink(missing_ok=True)
+
+
+def _allocate(handle: int, size: int) -> None:
+    """Take room on the disk, by the system's own call where there is one."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(handle, 0, size)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                raise
+        else:
+            return
+    left = size
+    while left > 0:
+        left -= os.write(handle, bytes(min(left, 2**20)))
+
+
+def flush_folder(folder: Path) -> None:
+    """Make a new name in a folder durable, where the system can (not on Windows)."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

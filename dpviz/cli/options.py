@@ -27,7 +27,22 @@ Commands: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Errors in one line, exit status 2."""
+    """Errors in one line, exit status 2.
+
+    Attributes
+    ----------
+    actions : tuple of str
+        What the first word of a command may be, if it has actions; the first of them is meant
+        where none is named.
+    """
+
+    actions: tuple[str, ...] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, with the action that is meant."""
+        if self.actions and args and args[0] not in (*self.actions, "-h", "--help"):
+            args = [self.actions[0], *args]
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and end."""
@@ -51,10 +66,14 @@ def add_settings(
             metavar=_metavar(param),
             action="append" if param.kind == "list" else "store",
             default=None,
-            help=f"{param.help} Default: {param.format(getattr(base, name)) or 'all'}.".replace(
-                "%", "%%"
-            ),
+            help=f"{param.help} {_default(param, getattr(base, name))}".replace("%", "%%"),
         )
+
+
+def _default(param: Param, value: Any) -> str:
+    if param.required:
+        return "Required."
+    return f"Default: {param.format(value) or ('none' if param.choices else 'all')}."
 
 
 def add_set(parser: argparse.ArgumentParser) -> None:
@@ -70,16 +89,15 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 
 
 def _metavar(param: Param) -> str:
-    if param.kind == "choice":
+    if param.choices:
         return "|".join(param.choices)
     return {"number": "NUMBER", "integer": "INTEGER", "list": "VARIANT"}.get(param.kind, "TEXT")
 
 
-def settings_from(arguments: argparse.Namespace, base: Settings | None = None) -> Settings:
-    """Return the settings that parsed arguments state; the base says what they leave out."""
-    base = Settings() if base is None else base
+def stated(arguments: argparse.Namespace, cls: type[Declared]) -> dict[str, Any]:
+    """Return the values of declared options that parsed arguments state."""
     values: dict[str, Any] = {}
-    for name, param in params_of(type(base)).items():
+    for name, param in params_of(cls).items():
         written = getattr(arguments, name)
         if written is None:
             continue
@@ -87,6 +105,13 @@ def settings_from(arguments: argparse.Namespace, base: Settings | None = None) -
             values[name] = tuple(item for text in written for item in param.parse(text))
         else:
             values[name] = param.parse(written)
+    return values
+
+
+def settings_from(arguments: argparse.Namespace, base: Settings | None = None) -> Settings:
+    """Return the settings that parsed arguments state; the base says what they leave out."""
+    base = Settings() if base is None else base
+    values = stated(arguments, type(base))
     for assignment in getattr(arguments, "assignments", ()):
         values["mechanisms"] = with_parameter(values.get("mechanisms", ()), assignment)
     return replace(base, **values)

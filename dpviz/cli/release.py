@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 
 from dpviz.base.json_text import finite
-from dpviz.base.params import params_of
-from dpviz.cli.options import Commands, add_settings
+from dpviz.cli.options import Commands, add_settings, stated
 from dpviz.cli.terminal import print_table
-from dpviz.errors import DpvizError, InvalidSetting
-from dpviz.releasing.ledger import Ledger
-from dpviz.releasing.making import check_out, make, write
-from dpviz.releasing.options import ReleaseOptions, limit_of
-from dpviz.values.problem import Budget
+from dpviz.releasing.ledger import Contents, Ledger
+from dpviz.releasing.making import content_of, make
+from dpviz.releasing.options import LedgerOptions, ReleaseOptions
+from dpviz.releasing.verifying import verify
+
+_ACTIONS = ("show", "new", "bind", "verify")
 
 
 def add(commands: Commands) -> None:
@@ -24,39 +24,48 @@ def add(commands: Commands) -> None:
     )
     add_settings(releasing, ReleaseOptions)
     releasing.add_argument(
-        "--ledger", metavar="FILE", required=True, help="where the spend is written down first"
+        "--ledger",
+        metavar="FILE",
+        required=True,
+        help="where the spend is written down first; dpviz ledger new makes it",
     )
     releasing.add_argument("--out", metavar="FILE", required=True, help="a new JSON file")
     releasing.set_defaults(run=_release)
 
-    reading = commands.add_parser("ledger", help="show a ledger, or make one with a limit")
-    reading.add_argument("file", metavar="FILE")
-    reading.add_argument(
-        "--limit",
-        metavar="EPSILON,DELTA",
-        default=None,
-        help="make a new ledger that refuses to pass this; an existing one keeps its limit",
+    ledgers = commands.add_parser(
+        "ledger", help="make a ledger with its limit, show it, or check it against releases"
     )
-    reading.add_argument(
-        "--account",
-        metavar="basic|zcdp",
-        default="basic",
-        help="how a new ledger adds up: epsilons and deltas (basic, the default), or rhos (zcdp)",
+    ledgers.actions = _ACTIONS  # ledger FILE shows it
+    actions = ledgers.add_subparsers(dest="action", required=True, metavar="|".join(_ACTIONS))
+    making = actions.add_parser("new", help="make an empty ledger; its limit is never changed")
+    making.add_argument("file", metavar="FILE")
+    add_settings(making, LedgerOptions)
+    making.set_defaults(run=_new)
+
+    showing = actions.add_parser("show", help="show a ledger; ledger FILE does the same")
+    showing.add_argument("file", metavar="FILE")
+    showing.add_argument("--format", choices=("table", "json"), default="table")
+    showing.set_defaults(run=_show)
+
+    binding = actions.add_parser(
+        "bind", help="say that a table, such as a corrected export, holds the same people"
     )
-    reading.add_argument("--format", choices=("table", "json"), default="table")
-    reading.set_defaults(run=_ledger)
+    binding.add_argument("file", metavar="FILE")
+    binding.add_argument("table", metavar="TABLE", help="built-in table, or a file")
+    binding.add_argument("--purpose", metavar="TEXT", default="", help="why")
+    binding.set_defaults(run=_bind)
+
+    verifying = actions.add_parser(
+        "verify", help="check a ledger against releases; exit status 1 where they do not fit"
+    )
+    verifying.add_argument("file", metavar="FILE")
+    verifying.add_argument("releases", metavar="RELEASE", nargs="*", help="files of releases")
+    verifying.set_defaults(run=_verify)
 
 
 def _release(arguments: argparse.Namespace) -> int:
-    params = params_of(ReleaseOptions)
-    written = {name: getattr(arguments, name) for name in params}
-    options = ReleaseOptions(
-        **{name: params[name].parse(given) for name, given in written.items() if given is not None}
-    )
-    out = Path(arguments.out)
-    check_out(out)
-    made = make(options, ledger=Ledger(Path(arguments.ledger)))
-    write(made, out)
+    options = ReleaseOptions(**stated(arguments, ReleaseOptions))
+    made = make(options, ledger=Ledger(Path(arguments.ledger)), out=Path(arguments.out))
     proved, idealised = made.noise.proved, made.noise.idealised
     print(
         f"{made.mechanism} released to {arguments.out}: proved epsilon {proved.epsilon:.6g} at "
@@ -66,36 +75,60 @@ def _release(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _ledger(arguments: argparse.Namespace) -> int:
+def _new(arguments: argparse.Namespace) -> int:
     ledger = Ledger(Path(arguments.file))
-    if arguments.limit is not None:
-        limit = Budget(*limit_of(arguments.limit))
-        if ledger.path.exists():
-            if ledger.read().limit != limit:
-                raise DpvizError(
-                    f"--limit of ledger {ledger.path.name} was set when it was made and cannot be "
-                    "changed."
-                )
-        else:
-            ledger.create(limit, arguments.account)
-    elif arguments.account != "basic":
-        raise InvalidSetting("limit", "given with an account", "nothing", "--limit")
+    LedgerOptions(**stated(arguments, LedgerOptions)).create(ledger)
+    print(_said(ledger, ledger.read()))
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    ledger = Ledger(Path(arguments.file))
     contents = ledger.read()
     if arguments.format == "json":
         print(json.dumps(finite(contents.to_json()), indent=1))
         return 0
-    epsilon, delta = contents.total
-    limit_words = (
-        "no limit"
-        if contents.limit is None
-        else f"limit epsilon {contents.limit.epsilon:g}, delta {contents.limit.delta:g}"
-    )
-    print(f"{ledger.path.name}: epsilon {epsilon:.6g}, delta {delta:.3g} spent; {limit_words}")
+    print(_said(ledger, contents))
+    kept = ledger.kept()
     print_table(
-        ("when", "mechanism", "epsilon", "delta", "purpose"),
+        ("number", "when", "mechanism", "epsilon", "delta", "purpose", "release"),
         [
-            [s.when, s.mechanism, f"{s.epsilon:.6g}", f"{s.delta:.3g}", s.purpose]
-            for s in contents.spends
+            [
+                str(number),
+                s.when,
+                s.mechanism + (" (approximate)" if s.approximate else ""),
+                f"{s.epsilon:.6g}",
+                f"{s.delta:.3g}",
+                s.purpose,
+                kept[number].name if number in kept else "no file" if s.releases else "",
+            ]
+            for number, s in enumerate(contents.spends, start=1)
         ],
     )
     return 0
+
+
+def _said(ledger: Ledger, contents: Contents) -> str:
+    (epsilon, delta), left, limit = contents.total, contents.left, contents.limit
+    return (
+        f"{ledger.path.name}: epsilon {epsilon:.6g}, delta {delta:.3g} spent of epsilon "
+        f"{limit.epsilon:g}, delta {limit.delta:g}; epsilon {left[0]:.6g}, delta {left[1]:.3g} "
+        f"left ({contents.account} account, relation {contents.relation}, unit {contents.unit})"
+    )
+
+
+def _bind(arguments: argparse.Namespace) -> int:
+    ledger = Ledger(Path(arguments.file))
+    contents = ledger.bind(ledger.fingerprint(content_of(arguments.table)), arguments.purpose)
+    print(f"{ledger.path.name} is about {len(contents.tables)} table(s) of the same people now")
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    ledger = Ledger(Path(arguments.file))
+    found = verify(ledger, [Path(name) for name in arguments.releases])
+    for problem in found:
+        print(problem)
+    if not found:
+        print(f"{ledger.path.name} and its releases fit together")
+    return int(bool(found))

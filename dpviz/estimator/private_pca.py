@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,9 +25,16 @@ from dpviz.mechanisms import parse_variant
 from dpviz.paid.account import Chain, chain
 from dpviz.paid.chain import Public, run
 from dpviz.privacy.composition import rho_of
-from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.ledger import FIT, Ledger, Spend
+from dpviz.releasing.options import ACCEPT, DELTA_STATED, words_needed
 from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
 from dpviz.values.release import Status, Verdict
+
+APPROXIMATE = "approximate-draws"
+_WORDS = ACCEPT | {
+    APPROXIMATE: "its draws have the law that was proved only in the limit, and the epsilon of "
+    "that law is what would be written down"
+}
 
 
 class _Once:
@@ -71,7 +79,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         None takes the system's entropy. A fixed one warns: who knows it can subtract the noise.
     ledger : str or path, default=None
         File in which every fit writes its spend before it looks at the data; see
-        `dpviz.releasing.ledger`. A file that is not there is made, without a limit.
+        `dpviz.releasing.ledger`. ``dpviz ledger new`` makes it, for one relation; a fit never does.
+        A relative path is made absolute at once, so that a copy that is unpickled elsewhere finds
+        the same file. With a ledger delta must be stated. That the rows are those of one table is
+        not checked, as the folds of one table are many arrays.
     spectrum : str or array-like, default=None
         Public guess of the eigenvalues of A = X'X/n in squared row bounds, for
         ``mechanism="auto"``.
@@ -79,6 +90,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Share of the budget of each private step: ``range``, ``mean``, ``scale``, ``bound``.
     allow_refuted : bool, default=False
         Whether a mechanism whose claim is false here, or that claims nothing, may run.
+    accept : sequence of str, default=()
+        What may go into a ledger all the same: ``"epsilon-above-10"``, ``"delta-above-1/n"``,
+        ``"approximate-draws"`` (the law is exact only in the limit; the ledger's line says so).
 
     Attributes
     ----------
@@ -149,6 +163,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         spectrum: Any = None,
         shares: Mapping[str, float] | None = None,
         allow_refuted: bool = False,
+        accept: Sequence[str] = (),
     ) -> None:
         self.n_components = n_components
         self.mechanism = mechanism
@@ -164,6 +179,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.spectrum = spectrum
         self.shares = shares
         self.allow_refuted = allow_refuted
+        self.accept = accept
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a parameter; a ledger's path is made absolute where it is given."""
+        if name == "ledger" and isinstance(value, (str, Path)) and not os.path.isabs(value):
+            value = type(value)(Path.cwd() / value)
+        super().__setattr__(name, value)
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Make one private release of the components.
@@ -183,7 +205,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ledger = None if self.ledger is None else Ledger(Path(self.ledger))
         if ledger is not None:
             # before a single value is looked at
-            ledger.check(Budget(self.epsilon, self.delta or 0.0))
+            ledger.check(
+                # what it costs as a rho is known only once n is
+                Spend(str(self.mechanism), self.epsilon, self.delta or 0.0, rho=0.0),
+                Relation(self.relation),
+            )
         again = getattr(self, "fits_", 0)
         rows: FloatArray = validate_data(
             self,
@@ -210,6 +236,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             whole = chain(mechanism, problem, budget, wanted)
         status = whole.mechanism.status(problem, whole.rest)
         self._check_claim(whole, status)
+        if ledger is not None:
+            self._check_words(whole, status)
         public, assumed = declared.public(rows, *declared.limits(d), whole)
         seed = self._seed()
         if again:
@@ -220,7 +248,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 stacklevel=2,
             )
         if ledger is not None:
-            self._spend(ledger, whole)
+            self._spend(ledger, whole, status)
         with one_blas_thread():
             self._release(rows, public, whole, seed)
         self.mechanism_, self.picked_ = whole.mechanism.text, picked
@@ -270,6 +298,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise InvalidSetting("relation", f"one of {', '.join(Relation)}", self.relation)
         declared = Declared.checked(self.center, self.scale, self.row_bound, self.bounds)
         Budget(self.epsilon, self.delta or 0.0)
+        if self.ledger is not None and self.delta is None:
+            raise InvalidSetting("delta", f"{DELTA_STATED}, where a ledger is given", None)
+        for word in self.accept:
+            if word not in _WORDS:
+                raise InvalidSetting("accept", f"among {', '.join(_WORDS)}", word)
         if self.mechanism != AUTO:
             parse_variant(self.mechanism)
         return declared
@@ -285,6 +318,19 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             whole.mechanism.text,
             f"{status.words} here; allow_refuted=True runs it all the same. {status.evidence}",
         )
+
+    def _check_words(self, whole: Chain, status: Status) -> None:
+        """Raise where a ledger needs an explicit word that ``accept`` does not hold."""
+        claim = _claim(whole) or whole.budget
+        needed = words_needed(claim.epsilon, claim.delta, whole.problem.n)
+        if status.verdict is Verdict.APPROXIMATE:
+            needed[APPROXIMATE] = _WORDS[APPROXIMATE]
+        for word, meaning in needed.items():
+            if word not in self.accept:
+                raise CannotRun(
+                    whole.mechanism.text,
+                    f"{meaning}; accept=({word!r},) lets it into a ledger all the same",
+                )
 
     def _seed(self) -> int:
         if self.random_state is None:
@@ -307,7 +353,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             "random_state", "None, a whole number or a NumPy generator", self.random_state
         )
 
-    def _spend(self, ledger: Ledger, whole: Chain) -> None:
+    def _spend(self, ledger: Ledger, whole: Chain, status: Status) -> None:
         spent = whole.spent
         if spent is None or not np.isfinite(spent.epsilon):
             raise CannotRun(
@@ -318,12 +364,18 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         known = bool(parts) and whole.mechanism.row_profile(whole.problem, whole.rest) is None
         settings = {name: str(value) for name, value in self.get_params(deep=False).items()}
         text = "\n".join(f"{name}={settings[name]}" for name in sorted(settings))
+        budget = Budget(min(max(spent.epsilon, least), most), spent.delta)
         ledger.spend(
-            whole.mechanism.text,
-            Budget(min(max(spent.epsilon, least), most), spent.delta),
-            rho=rho_of((*whole.preparation.parts, *parts)) if known else None,
-            purpose="fit",
-            settings=hashlib.blake2b(text.encode(), digest_size=16).hexdigest(),
+            Spend(
+                mechanism=whole.mechanism.text,
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+                rho=rho_of((*whole.preparation.parts, *parts)) if known else None,
+                purpose=FIT,
+                settings=hashlib.blake2b(text.encode(), digest_size=16).hexdigest(),
+                approximate=status.verdict is Verdict.APPROXIMATE,
+            ),
+            whole.problem.relation,
         )
 
     def _release(self, rows: FloatArray, public: Public, whole: Chain, seed: int) -> None:

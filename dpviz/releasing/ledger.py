@@ -1,53 +1,82 @@
 """A ledger: a file that says what has been spent on one table, and how much may be.
 
-The file is text, one JSON object a line: a heading with the limit, then one line for each spend.
-Every line carries a digest of itself and the line before, so a line that was changed, lost or
-written by somebody who did not wait for the others is noticed. A spend is written before the data
-is touched: a process that is killed leaves at most a spend without a release, never a release
-without a spend. A new version of the file is written beside it, flushed to the disk and put in
-place of the old one, whole or not at all, while a lock keeps every other process out.
+The file is text, one JSON object a line. Its heading holds what never changes: the limit, how
+spends add up, the neighbouring relation, who counts as one (a row), a schema if one was fixed, and
+a secret salt. Then comes a line for each spend, and one for each table that it is about. Every line
+carries a digest of itself and the line before, so the digest of the last one, the head, stands for
+all of it: a line that was changed, lost in the middle or written without the lock is noticed in the
+file. The head stands beside the file too (``.head``), in the name of each kept release
+(``.releases``) and in the release itself, so that a ledger behind any of them is refused.
+
+A spend is written before the data is touched: a process that is killed leaves at most a spend
+without a release, never a release without a spend. A new version of the file is written beside it,
+flushed to the disk and put in place of the old one, whole or not at all, while a lock keeps every
+other process out. A spend never makes a ledger.
+
+A table is known by a keyed digest of its bytes, under the heading's salt. It tells nothing to
+whoever has no salt. Whoever holds the ledger and knows all rows but one can try what the last one
+is: a ledger is as secret as its table, and only its owner may read it. None of this holds against
+somebody who may write all of these files: digests show mistakes, not a forger.
 """
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import math
 import os
 import re
+import secrets
 import stat
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from filelock import FileLock, Timeout
 
+from dpviz.base.json_text import strict_json
+from dpviz.base.whole import flush_folder
 from dpviz.errors import DpvizError, InvalidSetting
-from dpviz.privacy.composition import epsilon_of_rho, rho_of_pure
-from dpviz.values.problem import Budget
+from dpviz.privacy.composition import epsilon_of_rho, rho_meeting, rho_of_pure
+from dpviz.values.problem import Budget, Relation
 
-_FORMAT = 1
+ACCOUNTS = ("basic", "zcdp")
+ROW = "row"
+RELEASE, FIT = "release", "fit"
+_FORMAT = 2
 _WAIT_SECONDS = 60.0
 _START = "dpviz ledger"
 _UNFINISHED = ".unfinished"
 # A limit reached to the last rounding is kept to; 1e-12 of it is no privacy.
 _ROUNDING = 1e-12
+_SHORT = 16
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
+_KEPT = re.compile(rf"(\d{{6,}})-([0-9a-f]{{{_SHORT}}})\.json")
+_NOTHING = "nothing was spent"
+_LOST = "it was cut, or an old copy was put in its place"
+_OTHER = "it went on from an old copy, or from another ledger"
+
+_Head: TypeAlias = tuple[int, str]
+_Kept: TypeAlias = tuple[int, str, Path]
 
 
 class LedgerError(DpvizError):
     """A ledger cannot be read, or will not pay; the message says why in one sentence."""
 
 
+class LedgerDamaged(LedgerError):
+    """A line is not what was written."""
+
+
 @dataclass(frozen=True)
 class Spend:
-    """One line of a ledger.
+    """One spend of a ledger.
 
     Attributes
     ----------
-    when : str
-        Date and time, UTC, ISO 8601.
     mechanism : str
         Text of the variant.
     epsilon, delta : float
@@ -55,18 +84,40 @@ class Spend:
     rho : float or None
         The zCDP parameter, where the release has one.
     purpose : str
-        What for: ``fit``, ``release``, or the user's own words.
+        What for: ``release``, ``fit`` of an estimator, or the user's own words.
     settings : str
         Digest of all settings of the release; empty if not given.
+    schema : str
+        Digest of what was declared of the table; empty if not given.
+    table : str
+        Its fingerprint, from `Ledger.fingerprint`; empty for rows that came as an array.
+    token : str
+        Of the form that was sent, which is spent once; empty without one.
+    approximate : bool
+        Whether the draw is of the right law only in the limit.
+    when : str
+        Date and time of the writing, UTC, ISO 8601; empty before.
     """
 
-    when: str
     mechanism: str
     epsilon: float
-    delta: float
+    delta: float = 0.0
     rho: float | None = None
     purpose: str = ""
     settings: str = ""
+    schema: str = ""
+    table: str = ""
+    token: str = ""
+    approximate: bool = False
+    when: str = ""
+
+    def __post_init__(self) -> None:
+        Budget(self.epsilon, self.delta)
+
+    @property
+    def releases(self) -> bool:
+        """Whether a release is kept of it, if all went well."""
+        return self.purpose == RELEASE
 
     def to_json(self) -> dict[str, Any]:
         """Return the spend as it stands in the file."""
@@ -78,7 +129,27 @@ class Spend:
             "rho": self.rho,
             "purpose": self.purpose,
             "settings": self.settings,
+            "schema": self.schema,
+            "table": self.table,
+            "token": self.token,
+            "approximate": self.approximate,
         }
+
+    @classmethod
+    def _from(cls, found: Mapping[str, Any]) -> Spend:
+        rho = None if found["rho"] is None else _number(found["rho"])
+        if (rho is not None and not 0 <= rho < math.inf) or not isinstance(
+            found["approximate"], bool
+        ):
+            raise ValueError
+        texts = ("when", "mechanism", "purpose", "settings", "schema", "table", "token")
+        return cls(
+            epsilon=_number(found["epsilon"]),
+            delta=_number(found["delta"]),
+            rho=rho,
+            approximate=found["approximate"],
+            **{name: _text(found[name]) for name in texts},
+        )
 
 
 @dataclass(frozen=True)
@@ -87,32 +158,122 @@ class Contents:
 
     Attributes
     ----------
-    limit : Budget or None
-        The most that may be spent; None for no limit.
+    limit : Budget
+        The most that may be spent.
     account : str
         ``basic`` adds epsilons and deltas; ``zcdp`` adds rhos and quotes epsilon at the limit's
         delta. Fixed when the ledger is made, so that nobody picks the kinder one afterwards.
+    relation : Relation
+        Under which every spend counts.
+    unit : str
+        Who counts as one: ``row``.
+    schema : str
+        Digest of the only schema that may be released; empty where any may.
+    purpose : str
+        What the ledger is for, in its owner's words.
     spends : tuple of Spend
+    tables : tuple of str
+        Fingerprints of the tables it is about.
+    digests : tuple of str
+        Of every line; the last one is the head.
+    heads : tuple of str
+        Of the line of each spend.
+    salt : str
+        Key of the fingerprints; a secret.
     """
 
-    limit: Budget | None
+    limit: Budget
     account: str
+    relation: Relation
+    unit: str
+    schema: str
+    purpose: str
     spends: tuple[Spend, ...]
+    tables: tuple[str, ...]
+    digests: tuple[str, ...]
+    heads: tuple[str, ...]
+    salt: str = field(repr=False)
+
+    @property
+    def identity(self) -> str:
+        """What tells this ledger from every other: the digest of its heading."""
+        return self.digests[0]
 
     @property
     def total(self) -> tuple[float, float]:
         """Epsilon and delta of all spends together, by the ledger's account."""
         return _total(self.spends, self.account, self.limit)
 
+    def total_after(self, number: int) -> tuple[float, float]:
+        """Return epsilon and delta of the first spends together."""
+        return _total(self.spends[:number], self.account, self.limit)
+
+    @property
+    def left(self) -> tuple[float, float]:
+        """Epsilon and delta that may still be spent.
+
+        Under ``zcdp`` what one more release may cost, quoted at the limit's delta.
+        """
+        if self.account == "basic":
+            epsilon, delta = self.total
+            return max(self.limit.epsilon - epsilon, 0.0), max(self.limit.delta - delta, 0.0)
+        rho, failing = _rho(self.spends)
+        room = self.limit.delta - failing
+        if room <= 0:
+            return 0.0, 0.0
+        rest = rho_meeting(self.limit.epsilon, room) - rho
+        return (epsilon_of_rho(rest, room) if rest > 0 else 0.0), room
+
     def to_json(self) -> dict[str, Any]:
-        """Return the ledger as ``python -m dpviz ledger`` prints it."""
+        """Return the ledger as ``python -m dpviz ledger`` prints it; without its salt."""
         epsilon, delta = self.total
-        limit = self.limit
+        left = self.left
         return {
-            "limit": limit and {"epsilon": limit.epsilon, "delta": limit.delta},
+            "limit": {"epsilon": self.limit.epsilon, "delta": self.limit.delta},
             "account": self.account,
+            "relation": str(self.relation),
+            "unit": self.unit,
+            "schema": self.schema,
+            "purpose": self.purpose,
             "total": {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": delta},
+            "left": {"epsilon": left[0], "delta": left[1]},
             "spends": [spend.to_json() for spend in self.spends],
+        }
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a ledger says of one spend, and what a release carries of it.
+
+    Attributes
+    ----------
+    ledger : str
+        Identity of the ledger.
+    number : int
+        Of the spend, from 1.
+    head : str
+        Digest of its line, and so of every line before.
+    spend : Spend
+    total, left : (float, float)
+        Epsilon and delta after it.
+    """
+
+    ledger: str
+    number: int
+    head: str
+    spend: Spend
+    total: tuple[float, float]
+    left: tuple[float, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the part of a release's file that is about the ledger."""
+        return {
+            "id": self.ledger,
+            "spends": self.number,
+            "head": self.head,
+            "epsilon": self.total[0],
+            "delta": self.total[1],
+            "left": {"epsilon": self.left[0], "delta": self.left[1]},
         }
 
 
@@ -123,39 +284,102 @@ class Ledger:
     Attributes
     ----------
     path : Path
-        The file. Beside it lies a lock, the same name with ``.lock``.
+        The file, or a symbolic link to it: the link is followed before anything is locked. Beside
+        the file lie ``.lock``, ``.head`` and ``.releases``.
     """
 
     path: Path
 
-    def create(self, limit: Budget | None, account: str = "basic") -> Contents:
-        """Make an empty ledger.
+    # --- what lies where ----------------------------------------------------------------------
+
+    @property
+    def file(self) -> Path:
+        """The file itself, whatever links lead to it."""
+        return Path(os.path.realpath(self.path))
+
+    @property
+    def folder(self) -> Path:
+        """Where its releases are kept."""
+        return _beside(self.file, ".releases")
+
+    @property
+    def own_files(self) -> tuple[Path, ...]:
+        """Every path that belongs to the ledger; nothing else may be written there."""
+        return (self.file, *(_beside(self.file, end) for end in (".lock", ".head", ".releases")))
+
+    def kept(self) -> dict[int, Path]:
+        """Return the kept releases by the number of their spend."""
+        return {number: path for number, _, path in self._kept()}
+
+    def name_of(self, receipt: Receipt) -> Path:
+        """Return where the release of a spend is kept."""
+        return self.folder / f"{receipt.number:06d}-{receipt.head[:_SHORT]}.json"
+
+    # --- what can be done with it -------------------------------------------------------------
+
+    def create(
+        self,
+        limit: Budget,
+        relation: Relation,
+        account: str = "basic",
+        *,
+        unit: str = ROW,
+        schema: str = "",
+        purpose: str = "",
+    ) -> Contents:
+        """Make an empty ledger that only its owner may read.
+
+        Parameters
+        ----------
+        limit : Budget
+            The most that may be spent, ever.
+        relation : Relation
+            Under which spends count; those under another are refused.
+        account : str
+            ``basic`` or ``zcdp``.
+        unit : str
+            Who counts as one; ``row`` for now.
+        schema : str
+            Digest of the only schema that may be released; empty for any.
+        purpose : str
+            What it is for.
 
         Raises
         ------
         LedgerError
             If the file is there already, or cannot be written.
         InvalidSetting
-            If the account is not known, or a zcdp account has no limit with a delta.
+            If the account or unit is not known, or a zcdp account has no limit with a delta.
         """
-        if account not in ("basic", "zcdp"):
+        if account not in ACCOUNTS:
             raise InvalidSetting("account", "basic or zcdp", account, "--account")
-        if account == "zcdp" and (limit is None or limit.delta == 0):
+        if account == "zcdp" and limit.delta == 0:
             raise InvalidSetting(
-                "limit", "given with a delta above 0 for a zcdp account", "none", "--limit"
+                "limit", "given with a delta above 0 for a zcdp account", limit.delta, "--limit"
             )
-        with self._locked():
-            if self.path.exists():
+        if unit != ROW:
+            raise InvalidSetting("unit", ROW, unit, "--unit")
+        file = self.file
+        with _Lock(file):
+            if os.path.lexists(file) or _left_of(file):
                 raise LedgerError(
-                    f"ledger {self.path.name} is there already: its limit was set when it was made."
+                    f"ledger {self.path.name} is there already, or what belongs to one: its limit "
+                    "was set when it was made."
                 )
-            heading: dict[str, Any] = {
+            heading = {
                 "dpviz_ledger": _FORMAT,
-                "limit": limit and [limit.epsilon, limit.delta],
+                "made": _now(),
+                "limit": [limit.epsilon, limit.delta],
                 "account": account,
+                "relation": str(relation),
+                "unit": unit,
+                "schema": schema,
+                "purpose": purpose,
+                "salt": secrets.token_hex(32),
             }
-            self._write([_line(heading, _START)])
-        return Contents(limit, account, ())
+            lines = [_line(heading, _START)]
+            self._write(file, lines)
+        return self._parse(lines)
 
     def read(self) -> Contents:
         """Return what the ledger says.
@@ -163,152 +387,327 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If the file is not there, cannot be read or is damaged.
+            If the file is not there, cannot be read, is damaged, or is behind its own releases.
         """
+        witnesses = self._witnesses()  # first: they must not be ahead of what is read
+        contents = self.read_alone()
+        for problem in self._behind(contents, witnesses):
+            raise LedgerError(f"{problem}; {_NOTHING}.")
+        return contents
+
+    def read_alone(self) -> Contents:
+        """Return what the file says, whatever lies beside it."""
         return self._parse(self._lines())
 
-    def check(self, budget: Budget, rho: float | None = None) -> None:
-        """Raise `LedgerError` if the ledger would not pay for this, without writing anything."""
-        if self.path.exists():
-            self._affordable(self.read(), Spend("", "", budget.epsilon, budget.delta, rho))
+    def behind_head(self) -> list[str]:
+        """Return what of the file does not fit the last spend, as beginnings of sentences."""
+        last, _ = self._witnesses()
+        return self._behind_head(self.read_alone(), last)
 
-    def spend(
-        self,
-        mechanism: str,
-        budget: Budget,
-        *,
-        rho: float | None = None,
-        purpose: str = "",
-        settings: str = "",
-    ) -> Spend:
-        """Write a spend down; call it before the data is touched.
+    def fingerprint(self, content: Iterable[bytes]) -> str:
+        """Return the ledger's own digest of a table's bytes."""
+        made = hashlib.blake2b(key=bytes.fromhex(self.read().salt), digest_size=32)
+        for piece in content:
+            made.update(piece)
+        return made.hexdigest()
 
-        A ledger that is not there is made, without a limit.
+    def bind(self, table: str, purpose: str = "") -> Contents:
+        """Write down that a table is one this ledger is about.
+
+        The first spend does so by itself; a table whose bytes changed, such as a corrected export
+        of the same people, is added here.
 
         Parameters
         ----------
-        mechanism : str
-        budget : Budget
-            What the release is proved to cost.
-        rho : float, optional
-        purpose, settings : str
+        table : str
+            From `fingerprint`.
+        purpose : str
+            Why, in the owner's words.
+        """
+        file = self.file
+        with _Lock(file):
+            lines = self._lines()
+            contents = self._checked(lines)
+            if table in contents.tables:
+                return contents
+            lines.append(_bound(table, purpose, lines[-1]))
+            self._write(file, lines)
+        return self._parse(lines)
+
+    def check(self, spend: Spend, relation: Relation, unit: str = ROW) -> Contents:
+        """Return what the ledger says, or raise `LedgerError` if it would not pay for this."""
+        contents = self.read()
+        self._payable(contents, spend, relation, unit)
+        return contents
+
+    def spend(self, spend: Spend, relation: Relation, unit: str = ROW) -> Receipt:
+        """Write a spend down; call it before the data is touched.
+
+        Parameters
+        ----------
+        spend : Spend
+            Its date is that of the writing. Its table, if it has one, is bound to a ledger that
+            has none.
+        relation : Relation
+            Under which it is; that of the ledger.
+        unit : str
+            Who counts as one; that of the ledger.
 
         Returns
         -------
-        Spend
-            As written. It is on the disk when this returns.
+        Receipt
+            It is on the disk when this returns.
 
         Raises
         ------
         LedgerError
-            If the total would pass the limit, the file is damaged or cannot be written, or another
-            process holds it for more than a minute. Nothing is then written.
+            If there is no such ledger, it is of another relation, unit, schema or table, the total
+            would pass the limit, the token is spent, the file is damaged, behind its releases or
+            cannot be written, or another process holds it for more than a minute. Nothing is then
+            written.
         """
-        made = Spend(
-            datetime.now(UTC).isoformat(timespec="microseconds"),
-            mechanism,
-            budget.epsilon,
-            budget.delta,
-            rho,
-            purpose,
-            settings,
-        )
-        with self._locked():
-            if self.path.exists():
-                lines = self._lines()
-                self._affordable(self._parse(lines), made)
-            else:
-                heading = {"dpviz_ledger": _FORMAT, "limit": None, "account": "basic"}
-                lines = [_line(heading, _START)]
-            self._write([*lines, _line(made.to_json(), _digest_of(lines[-1]))])
-        return made
+        file = self.file
+        with _Lock(file):
+            lines = self._lines()
+            contents = self._checked(lines)
+            made = replace(spend, when=_now())
+            self._payable(contents, made, relation, unit)
+            if made.table and not contents.tables:
+                lines.append(_bound(made.table, "", lines[-1]))
+            number = len(contents.spends) + 1
+            lines.append(_line({"spend": number, **made.to_json()}, _digest_of(lines[-1])))
+            self._write(file, lines)
+        after = self._parse(lines)
+        return Receipt(after.identity, number, after.heads[-1], made, after.total, after.left)
 
-    def _affordable(self, contents: Contents, made: Spend) -> None:
-        limit = contents.limit
-        if limit is None:
-            return
+    # --- what is refused ----------------------------------------------------------------------
+
+    def _payable(self, contents: Contents, made: Spend, relation: Relation, unit: str) -> None:
+        name, limit = self.path.name, contents.limit
+        if relation != contents.relation or unit != contents.unit:
+            raise LedgerError(
+                f"ledger {name} adds up releases under the relation {contents.relation}, one "
+                f"{contents.unit} at a time; this one is under {relation}, one {unit} at a time, "
+                f"and counts differently; {_NOTHING}."
+            )
+        if contents.schema and made.schema != contents.schema:
+            raise LedgerError(
+                f"ledger {name} was made for one schema, and this release has another; {_NOTHING}."
+            )
+        if made.table and contents.tables and made.table not in contents.tables:
+            raise LedgerError(
+                f"ledger {name} is about another table; if this one holds the same people, say "
+                f"dpviz ledger bind {name} TABLE; {_NOTHING}."
+            )
+        if made.token:
+            for number, spend in enumerate(contents.spends, start=1):
+                if spend.token == made.token:
+                    raise LedgerError(
+                        f"this form was sent before and is spend number {number} of ledger {name}; "
+                        "nothing more was spent."
+                    )
         epsilon, delta = _total((*contents.spends, made), contents.account, limit)
         room = 1 + _ROUNDING
         if epsilon > limit.epsilon * room or delta > limit.delta * room:
             spent_epsilon, spent_delta = contents.total
             raise LedgerError(
-                f"ledger {self.path.name} refuses: epsilon {made.epsilon:.6g} and delta "
+                f"ledger {name} refuses: epsilon {made.epsilon:.6g} and delta "
                 f"{made.delta:.3g} on top of the {spent_epsilon:.6g} and {spent_delta:.3g} already "
-                f"spent would pass its limit of {limit.epsilon:g} and {limit.delta:g}; nothing was "
-                "spent."
+                f"spent would pass its limit of {limit.epsilon:g} and {limit.delta:g}; {_NOTHING}."
             )
 
-    def _locked(self) -> _Lock:
-        return _Lock(self.path)
+    def _checked(self, lines: list[str]) -> Contents:
+        """Return what lines say; call it under the lock."""
+        contents = self._parse(lines)
+        for problem in self._behind(contents, self._witnesses()):
+            raise LedgerError(f"{problem}; {_NOTHING}.")
+        return contents
+
+    def _kept(self) -> list[_Kept]:
+        """Return the kept releases: number, beginning of the head, path."""
+        try:
+            found = list(self.folder.iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise LedgerError(
+                f"the releases beside ledger {self.path.name} cannot be read: {error.strerror}; "
+                f"{_NOTHING}."
+            ) from None
+        matched = [(path, _KEPT.fullmatch(path.name)) for path in sorted(found)]
+        return [(int(match[1]), match[2], path) for path, match in matched if match]
+
+    def _witnesses(self) -> tuple[_Head | None, list[_Kept]]:
+        """Return what lies beside the file: lines and head at the last spend, kept releases."""
+        kept = self._kept()
+        try:
+            text = _beside(self.file, ".head").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None, kept
+        except (OSError, UnicodeDecodeError):
+            text = ""
+        try:
+            found = strict_json(text)
+            return (int(_number(found["lines"])), _text(found["head"])), kept
+        except (ValueError, TypeError, KeyError):
+            raise LedgerError(
+                f"{self.path.name}.head beside the ledger is damaged: restore both from a copy; "
+                f"{_NOTHING}."
+            ) from None
+
+    def _behind(
+        self,
+        contents: Contents,
+        witnesses: tuple[_Head | None, list[_Kept]],
+    ) -> list[str]:
+        name, (last, kept) = self.path.name, witnesses
+        found = self._behind_head(contents, last)
+        for number, short, path in kept:
+            if number > len(contents.heads):
+                found.append(
+                    f"ledger {name} ends at spend {len(contents.heads)} and the kept release "
+                    f"{path.name} is of spend {number}: {_LOST}"
+                )
+            elif number < 1 or not contents.heads[number - 1].startswith(short):
+                found.append(
+                    f"the kept release {path.name} is not of spend {number} of ledger {name}: "
+                    f"{_OTHER}"
+                )
+        return found
+
+    def _behind_head(self, contents: Contents, last: _Head | None) -> list[str]:
+        if last is None:
+            return []
+        name, (lines, head) = self.path.name, last
+        if lines > len(contents.digests):
+            return [
+                f"ledger {name} has {len(contents.digests)} of the {lines} lines that were "
+                f"written: {_LOST}"
+            ]
+        if lines < 1 or contents.digests[lines - 1] != head:
+            return [f"line {lines} of ledger {name} is not the one written: {_OTHER}"]
+        return []
+
+    # --- the file -----------------------------------------------------------------------------
 
     def _lines(self) -> list[str]:
+        name, file = self.path.name, self.file
         try:
-            text = self.path.read_bytes().decode("utf-8")
+            seen = file.stat()
+            if not stat.S_ISREG(seen.st_mode):
+                raise LedgerError(f"ledger {name} is no file; {_NOTHING}.")
+            if seen.st_nlink > 1:
+                raise LedgerError(
+                    f"ledger {name} has {seen.st_nlink} names (hard links), and a spend would be "
+                    f"seen under one of them only: remove the others; {_NOTHING}."
+                )
+            text = file.read_bytes().decode("utf-8")
         except FileNotFoundError:
-            raise LedgerError(f"there is no ledger {self.path.name}.") from None
+            raise LedgerError(
+                f"there is no ledger {name}: make one with dpviz ledger new {name} "
+                f"--limit EPSILON,DELTA --relation {'|'.join(Relation)}; {_NOTHING}."
+            ) from None
         except UnicodeDecodeError:
             raise self._damaged(1) from None
         except OSError as error:
-            raise LedgerError(
-                f"ledger {self.path.name} cannot be read: {error.strerror}."
-            ) from None
+            raise LedgerError(f"ledger {name} cannot be read: {error.strerror}.") from None
         if not text.endswith("\n"):
             raise self._damaged(text.count("\n") + 1)
-        return text.splitlines()
+        return text[:-1].split("\n")
 
     def _parse(self, lines: list[str]) -> Contents:
         before, objects = _START, []
         for number, line in enumerate(lines, start=1):
             try:
-                found = json.loads(line)
-            except json.JSONDecodeError:
-                raise self._damaged(number) from None
-            if not isinstance(found, dict) or found.get("check") != _check(found, before):
+                found = strict_json(line)
+                if number == 1 and found["dpviz_ledger"] != _FORMAT:
+                    break
+                good = isinstance(found, dict) and found["check"] == _check(found, before)
+            except (ValueError, TypeError, KeyError):
+                good = False
+            if not good:
                 raise self._damaged(number)
             objects.append(found)
             before = found["check"]
+        if not objects:
+            raise LedgerError(
+                f"ledger {self.path.name} is of another format, and this version reads format "
+                f"{_FORMAT} only: make a new one whose limit is what this one has left; "
+                f"{_NOTHING}."
+            )
+        spends: list[Spend] = []
+        tables, heads, number = [], [], 1
         try:
             heading = objects[0]
-            if heading["dpviz_ledger"] != _FORMAT:
-                raise LedgerError(
-                    f"ledger {self.path.name} is of format {heading['dpviz_ledger']}; this version "
-                    f"reads format {_FORMAT}."
-                )
-            limit = None if heading["limit"] is None else Budget(*heading["limit"])
-            spends = tuple(
-                Spend(**{key: value for key, value in found.items() if key != "check"})
-                for found in objects[1:]
+            epsilon, delta = heading["limit"]
+            limit = Budget(_number(epsilon), _number(delta))
+            relation, account = Relation(heading["relation"]), heading["account"]
+            unit, schema, purpose, salt = (
+                _text(heading[key]) for key in ("unit", "schema", "purpose", "salt")
             )
-            return Contents(limit, heading["account"], spends)
-        except (KeyError, TypeError, IndexError):
-            raise self._damaged(1) from None
-
-    def _damaged(self, line: int) -> LedgerError:
-        return LedgerError(
-            f"ledger {self.path.name} is damaged or was written without its lock, from line {line} "
-            "on: restore it from a copy; nothing was spent."
+            bytes.fromhex(salt)
+            if account not in ACCOUNTS or unit != ROW:
+                raise ValueError
+            for found in objects[1:]:
+                number += 1
+                if "table" in found and "spend" not in found:
+                    tables.append(_text(found["table"]))
+                    continue
+                if found["spend"] != len(spends) + 1:
+                    raise ValueError
+                spends.append(Spend._from(found))
+                heads.append(found["check"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise self._damaged(number) from None
+        return Contents(
+            limit,
+            account,
+            relation,
+            unit,
+            schema,
+            purpose,
+            tuple(spends),
+            tuple(tables),
+            tuple(found["check"] for found in objects),
+            tuple(heads),
+            salt,
         )
 
-    def _write(self, lines: list[str]) -> None:
-        folder, name = self.path.parent, self.path.name
-        temporary = folder / f".{name}.{os.getpid()}{_UNFINISHED}"
+    def _damaged(self, line: int) -> LedgerDamaged:
+        return LedgerDamaged(
+            f"ledger {self.path.name} is damaged or was written without its lock, from line {line} "
+            f"on: restore it from a copy; {_NOTHING}."
+        )
+
+    def _write(self, file: Path, lines: list[str]) -> None:
+        folder, name = file.parent, file.name
+        head = json.dumps({"lines": len(lines), "head": _digest_of(lines[-1])})
+        begun: list[Path] = []
         try:
             # What a process left that was killed here; nobody else writes, the lock is ours.
-            for left in folder.glob(f".{glob.escape(name)}.*{_UNFINISHED}"):
-                left.unlink(missing_ok=True)
-            mode = stat.S_IMODE(self.path.stat().st_mode) if self.path.exists() else 0o666
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with os.fdopen(handle, "wb") as file:
-                file.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-            _flush_folder(folder)
+            mine = re.compile(rf"\.{re.escape(name)}(\.head)?\.\d+{re.escape(_UNFINISHED)}")
+            for left in folder.iterdir():
+                if mine.fullmatch(left.name):
+                    left.unlink(missing_ok=True)
+            mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o600
+            for place, text in (
+                (file, "".join(f"{line}\n" for line in lines)),
+                (_beside(file, ".head"), f"{head}\n"),
+            ):
+                aside = folder / f".{place.name}.{os.getpid()}{_UNFINISHED}"
+                begun.append(aside)
+                _write_new(aside, text, mode)
+            os.replace(begun[0], file)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
+            for aside in begun:
+                aside.unlink(missing_ok=True)
             raise LedgerError(
-                f"ledger {name} cannot be written: {error.strerror}; nothing was spent."
+                f"ledger {name} cannot be written: {error.strerror}; {_NOTHING}."
             ) from None
+        # From here on it is written. A head that stays behind refuses nothing that it should not.
+        with suppress(OSError):
+            os.replace(begun[1], _beside(file, ".head"))
+        flush_folder(folder)
 
 
 def ledger_folder() -> Path:
@@ -328,16 +727,26 @@ def ledger_named(name: str) -> Path:
     InvalidSetting
         If the name could lead anywhere else.
     """
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}", name):
+    if not _NAME.fullmatch(name):
         raise InvalidSetting("ledger", "a name of letters, digits and dashes", name or "nothing")
     folder = ledger_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LedgerError(
-            f"ledger {name} cannot be written: {error.strerror}; nothing was spent."
+            f"ledger {name} cannot be written: {error.strerror}; {_NOTHING}."
         ) from None
     return folder / f"{name}.jsonl"
+
+
+def ledger_names() -> list[str]:
+    """Return the ledgers known by a name, the one last written first."""
+    try:
+        found = [(path.stat().st_mtime_ns, path.stem) for path in ledger_folder().glob("*.jsonl")]
+    except OSError:
+        return []
+    known = [(when, name) for when, name in found if _NAME.fullmatch(name)]
+    return [name for _, name in sorted(known, key=lambda one: (-one[0], one[1]))]
 
 
 class _Lock:
@@ -350,40 +759,75 @@ class _Lock:
     def __enter__(self) -> None:
         if not self._folder.is_dir():  # the lock would make it
             raise LedgerError(
-                f"ledger {self._name} cannot be written: there is no such folder; nothing was "
-                "spent."
+                f"ledger {self._name} cannot be written: there is no such folder; {_NOTHING}."
             )
         try:
             self._lock.acquire(timeout=_WAIT_SECONDS, poll_interval=0.005)
         except Timeout:
             raise LedgerError(
                 f"ledger {self._name} is held by another process for more than "
-                f"{_WAIT_SECONDS:.0f} seconds; nothing was spent."
+                f"{_WAIT_SECONDS:.0f} seconds; {_NOTHING}."
             ) from None
         except OSError as error:
             raise LedgerError(
-                f"ledger {self._name} cannot be written: {error.strerror}; nothing was spent."
+                f"ledger {self._name} cannot be written: {error.strerror}; {_NOTHING}."
             ) from None
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
 
 
-def _total(spends: tuple[Spend, ...], account: str, limit: Budget | None) -> tuple[float, float]:
-    if account == "basic" or limit is None:
+def _total(spends: tuple[Spend, ...], account: str, limit: Budget) -> tuple[float, float]:
+    if account == "basic":
         return (
             math.fsum(spend.epsilon for spend in spends),
             math.fsum(spend.delta for spend in spends),
         )
-    # A spend without a rho is taken as its pure part, after a failure of probability delta.
-    rho = math.fsum(
-        rho_of_pure(spend.epsilon) if spend.rho is None else spend.rho for spend in spends
-    )
-    failing = math.fsum(spend.delta for spend in spends if spend.rho is None)
+    rho, failing = _rho(spends)
     if rho == 0 and failing == 0:
         return 0.0, 0.0
     left = limit.delta - failing
     return (epsilon_of_rho(rho, left) if left > 0 else math.inf), max(limit.delta, failing)
+
+
+def _rho(spends: tuple[Spend, ...]) -> tuple[float, float]:
+    """Return the rho of all spends, and the probability that those without one fail.
+
+    A spend without a rho is taken as its pure part, after a failure of probability delta.
+    """
+    rho = math.fsum(
+        rho_of_pure(spend.epsilon) if spend.rho is None else spend.rho for spend in spends
+    )
+    return rho, math.fsum(spend.delta for spend in spends if spend.rho is None)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _beside(file: Path, end: str) -> Path:
+    return file.with_name(file.name + end)
+
+
+def _left_of(file: Path) -> bool:
+    """Whether a ledger of this name was here: a new one would give its budget back."""
+    return _beside(file, ".head").exists() or _beside(file, ".releases").exists()
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError
+    return float(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _bound(table: str, purpose: str, before: str) -> str:
+    return _line({"table": table, "when": _now(), "purpose": purpose}, _digest_of(before))
 
 
 def _line(found: dict[str, Any], before: str) -> str:
@@ -392,7 +836,7 @@ def _line(found: dict[str, Any], before: str) -> str:
 
 def _check(found: dict[str, Any], before: str) -> str:
     text = json.dumps({key: found[key] for key in sorted(found) if key != "check"})
-    return hashlib.blake2b(f"{before}\n{text}".encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(f"{before}\n{text}".encode(), digest_size=32).hexdigest()
 
 
 def _digest_of(line: str) -> str:
@@ -400,12 +844,10 @@ def _digest_of(line: str) -> str:
     return found
 
 
-def _flush_folder(folder: Path) -> None:
-    """Make the new name durable, where the system can (not on Windows)."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _write_new(path: Path, text: str, mode: int) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    os.chmod(path, mode)  # whatever the umask: a ledger that a group shares stays shared
+    with os.fdopen(handle, "wb") as file:
+        file.write(text.encode("utf-8"))
+        file.flush()
+        os.fsync(file.fileno())

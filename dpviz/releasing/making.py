@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
-import os
 import platform
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -24,14 +23,17 @@ from dpviz.datasets import Table, builtin_tables, load, read_bounds, read_raw
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.releasing.grid import Declared, bits_for, quantised, second_moment
-from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.ledger import RELEASE, Ledger, Receipt, Spend
 from dpviz.releasing.noise import Law, Noise, calibrated, opendp_version, released
-from dpviz.releasing.options import BOUNDS_ALLOWED, NO_BOUNDS, ReleaseOptions
+from dpviz.releasing.options import BOUNDS_ALLOWED, NO_BOUNDS, ReleaseOptions, require_words
+from dpviz.releasing.outputs import Outputs, telling
 from dpviz.values.bounds_text import pair_of
 from dpviz.values.problem import Budget, Relation
 
 # Scales above this could leave 64 bits with their noise; the grid is then made coarser.
 _LARGEST_SCALE = 2.0**55
+_LONGEST_NUMBER = 24  # -2.2250738585072014e-308
+_RECEIPT_BYTES = 1_024
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +58,8 @@ class RealRelease:
         Every option, as text.
     made : str
         Date and time, UTC.
-    spends : int or None
-        How many spends the ledger now has; None without a ledger.
-    total : (float, float) or None
-        Epsilon and delta of all of them.
+    receipt : Receipt or None
+        What the ledger says of it; None without one.
     """
 
     mechanism: str
@@ -74,8 +74,7 @@ class RealRelease:
     components: FloatArray
     settings: Mapping[str, str]
     made: str
-    spends: int | None
-    total: tuple[float, float] | None
+    receipt: Receipt | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the release as its file holds it."""
@@ -121,13 +120,7 @@ class RealRelease:
             "matrix": self.matrix.tolist(),
             "settings": dict(self.settings),
             "settings_hash": digest(self.settings),
-            "ledger": None
-            if self.spends is None or self.total is None
-            else {
-                "spends": self.spends,
-                "epsilon": self.total[0],
-                "delta": self.total[1],
-            },
+            "ledger": None if self.receipt is None else self.receipt.to_json(),
             "versions": {
                 "dpviz": __version__,
                 "opendp": opendp_version(),
@@ -136,15 +129,20 @@ class RealRelease:
             },
         }
 
+    def to_text(self) -> bytes:
+        """Return the release's file."""
+        return f"{json.dumps(self.to_json(), indent=1, allow_nan=False)}\n".encode()
+
     @property
     def said(self) -> str:
         """What the ledger says after this release, in one sentence; empty without one."""
-        if self.spends is None or self.total is None:
+        if self.receipt is None:
             return ""
-        epsilon, delta = self.total
+        (epsilon, delta), left = self.receipt.total, self.receipt.left
         return (
-            f"This is spend number {self.spends} in the ledger, which stands at epsilon "
-            f"{epsilon:.6g} and delta {numeral(delta, 3)} now."
+            f"This is spend number {self.receipt.number} in the ledger, which stands at epsilon "
+            f"{epsilon:.6g} and delta {numeral(delta, 3)} now and has {left[0]:.6g} and "
+            f"{numeral(left[1], 3)} left."
         )
 
 
@@ -172,7 +170,7 @@ def chosen(options: ReleaseOptions) -> tuple[Mechanism, Law]:
     """
     safe = float_safe()
     if options.mechanism is None:
-        law = Law.NORMAL if options.delta > 0 else Law.LAPLACE
+        law = Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
         key = next(key for key, found in safe.items() if found is law)
         return parse_variant(key), law
     mechanism = parse_variant(options.mechanism)
@@ -239,26 +237,101 @@ def stated_bounds(written: str, table: Table) -> FloatArray:
     return np.array([given[name] for name in table.columns], dtype=np.float64)
 
 
-def make(
-    options: ReleaseOptions,
-    *,
-    ledger: Ledger | None = None,
-    table: Table | None = None,
-) -> RealRelease:
-    """Make one release: check everything that is public, spend, then look at the rows.
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A release that could be made: all that is public about it, and what it would cost.
+
+    Attributes
+    ----------
+    options : ReleaseOptions
+    table : Table
+    mechanism : str
+    relation : Relation
+    declared : Declared
+    bits : int
+    noise : Noise
+    claimed : Budget
+    settings : mapping
+        Every option, as text.
+    """
+
+    options: ReleaseOptions
+    table: Table
+    mechanism: str
+    relation: Relation
+    declared: Declared
+    bits: int
+    noise: Noise
+    claimed: Budget
+    settings: Mapping[str, str]
+
+    def spend(self, table: str = "", token: str = "") -> Spend:
+        """Return what a ledger would write down.
+
+        Parameters
+        ----------
+        table : str
+            Fingerprint by the ledger.
+        token : str
+            Of the form that asks.
+        """
+        noise = self.noise
+        return Spend(
+            mechanism=self.mechanism,
+            epsilon=noise.proved.epsilon,
+            delta=noise.proved.delta,
+            rho=noise.rho,
+            purpose=RELEASE,
+            settings=digest(self.settings),
+            schema=schema_digest(self.declared),
+            table=table,
+            token=token,
+        )
+
+    def released(
+        self, matrix: FloatArray, pairs: tuple[FloatArray, FloatArray], receipt: Receipt | None
+    ) -> RealRelease:
+        """Return the release of a noisy matrix with these eigenpairs, ascending."""
+        values, vectors = pairs
+        n, d = self.table.rows.shape
+        return RealRelease(
+            mechanism=self.mechanism,
+            problem=(n, d, self.options.k),
+            relation=self.relation,
+            declared=self.declared,
+            bits=self.bits,
+            noise=self.noise,
+            claimed=self.claimed,
+            matrix=matrix,
+            eigenvalues=values[::-1].copy(),
+            components=fix_signs(vectors[:, ::-1][:, : self.options.k]),
+            settings=self.settings,
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
+            receipt=receipt,
+        )
+
+    @property
+    def largest_file(self) -> int:
+        """Most bytes that the release's file can have."""
+        d, k = len(self.declared.columns), self.options.k
+        zeros = np.zeros((d, d))
+        empty = self.released(zeros, (zeros[0], zeros), None)
+        return len(empty.to_text()) + (d * d + d * k + d) * _LONGEST_NUMBER + _RECEIPT_BYTES
+
+
+def plan(options: ReleaseOptions, table: Table | None = None) -> Plan:
+    """Check everything that is public about a release, and calibrate its noise; spend nothing.
 
     Parameters
     ----------
     options : ReleaseOptions
-    ledger : Ledger, optional
-        Where the spend is written before the rows are used.
     table : Table, optional
         In place of the one that the options name.
 
     Raises
     ------
     DpvizError
-        If anything is missing or does not fit; nothing is then spent.
+        If anything is missing or does not fit.
     """
     options.require()
     mechanism, law = chosen(options)
@@ -273,7 +346,8 @@ def make(
             f"{found.name} has missing or infinite values: fill or remove them first, as leaving "
             "rows out would show who has gaps; nothing was spent."
         )
-    claimed = Budget(options.epsilon, 0.0 if law is Law.LAPLACE else options.delta)
+    claimed = Budget(options.epsilon, 0.0 if law is Law.LAPLACE else options.stated_delta)
+    require_words(claimed.epsilon, claimed.delta, n, options.accept)
     bits = bits_for(n, options.grid)
     noise = calibrated(law, claimed, relation, d, bits)
     while noise.scale > _LARGEST_SCALE and options.grid is None and bits > 8:
@@ -281,56 +355,83 @@ def make(
         noise = calibrated(law, claimed, relation, d, bits)
     written = options.texts() | {"grid": str(bits), "mechanism": mechanism.text}
     settings = {**written, "n": str(n), "d": str(d)}
-    spends = total = None
+    return Plan(options, found, mechanism.text, relation, declared, bits, noise, claimed, settings)
+
+
+def make(
+    options: ReleaseOptions,
+    *,
+    ledger: Ledger | None = None,
+    table: Table | None = None,
+    content: Iterable[bytes] | None = None,
+    out: Path | None = None,
+    token: str = "",
+) -> RealRelease:
+    """Make one release: check what is public, take room for its files, spend, look at the rows.
+
+    Parameters
+    ----------
+    options : ReleaseOptions
+    ledger : Ledger, optional
+        Where the spend is written before the rows are used. The release is kept beside it, for its
+        owner only.
+    table : Table, optional
+        In place of the one that the options name.
+    content : iterable of bytes, optional
+        The table as it came, by which the ledger knows it again; otherwise the file that the
+        options name, or the rows of a table without one.
+    out : Path, optional
+        A new file for the release.
+    token : str
+        Of the form that asks: a ledger spends on it once.
+
+    Raises
+    ------
+    SpentWithoutFile
+        If a file cannot be written although room was taken for it; the spend is in the ledger.
+    DpvizError
+        If anything is missing, does not fit or cannot be written; nothing is then spent.
+    """
+    planned = plan(options, table)
+    spend = planned.spend(token=token)
     if ledger is not None:
-        ledger.spend(
-            mechanism.text,
-            noise.proved,
-            rho=noise.rho,
-            purpose="release",
-            settings=digest(settings),
-        )
-        contents = ledger.read()
-        spends, total = len(contents.spends), contents.total
-    with one_blas_thread():
-        moment = second_moment(quantised(found.rows, declared, bits), bits)
-        estimate = released(moment, noise, n, bits) * declared.row_bound**2
-        values, vectors = np.linalg.eigh(estimate)
-    return RealRelease(
-        mechanism=mechanism.text,
-        problem=(n, d, options.k),
-        relation=relation,
-        declared=declared,
-        bits=bits,
-        noise=noise,
-        claimed=claimed,
-        matrix=estimate,
-        eigenvalues=values[::-1].copy(),
-        components=fix_signs(vectors[:, ::-1][:, : options.k]),
-        settings=settings,
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
-        spends=spends,
-        total=total,
-    )
+        seen = content_of(options.table if table is None else table) if content is None else content
+        spend = planned.spend(ledger.fingerprint(seen), token)
+        ledger.check(spend, planned.relation)
+    outputs = Outputs(ledger, out, planned.largest_file)
+    try:
+        receipt = None if ledger is None else ledger.spend(spend, planned.relation)
+        with telling(ledger, receipt), one_blas_thread():
+            moment = second_moment(
+                quantised(planned.table.rows, planned.declared, planned.bits), planned.bits
+            )
+            estimate = released(moment, planned.noise, len(planned.table.rows), planned.bits)
+            estimate *= planned.declared.row_bound**2
+            made = planned.released(estimate, np.linalg.eigh(estimate), receipt)
+            outputs.write(made.to_text(), receipt)
+    finally:
+        outputs.drop()
+    return made
 
 
-def check_out(out: Path) -> None:
-    """Raise `DpvizError` if a release could not be written there; call it before spending."""
-    if out.exists():
-        raise DpvizError(f"--out must name a new file; {out.name!r} is there; nothing was spent.")
-    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
-        raise DpvizError(f"{out.name} cannot be written in that folder; nothing was spent.")
+def content_of(table: str | Table) -> Iterator[bytes]:
+    """Yield the bytes by which a ledger knows a table: a file's own, or names and rows."""
+    if isinstance(table, str):
+        path = Path(table)
+        if table not in builtin_tables() and path.is_file():
+            with path.open("rb") as file:
+                while piece := file.read(2**20):
+                    yield piece
+            return
+        table = load(table)
+    yield json.dumps(list(table.columns)).encode()
+    yield np.ascontiguousarray(table.rows, dtype="<f8").tobytes()
 
 
-def write(release: RealRelease, out: Path) -> None:
-    """Write the release's file, whole or not at all."""
-    text = json.dumps(release.to_json(), indent=1, allow_nan=False)
-    handle, temporary = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, out)
+def schema_digest(declared: Declared) -> str:
+    """Return a digest of everything that was declared of a table."""
+    found = dataclasses.asdict(declared)
+    return digest({name: json.dumps(value) for name, value in found.items()})
 
 
 def digest(settings: Mapping[str, str]) -> str:

@@ -5,17 +5,38 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.params import Declared, again, format_number, integer, params_of, text
-from dpviz.errors import InvalidSetting
+from dpviz.base.params import (
+    Declared,
+    again,
+    choice,
+    format_number,
+    integer,
+    params_of,
+    text,
+    texts,
+)
+from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.releasing.grid import BITS_RANGE, DEFAULT_BITS
+from dpviz.releasing.ledger import Ledger
 from dpviz.settings import Settings
 from dpviz.values.bounds_text import pair_of
+from dpviz.values.problem import Budget, Relation
 
 BOUNDS_ALLOWED = "LOW:HIGH for all features, known, none, or a file with feature, low, high"
 NO_BOUNDS = "none"
 _CENTRINGS = params_of(Settings)["center"].choices
 LARGEST_EPSILON = 100.0
 """Of a real release: beyond it nothing is protected, and OpenDP's privacy curves overflow."""
+USUAL_EPSILON = 10.0
+"""Above it a release needs an explicit word."""
+DELTA_STATED = "stated: a number from 0 to below 1 that is not above 1/n"
+ACCEPT = {
+    "epsilon-above-10": "an epsilon above 10 lets the odds on what one person's row is grow by "
+    "a factor of more than 22,000",
+    "delta-above-1/n": "a delta above 1/n would allow the whole row of one person, drawn by lot, "
+    "to be published",
+}
+"""What needs an explicit word in a release, and what it means."""
 
 
 def _row_bound(value: str) -> str:
@@ -42,13 +63,91 @@ def _bounds(value: str) -> str:
     return value if pair is None else f"{format_number(pair[0])}:{format_number(pair[1])}"
 
 
-def limit_of(written: str) -> tuple[float, float]:
-    """Return the epsilon and delta of ``EPSILON,DELTA``; the delta may be left out."""
+def _accepted(words: tuple[str, ...]) -> tuple[str, ...]:
+    for word in words:
+        if word not in ACCEPT:
+            raise InvalidSetting("accept", f"one of {', '.join(ACCEPT)}", word, "--accept")
+    return tuple(word for word in ACCEPT if word in words)
+
+
+def words_needed(epsilon: float, delta: float, n: int) -> dict[str, str]:
+    """Return what a release of n rows needs an explicit word for, and what each word means."""
+    needed = {"epsilon-above-10": epsilon > USUAL_EPSILON, "delta-above-1/n": delta * n > 1}
+    return {word: ACCEPT[word] for word, is_needed in needed.items() if is_needed}
+
+
+def require_words(epsilon: float, delta: float, n: int, accepted: tuple[str, ...]) -> None:
+    """Raise `DpvizError` where an explicit word is needed and was not said."""
+    for word, meaning in words_needed(epsilon, delta, n).items():
+        if word not in accepted:
+            raise DpvizError(f"{meaning}; say --accept {word} if that is meant; nothing was spent.")
+
+
+def _limit(written: str) -> str:
+    """Return a limit in canonical text; empty while it is not stated."""
+    if not written:
+        return ""
     first, _, second = written.partition(",")
     try:
-        return float(first), float(second or 0)
+        budget = Budget(float(first), float(second or 0))
     except ValueError:
-        raise InvalidSetting("limit", "written EPSILON,DELTA", written, "--limit") from None
+        raise InvalidSetting(
+            "limit",
+            "written EPSILON,DELTA: numbers above 0 and from 0 to below 1",
+            written,
+            "--limit",
+        ) from None
+    return f"{format_number(budget.epsilon)},{format_number(budget.delta)}"
+
+
+@dataclass(frozen=True)
+class LedgerOptions(Declared):
+    """What is fixed when a ledger is made: the one code behind the command and the page."""
+
+    limit: str = text(
+        "",
+        label="Limit",
+        help="EPSILON,DELTA that all releases together may never pass.",
+        required=True,
+        check=_limit,
+        examples=("3,1e-05",),
+    )
+    relation: str = again(
+        Settings,
+        "relation",
+        help="When two tables are neighbours, for every release of this ledger.",
+    )
+    account: str = choice(
+        "basic",
+        {"basic": "epsilons and deltas add up", "zcdp": "rhos add up (zCDP)"},
+        label="Account",
+        help="How spends add up: epsilons and deltas, or the rhos of zero-concentrated privacy.",
+    )
+    purpose: str = text(
+        "",
+        label="Purpose",
+        help="What the ledger is for, in your own words.",
+        examples=("a study",),
+    )
+
+    def create(self, ledger: Ledger, schema: str = "") -> None:
+        """Make the ledger; one that is there keeps its limit, and this is refused.
+
+        Raises
+        ------
+        DpvizError
+            If no limit is stated, or the ledger is there already.
+        """
+        if not self.limit:
+            raise InvalidSetting("limit", "stated as EPSILON,DELTA", "nothing", "--limit")
+        epsilon, delta = (float(part) for part in self.limit.split(","))
+        ledger.create(
+            Budget(epsilon, delta),
+            Relation(self.relation),
+            self.account,
+            schema=schema,
+            purpose=self.purpose,
+        )
 
 
 @dataclass(frozen=True)
@@ -90,12 +189,15 @@ class ReleaseOptions(Declared):
         high=LARGEST_EPSILON,
         help="Privacy loss that the release is proved to stay within.",
     )
-    delta: float = again(
+    delta: float | None = again(
         Settings,
         "delta",
-        default=1e-6,
+        required=True,
         optional=False,
-        help="Its delta; 0 needs a mechanism without delta.",
+        allowed_text=DELTA_STATED,
+        help="Its delta, which nobody chooses for you: below 1/n; 0 needs a mechanism without "
+        "delta.",
+        examples=(1e-6,),
     )
     k: int = again(Settings, "k", help="Number of principal components in the file.")
     relation: str = again(Settings, "relation")
@@ -117,8 +219,26 @@ class ReleaseOptions(Declared):
         examples=(16,),
     )
     label: str | None = again(Settings, "label", help="Column that is left out of the analysis.")
+    accept: tuple[str, ...] = texts(
+        (),
+        label="Accepted",
+        help="What is meant although it protects little: "
+        + "; ".join(f"{word}: {meaning}" for word, meaning in ACCEPT.items())
+        + ".",
+        check=_accepted,
+        examples=(("epsilon-above-10",),),
+        choices=dict.fromkeys(ACCEPT, ""),
+    )
+
+    @property
+    def stated_delta(self) -> float:
+        """The delta, or `InvalidSetting` where nobody stated one."""
+        if self.delta is None:
+            raise params_of(type(self))["delta"].error("nothing")
+        return self.delta
 
     def require(self) -> None:
-        """Raise `InvalidSetting` where the row bound or the bounds are missing or wrong."""
+        """Raise `InvalidSetting` where the row bound, the bounds or delta are missing or wrong."""
         _row_bound(self.row_bound)
         _bounds(self.bounds)
+        assert self.stated_delta >= 0

@@ -37,6 +37,7 @@ def test_one_release_is_one_spend(page: Page, server: Server, tmp_path: Path) ->
     write(page, "Row bound", "60")
     write(page, "Feature bounds", "known")
     write(page, "Ledger", "browser")
+    write(page, "Limit of a new ledger", "3,1e-5")
     with rerun(page):
         send.click()
     expect(page.get_by_text("spend number 1")).to_be_visible()

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dpviz.releasing.ledger import Ledger
-from dpviz.values.problem import Budget
+from dpviz.releasing.ledger import Ledger, Spend
+from dpviz.values.problem import Budget, Relation
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _FORKS = """
 import os, signal, sys
 from pathlib import Path
-from dpviz.releasing.ledger import Ledger
-from dpviz.values.problem import Budget
+from dpviz.releasing.ledger import Ledger, Spend
+from dpviz.values.problem import Relation
 
 ledger = Ledger(Path(sys.argv[1]))
 
@@ -27,7 +27,7 @@ def start(count, name):
     if pid == 0:
         os.close(ours)
         for _ in range(count):
-            ledger.spend("m", Budget(0.5, 1e-7), purpose=name)
+            ledger.spend(Spend("m", 0.5, 1e-7, purpose=name), Relation.REPLACE)
             os.write(theirs, b".")
         os._exit(0)
     os.close(theirs)
@@ -53,11 +53,13 @@ for after in range(5):
         while said := os.read(ours, 4096):
             told += len(said)
         os.close(ours)
-    print(told, len(ledger.read().spends) if ledger.path.exists() else 0)
+    print(told, len(ledger.read().spends))
 """
 
 
 def _run(script: str, path: Path) -> list[str]:
+    """Run a script on a new ledger whose limit is never reached."""
+    Ledger(path).create(Budget(1e6, 0.5), Relation.REPLACE)
     done = subprocess.run(
         [sys.executable, "-c", _FORKS + script, str(path)],
         cwd=ROOT,
@@ -89,5 +91,5 @@ def test_twenty_kills_never_under_count(tmp_path: Path) -> None:
     for told, written in rounds:
         assert written >= told
     assert rounds[-1][0] >= 4 * (0 + 1 + 2 + 3 + 4)
-    Ledger(path).spend("m", Budget(0.5))  # the lock is free, the file whole
+    Ledger(path).spend(Spend("m", 0.5), Relation.REPLACE)  # the lock is free, the file whole
     assert not list(tmp_path.glob(".*.unfinished"))

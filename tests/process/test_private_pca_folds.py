@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from dpviz import PrivatePCA
 from dpviz.releasing.ledger import Ledger
+from dpviz.values.problem import Budget, Relation
 
 
 @pytest.mark.filterwarnings("ignore::dpviz.estimator.declared.PrivacyWarning")
@@ -20,6 +21,7 @@ def test_three_fold_cross_validation_spends_three_times(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     rows = np.clip(rng.standard_normal((300, 5)) * [2, 1, 0.5, 0.5, 0.2], -4, 4)
     path = tmp_path / "ledger"
+    Ledger(path).create(Budget(3.0, 1e-5), Relation.REPLACE)
     labels = (rows[:, 0] > 0).astype(int)
     estimator = PrivatePCA(
         epsilon=1.0, delta=1e-6, row_bound=5.0, mechanism="gaussian", ledger=str(path)

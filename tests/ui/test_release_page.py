@@ -55,6 +55,10 @@ def test_a_second_click_spends_again_and_says_so(folder: Path) -> None:
     assert errors(at) == []
     assert "spend number 1" in at.success[0].value
     at = _send(at)
+    (said,) = errors(at)
+    assert "its limit was set when it was made" in said
+    _fill(at, limit="")
+    at = _send(at)
     assert "spend number 2" in at.success[0].value
     ledger = Ledger(folder / "mine.jsonl")
     assert len(ledger.read().spends) == 2

@@ -1,66 +1,245 @@
-"""The ledger: appended to whole, by one process at a time, and never under-counted."""
+"""The ledger: appended to whole, by one process at a time, under one name, and never passed."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dpviz.cli import main
-from dpviz.errors import InvalidSetting
+from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.privacy.composition import epsilon_of_rho
-from dpviz.releasing.ledger import Ledger, LedgerError
-from dpviz.values.problem import Budget
+from dpviz.releasing import ledger as ledger_module
+from dpviz.releasing.ledger import Contents, Ledger, LedgerError, Receipt, Spend
+from dpviz.releasing.options import LedgerOptions
+from dpviz.values.problem import Budget, Relation
+
+
+def _new(path: Path, epsilon: float = 10.0, delta: float = 1e-5, **more: Any) -> Ledger:
+    ledger = Ledger(path)
+    ledger.create(Budget(epsilon, delta), more.pop("relation", Relation.REPLACE), **more)
+    return ledger
+
+
+def _spend(ledger: Ledger, epsilon: float = 0.5, delta: float = 1e-7, **more: Any) -> Receipt:
+    relation = more.pop("relation", Relation.REPLACE)
+    return ledger.spend(Spend("m", epsilon, delta, **more), relation)
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder but the locks, which hold nothing."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".lock"
+    }
 
 
 def test_spends_are_kept_in_order_and_added_up(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger")
-    for epsilon in (0.1, 0.2, 0.3):
-        ledger.spend("some_key", Budget(epsilon, 1e-8), rho=0.01, purpose="fit")
+    ledger = _new(tmp_path / "ledger")
+    receipts = [_spend(ledger, epsilon, 1e-8, rho=0.01) for epsilon in (0.1, 0.2, 0.3)]
     contents = ledger.read()
     assert [spend.epsilon for spend in contents.spends] == [0.1, 0.2, 0.3]
+    assert all(spend.when.startswith("20") for spend in contents.spends)
     assert contents.total == pytest.approx((0.6, 3e-8))
-    assert contents.limit is None
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger", "ledger.lock"]
+    assert contents.left == pytest.approx((9.4, 1e-5 - 3e-8))
+    assert [receipt.number for receipt in receipts] == [1, 2, 3]
+    assert tuple(receipt.head for receipt in receipts) == contents.heads
+    assert {receipt.ledger for receipt in receipts} == {contents.identity}
+    assert receipts[1].total == contents.total_after(2) == pytest.approx((0.3, 2e-8))
+    assert receipts[1].left == pytest.approx((9.7, 1e-5 - 2e-8))
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["ledger", "ledger.head", "ledger.lock"]
+
+
+def test_only_the_owner_may_read_it_and_a_shared_one_stays_shared(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger")
+    _spend(ledger)
+    for name in ("ledger", "ledger.head"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    ledger.path.chmod(0o660)
+    _spend(ledger)
+    for name in ("ledger", "ledger.head"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o660
 
 
 def test_a_limit_refuses_and_writes_nothing(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger")
-    ledger.create(Budget(1.0, 1e-6))
-    ledger.spend("m", Budget(0.5, 5e-7))
-    ledger.spend("m", Budget(0.5, 5e-7))  # just the limit
-    before = ledger.path.read_bytes()
+    ledger = _new(tmp_path / "ledger", 1.0, 1e-6)
+    _spend(ledger, 0.5, 5e-7)
+    _spend(ledger, 0.5, 5e-7)  # just the limit
+    assert ledger.read().left == (0.0, 0.0)
+    before = _bytes(tmp_path)
     with pytest.raises(LedgerError, match=r"refuses: .* would pass its limit of 1 and 1e-06"):
-        ledger.spend("m", Budget(1e-3, 0.0))
+        _spend(ledger, 1e-3, 0.0)
     with pytest.raises(LedgerError, match="refuses"):
-        ledger.check(Budget(1e-3, 0.0))
-    assert ledger.path.read_bytes() == before
+        ledger.check(Spend("m", 1e-3), Relation.REPLACE)
+    assert _bytes(tmp_path) == before
     with pytest.raises(LedgerError, match="there already"):
-        ledger.create(Budget(5.0, 1e-6))
+        _new(tmp_path / "ledger", 5.0)
 
 
 def test_delta_alone_can_pass_the_limit(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger")
-    ledger.create(Budget(10.0, 1e-6))
     with pytest.raises(LedgerError, match="refuses"):
-        ledger.spend("m", Budget(0.5, 1e-5))
+        _spend(_new(tmp_path / "ledger", 10.0, 1e-6), 0.5, 1e-5)
 
 
 def test_a_zcdp_ledger_adds_rho(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger")
-    ledger.create(Budget(2.0, 1e-6), "zcdp")
+    ledger = _new(tmp_path / "ledger", 2.0, 1e-6, account="zcdp")
     for _ in range(3):  # basic would have stopped at one: 1e-6 each
-        ledger.spend("m", Budget(1.0, 1e-6), rho=0.0243)
+        before = ledger.read().left
+        _spend(ledger, 1.0, 1e-6, rho=0.0243)
     with pytest.raises(LedgerError, match="refuses"):
-        ledger.spend("m", Budget(1.0, 1e-6), rho=0.0243)
-    assert ledger.read().total == pytest.approx((epsilon_of_rho(3 * 0.0243, 1e-6), 1e-6))
-    other = Ledger(tmp_path / "pure")
-    other.create(Budget(1.0, 1e-6), "zcdp")
+        _spend(ledger, 1.0, 1e-6, rho=0.0243)
+    contents = ledger.read()
+    assert contents.total == pytest.approx((epsilon_of_rho(3 * 0.0243, 1e-6), 1e-6))
+    # what is left is one release: one quoted so much was still paid, a dearer one is not
+    assert epsilon_of_rho(0.0243, 1e-6) < before[0]
+    assert 0 < contents.left[0] < epsilon_of_rho(0.0243, 1e-6)
     with pytest.raises(LedgerError, match="refuses"):  # its delta alone is all there is
-        other.spend("m", Budget(0.01, 1e-6))
+        _spend(_new(tmp_path / "pure", 1.0, 1e-6, account="zcdp"), 0.01, 1e-6)
     with pytest.raises(InvalidSetting, match="delta above 0 for a zcdp account"):
-        Ledger(tmp_path / "none").create(None, "zcdp")
+        _new(tmp_path / "none", 1.0, 0.0, account="zcdp")
+
+
+# --- names and places --------------------------------------------------------------------------
+
+
+def test_a_spend_never_makes_a_ledger(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"no ledger typo: make one with dpviz ledger new typo"):
+        _spend(Ledger(tmp_path / "typo"))
+    with pytest.raises(LedgerError, match="no ledger typo"):
+        Ledger(tmp_path / "typo").check(Spend("m", 1.0), Relation.REPLACE)
+    assert not (tmp_path / "typo").exists()
+
+
+def test_two_names_of_one_file_are_one_ledger(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").symlink_to(tmp_path / "here")
+    _new(tmp_path / "here" / "ledger", 1.0)
+    (tmp_path / "link").symlink_to(tmp_path / "here" / "ledger")
+    names = [tmp_path / "here" / "ledger", tmp_path / "link", tmp_path / "there" / "ledger"]
+    assert [_spend(Ledger(name), 0.3).number for name in names] == [1, 2, 3]
+    for name in names:
+        with pytest.raises(LedgerError, match="refuses"):
+            _spend(Ledger(name), 0.3)
+    assert (tmp_path / "link").is_symlink()  # the link itself was not swapped for a file
+    assert not (tmp_path / "link.lock").exists()
+
+
+def test_a_hard_link_is_refused(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger", 1.0)
+    os.link(ledger.path, tmp_path / "second")
+    before = _bytes(tmp_path)
+    for name in ("ledger", "second"):
+        with pytest.raises(LedgerError, match=r"has 2 names \(hard links\).*nothing was spent"):
+            _spend(Ledger(tmp_path / name))
+    assert _bytes(tmp_path) == before
+    (tmp_path / "second").unlink()
+    assert _spend(ledger).number == 1
+
+
+def test_what_is_no_file_is_no_ledger(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("pipe", "folder"):
+        with pytest.raises(LedgerError, match=f"ledger {name} is no file"):
+            Ledger(tmp_path / name).read()
+    with pytest.raises(LedgerError, match="ledger loop cannot be read"):
+        Ledger(tmp_path / "loop").read()
+    with pytest.raises(LedgerError, match="cannot be written: there is no such folder"):
+        _new(tmp_path / "missing" / "ledger")
+
+
+def test_a_deleted_ledger_does_not_give_its_budget_back(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger")
+    _spend(ledger)
+    ledger.path.unlink()
+    with pytest.raises(LedgerError, match="there already, or what belongs to one"):
+        _new(tmp_path / "ledger")
+
+
+# --- what it is about --------------------------------------------------------------------------
+
+
+def test_another_relation_or_unit_is_refused(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger", relation=Relation.ZERO_OUT)
+    before = _bytes(tmp_path)
+    with pytest.raises(LedgerError, match=r"under the relation zero-out, .* under replace"):
+        _spend(ledger, relation=Relation.REPLACE)
+    with pytest.raises(LedgerError, match="one person at a time, and counts differently"):
+        ledger.spend(Spend("m", 1.0), Relation.ZERO_OUT, "person")
+    assert _bytes(tmp_path) == before
+    assert _spend(ledger, relation=Relation.ZERO_OUT).number == 1
+    with pytest.raises(InvalidSetting, match="unit must be row; got 'person'"):
+        _new(tmp_path / "other", unit="person")
+
+
+def test_the_first_table_is_bound_and_another_is_refused(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger")
+    one, other = (ledger.fingerprint([table]) for table in (b"1,2\n3,4\n", b"1,2\n3,5\n"))
+    _spend(ledger, table=one)
+    _spend(ledger, table=one)
+    with pytest.raises(LedgerError, match=r"is about another table; .* dpviz ledger bind ledger"):
+        _spend(ledger, table=other)
+    _spend(ledger)  # rows that came as an array: they are counted, and cannot be told apart
+    ledger.bind(other, "row 2 corrected")
+    ledger.bind(other)
+    _spend(ledger, table=other)
+    contents = ledger.read()
+    assert contents.tables == (one, other)
+    assert [spend.table for spend in contents.spends] == [one, one, "", other]
+    with pytest.raises(LedgerError, match="another table"):
+        _spend(ledger, table=ledger.fingerprint([b"x"]))
+
+
+def test_a_table_can_be_bound_before_anything_is_spent(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger")
+    ledger.bind(ledger.fingerprint([b"one"]))
+    with pytest.raises(LedgerError, match="another table"):
+        _spend(ledger, table=ledger.fingerprint([b"other"]))
+
+
+def test_a_fingerprint_tells_nothing_without_the_ledger(tmp_path: Path) -> None:
+    first, second = _new(tmp_path / "1"), _new(tmp_path / "2")
+    assert first.fingerprint([b"a", b"b"]) == first.fingerprint([b"ab"])
+    assert first.fingerprint([b"ab"]) != second.fingerprint([b"ab"])
+    salt = first.read().salt
+    assert salt in first.path.read_text()
+    assert len(bytes.fromhex(salt)) == 32
+    assert salt not in json.dumps(first.read().to_json())
+    assert salt not in repr(first.read())
+    assert salt not in json.dumps(_spend(first, table=first.fingerprint([b"ab"])).to_json())
+
+
+def test_a_schema_can_be_fixed_when_the_ledger_is_made(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger", schema="abc")
+    with pytest.raises(LedgerError, match="made for one schema, and this release has another"):
+        _spend(ledger, schema="abd")
+    assert _spend(ledger, schema="abc").number == 1
+    free = _new(tmp_path / "free")
+    _spend(free, schema="abc")
+    _spend(free, schema="abd")  # two readings of the same people compose like any two releases
+    assert [spend.schema for spend in free.read().spends] == ["abc", "abd"]
+
+
+def test_a_form_is_spent_once(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger")
+    _spend(ledger, token="one")
+    with pytest.raises(LedgerError, match=r"sent before and is spend number 1 .* nothing more"):
+        _spend(ledger, token="one")
+    assert _spend(ledger, token="two").number == 2
+    assert _spend(ledger).number == 3
+    assert _spend(ledger).number == 4
+
+
+# --- damage ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -73,54 +252,227 @@ def test_a_zcdp_ledger_adds_rho(tmp_path: Path) -> None:
         (lambda text: "not a ledger\n", 1),
         (lambda text: "", 1),
         (lambda text: "[]\n", 1),
+        (lambda text: "null\n", 1),
+        (lambda text: text.splitlines()[0] + "\n" + "[" * 200_000 + "\n", 2),
+        (lambda text: text.splitlines()[0] + '\n{"spend": ' + "9" * 5_000 + "}\n", 2),
+        (lambda text: text.splitlines()[0] + '\n{"spend": NaN}\n', 2),
+        (lambda text: "[" * 200_000 + "\n", 1),
+        (lambda text: '{"dpviz_ledger": ' + "9" * 5_000 + "}\n", 1),
     ],
 )
 def test_damage_is_one_sentence_and_nothing_is_spent(
-    tmp_path: Path, damage: object, line: int
+    tmp_path: Path, damage: Callable[[str], str], line: int
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger")
+    ledger = _new(tmp_path / "ledger")
     for _ in range(2):
-        ledger.spend("m", Budget(0.5, 1e-7))
-    assert callable(damage)
-    damaged = str(damage(ledger.path.read_text()))
+        _spend(ledger)
+    damaged = damage(ledger.path.read_text())
     ledger.path.write_text(damaged)
     with pytest.raises(LedgerError, match=f"damaged or .* from line {line} on") as found:
         ledger.read()
     assert str(found.value).count(".") == 1
     with pytest.raises(LedgerError, match="nothing was spent"):
-        ledger.spend("m", Budget(0.5))
+        _spend(ledger)
     assert ledger.path.read_text() == damaged
 
 
-def test_a_ledger_that_cannot_be_written_spends_nothing(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="cannot be written"):
-        Ledger(tmp_path / "missing" / "ledger").spend("m", Budget(0.5))
-    with pytest.raises(LedgerError, match="there is no ledger nowhere"):
-        Ledger(tmp_path / "nowhere").read()
+def _rewritten(text: str, number: int, **changed: object) -> str:
+    """Return a ledger with one line changed and every digest made anew, as a forger would."""
+    lines, before = [], ledger_module._START
+    for at, line in enumerate(text.splitlines(), start=1):
+        found = {key: value for key, value in json.loads(line).items() if key != "check"}
+        if at == number:
+            found.update(changed)
+        found["check"] = before = ledger_module._check(found, before)
+        lines.append(json.dumps(found))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "changed"),
+    [
+        (1, {"limit": "3"}),
+        (1, {"limit": [3]}),
+        (1, {"limit": None}),
+        (1, {"relation": "add"}),
+        (1, {"relation": []}),
+        (1, {"unit": "person"}),
+        (1, {"account": {}}),
+        (1, {"salt": "xyz"}),
+        (1, {"salt": 3}),
+        (2, {"epsilon": -1.0}),
+        (2, {"epsilon": "1"}),
+        (2, {"epsilon": 10**400}),
+        (2, {"epsilon": True}),
+        (2, {"delta": 2.0}),
+        (2, {"rho": -1.0}),
+        (2, {"rho": [1.0]}),
+        (2, {"spend": 7}),
+        (2, {"purpose": None}),
+        (2, {"approximate": "no"}),
+    ],
+)
+def test_a_line_with_good_digests_and_bad_contents_is_one_sentence(
+    tmp_path: Path, number: int, changed: dict[str, object]
+) -> None:
+    ledger = _new(tmp_path / "ledger")
+    _spend(ledger)
+    (tmp_path / "ledger.head").unlink()
+    text = ledger.path.read_text()
+    ledger.path.write_text(_rewritten(text, number))
+    assert ledger.path.read_text() == text  # the forger knows how
+    ledger.path.write_text(_rewritten(text, number, **changed))
+    with pytest.raises(LedgerError, match=f"damaged or .* from line {number} on"):
+        ledger.read()
+
+
+def test_a_ledger_of_the_old_format_is_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "old"
+    path.write_text('{"dpviz_ledger": 1, "limit": null, "account": "basic", "check": "0"}\n')
+    with pytest.raises(LedgerError, match="another format, and this version reads format 2 only"):
+        _spend(Ledger(path))
+    assert main(["ledger", str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+# --- tails -------------------------------------------------------------------------------------
+
+
+def _cut(path: Path, lines: int) -> None:
+    path.write_text("".join(f"{line}\n" for line in path.read_text().splitlines()[:lines]))
+
+
+def test_a_cut_tail_is_refused(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger", 1.0)
+    for _ in range(2):
+        _spend(ledger)
+    _cut(ledger.path, 1)  # head -n 1: the digests that are left are good
+    with pytest.raises(LedgerError, match="has 1 of the 3 lines that were written: it was cut"):
+        ledger.read()
+    before = _bytes(tmp_path)
+    with pytest.raises(LedgerError, match=r"it was cut.*nothing was spent"):
+        _spend(ledger)
+    assert _bytes(tmp_path) == before
+
+
+def test_a_tail_behind_a_kept_release_is_refused(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger")
+    _spend(ledger)
+    receipt = _spend(ledger)
+    ledger.folder.mkdir()
+    ledger.name_of(receipt).write_text("{}")
+    assert ledger.kept() == {2: ledger.name_of(receipt)}
+    assert len(ledger.read().spends) == 2
+    (tmp_path / "ledger.head").unlink()
+    _cut(ledger.path, 2)
+    said = r"ends at spend 1 and the kept release 000002-\w+\.json is of spend 2: it was cut"
+    with pytest.raises(LedgerError, match=said):
+        ledger.read()
+    with pytest.raises(LedgerError, match=said):
+        _spend(ledger)
+
+
+def test_a_ledger_that_went_on_from_a_copy_is_refused(tmp_path: Path) -> None:
+    ledger = _new(tmp_path / "ledger")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(ledger.path, copy / "ledger")
+    receipt = _spend(ledger, 1.0)
+    other = Ledger(copy / "ledger")
+    assert _spend(other, 0.1).number == 1  # a copy elsewhere is a ledger of its own ...
+    shutil.copy(other.path, ledger.path)
+    with pytest.raises(LedgerError, match=r"line 2 of ledger ledger is not the one written"):
+        _spend(ledger)
+    (tmp_path / "ledger.head").unlink()
+    ledger.folder.mkdir()
+    ledger.name_of(receipt).write_text("{}")
+    with pytest.raises(LedgerError, match=r"is not of spend 1 of ledger ledger: it went on"):
+        _spend(ledger)
+
+
+def test_a_head_that_stayed_behind_refuses_nothing(tmp_path: Path) -> None:
+    """A process that is killed between the two files leaves a head older than the ledger."""
+    ledger = _new(tmp_path / "ledger")
+    old = (tmp_path / "ledger.head").read_bytes()
+    _spend(ledger)
+    (tmp_path / "ledger.head").write_bytes(old)
+    assert _spend(ledger).number == 2
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[" * 200_000, '{"lines": "1", "head": ""}', "\xff"])
+def test_a_damaged_head_is_one_sentence(tmp_path: Path, text: str) -> None:
+    ledger = _new(tmp_path / "ledger")
+    (tmp_path / "ledger.head").write_bytes(text.encode("latin-1"))
+    with pytest.raises(LedgerError, match=r"ledger\.head beside the ledger is damaged"):
+        _spend(ledger)
+
+
+# --- the command -------------------------------------------------------------------------------
 
 
 def test_the_command_makes_shows_and_keeps_a_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "ledger"
-    assert main(["ledger", str(path), "--limit", "3,1e-5", "--format", "json"]) == 0
+    words = ["ledger", "new", str(path), "--limit", "3,1e-5", "--relation", "zero-out"]
+    assert main([*words, "--purpose", "a study"]) == 0
+    assert "epsilon 3, delta 1e-05 left" in capsys.readouterr().out
+    assert main(["ledger", "show", str(path), "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "limit": {"epsilon": 3.0, "delta": 1e-5},
         "account": "basic",
+        "relation": "zero-out",
+        "unit": "row",
+        "schema": "",
+        "purpose": "a study",
         "total": {"epsilon": 0.0, "delta": 0.0},
+        "left": {"epsilon": 3.0, "delta": 1e-5},
         "spends": [],
     }
-    Ledger(path).spend("some_key", Budget(0.25, 1e-7))
+    Ledger(path).spend(Spend("some_key", 0.25, 1e-7, purpose="release"), Relation.ZERO_OUT)
     assert main(["ledger", str(path)]) == 0
-    assert "some_key" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "some_key" in shown
+    assert shown.splitlines()[-1].endswith("no file")  # a spend that left no release
     assert main(["ledger", str(path), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["total"] == {"epsilon": 0.25, "delta": 1e-7}
     assert found["spends"][0]["mechanism"] == "some_key"
     assert found["spends"][0]["when"].startswith("20")
-    assert main(["ledger", str(path), "--limit", "9,1e-5"]) == 2
-    assert "cannot be changed" in capsys.readouterr().err
-    assert main(["ledger", str(tmp_path / "other"), "--limit", "much"]) == 2
-    assert capsys.readouterr().err == "dpviz: --limit must be written EPSILON,DELTA; got 'much'.\n"
+    assert main(["ledger", "new", str(path), "--limit", "9,1e-5"]) == 2
+    assert "its limit was set when it was made" in capsys.readouterr().err
+    assert main(["ledger", "new", str(tmp_path / "other"), "--limit", "much"]) == 2
+    assert capsys.readouterr().err.startswith("dpviz: --limit must be written EPSILON,DELTA")
+    assert main(["ledger", "new", str(tmp_path / "other")]) == 2
+    assert "--limit must be stated as EPSILON,DELTA; got 'nothing'" in capsys.readouterr().err
     assert main(["ledger", str(tmp_path / "other")]) == 2
-    assert capsys.readouterr().err == "dpviz: there is no ledger other.\n"
+    assert capsys.readouterr().err.startswith("dpviz: there is no ledger other: make one with")
+
+
+def test_one_code_makes_a_ledger_for_the_command_and_the_page(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    LedgerOptions(limit="2, 1e-6", account="zcdp", relation="zero-out").create(ledger)
+    contents = ledger.read()
+    assert isinstance(contents, Contents)
+    assert (contents.limit, contents.account) == (Budget(2.0, 1e-6), "zcdp")
+    assert contents.relation is Relation.ZERO_OUT
+    with pytest.raises(LedgerError, match="there already"):
+        LedgerOptions(limit="5,1e-6").create(ledger)
+    with pytest.raises(DpvizError, match="limit must be stated"):
+        LedgerOptions().create(Ledger(tmp_path / "other"))
+    with pytest.raises(InvalidSetting, match="written EPSILON,DELTA"):
+        LedgerOptions(limit="1,2")
+
+
+def test_the_command_binds_a_corrected_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, table = tmp_path / "ledger", tmp_path / "t.csv"
+    assert main(["ledger", "new", str(path), "--limit", "3,1e-5"]) == 0
+    for content in ("a,b\n1,2\n", "a,b\n1,3\n"):
+        table.write_text(content)
+        assert main(["ledger", "bind", str(path), str(table), "--purpose", "corrected"]) == 0
+    assert "is about 2 table(s)" in capsys.readouterr().out
+    assert len(Ledger(path).read().tables) == 2

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpviz import PrivatePCA
 from dpviz.datasets import Table
-from dpviz.errors import CannotRun, DpvizError
+from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.estimator.declared import FROM_DATA, PrivacyWarning
 from dpviz.prepare.bounding import prepare
 from dpviz.releasing.ledger import Ledger, LedgerError
@@ -38,6 +38,12 @@ def _pca(**changed: Any) -> PrivatePCA:
     return PrivatePCA(**{"epsilon": 1.0, "delta": 1e-6, "row_bound": 5.0, **changed})
 
 
+def _ledger(path: Path, epsilon: float = 100.0, **more: Any) -> Ledger:
+    ledger = Ledger(path)
+    ledger.create(Budget(epsilon, 1e-4), more.pop("relation", Relation.REPLACE), **more)
+    return ledger
+
+
 # Of scikit-learn's checks only the one for other array libraries is skipped, by itself: it runs
 # where SCIPY_ARRAY_API is set, and this estimator takes NumPy arrays.
 @quiet
@@ -58,7 +64,7 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 @quiet
 def test_over_the_limit_nothing_is_looked_at(tmp_path: Path, rows: np.ndarray) -> None:
     path = tmp_path / "ledger"
-    Ledger(path).create(Budget(2.5, 1e-5))
+    _ledger(path, 2.5)
     estimator = _pca(ledger=path)
     for _ in range(2):
         clone(estimator).fit(rows)
@@ -214,17 +220,19 @@ def test_errors_are_one_sentence_and_nothing_is_spent(
     tmp_path: Path, rows: np.ndarray, changed: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "ledger"
+    ledger = _ledger(path)
     with pytest.raises(DpvizError, match=message):
         _pca(ledger=path, **changed).fit(rows)
-    assert not path.exists()
+    assert ledger.read().spends == ()
 
 
 def test_gaps_and_a_damaged_ledger_spend_nothing(tmp_path: Path, rows: np.ndarray) -> None:
     path = tmp_path / "ledger"
+    ledger = _ledger(path)
     rows[0, 0] = np.nan
     with pytest.raises(DpvizError, match="NaN or infinity"):
         _pca(ledger=path).fit(rows)
-    assert not path.exists()
+    assert ledger.read().spends == ()
     path.write_text("?\n")
     with pytest.raises(LedgerError, match="damaged"):
         _pca(ledger=path).fit(np.nan_to_num(rows))
@@ -235,4 +243,96 @@ def test_a_false_claim_runs_where_it_is_allowed(tmp_path: Path, rows: np.ndarray
     fitted = _pca(mechanism="wishart", allow_refuted=True).fit(rows)
     assert fitted.spent_ is None
     with pytest.raises(CannotRun, match="no ledger can take it down"):
-        _pca(mechanism="non_private", allow_refuted=True, ledger=tmp_path / "l").fit(rows)
+        _pca(mechanism="non_private", allow_refuted=True, ledger=_ledger(tmp_path / "l").path).fit(
+            rows
+        )
+
+
+# --- what a ledger asks of an estimator --------------------------------------------------------
+
+
+def test_a_fit_makes_no_ledger(tmp_path: Path, rows: np.ndarray) -> None:
+    with pytest.raises(LedgerError, match="there is no ledger typo"):
+        _pca(ledger=tmp_path / "typo").fit(rows)
+    assert not list(tmp_path.iterdir())
+
+
+@quiet
+def test_a_copy_unpickled_in_another_folder_spends_from_the_same_ledger(
+    tmp_path: Path, rows: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        _ledger(tmp_path / name / "ledger")
+    monkeypatch.chdir(tmp_path / "here")
+    estimator = _pca(ledger="ledger", mechanism="gaussian")
+    assert estimator.ledger == str(tmp_path / "here" / "ledger")
+    packed = pickle.dumps(clone(estimator))
+    monkeypatch.chdir(tmp_path / "there")
+    pickle.loads(packed).fit(rows)
+    assert len(Ledger(tmp_path / "here" / "ledger").read().spends) == 1
+    assert len(Ledger(tmp_path / "there" / "ledger").read().spends) == 0
+    estimator.set_params(ledger=Path("ledger"))
+    assert estimator.ledger == tmp_path / "there" / "ledger"
+    assert clone(estimator).ledger == estimator.ledger
+
+
+def test_another_relation_is_refused_before_the_data_is_touched(
+    tmp_path: Path, rows: np.ndarray
+) -> None:
+    ledger = _ledger(tmp_path / "ledger", relation=Relation.ZERO_OUT)
+    with pytest.raises(LedgerError, match="under the relation zero-out"):
+        _pca(ledger=ledger.path).fit(object())
+    assert ledger.read().spends == ()
+    _pca(ledger=ledger.path, relation="zero-out", mechanism="gaussian").fit(rows)
+    assert [spend.purpose for spend in ledger.read().spends] == ["fit"]
+
+
+@quiet
+def test_a_zcdp_ledger_takes_fits_by_their_rho(tmp_path: Path, rows: np.ndarray) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.create(Budget(2.0, 1e-6), Relation.REPLACE, "zcdp")
+    for _ in range(3):  # one after the other: epsilon 3 if it were added up
+        _pca(ledger=ledger.path, mechanism="gaussian").fit(rows)
+    with pytest.raises(LedgerError, match="would pass its limit"):
+        _pca(ledger=ledger.path, mechanism="gaussian").fit(rows)
+    assert len(ledger.read().spends) == 3
+
+
+def test_delta_is_stated_where_a_ledger_is(tmp_path: Path, rows: np.ndarray) -> None:
+    ledger = _ledger(tmp_path / "ledger")
+    with pytest.raises(InvalidSetting, match=r"delta must be stated: .* where a ledger is given"):
+        _pca(ledger=ledger.path, delta=None).fit(rows)
+    assert _pca(delta=None).fit(rows).claim_ == Budget(1.0, 1e-6)  # without one: a default
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"mechanism": "ppca"}, "approximate-draws"),
+        ({"mechanism": "gaussian", "epsilon": 11.0}, "epsilon-above-10"),
+        ({"mechanism": "gaussian", "delta": 1 / 299}, "delta-above-1/n"),
+    ],
+)
+def test_what_protects_little_needs_an_explicit_word(
+    tmp_path: Path, rows: np.ndarray, changed: dict[str, Any], word: str
+) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.create(Budget(100.0, 0.1), Relation.REPLACE)
+    with pytest.raises(CannotRun, match=f"accept=\\('{word}',\\) lets it into a ledger"):
+        _pca(ledger=ledger.path, **changed).fit(rows)
+    assert ledger.read().spends == ()
+    _pca(ledger=ledger.path, accept=(word,), **changed).fit(rows)
+    (spend,) = ledger.read().spends
+    assert spend.approximate is (word == "approximate-draws")
+    assert f'"approximate": {str(spend.approximate).lower()}' in ledger.path.read_text()
+    with pytest.raises(InvalidSetting, match="accept must be among epsilon-above-10"):
+        _pca(ledger=ledger.path, accept=("all",), **changed).fit(rows)
+
+
+@quiet
+def test_exact_draws_of_the_same_mechanism_need_no_word(tmp_path: Path, rows: np.ndarray) -> None:
+    ledger = _ledger(tmp_path / "ledger")
+    _pca(ledger=ledger.path, mechanism="ppca", n_components=1).fit(rows)
+    assert not ledger.read().spends[0].approximate

@@ -55,7 +55,14 @@ def _rows(n: int = 40, d: int = D, seed: int = 1) -> np.ndarray:
 
 
 def _options(**changed: object) -> ReleaseOptions:
-    return ReleaseOptions(**{"row_bound": "2", "bounds": "-3:3", "k": 1, **changed})
+    given = {"row_bound": "2", "bounds": "-3:3", "k": 1, "delta": 1e-6, **changed}
+    return ReleaseOptions(**given)
+
+
+def _ledger(tmp_path: Path, epsilon: float = 10.0) -> Ledger:
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.create(Budget(epsilon, 1e-4), Relation.REPLACE)
+    return ledger
 
 
 def _table(rows: np.ndarray | None = None) -> Table:
@@ -186,7 +193,7 @@ def test_a_huge_budget_releases_the_moment_itself() -> None:
 
 
 def test_a_release_writes_its_spend_first_and_says_what_it_proves(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger")
+    ledger = _ledger(tmp_path)
     first = make(_options(), ledger=ledger, table=_table())
     second = make(_options(), ledger=ledger, table=_table())
     assert "spend number 1" in first.said
@@ -198,6 +205,9 @@ def test_a_release_writes_its_spend_first_and_says_what_it_proves(tmp_path: Path
     assert answer["idealised"]["epsilon"] < answer["proved"]["epsilon"]
     assert answer["ledger"]["spends"] == 2
     assert answer["ledger"]["epsilon"] == pytest.approx(2.0, rel=1e-9)
+    assert answer["ledger"]["left"]["epsilon"] == pytest.approx(8.0, rel=1e-9)
+    assert answer["ledger"]["head"] == ledger.read().heads[1] != ledger.read().heads[0]
+    assert answer["ledger"]["id"] == ledger.read().identity
     assert spends[1].settings == answer["settings_hash"] == digest(answer["settings"])
     assert answer["relation"] == "replace"
     assert answer["declared"]["row_bound"] == 2.0
@@ -245,13 +255,19 @@ def test_the_noise_is_that_of_the_mechanism_up_to_the_weights() -> None:
         ({"bounds": "3:1"}, "finite numbers with low below high"),
         ({"bounds": "known"}, "this table has no known ones"),
         ({"k": 5}, "k must be a whole number from 1 to 4"),
+        ({"delta": None}, "delta must be stated: a number .* not above 1/n; got 'nothing'"),
+        ({"epsilon": 10.5}, "grow by a factor of more than 22,000; say --accept epsilon-above-10"),
+        ({"delta": 0.026}, "whole row of one person, .* say --accept delta-above-1/n"),
+        ({"delta": 0.024}, "would pass its limit"),  # 1/40 is .025: no word is needed
+        ({"delta": 0.026, "accept": ("delta-above-1/n",)}, "would pass its limit"),
+        ({"epsilon": 10.5, "accept": ("epsilon-above-10",)}, "would pass its limit"),
         ({"grid": 24, "row_bound": "2"}, None),
     ],
 )
 def test_what_is_missing_is_one_sentence_and_nothing_is_spent(
     tmp_path: Path, changed: dict[str, object], message: str | None
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger")
+    ledger = _ledger(tmp_path)
     if message is None:
         make(_options(**changed), ledger=ledger, table=_table())
         assert len(ledger.read().spends) == 1
@@ -259,7 +275,8 @@ def test_what_is_missing_is_one_sentence_and_nothing_is_spent(
     with pytest.raises(DpvizError, match=message) as found:
         make(_options(**changed), ledger=ledger, table=_table())
     assert str(found.value).count("\n") == 0
-    assert not ledger.path.exists()
+    assert ledger.read().spends == ()
+    assert not ledger.folder.exists()
 
 
 def test_gaps_a_full_ledger_and_no_opendp_spend_nothing(
@@ -267,11 +284,9 @@ def test_gaps_a_full_ledger_and_no_opendp_spend_nothing(
 ) -> None:
     rows = _rows()
     rows[3, 1] = math.nan
-    ledger = Ledger(tmp_path / "ledger")
+    ledger = _ledger(tmp_path, 0.5)
     with pytest.raises(DpvizError, match=r"missing or infinite values.*nothing was spent"):
         make(_options(), ledger=ledger, table=_table(rows))
-    assert not ledger.path.exists()
-    ledger.create(Budget(0.5, 1e-6))
     with pytest.raises(LedgerError, match="refuses"):
         make(_options(), ledger=ledger, table=_table())
 
@@ -288,6 +303,7 @@ def test_the_command_writes_one_file_and_refuses_to_replace_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, ledger = tmp_path / "out.json", tmp_path / "ledger"
+    assert main(["ledger", "new", str(ledger), "--limit", "3,1e-5"]) == 0
     words = ["release", "iris", "--row-bound", "6", "--bounds", "0:8", "--delta", "1e-7"]
     words += ["--ledger", str(ledger), "--out", str(out)]
     assert main(words) == 0
@@ -303,8 +319,8 @@ def test_the_command_writes_one_file_and_refuses_to_replace_it(
 def test_a_file_with_gaps_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n3,\n5,6\n")
-    words = ["release", str(path), "--row-bound", "6", "--bounds", "0:8"]
-    words += ["--ledger", str(tmp_path / "l"), "--out", str(tmp_path / "o")]
+    words = ["release", str(path), "--row-bound", "6", "--bounds", "0:8", "--delta", "1e-6"]
+    words += ["--ledger", str(_ledger(tmp_path).path), "--out", str(tmp_path / "o")]
     assert main(words) == 2
     assert "missing values" in capsys.readouterr().err
-    assert not (tmp_path / "l").exists()
+    assert Ledger(tmp_path / "ledger").read().spends == ()

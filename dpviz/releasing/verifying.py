@@ -1,0 +1,144 @@
+"""Whether a ledger and releases fit together: what was cut, restored from a copy, or mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpviz.base.json_text import strict_json
+from dpviz.errors import DpvizError
+from dpviz.releasing.ledger import Contents, Ledger, LedgerError
+from dpviz.releasing.making import digest
+
+# A total read from a file is that of the ledger but for the order of summing.
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a release's file says of its ledger."""
+
+    name: str
+    ledger: str
+    number: int
+    head: str
+    relation: str
+    settings: str
+    epsilon: float
+    delta: float
+    total: tuple[float, float]
+
+
+def verify(ledger: Ledger, releases: Sequence[Path]) -> list[str]:
+    """Return what does not match, one sentence each; nothing if all of it fits.
+
+    Noticed are a damaged line, a ledger that is behind what was spent (cut, or an old copy), one
+    that went on from an old copy (two branches), releases of other ledgers or relations, and a
+    release that says something else than its line. Not noticed is what nobody kept: if the ledger,
+    all that lies beside it and the newest releases go back together, nothing is left to tell.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    releases : sequence of Path
+        Files of releases; those kept beside the ledger are looked at in any case.
+    """
+    found: list[str] = []
+    contents: Contents | None = None
+    try:
+        contents = ledger.read_alone()
+        found += [f"{problem}." for problem in ledger.behind_head()]
+    except LedgerError as error:
+        found.append(str(error))
+    seen: list[_Seen] = []
+    given = {path.resolve(): path for path in [*ledger.kept().values(), *releases]}
+    for path in given.values():
+        try:
+            seen.append(_read(path))
+        except DpvizError as error:
+            found.append(str(error))
+    for one in seen:
+        if contents is not None:
+            found += _against(one, contents, ledger.path.name)
+    found += _branches(seen)
+    return list(dict.fromkeys(found))
+
+
+def _against(one: _Seen, contents: Contents, name: str) -> list[str]:
+    """Return what a release says that its ledger does not."""
+    if one.ledger != contents.identity:
+        return [f"{one.name} was paid for by another ledger than {name}."]
+    found = []
+    if one.relation != contents.relation:
+        found.append(
+            f"{one.name} is under the relation {one.relation}, and {name} adds up releases under "
+            f"{contents.relation}."
+        )
+    if one.number > len(contents.spends):
+        found.append(
+            f"{one.name} is spend {one.number}, and {name} ends at spend {len(contents.spends)}: "
+            "its tail is missing, or it is an old copy."
+        )
+        return found
+    if contents.heads[one.number - 1] != one.head:
+        found.append(
+            f"{one.name} is spend {one.number} of another branch: {name} has another line there, "
+            "so it went on from an old copy."
+        )
+        return found
+    spend = contents.spends[one.number - 1]
+    total = contents.total_after(one.number)
+    if (
+        (one.settings, one.epsilon, one.delta) != (spend.settings, spend.epsilon, spend.delta)
+        or abs(one.total[0] - total[0]) > _CLOSE * total[0]
+        or abs(one.total[1] - total[1]) > _CLOSE * total[1]
+    ):
+        found.append(
+            f"{one.name} says something else about its settings or its cost than spend "
+            f"{one.number} of {name}."
+        )
+    return found
+
+
+def _branches(seen: Sequence[_Seen]) -> list[str]:
+    """Return the pairs of releases that one ledger cannot both have paid for."""
+    first: dict[tuple[str, int], _Seen] = {}
+    found = []
+    for one in seen:
+        other = first.setdefault((one.ledger, one.number), one)
+        if other.head != one.head:
+            found.append(
+                f"{other.name} and {one.name} are both spend {one.number} of one ledger: it has "
+                "two branches, and their costs add up."
+            )
+    return found
+
+
+def _read(path: Path) -> _Seen:
+    try:
+        found = strict_json(path.read_text(encoding="utf-8"))
+        of_ledger: dict[str, Any] = found["ledger"]
+        if of_ledger is None:
+            raise DpvizError(f"{path.name} was made without a ledger.")
+        number = of_ledger["spends"]
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise ValueError
+        return _Seen(
+            path.name,
+            str(of_ledger["id"]),
+            number,
+            str(of_ledger["head"]),
+            str(found["relation"]),
+            digest(found["settings"]),
+            float(found["proved"]["epsilon"]),
+            float(found["proved"]["delta"]),
+            (float(of_ledger["epsilon"]), float(of_ledger["delta"])),
+        )
+    except DpvizError:
+        raise
+    except OSError as error:
+        raise DpvizError(f"{path.name} cannot be read: {error.strerror}.") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        raise DpvizError(f"{path.name} is no release of this version of dpviz.") from None
