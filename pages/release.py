@@ -88,7 +88,7 @@ def form() -> tuple[dict[str, str], str, str] | None:
             key="release.limit",
             placeholder="EPSILON,DELTA",
             persist_state="session",
-            help="EPSILON,DELTA that all releases together may not pass; empty for a ledger that is there.",
+            help="EPSILON,DELTA that all releases together may not pass; empty where it is there.",
         )
     st.button("Release, and spend", type="primary", key="release.send", on_click=ask)
     # taken once: whatever makes the page run again does not spend again
