@@ -51,9 +51,6 @@ function inflates() {
 }
 
 function obstacle() {
-  if (location.protocol === "file:") {
-    return "A browser runs no Python from a file: serve this folder, as by python -m http.server, and open the address it prints.";
-  }
   if (typeof WebAssembly !== "object") {
     return "This browser has no WebAssembly, or it is turned off: an up-to-date Chromium, Firefox or Safari runs this page.";
   }
@@ -299,7 +296,11 @@ window.__streamlit = {
 window.dpvizEdition = { seconds: null, restored: 0, stored: 0, kept: [], memory: async () => (await ask({ kind: "memory" })).data };
 
 function start(name, message, port) {
-  const started = new Worker(new URL(name, HERE));
+  // From bytes, so that the page's content policy binds the worker too: one that is loaded from an
+  // address has the policy that its host sends with it, and none if it sends none.
+  const code = `importScripts(${JSON.stringify(new URL(name, HERE).href)});`;
+  const blob = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+  const started = new Worker(blob);
   started.onmessage = ({ data }) => HEARD[data.kind](data);
   started.onerror = () => stopped("This browser could not start Python; an up-to-date Chromium, Firefox or Safari can.");
   started.postMessage(message, [port]);

@@ -5,7 +5,9 @@ the user's cache and prints the folder, for ``export-browser --pyodide --librari
 taken that `browser/lock.json` does not name, and a file with another sha256 fails.
 ``python -m tools.edition lock FOLDER`` renews the lock from a folder of Pyodide, such as the
 unpacked npm package ``pyodide`` at the version that is to be pinned; ``python -m tools.edition
-libraries`` pins the libraries at the versions of this environment.
+libraries`` pins the libraries at the versions of this environment. Both write the licence and the
+source that each wheel states; what a wheel leaves out stands in the lock under ``stated``, and is
+written by hand.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from email.parser import Parser
 from importlib import metadata
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -96,16 +100,36 @@ def fetch() -> Path:
     return folder
 
 
-def pinned(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+def pinned(lock: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the entries of libraries in the lock, at the versions of this environment."""
     entries = {}
-    for name in names:
+    for name in lock["libraries"]:
         with tempfile.TemporaryDirectory() as aside:
             (wheel,) = pure(Path(aside), f"{name}=={metadata.version(name)}")
             content = wheel.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
-        entries[name] = {"file_name": wheel.name, "bytes": len(content), "sha256": digest}
+        entry = {"file_name": wheel.name, "bytes": len(content), "sha256": digest}
+        entries[name] = entry | stated(content, lock["stated"].get(name, {}))
     return entries
+
+
+def stated(content: bytes, by_hand: Collection[str]) -> dict[str, str]:
+    """Return the licence of a wheel and where its source is, but for what is written by hand."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        facts = Parser().parsestr(archive.read(name).decode(), headersonly=True)
+    classes = [
+        each.rpartition(" :: ")[2]
+        for each in facts.get_all("Classifier", [])
+        if each.startswith("License :: OSI Approved :: ")
+    ]
+    licence = facts["License-Expression"] or ", ".join(classes) or facts["License"]
+    links = [each.partition(", ") for each in facts.get_all("Project-URL", [])]
+    by_label = {label.lower(): address for label, _, address in links}
+    labels = ("source", "source code", "repository", "homepage", "home")
+    source = next((by_label[each] for each in labels if each in by_label), facts["Home-page"])
+    found = {"licence": licence, "source": source}
+    return {key: value for key, value in found.items() if key not in by_hand}
 
 
 def renewed(folder: Path, now: dict[str, Any]) -> dict[str, Any]:
@@ -138,12 +162,14 @@ def renewed(folder: Path, now: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def sized(lock: dict[str, Any], folder: Path) -> None:
-    """Write the size of each package, which Pyodide's own lock lacks, from verified files."""
-    for entry in lock["packages"].values():
+def completed(lock: dict[str, Any], folder: Path) -> None:
+    """Write what Pyodide's own lock lacks from verified files: size, licence, source."""
+    for name, entry in lock["packages"].items():
         content = (folder / entry["file_name"]).read_bytes()
         LockedFile(entry["file_name"], len(content), entry["sha256"]).check(content)
         entry["bytes"] = len(content)
+        if entry["file_name"].endswith(".whl"):
+            entry |= stated(content, lock["stated"].get(name, {}))
 
 
 def main() -> int:
@@ -162,10 +188,10 @@ def main() -> int:
         else:
             now = json.loads(LOCK.read_text(encoding="utf-8"))
             if given.command == "libraries":
-                new = now | {"libraries": pinned(now["libraries"])}
+                new = now | {"libraries": pinned(now)}
             else:
                 new = renewed(given.folder, now)
-                sized(new, given.wheels)
+                completed(new, given.wheels)
             LOCK.write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
     except DpvizError as error:
         print(f"edition: {error}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from io import BytesIO
@@ -35,6 +36,10 @@ _FOLDERS_UNREAD = {"__pycache__", "tests", "test"}
 # What is read of a distribution's record of itself: versions, and which plug-ins there are.
 _RECORD = {"METADATA", "entry_points.txt"}
 
+# What a licence asks to be kept with the code, whatever else is left out.
+_LICENCE = re.compile(r"(licen[cs]e|copying|copyright|notice|authors)", re.IGNORECASE)
+_PROSE = {"", ".txt", ".md", ".rst", ".apache", ".bsd"}
+
 # One date for every member, so that the same files give the same bytes.
 _DATE = (2020, 1, 1, 0, 0, 0)
 
@@ -61,7 +66,14 @@ def members_of(libraries: Iterable[Library]) -> Iterator[Member]:
                 yield path.as_posix(), read()
 
 
+def is_licence(entry: PurePosixPath) -> bool:
+    """Return whether a file holds the terms of a library, and no code."""
+    return _LICENCE.match(entry.name) is not None and entry.suffix.lower() in _PROSE
+
+
 def _is_read(entry: PurePosixPath) -> bool:
+    if is_licence(entry):
+        return True
     if entry.parts[0].endswith((".dist-info", ".data")):
         return entry.name in _RECORD
     if entry.suffix in _KINDS_UNREAD or _FOLDERS_UNREAD & set(entry.parts[:-1]):

@@ -4,21 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from dpviz.base.paths import app_path
-from dpviz.edition import bundle
+from dpviz.edition import bundle, licences
 from dpviz.edition.lock import SOURCE, EditionError, Lock, LockedFile
 from dpviz.edition.sources import libraries_of
 
 _MAIN = '<script type="module" crossorigin src="'
 _ROOT = '<div id="root"></div>'
+_CHARSET = '<meta charset="UTF-8" />'
 _SERVED = ("page.js", "files.js", "worker.js")
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
+
+# What a page, and the workers it starts, may do: everything comes from its own address, and nothing
+# is sent elsewhere. Streamlit's page needs eval and inline styles, Pyodide WebAssembly and scripts
+# from bytes that were checked. A page cannot say here who may frame it; a host can.
+_POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self'",
+    "worker-src": "'self' blob:",
+    "frame-src": "'self' data: blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+}
 
 
 @dataclass(frozen=True)
@@ -66,9 +86,10 @@ def export(
         If a file is missing or not the one on record, or the folder holds something else.
     """
     libraries = libraries_of(lock, wheels)
-    static = dict(libraries["streamlit"].below("streamlit/static"))
+    static = _renamed(dict(libraries["streamlit"].below("streamlit/static")))
     index, icon = (static[PurePosixPath(name)] for name in ("index.html", "favicon.png"))
     core = {} if pyodide is None else _verified(pyodide, lock.files)
+    owed = licences.third_party(lock, libraries, core)
     _emptied(out)
     edition = out / "edition"
     edition.mkdir(parents=True)
@@ -97,6 +118,10 @@ def export(
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     (out / "favicon.png").write_bytes(icon)
+    (out / licences.NAME).write_text(owed, encoding="utf-8")
+    shutil.copyfile(app_path().parent / "LICENSE", out / "LICENSE")
+    (out / "404.html").write_text(lost_page("dpviz", "edition/lock.json"), encoding="utf-8")
+    (out / ".nojekyll").touch()  # a host that builds pages by Jekyll leaves these as they are
     loaded = sum(file.size for file in lock.files) + sum(each["bytes"] for each in bundles)
     page = _page(index.decode(), loaded, None if pyodide else lock.cdn)
     names = page_names()
@@ -113,6 +138,41 @@ def export(
 def page_names() -> list[str]:
     """Return the addresses of the pages below the folder's own."""
     return sorted(path.stem for path in (app_path().parent / "pages").glob("*.py"))
+
+
+def lost_page(title: str, mark: str) -> str:
+    """Return the page that a host shows where there is none.
+
+    Parameters
+    ----------
+    title : str
+    mark : str
+        A file at the top of the site, by which the page finds the way there.
+    """
+    page = (SOURCE / "404.html").read_text(encoding="utf-8")
+    return page.replace("@TITLE@", title).replace("@MARK@", mark)
+
+
+def _renamed(static: dict[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
+    """Return Streamlit's files without a name that begins with ``_``.
+
+    Usual hosts of static pages drop such files. The names have a digest in them, so each stands in
+    a text only where the file is meant.
+    """
+    new = {path.name: f"u{path.name}" for path in static if path.name.startswith("_")}
+    if not new:
+        return static
+    old = re.compile("|".join(re.escape(name) for name in new).encode())
+
+    def put(found: re.Match[bytes]) -> bytes:
+        return new[found[0].decode()].encode()
+
+    return {
+        path.with_name(new.get(path.name, path.name)): (
+            old.sub(put, content) if path.suffix in {".js", ".css", ".html"} else content
+        )
+        for path, content in static.items()
+    }
 
 
 def _verified(folder: Path, files: Iterable[LockedFile]) -> dict[str, bytes]:
@@ -172,18 +232,28 @@ def _page(html: str, loaded: int, source: str | None) -> str:
     """Return Streamlit's page with the start screen, and with its script held back."""
     before, found, after = html.partition(_MAIN)
     main, closed, rest = after.partition('"></script>')
-    if not found or not closed or _ROOT not in rest:
+    if not found or not closed or _ROOT not in rest or _CHARSET not in before:
         raise EditionError("Streamlit's page is not laid out as the browser edition expects.")
     ours = '<script type="module" src="./edition/page.js"></script>'
     html = f"{before}{ours}{rest}"
-    screen = (SOURCE / "start.html").read_text(encoding="utf-8")
+    policy = _POLICY if source is None else _POLICY | {"connect-src": f"'self' {_origin(source)}"}
     words = {
+        "@POLICY@": "; ".join(f"{name} {allowed}" for name, allowed in policy.items()),
         "@MAIN@": main.removeprefix("./"),
         "@SIZE@": f"{loaded / 1e6:.0f} MB",
         "@FROM@": "from this address" if source is None else f"from this address and {source}",
     }
+    start = (SOURCE / "start.html").read_text(encoding="utf-8")
     for word, put in words.items():
-        screen = screen.replace(word, put)
+        start = start.replace(word, put)
+    # the policy counts for what stands below it in the head
+    first, _, screen = start.partition("\n")
     lines = [line for line in html.splitlines() if "_stcore/agent" not in line]
     html = "\n".join(lines).replace("<title>Streamlit</title>", "<title>dpviz</title>")
+    html = html.replace(_CHARSET, f"{_CHARSET}\n    {first}", 1)
     return html.replace(_ROOT, f"{_ROOT}\n{screen}", 1) + "\n"
+
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"

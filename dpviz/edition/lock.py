@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,31 @@ class LockedFile:
 
 
 @dataclass(frozen=True)
+class Component:
+    """What somebody else wrote, and under which licence.
+
+    Attributes
+    ----------
+    name, version : str
+    licence : str
+        As its authors state it.
+    source : str
+        Address of its source or its home.
+    texts : tuple of str
+        Files of ``browser/licences`` with what its own files lack.
+    file : str
+        Its file where it has one of its own; empty for what Pyodide's own files are made of.
+    """
+
+    name: str
+    version: str
+    licence: str
+    source: str
+    texts: tuple[str, ...]
+    file: str
+
+
+@dataclass(frozen=True)
 class Lock:
     """What the edition is pinned to.
 
@@ -70,6 +96,8 @@ class Lock:
         What Pyodide reads to know its packages.
     wheels : dict of str to LockedFile
         The libraries that Pyodide lacks, Streamlit among them, by name.
+    components : tuple of Component
+        All of these, Pyodide and what it is made of among them.
     """
 
     pyodide: str
@@ -78,6 +106,7 @@ class Lock:
     packages: tuple[str, ...]
     pyodide_lock: dict[str, Any]
     wheels: dict[str, LockedFile]
+    components: tuple[Component, ...]
 
     @property
     def versions(self) -> dict[str, str]:
@@ -115,4 +144,29 @@ def read_lock(path: Path = LOCK) -> Lock:
             name: LockedFile(entry["file_name"], entry["bytes"], entry["sha256"])
             for name, entry in raw["libraries"].items()
         },
+        components=tuple(_components(raw)),
     )
+
+
+def _components(raw: dict[str, Any]) -> Iterator[Component]:
+    """Yield what a lock names: the licence is stated by its wheel, or where that says nothing."""
+    info, stated = raw["info"], raw["stated"]
+    versions = {
+        "pyodide": raw["pyodide"],
+        "python": info["python"],
+        "emscripten": info["platform"].removeprefix("emscripten_").replace("_", "."),
+    }
+    entries = [(name, {"version": version}) for name, version in versions.items()]
+    entries += raw["packages"].items()
+    for name, entry in raw["libraries"].items():
+        entries.append((name, entry | {"version": entry["file_name"].split("-")[1]}))
+    for name, entry in entries:
+        known = entry | stated.get(name, {})
+        yield Component(
+            name,
+            known["version"],
+            known.get("licence", ""),
+            known.get("source", ""),
+            tuple(known.get("texts", ())),
+            known.get("file_name", ""),
+        )

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 import http.server
+import io
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
@@ -49,21 +51,52 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _Files(http.server.SimpleHTTPRequestHandler):
-    """What `python -m http.server` is, and quiet."""
+    """What `python -m http.server` is, quiet, and as strict as the usual hosts of static pages.
+
+    Those serve nothing that begins with ``_`` or ``.`` (a ``.nojekyll`` that lies below the top of
+    the site, as here, is not seen), and show ``404.html`` of their top.
+    """
+
+    def send_head(self) -> io.BytesIO | io.BufferedReader | None:
+        parts = urlsplit(self.path).path.split("/")
+        if any(part.startswith(("_", ".")) for part in parts):
+            self.send_error(404)
+            return None
+        return super().send_head()
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        lost = Path(self.directory) / SUB_PATH / "404.html"
+        if code != 404 or not lost.is_file():
+            super().send_error(code, message, explain)
+            return
+        content = lost.read_bytes()
+        self.send_response(404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
         del format, args
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of an edition that hosts everything itself, below a path of its own."""
+def edition(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of an edition that hosts everything itself, below a path of its own."""
     root = tmp_path_factory.mktemp("host")
     lock = read_lock()
     index = b'[{"key": "tiny", "file": "tiny.csv", "n": 6, "d": 3}]'
     tables = [("data/embedded/tiny.csv", CSV), ("data/embedded/tables.json", index)]
     (root / SUB_PATH).parent.mkdir(parents=True)
     export(root / SUB_PATH, lock, folder_of(lock), tables, folder_of(lock))
+    return root / SUB_PATH
+
+
+@pytest.fixture(scope="session")
+def address(edition: Path) -> Iterator[str]:
+    """Address of the edition."""
+    root = edition.parents[SUB_PATH.count("/")]
     handler = functools.partial(_Files, directory=str(root))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         serving = threading.Thread(target=server.serve_forever)

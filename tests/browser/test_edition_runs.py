@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import socketserver
+import threading
 from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import Page, Request, expect
@@ -18,6 +22,7 @@ from dpviz.edition.folder import page_names
 from tests.browser.driver import (
     CSV,
     QUICK,
+    SUB_PATH,
     asked_hosts,
     main_of,
     send,
@@ -43,6 +48,41 @@ STORED = """
 })
 """
 
+_ASKS = """
+(address) => new Promise((done) => {
+  const asked = new XMLHttpRequest();
+  asked.onload = () => done("an answer");
+  asked.onerror = () => done("no answer");
+  asked.open("GET", address);
+  asked.send();
+})
+"""
+_SHOWS = """
+(address) => new Promise((done) => {
+  const picture = new Image();
+  picture.onload = () => done("an answer");
+  picture.onerror = () => done("no answer");
+  picture.src = address;
+})
+"""
+
+
+class _OtherHost(socketserver.ThreadingTCPServer):
+    # a browser opens connections ahead, and asks nothing by them
+    daemon_threads = True
+
+
+class _Counting(socketserver.StreamRequestHandler):
+    """Keeps what it was asked."""
+
+    seen: ClassVar[list[bytes]] = []
+
+    def handle(self) -> None:
+        asked = self.rfile.readline()
+        if asked:
+            self.seen.append(asked)
+        self.wfile.write(b"HTTP/1.0 404 Not Found\r\n\r\n")
+
 
 def test_the_start_screen_says_what_is_loaded(page: Page, address: str) -> None:
     loaded: list[str] = []
@@ -56,6 +96,8 @@ def test_the_start_screen_says_what_is_loaded(page: Page, address: str) -> None:
     expect(screen).to_contain_text("Your tables stay on this machine")
     expect(screen).to_contain_text("MB from this address once")
     expect(screen.locator("progress")).to_have_js_property("hidden", False)
+    terms = urljoin(page.url, screen.get_by_role("link", name="Licences").get_attribute("href"))
+    assert "numpy" in page.request.get(terms).text()
     # bytes that came, out of bytes to come: the bar ends full
     expect(screen.locator('[data-part="step"]')).to_contain_text("MB of")
     expect(screen.locator('[data-part="step"]')).to_have_text("Starting Python")
@@ -103,6 +145,36 @@ def test_the_numbers_are_those_of_an_installed_dpviz(
             else:
                 # a standard error may be exactly 0 on one side and rounding on the other
                 assert found == pytest.approx(values, rel=1e-9, abs=1e-12), name
+
+
+def test_nothing_here_can_reach_another_host(page: Page, problems: list[str]) -> None:
+    """The content policy holds for the page and for the workers that it started, Python's too."""
+    with _OtherHost(("127.0.0.1", 0), _Counting) as other:
+        listening = threading.Thread(target=other.serve_forever)
+        listening.start()
+        try:
+            address = f"http://127.0.0.1:{other.server_address[1]}/"
+            assert len(page.workers) == 2
+            for place in (page, *page.workers):
+                assert place.evaluate(_ASKS, address) == "no answer"
+            assert page.evaluate(_SHOWS, address) == "no answer"
+            assert _Counting.seen == []
+            # the control: a page of this host without the policy, and its worker, do reach it
+            bare = page.context.new_page()
+            bare.goto(page.url.partition("/some")[0])
+            with bare.expect_worker() as started:
+                bare.evaluate("window.own = new Worker(URL.createObjectURL(new Blob([''])))")
+            for place in (bare, started.value):
+                place.evaluate(_ASKS, address)
+            bare.evaluate(_SHOWS, address)
+            bare.close()
+            assert _Counting.seen == [b"GET / HTTP/1.1\r\n"] * 3
+        finally:
+            other.shutdown()
+            listening.join()
+    assert len(problems) >= 2  # Chromium says so of the page; of workers it keeps quiet
+    assert all("violates the following Content Security Policy" in each for each in problems)
+    problems.clear()
 
 
 def test_the_scrubber_moves_and_the_last_of_many_moves_counts(page: Page) -> None:
@@ -209,6 +281,29 @@ def test_a_browser_that_cannot_is_told_so(page: Page, address: str, script: str,
     fresh.goto(address)
     expect(fresh.locator('#edition [data-part="problem"]')).to_contain_text(says)
     expect(fresh.locator('#edition [data-part="plan"]')).to_be_hidden()
+    fresh.close()
+
+
+def test_a_file_is_told_to_be_served(page: Page, edition: Path) -> None:
+    """Chromium loads no module from a file, so no module can say it."""
+    fresh = page.context.new_page()
+    for name in ("index.html", "explore/index.html"):
+        fresh.goto((edition / name).as_uri())
+        problem = fresh.locator('#edition [data-part="problem"]')
+        expect(problem).to_contain_text("serve this folder")
+        expect(fresh.locator('#edition [data-part="step"]')).to_be_hidden()
+        expect(fresh.locator('#edition [data-part="plan"]')).to_be_hidden()
+    fresh.close()
+
+
+def test_an_address_without_a_page_leads_to_the_first(page: Page, address: str) -> None:
+    fresh = page.context.new_page()
+    for lost in ("nothing", "nothing/further/down", "explore/nothing"):
+        fresh.goto(address + lost)
+        expect(fresh.locator("body")).to_contain_text("There is no page at this address")
+        expect(fresh.get_by_role("link", name="To the first page")).to_have_attribute(
+            "href", f"/{SUB_PATH}/"
+        )
     fresh.close()
 
 

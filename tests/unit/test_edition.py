@@ -19,11 +19,14 @@ from dpviz.datasets import builtin
 from dpviz.datasets.embedded import Embedded, described, embedded_tables, index_of
 from dpviz.edition import bundle
 from dpviz.edition.folder import export, page_names
-from dpviz.edition.lock import EditionError, Lock, LockedFile, read_lock
+from dpviz.edition.licences import third_party
+from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile, read_lock
 from dpviz.edition.sources import Library, installed, libraries_of
 from dpviz.errors import InvalidTable
-from tools.edition import at_hand, folder_of
+from tools.edition import at_hand, folder_of, stated
 
+_META = '<meta http-equiv="Content-Security-Policy" content="'
+_CDN = "https://cdn.jsdelivr.net"
 CSV = b"a,b,c\n1,2,3\n4,5,7\n2,1,0\n9,8,1\n"
 
 
@@ -104,6 +107,131 @@ def test_the_lock_of_the_folder_has_the_sha256_of_each_file(folder: Path) -> Non
         content = (folder / "edition" / file["url"]).read_bytes()
         assert hashlib.sha256(content).hexdigest() == file["sha256"]
     assert lock["streamlit"] == lock["libraries"]["streamlit"]
+
+
+def test_no_host_drops_a_file_of_the_folder(folder: Path, wheels: Path | None) -> None:
+    """Usual hosts of static pages drop what begins with ``_``, or ask for ``.nojekyll``."""
+    static = dict(libraries_of(read_lock(), wheels)["streamlit"].below("streamlit/static"))
+    old = {path.name for path in static if path.name.startswith("_")}
+    assert len(old) > 5  # Streamlit has such files, so the rule is not empty
+    written = [path.relative_to(folder) for path in folder.rglob("*")]
+    assert [path for path in written if any(part[0] == "_" for part in path.parts)] == []
+    texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.js")}
+    texts |= {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
+    stale = re.compile("|".join(rf"(?<!u){re.escape(name)}" for name in old))
+    assert [path for path, text in texts.items() if stale.search(text)] == []
+    assert (folder / ".nojekyll").read_bytes() == b""
+
+
+def test_an_address_without_a_page_leads_to_the_first(folder: Path) -> None:
+    page = (folder / "404.html").read_text(encoding="utf-8")
+    assert "There is no page at this address" in page
+    (mark,) = re.findall(r'fetch\(top \+ "([^"]+)"', page)
+    assert (folder / mark).is_file()
+    assert "@" not in page.replace("@media", "")
+    assert not re.findall(r'(?:src|href)="', page)  # shown at any address, so nothing is beside it
+
+
+def test_pages_talk_to_their_own_address_alone(
+    small: tuple[Lock, Path], folder: Path, wheels: Path | None, tmp_path: Path
+) -> None:
+    export(tmp_path / "out", small[0], None, (), wheels)
+    for top, allowed in ((folder, ["'self'"]), (tmp_path / "out", ["'self'", _CDN])):
+        for page in top.rglob("index.html"):
+            text = page.read_text(encoding="utf-8")
+            assert text.index("<meta charset") < text.index(_META) < text.index("<script")
+            assert text.index("<meta charset") < 1024  # where browsers look for it
+            rules = dict(
+                rule.split(maxsplit=1)
+                for rule in text.partition(_META)[2].partition('"')[0].split("; ")
+            )
+            assert rules["connect-src"].split() == allowed
+            assert not [rule for rule in rules.values() if "*" in rule.split()]
+
+
+# --------------------------------------------------------------------------- licences
+
+
+def test_every_component_states_its_licence_and_its_source() -> None:
+    lock = read_lock()
+    named = {each.name for each in lock.components}
+    assert named == {*lock.packages, *lock.wheels, "pyodide", "python", "emscripten"}
+    for each in lock.components:
+        assert each.version, each.name
+        assert each.licence, each.name
+        assert each.source.startswith(("https://", "http://")), each.name
+    kept = {path.name for path in (SOURCE / "licences").iterdir()}
+    assert {name for each in lock.components for name in each.texts} == kept
+
+
+def test_every_component_has_its_licence_in_the_folder() -> None:
+    lock = read_lock()
+    cache = folder_of(lock)
+    if not at_hand([*lock.files, *lock.wheels.values()], cache):
+        pytest.skip("the locked files are not in this user's cache; make browser-edition gets them")
+    core = {file.name: (cache / file.name).read_bytes() for file in lock.files}
+    text = third_party(lock, libraries_of(lock, cache), core)
+    for each in lock.components:
+        line = f"{each.name} {each.version} | {each.licence} | {each.source}\n"
+        assert line in text
+        assert f"\n{each.name} {each.version}: " in text, each.name  # and a text of its own
+    assert "Copyright (c) 2005-2024, NumPy Developers" in text  # out of a wheel
+    assert "Plotly Technologies Inc." in text  # out of a library that is slimmed
+    # whatever slimming takes away, the terms stay
+    members = {name for name, _ in bundle.members_of(libraries_of(lock, cache).values())}
+    for library in libraries_of(lock, cache).values():
+        terms = {path.as_posix() for path, _ in library.files if "/licenses/" in path.as_posix()}
+        assert terms <= members
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        (
+            "License-Expression: MIT\nProject-URL: Source, https://example.org/s",
+            {"licence": "MIT", "source": "https://example.org/s"},
+        ),
+        (
+            "License: Copyright of many\nHome-page: https://example.org\n"
+            "Classifier: License :: OSI Approved :: BSD License\n"
+            "Classifier: License :: OSI Approved :: Apache Software License",
+            {"licence": "BSD License, Apache Software License", "source": "https://example.org"},
+        ),
+        ("License: BSD", {"licence": "BSD", "source": None}),
+    ],
+)
+def test_a_wheel_states_its_licence(facts: str, found: dict[str, str]) -> None:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as packed:
+        packed.writestr("toy-1.dist-info/METADATA", f"Name: toy\n{facts}\n\nWords.\n")
+    assert stated(sink.getvalue(), {}) == found
+    assert stated(sink.getvalue(), {"source"}) == {"licence": found["licence"]}
+
+
+def test_a_component_without_a_licence_is_not_shipped(tmp_path: Path) -> None:
+    lock = _wheel(tmp_path)
+    toys = libraries_of(lock, tmp_path)
+    toy = Component("toy", "1.2", "MIT", "https://example.org", (), lock.wheels["toy"].name)
+    with pytest.raises(EditionError, match=r"toy lacks its licence"):
+        third_party(replace(lock, components=(toy,)), toys, {})
+    for lacking in (replace(toy, licence=""), replace(toy, source="")):
+        given = replace(lock, components=(replace(lacking, texts=("Apache-2.0.txt",)),))
+        with pytest.raises(EditionError, match=r"toy lacks its licence"):
+            third_party(given, toys, {})
+    whole = replace(toy, texts=("Apache-2.0.txt",))
+    text = third_party(replace(lock, components=(whole,)), toys, {})
+    assert "toy 1.2 | MIT | https://example.org\n" in text
+    assert "Apache License" in text
+
+
+def test_the_folder_has_the_licences_and_the_start_screen_links_them(folder: Path) -> None:
+    assert "click" in (folder / "THIRD_PARTY.txt").read_text(encoding="utf-8")
+    assert "Apache License" in (folder / "LICENSE").read_text(encoding="utf-8")
+    for page in (folder / "index.html", folder / "explore" / "index.html"):
+        (link,) = re.findall(
+            r'href="([^"]+)" target="_blank">Licences<', page.read_text(encoding="utf-8")
+        )
+        assert (page.parent / link).resolve() == (folder / "THIRD_PARTY.txt").resolve()
 
 
 def test_libraries_are_pure_and_slim_and_the_app_is_whole(folder: Path) -> None:
