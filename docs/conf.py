@@ -13,7 +13,8 @@ author = "The dpviz authors"
 copyright = author
 version = release = dpviz.__version__
 
-extensions = ["sphinx.ext.autodoc", "numpydoc", "myst_parser"]
+# githubpages: a file without which hosts that use Jekyll would drop _static.
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.githubpages", "numpydoc", "myst_parser"]
 source_suffix = {".md": "markdown"}
 default_role = "code"  # single backticks are names in the docstrings, and not all have a page
 nitpicky = True

@@ -29,6 +29,7 @@ import dpviz
 from dpviz import api
 from dpviz.base.params import Param, params_of
 from dpviz.cli import build_parser
+from dpviz.edition.folder import lost_page
 from dpviz.metrics import METRICS
 from dpviz.settings import Settings
 from tools import gallery
@@ -325,7 +326,10 @@ def build(out: Path, docs: Path = ROOT / "docs", *, generated: bool = True) -> i
         # -n: a reference that leads nowhere is a warning too; -j would cost more than it saves.
         words = ["-b", "html", "-W", "--keep-going", "-n", "-q", "-E", "-d", f"{folder}/trees"]
         status: int = build_main([*words, str(sources), str(out)])
-        return status
+    if status == 0:
+        page = lost_page("dpviz: documentation", "objects.inv")
+        (out / "404.html").write_text(page, encoding="utf-8")
+    return status
 
 
 # What is wrong with a built site -----------------------------------------------------------

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
+import functools
+import http.client
+import http.server
+import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -42,6 +48,56 @@ def text_of(site: Path, page: str) -> str:
 def test_nothing_is_wrong_with_the_site(site: Path) -> None:
     assert list(docs.faults(site)) == []
     assert len(list(site.rglob("*.html"))) > 35
+
+
+class _Host(http.server.SimpleHTTPRequestHandler):
+    """Drops what begins with ``_``, as the usual hosts of static pages do without ``.nojekyll``."""
+
+    def do_GET(self) -> None:
+        top = Path(self.directory)
+        if "/_" in self.path and not (top / ".nojekyll").is_file():
+            self.send_error(404)
+        else:
+            super().do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
+
+
+def dropped(site: Path) -> list[str]:
+    """Return what pages of a site load from it in vain, on such a host."""
+    loaded = {
+        (path.parent / unquote(urlsplit(target).path)).resolve().relative_to(site.resolve())
+        for path in site.rglob("*.html")
+        for target in docs._read(path).assets
+        if not urlsplit(target).scheme
+    }
+    assert len(loaded) > 5
+    handler = functools.partial(_Host, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        vain = []
+        for path in sorted(loaded):
+            asked = http.client.HTTPConnection("127.0.0.1", server.server_port)
+            asked.request("GET", "/" + path.as_posix())
+            if asked.getresponse().status != 200:
+                vain.append(path.as_posix())
+            asked.close()
+        server.shutdown()
+        serving.join()
+    return vain
+
+
+def test_the_site_is_whole_on_a_usual_host(site: Path, tmp_path: Path) -> None:
+    assert dropped(site) == []
+    lost = (site / "404.html").read_text(encoding="utf-8")
+    assert "There is no page at this address" in lost
+    assert 'fetch(top + "objects.inv"' in lost
+    assert (site / "objects.inv").is_file()
+    bare = tmp_path / "bare"  # the control
+    shutil.copytree(site, bare, ignore=shutil.ignore_patterns(".nojekyll"))
+    assert "_static/styles/furo.css" in dropped(bare)
 
 
 def test_every_function_and_answer_is_in_the_reference(site: Path) -> None:
