@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+from dpviz.base.paths import PACKAGE
 from dpviz.base.seeding import generator
 from dpviz.cli import main as dpviz
 from dpviz.releasing.ledger import Ledger
@@ -37,8 +38,9 @@ COMMANDS = {
              "--out", "{}/out.csv"],
     "reproduce": ["reproduce", "jiang_theorems9_10", "--quick", "--out", "{}"],
 }  # fmt: skip
-RELEASE = ["release", "iris", "--epsilon", "0.001", "--delta", "1e-6", "--bounds", "0:8",
-           "--row-bound", "8"]  # fmt: skip
+DATA = PACKAGE.parent / "data"
+RELEASE = ["release", str(DATA / "example.csv"), "--schema", str(DATA / "example-schema.json"),
+           "--epsilon", "0.001", "--delta", "1e-6", "--row-bound", "60"]  # fmt: skip
 
 
 def _silent(words: Sequence[str]) -> int:

@@ -6,18 +6,20 @@ from pages.ui import account_cache, shell
 
 current = shell.through_entry()
 
+from typing import BinaryIO
+
 import pandas as pd
 
 from dpviz.base.here import NO_LEDGER, in_browser
 from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
-from dpviz.errors import DpvizError
+from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger, ledger_named
 from dpviz.releasing.making import RealRelease, make
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
-from pages.ui import accounts
+from dpviz.releasing.schema import Schema
+from pages.ui import accounts, schema_editor
 from pages.ui.guard import guard
-from pages.ui.texts import plain
 
 PARAMS = params_of(ReleaseOptions)
 MADE, ASKED = "release.made", "release.asked"
@@ -64,8 +66,8 @@ def form() -> tuple[dict[str, str], str, str] | None:
     with left:
         written = {
             "row_bound": field("row_bound", such_as="a length, such as 60"),
-            "bounds": field("bounds", such_as="LOW:HIGH, such as 0:16"),
             "center": picked("center"),
+            "name": field("name", value="auto"),
         }
     with middle:
         written["epsilon"] = field("epsilon", value="1")
@@ -95,17 +97,16 @@ def form() -> tuple[dict[str, str], str, str] | None:
     return (written, ledger, limit) if st.session_state.pop(ASKED, False) else None
 
 
-def release(written: dict[str, str], name: str, limit: str) -> RealRelease:
+def release(
+    table: Table | BinaryIO, schema: Schema | None, written: dict[str, str], name: str, limit: str
+) -> RealRelease:
     """Make the release; the rows are read after the spend is on the disk."""
-    assert current.prepared is not None
-    options = ReleaseOptions(
-        table="upload", **{key: PARAMS[key].parse(text) for key, text in written.items()}
-    )
+    options = ReleaseOptions(**{key: PARAMS[key].parse(text) for key, text in written.items()})
     options.require()
     ledger = Ledger(ledger_named(name))
     if limit.strip():
         LedgerOptions(limit=limit.strip(), relation=options.relation).create(ledger)
-    return make(options, ledger=ledger, table=current.prepared.table)
+    return make(options, table, schema, ledger=ledger)
 
 
 def shown(made: RealRelease) -> None:
@@ -148,38 +149,33 @@ def page() -> None:
     if in_browser():
         st.info(NO_LEDGER, icon=":material/web_asset_off:")
         return
-    if current.prepared is None:
-        st.info(current.problem or "Choose a table.")
+    table = schema_editor.given()
+    if table is None:
+        st.info("Choose a table.")
         return
-    table = current.prepared.table
     st.caption(
-        f"{plain(table.name)}: {len(table.rows):,} rows, {len(table.columns)} features, all of "
-        "them. State bounds that were known before anybody looked at the table. Epsilon, delta and "
-        "k are those below; every click makes another release and spends again."
+        "The table is read anew, under its schema and nothing else: state what was known before "
+        "anybody looked at it. Every click makes another release and spends again."
     )
+    schema = schema_editor.ask(table)
     sent = form()
     if sent is not None:
         st.session_state.pop(MADE, None)
-        with guard():
-            if table.notes:
-                raise DpvizError(
-                    "the table was changed on reading (see its notes), which a release must not "
-                    "be: give a file that needs no change; nothing was spent."
-                )
-            with st.spinner("Releasing"):
-                st.session_state[MADE] = release(*sent)
+        with guard(), st.spinner("Releasing"):
+            st.session_state[MADE] = release(table, schema, *sent)
     if MADE in st.session_state:
         shown(st.session_state[MADE])
     with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
         repeating(st.session_state["release.epsilon"], st.session_state["release.delta"])
     with st.expander("What this proves, and what not", icon=":material/gavel:"):
         st.markdown(
-            "Rows are cut to the bounds, centred on public numbers and truncated toward zero on "
-            "a grid of 2^-20 row bounds; their lengths are certified in whole numbers, so X'X is "
-            "exact and its sensitivity proved. The noise is discrete Gaussian (or Laplace where "
-            "delta is 0), drawn by OpenDP, whose own privacy map is what is claimed. Not covered: "
-            "that the table has n rows, that it is this table, and whatever else you publish "
-            "about it."
+            "Each cell is read by itself under the schema; what is no number becomes the typical "
+            "value. Rows are cut to the bounds, centred on public numbers and truncated toward "
+            "zero on a grid of 2^-20 row bounds; their lengths are certified in whole numbers, so "
+            "X'X is exact and its sensitivity proved. The noise is discrete Gaussian (or Laplace "
+            "where delta is 0), drawn by OpenDP, whose own privacy map is what is claimed. Not "
+            "covered: that the table has n rows, that it is this table, and whatever else you "
+            "publish about it."
         )
 
 

@@ -23,6 +23,7 @@ _FILES = {
     "waterfall": ("waterfall",),
     "reproduce": ("reproduce",),
     "task": ("task",),
+    "schema": ("schema",),
     "release": ("release", "ledger"),
     "dashboard": ("app",),
     "export_browser": ("export-browser",),

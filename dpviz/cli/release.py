@@ -10,8 +10,9 @@ from dpviz.base.json_text import finite
 from dpviz.cli.options import Commands, add_settings, stated
 from dpviz.cli.terminal import print_table
 from dpviz.releasing.ledger import Contents, Ledger
-from dpviz.releasing.making import content_of, make
+from dpviz.releasing.making import content_of, given_by, make
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
+from dpviz.releasing.schema import Schema
 from dpviz.releasing.verifying import verify
 
 _ACTIONS = ("show", "new", "bind", "verify")
@@ -21,6 +22,21 @@ def add(commands: Commands) -> None:
     """Add the parser of each command."""
     releasing = commands.add_parser(
         "release", help="make one real release, with noise that is safe on a computer"
+    )
+    releasing.add_argument(
+        "table", metavar="TABLE", help="built-in table, or the path of a CSV or Parquet file"
+    )
+    releasing.add_argument(
+        "--schema",
+        metavar="FILE",
+        default=None,
+        help="how the table is read and what may stand in it, agreed before anybody looked; "
+        "dpviz schema writes a first one. Default: the public one of a built-in table.",
+    )
+    releasing.add_argument(
+        "--schema-from-data",
+        action="store_true",
+        help="use a schema that is still marked as taken from the data; the release says so",
     )
     add_settings(releasing, ReleaseOptions)
     releasing.add_argument(
@@ -65,7 +81,14 @@ def add(commands: Commands) -> None:
 
 def _release(arguments: argparse.Namespace) -> int:
     options = ReleaseOptions(**stated(arguments, ReleaseOptions))
-    made = make(options, ledger=Ledger(Path(arguments.ledger)), out=Path(arguments.out))
+    made = make(
+        options,
+        given_by(arguments.table),
+        None if arguments.schema is None else Schema.read(Path(arguments.schema)),
+        from_data=arguments.schema_from_data,
+        ledger=Ledger(Path(arguments.ledger)),
+        out=Path(arguments.out),
+    )
     proved, idealised = made.noise.proved, made.noise.idealised
     print(
         f"{made.mechanism} released to {arguments.out}: proved epsilon {proved.epsilon:.6g} at "
@@ -119,7 +142,9 @@ def _said(ledger: Ledger, contents: Contents) -> str:
 
 def _bind(arguments: argparse.Namespace) -> int:
     ledger = Ledger(Path(arguments.file))
-    contents = ledger.bind(ledger.fingerprint(content_of(arguments.table)), arguments.purpose)
+    contents = ledger.bind(
+        ledger.fingerprint(content_of(given_by(arguments.table))), arguments.purpose
+    )
     print(f"{ledger.path.name} is about {len(contents.tables)} table(s) of the same people now")
     return 0
 

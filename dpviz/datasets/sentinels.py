@@ -14,7 +14,8 @@ MISSING_MARKERS = (
 )  # fmt: skip
 """Cells that count as missing, also with blanks around them."""
 
-_SENTINELS = (-999.0, -9999.0, -99999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)
+SENTINELS = (-999.0, -9999.0, -99999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)
+"""Numbers that are in use as codes for "missing"."""
 _FAR = 1.0  # a code for "missing" lies at least so many ranges of the others away from them
 
 WARNING = (
@@ -25,15 +26,19 @@ WARNING = (
 
 def sentinel_rows(values: NDArray[np.float64]) -> int:
     """Return how many cells hold a usual code for "missing" that is far from all others."""
-    if not len(values) or not {float(values.min()), float(values.max())} & {*_SENTINELS}:
+    if not len(values) or not {float(values.min()), float(values.max())} & {*SENTINELS}:
         return 0  # what is far from all others is an end of the range
-    for code in _SENTINELS:
+    for code in SENTINELS:
         at = values == code
         rest = values[~at]
         if not at.any() or len(rest) < 3:
             continue
-        low, high = float(rest.min()), float(rest.max())
-        reach = _FAR * max(high - low, 1e-300)
-        if (code < 0 and low >= 0) or code < low - reach or code > high + reach:
+        if far_from(code, float(rest.min()), float(rest.max())):
             return int(at.sum())
     return 0
+
+
+def far_from(code: float, low: float, high: float) -> bool:
+    """Return whether a code lies where numbers between two others do not."""
+    reach = _FAR * max(high - low, 1e-300)
+    return (code < 0 and low >= 0) or code < low - reach or code > high + reach

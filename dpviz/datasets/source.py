@@ -140,6 +140,29 @@ class Source:
         self._file.seek(0)
         return pa.PythonFile(self._file, mode="r")
 
+    def chunks(self, packed: bool = False) -> Iterator[bytes]:
+        """Yield the bytes from the start, or what they are unpacked to, a megabyte at a time.
+
+        Parameters
+        ----------
+        packed : bool
+            Whether to unpack them.
+
+        Raises
+        ------
+        InvalidTable
+            If they cannot be read, or are no whole gzip file.
+        """
+        try:
+            raw = self.open()
+            stream = gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw
+            while chunk := stream.read(_CHUNK):
+                yield chunk
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise InvalidTable(f"{self.name} is a damaged or incomplete gzip file.") from None
+        except OSError as error:
+            raise InvalidTable(f"{self.name} cannot be read: {_reason(error)}.") from None
+
     @property
     def is_gzip(self) -> bool:
         """Whether the bytes are gzip's, whatever the name says."""

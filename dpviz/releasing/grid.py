@@ -23,6 +23,8 @@ BITS_RANGE = (6, 24)
 DEFAULT_BITS = 20
 # Weights of the diagonal and of what is off it: 99/70 is at least sqrt 2, by .005 %.
 DIAGONAL_WEIGHT, OTHER_WEIGHT = 70, 99
+# In row bounds: a row that is longer is scaled down anyway, and its squares stay doubles.
+_FAR = 1e100
 # Rows multiplied at a time by doubles: every partial sum is a whole number of at most 2^52 up to
 # 20 bits, so it is exact in any order; on a finer grid the chunk shrinks.
 _EXACT = 2**53
@@ -118,13 +120,17 @@ def quantised(rows: FloatArray, declared: Declared, bits: int) -> IntArray:
     """
     unit, most = float(2**bits), 4**bits
     found: FloatArray = np.clip(rows, np.asarray(declared.low), np.asarray(declared.high))
-    found = (found - np.asarray(declared.center)) / declared.row_bound
+    with np.errstate(over="ignore"):  # a quotient too large for a double is as long as the next
+        found = (found - np.asarray(declared.center)) / declared.row_bound
+    found = np.clip(found, -_FAR, _FAR)
     # entries first, so that no square overflows: a longer row is scaled down below anyway
     largest = np.maximum(np.abs(found).max(axis=1, keepdims=True), 1.0)
     lengths = largest * np.linalg.norm(found / largest, axis=1, keepdims=True)
     whole: IntArray = np.trunc(found / np.maximum(lengths, 1.0) * unit).astype(np.int64)
     # Certified in whole numbers: truncation shrinks, and a row that rounding left too long shrinks
     # by one step of the grid in each entry until it fits. |entry| <= 2^24 + 1, so squares are safe.
+    # What no double of a finite row can become is no row: 0 before its square could wrap around.
+    whole[((whole > 2**bits + 1) | (whole < -(2**bits) - 1)).any(axis=1)] = 0
     for _ in range(4):
         long = (whole * whole).sum(axis=1) > most
         if not long.any():

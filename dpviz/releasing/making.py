@@ -1,12 +1,11 @@
-"""One real release, from declared bounds to a file; the ledger is written first."""
+"""One real release, from a declared schema to a file; the ledger is written first."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -19,15 +18,17 @@ from dpviz import __version__
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.number_text import numeral
-from dpviz.datasets import Table, builtin_tables, load, read_bounds, read_raw
+from dpviz.datasets import Table, builtin_tables, is_remote, load
+from dpviz.datasets.source import Source
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
-from dpviz.releasing.grid import Declared, bits_for, quantised, second_moment
+from dpviz.releasing.grid import Declared, IntArray, bits_for, quantised, second_moment
 from dpviz.releasing.ledger import RELEASE, Ledger, Receipt, Spend
 from dpviz.releasing.noise import Law, Noise, calibrated, opendp_version, released
-from dpviz.releasing.options import BOUNDS_ALLOWED, NO_BOUNDS, ReleaseOptions, require_words
+from dpviz.releasing.options import ReleaseOptions, require_words
 from dpviz.releasing.outputs import Outputs, telling
-from dpviz.values.bounds_text import pair_of
+from dpviz.releasing.records import Given, Records, open_records
+from dpviz.releasing.schema import FROM_DATA, Schema, SchemaError, public_schema
 from dpviz.values.problem import Budget, Relation
 
 # Scales above this could leave 64 bits with their noise; the grid is then made coarser.
@@ -42,10 +43,16 @@ class RealRelease:
 
     Attributes
     ----------
+    name : str
+        What the table is called.
     mechanism : str
     problem : (n, d, k)
     relation : Relation
+    schema : Schema
+        How the table was read.
     declared : Declared
+    assumed_public : tuple of str
+        What nothing protects, in words.
     bits : int
     noise : Noise
     claimed : Budget
@@ -62,10 +69,13 @@ class RealRelease:
         What the ledger says of it; None without one.
     """
 
+    name: str
     mechanism: str
     problem: tuple[int, int, int]
     relation: Relation
+    schema: Schema
     declared: Declared
+    assumed_public: tuple[str, ...]
     bits: int
     noise: Noise
     claimed: Budget
@@ -82,6 +92,7 @@ class RealRelease:
         declared, noise = self.declared, self.noise
         return {
             "dpviz_release": 1,
+            "name": self.name,
             "made": self.made,
             "mechanism": self.mechanism,
             "relation": str(self.relation),
@@ -90,12 +101,15 @@ class RealRelease:
             "k": k,
             "declared": {
                 "columns": list(declared.columns),
-                "low": [_finite(value) for value in declared.low],
-                "high": [_finite(value) for value in declared.high],
+                "low": list(declared.low),
+                "high": list(declared.high),
+                "typical": [column.stand_in for column in self.schema.used],
+                "missing": [list(column.missing) for column in self.schema.used],
                 "center": list(declared.center),
                 "row_bound": declared.row_bound,
+                "schema": self.schema.digest,
             },
-            "assumed_public": list(ASSUMED_PUBLIC),
+            "assumed_public": list(self.assumed_public),
             "claimed": {"epsilon": self.claimed.epsilon, "delta": self.claimed.delta},
             "proved": {
                 "epsilon": noise.proved.epsilon,
@@ -146,11 +160,18 @@ class RealRelease:
         )
 
 
-ASSUMED_PUBLIC = (
-    "the number of rows n",
-    "the names and number of the columns",
-    "the declared bounds and row bound, which nobody took from the data",
+ROWS_PUBLIC = "the number of rows n"
+SCHEMA_PUBLIC = (
+    "the schema (names, bounds, typical values, how the table is written), agreed before the table "
+    "was read"
 )
+SCHEMA_FROM_DATA = (
+    "the schema (names, bounds, typical values, how the table is written), TAKEN FROM THE TABLE "
+    "without protection"
+)
+COLUMNS_PUBLIC = "the names and types of the table's columns"
+BOUND_PUBLIC = "the row bound, which nobody took from the data"
+TIME_PUBLIC = "how long the release took"
 
 
 def float_safe() -> dict[str, Law]:
@@ -183,58 +204,55 @@ def chosen(options: ReleaseOptions) -> tuple[Mechanism, Law]:
     return mechanism, safe[mechanism.key]
 
 
-def declare(options: ReleaseOptions, table: Table) -> Declared:
-    """Return what is public about each row; of the table only its column names are read."""
+def given_by(table: str) -> Given:
+    """Return what a word of the command line names: a built-in table, a remote set or a file."""
+    if table in builtin_tables() or is_remote(table) or not Path(table).is_file():
+        return load(table)
+    return Path(table)
+
+
+def declare(options: ReleaseOptions, schema: Schema) -> Declared:
+    """Return what is public about each row."""
     options.require()
-    columns = table.columns
-    d = len(columns)
-    written = options.bounds
-    if written == NO_BOUNDS:
-        limits = np.tile([-np.inf, np.inf], (d, 1))
-    else:
-        limits = stated_bounds(written, table)
-    middle = np.zeros(d)
-    if options.center == "midpoint" and written != NO_BOUNDS:
-        middle = limits.mean(axis=1)
+    schema.require()
+    low, high, typical = schema.limits.T
+    centers = {"typical": typical, "midpoint": low / 2 + high / 2, "none": np.zeros(len(low))}
     return Declared(
-        columns,
-        tuple(limits[:, 0].tolist()),
-        tuple(limits[:, 1].tolist()),
-        tuple(middle.tolist()),
+        tuple(column.name for column in schema.used),
+        tuple(low.tolist()),
+        tuple(high.tolist()),
+        tuple(centers[options.center].tolist()),
         float(options.row_bound),
     )
 
 
-def stated_bounds(written: str, table: Table) -> FloatArray:
-    """Return the public bounds that a text states, shape (d, 2); nothing of the rows is read.
+def in_force(given: Given, schema: Schema | None, *, from_data: bool) -> Schema:
+    """Return the schema of a release, or raise where there is none that may be used.
 
     Parameters
     ----------
-    written : str
-        ``LOW:HIGH``, ``known`` or the path of a file with feature, low, high.
-    table : Table
+    given : Table, Path, bytes-like or binary file
+    schema : Schema or None
+        None takes the public one of a table that has it.
+    from_data : bool
+        Whether a schema that was taken from the data may be used as if it were public.
     """
-    pair = pair_of(written)
-    if pair is not None:
-        return np.tile(pair, (len(table.columns), 1))
-    if written == "known":
-        if table.bounds is None:
-            raise InvalidSetting(
-                "bounds",
-                "LOW:HIGH or a file, as this table has no known ones",
-                written,
-                "--bounds",
-            )
-        return table.bounds
-    if not Path(written).is_file():
-        raise InvalidSetting("bounds", BOUNDS_ALLOWED, written, "--bounds")
-    given = read_bounds(written)
-    missing = [name for name in table.columns if name not in given]
-    if missing:
+    if schema is None and isinstance(given, Table):
+        schema = public_schema(given)
+    if schema is None:
         raise InvalidSetting(
-            "bounds", f"given for every feature; {missing[0]!r} is missing", written, "--bounds"
+            "schema",
+            "given, as nothing public is known of this table; dpviz schema writes a first one",
+            "nothing",
+            "--schema",
         )
-    return np.array([given[name] for name in table.columns], dtype=np.float64)
+    if schema.from_data and not from_data:
+        raise SchemaError(
+            f"the schema is still marked {FROM_DATA!r}: put in what was known before anybody "
+            "looked at the table and call it public, or say --schema-from-data, which the release "
+            "then lists; nothing was spent."
+        )
+    return schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +262,12 @@ class Plan:
     Attributes
     ----------
     options : ReleaseOptions
-    table : Table
+    name : str
+        What the table is called.
+    schema : Schema
+    records : Records
+        The rows, not looked at yet.
+    assumed_public : tuple of str
     mechanism : str
     relation : Relation
     declared : Declared
@@ -256,7 +279,10 @@ class Plan:
     """
 
     options: ReleaseOptions
-    table: Table
+    name: str
+    schema: Schema
+    records: Records
+    assumed_public: tuple[str, ...]
     mechanism: str
     relation: Relation
     declared: Declared
@@ -283,22 +309,37 @@ class Plan:
             rho=noise.rho,
             purpose=RELEASE,
             settings=digest(self.settings),
-            schema=schema_digest(self.declared),
+            schema=self.schema.digest,
             table=table,
             token=token,
         )
 
+    def moment(self) -> IntArray:
+        """Return X'X of the certified rows, in whole numbers; here the rows are looked at."""
+        d = self.declared.d
+        found = np.zeros((d, d), dtype=np.int64)
+        for block in self.records.blocks():
+            rows = quantised(self.schema.filled(block), self.declared, self.bits)
+            found += second_moment(rows, self.bits)
+        return found
+
     def released(
-        self, matrix: FloatArray, pairs: tuple[FloatArray, FloatArray], receipt: Receipt | None
+        self,
+        matrix: FloatArray,
+        pairs: tuple[FloatArray, FloatArray],
+        made: str,
+        receipt: Receipt | None,
     ) -> RealRelease:
         """Return the release of a noisy matrix with these eigenpairs, ascending."""
         values, vectors = pairs
-        n, d = self.table.rows.shape
         return RealRelease(
+            name=self.name,
             mechanism=self.mechanism,
-            problem=(n, d, self.options.k),
+            problem=(self.records.n, self.declared.d, self.options.k),
             relation=self.relation,
+            schema=self.schema,
             declared=self.declared,
+            assumed_public=self.assumed_public,
             bits=self.bits,
             noise=self.noise,
             claimed=self.claimed,
@@ -306,46 +347,50 @@ class Plan:
             eigenvalues=values[::-1].copy(),
             components=fix_signs(vectors[:, ::-1][:, : self.options.k]),
             settings=self.settings,
-            made=datetime.now(UTC).isoformat(timespec="seconds"),
+            made=made,
             receipt=receipt,
         )
 
     @property
     def largest_file(self) -> int:
         """Most bytes that the release's file can have."""
-        d, k = len(self.declared.columns), self.options.k
+        d, k = self.declared.d, self.options.k
         zeros = np.zeros((d, d))
-        empty = self.released(zeros, (zeros[0], zeros), None)
+        empty = self.released(zeros, (zeros[0], zeros), _now(), None)
         return len(empty.to_text()) + (d * d + d * k + d) * _LONGEST_NUMBER + _RECEIPT_BYTES
 
 
-def plan(options: ReleaseOptions, table: Table | None = None) -> Plan:
+def plan(
+    options: ReleaseOptions, given: Given, schema: Schema | None = None, *, from_data: bool = False
+) -> Plan:
     """Check everything that is public about a release, and calibrate its noise; spend nothing.
 
     Parameters
     ----------
     options : ReleaseOptions
-    table : Table, optional
-        In place of the one that the options name.
+    given : Table, Path, bytes-like or binary file
+        The table.
+    schema : Schema, optional
+        How it is read; by default the public schema of a built-in table.
+    from_data : bool
+        Whether a schema that was taken from the data may be used as if it were public.
 
     Raises
     ------
     DpvizError
-        If anything is missing or does not fit.
+        If anything is missing or does not fit. It never depends on a row.
     """
     options.require()
     mechanism, law = chosen(options)
-    found = _load(options) if table is None else table
-    declared = declare(options, found)
-    n, d = found.rows.shape
+    schema = in_force(given, schema, from_data=from_data)
+    declared = declare(options, schema)
+    records = open_records(given, schema)
+    n, d = records.n, declared.d
+    if n < 2:
+        raise DpvizError(f"the table must have at least 2 rows; it has {n}.")
     relation = Relation(options.relation)
     if options.k > d:
         raise InvalidSetting("k", f"a whole number from 1 to {d}", options.k, "--k")
-    if not np.isfinite(found.rows).all():
-        raise DpvizError(
-            f"{found.name} has missing or infinite values: fill or remove them first, as leaving "
-            "rows out would show who has gaps; nothing was spent."
-        )
     claimed = Budget(options.epsilon, 0.0 if law is Law.LAPLACE else options.stated_delta)
     require_words(claimed.epsilon, claimed.delta, n, options.accept)
     bits = bits_for(n, options.grid)
@@ -353,17 +398,31 @@ def plan(options: ReleaseOptions, table: Table | None = None) -> Plan:
     while noise.scale > _LARGEST_SCALE and options.grid is None and bits > 8:
         bits -= 2
         noise = calibrated(law, claimed, relation, d, bits)
-    written = options.texts() | {"grid": str(bits), "mechanism": mechanism.text}
-    settings = {**written, "n": str(n), "d": str(d)}
-    return Plan(options, found, mechanism.text, relation, declared, bits, noise, claimed, settings)
+    name = options.name or _public_name(given)
+    written = options.texts() | {"grid": str(bits), "mechanism": mechanism.text, "name": name}
+    return Plan(
+        options,
+        name,
+        schema,
+        records,
+        _assumed_public(given, schema),
+        mechanism.text,
+        relation,
+        declared,
+        bits,
+        noise,
+        claimed,
+        {**written, "schema": schema.digest, "n": str(n), "d": str(d)},
+    )
 
 
 def make(
     options: ReleaseOptions,
+    given: Given,
+    schema: Schema | None = None,
     *,
+    from_data: bool = False,
     ledger: Ledger | None = None,
-    table: Table | None = None,
-    content: Iterable[bytes] | None = None,
     out: Path | None = None,
     token: str = "",
 ) -> RealRelease:
@@ -372,14 +431,15 @@ def make(
     Parameters
     ----------
     options : ReleaseOptions
+    given : Table, Path, bytes-like or binary file
+        The table.
+    schema : Schema, optional
+        How it is read; by default the public schema of a built-in table.
+    from_data : bool
+        Whether a schema that was taken from the data may be used as if it were public.
     ledger : Ledger, optional
         Where the spend is written before the rows are used. The release is kept beside it, for its
         owner only.
-    table : Table, optional
-        In place of the one that the options name.
-    content : iterable of bytes, optional
-        The table as it came, by which the ledger knows it again; otherwise the file that the
-        options name, or the rows of a table without one.
     out : Path, optional
         A new file for the release.
     token : str
@@ -392,46 +452,38 @@ def make(
     DpvizError
         If anything is missing, does not fit or cannot be written; nothing is then spent.
     """
-    planned = plan(options, table)
+    planned = plan(options, given, schema, from_data=from_data)
     spend = planned.spend(token=token)
     if ledger is not None:
-        seen = content_of(options.table if table is None else table) if content is None else content
-        spend = planned.spend(ledger.fingerprint(seen), token)
+        spend = planned.spend(ledger.fingerprint(content_of(given)), token)
         ledger.check(spend, planned.relation)
     outputs = Outputs(ledger, out, planned.largest_file)
     try:
         receipt = None if ledger is None else ledger.spend(spend, planned.relation)
+        now = _now()  # before a row is looked at: how long that takes depends on them
         with telling(ledger, receipt), one_blas_thread():
-            moment = second_moment(
-                quantised(planned.table.rows, planned.declared, planned.bits), planned.bits
-            )
-            estimate = released(moment, planned.noise, len(planned.table.rows), planned.bits)
+            estimate = released(planned.moment(), planned.noise, planned.records.n, planned.bits)
             estimate *= planned.declared.row_bound**2
-            made = planned.released(estimate, np.linalg.eigh(estimate), receipt)
+            made = planned.released(estimate, np.linalg.eigh(estimate), now, receipt)
             outputs.write(made.to_text(), receipt)
     finally:
         outputs.drop()
     return made
 
 
-def content_of(table: str | Table) -> Iterator[bytes]:
-    """Yield the bytes by which a ledger knows a table: a file's own, or names and rows."""
-    if isinstance(table, str):
-        path = Path(table)
-        if table not in builtin_tables() and path.is_file():
-            with path.open("rb") as file:
-                while piece := file.read(2**20):
-                    yield piece
-            return
-        table = load(table)
-    yield json.dumps(list(table.columns)).encode()
-    yield np.ascontiguousarray(table.rows, dtype="<f8").tobytes()
+def content_of(given: Given) -> Iterator[bytes]:
+    """Yield the bytes by which a ledger knows a table: its own, or names and rows of one in memory.
 
-
-def schema_digest(declared: Declared) -> str:
-    """Return a digest of everything that was declared of a table."""
-    found = dataclasses.asdict(declared)
-    return digest({name: json.dumps(value) for name, value in found.items()})
+    Raises
+    ------
+    InvalidTable
+        If it cannot be read.
+    """
+    if isinstance(given, Table):
+        yield json.dumps(list(given.columns)).encode()
+        yield np.ascontiguousarray(given.rows, dtype="<f8").tobytes()
+    else:
+        yield from Source(given, "the table").chunks()
 
 
 def digest(settings: Mapping[str, str]) -> str:
@@ -440,19 +492,17 @@ def digest(settings: Mapping[str, str]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _load(options: ReleaseOptions) -> Table:
-    """Return the table; a file with gaps is refused rather than repaired."""
-    path = Path(options.table)
-    if options.table in builtin_tables() or not path.is_file():
-        return load(options.table, label=options.label)
-    raw = read_raw(path, name=path.name)
-    if raw.missing:
-        raise DpvizError(
-            f"{raw.name} has missing values: fill or remove them first, as leaving rows out would "
-            "show who has gaps; nothing was spent."
-        )
-    return raw.to_table(label=options.label)
+def _assumed_public(given: Given, schema: Schema) -> tuple[str, ...]:
+    """Return what nothing protects, in words."""
+    own = given.assumed_public if isinstance(given, Table) else ()
+    said = SCHEMA_FROM_DATA if schema.from_data else SCHEMA_PUBLIC
+    return (ROWS_PUBLIC, said, COLUMNS_PUBLIC, BOUND_PUBLIC, TIME_PUBLIC, *own)
 
 
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+def _public_name(given: Given) -> str:
+    """Return what a table is called whose user gives it no name: never the name of a file."""
+    return given.name if isinstance(given, Table) and given.name in builtin_tables() else "table"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -15,15 +15,12 @@ from dpviz.base.params import (
     text,
     texts,
 )
-from dpviz.errors import DpvizError, InvalidSetting
+from dpviz.errors import QUOTED, DpvizError, InvalidSetting, printable
 from dpviz.releasing.grid import BITS_RANGE, DEFAULT_BITS
 from dpviz.releasing.ledger import Ledger
 from dpviz.settings import Settings
-from dpviz.values.bounds_text import pair_of
 from dpviz.values.problem import Budget, Relation
 
-BOUNDS_ALLOWED = "LOW:HIGH for all features, known, none, or a file with feature, low, high"
-NO_BOUNDS = "none"
 _CENTRINGS = params_of(Settings)["center"].choices
 LARGEST_EPSILON = 100.0
 """Of a real release: beyond it nothing is protected, and OpenDP's privacy curves overflow."""
@@ -55,12 +52,12 @@ def _row_bound(value: str) -> str:
     return format_number(bound)
 
 
-def _bounds(value: str) -> str:
-    """Return bounds as given; a pair of numbers in canonical text."""
-    if not value:
-        raise InvalidSetting("bounds", BOUNDS_ALLOWED, "nothing", "--bounds")
-    pair = pair_of(value)
-    return value if pair is None else f"{format_number(pair[0])}:{format_number(pair[1])}"
+def _name(value: str) -> str:
+    """Return a name as released files show it: one line, no folder."""
+    if not value or printable(value, None) != value or len(value) > QUOTED or set(value) & {*"/\\"}:
+        allowed = f"a line of 1 to {QUOTED} characters without slashes"
+        raise InvalidSetting("name", allowed, value or "nothing", "--name")
+    return value
 
 
 def _accepted(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -152,13 +149,8 @@ class LedgerOptions(Declared):
 
 @dataclass(frozen=True)
 class ReleaseOptions(Declared):
-    """What is released, and everything that is public about the table beforehand."""
+    """What is released, beside the table and its schema."""
 
-    table: str = again(
-        Settings,
-        "table",
-        help="Built-in table, or the path of a CSV or Parquet file without missing values.",
-    )
     row_bound: str = text(
         "",
         label="Row bound",
@@ -166,21 +158,17 @@ class ReleaseOptions(Declared):
         "known before anybody looked at the table. Longer rows are scaled down.",
         examples=("40",),
     )
-    bounds: str = text(
-        "",
-        label="Feature bounds",
-        help="Public bounds of each feature: LOW:HIGH for all of them; a CSV or Parquet file with "
-        "the columns feature, low, high; known (the table's own public bounds); or none, if only "
-        "the row bound is to hold.",
-        examples=("0:16",),
-    )
     center: str = again(
         Settings,
         "center",
-        default="midpoint",
+        default="typical",
         optional=False,
-        choices={name: _CENTRINGS[name] for name in ("midpoint", "none")},
-        help="What is subtracted from each feature; without bounds nothing is.",
+        choices={
+            "typical": "typical values of the schema",
+            **{name: _CENTRINGS[name] for name in ("midpoint", "none")},
+        },
+        help="What is subtracted from each feature: its typical value, so that a row without a "
+        "number counts nothing; the middle of its bounds; or nothing.",
         examples=("none",),
     )
     epsilon: float = again(
@@ -218,7 +206,15 @@ class ReleaseOptions(Declared):
         optional=True,
         examples=(16,),
     )
-    label: str | None = again(Settings, "label", help="Column that is left out of the analysis.")
+    name: str | None = text(
+        None,
+        label="Name",
+        help="What released files call the table, the only name of it that they hold; auto is the "
+        "key of a built-in table, and table for any other.",
+        optional=True,
+        check=_name,
+        examples=("survey",),
+    )
     accept: tuple[str, ...] = texts(
         (),
         label="Accepted",
@@ -238,7 +234,6 @@ class ReleaseOptions(Declared):
         return self.delta
 
     def require(self) -> None:
-        """Raise `InvalidSetting` where the row bound, the bounds or delta are missing or wrong."""
+        """Raise `InvalidSetting` where the row bound or delta are missing or wrong."""
         _row_bound(self.row_bound)
-        _bounds(self.bounds)
         assert self.stated_delta >= 0

@@ -101,6 +101,14 @@ def telling(ledger: Ledger | None, receipt: Receipt | None) -> Iterator[None]:
         raise SpentWithoutFile(
             f"{spent(ledger, receipt)} and the release is lost, as it was interrupted."
         ) from None
+    except SpentWithoutFile:
+        raise
+    except DpvizError as error:  # the table cannot be read any more
+        if ledger is None or receipt is None:
+            raise
+        raise SpentWithoutFile(
+            f"{spent(ledger, receipt)} and the release is lost: {error}"
+        ) from None
     except Exception as error:
         if ledger is not None and receipt is not None:
             error.add_note(f"{spent(ledger, receipt)}.")

@@ -35,7 +35,6 @@ def test_one_release_is_one_spend(page: Page, server: Server, tmp_path: Path) ->
         send.click()
     expect(page.get_by_text("row bound must be a number above 0")).to_be_visible()
     write(page, "Row bound", "60")
-    write(page, "Feature bounds", "known")
     write(page, "Ledger", "browser")
     write(page, "Limit of a new ledger", "3,1e-5")
     with rerun(page):

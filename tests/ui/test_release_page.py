@@ -37,11 +37,7 @@ def test_nothing_is_spent_before_all_is_declared(folder: Path) -> None:
     at = _send(at)
     (said,) = errors(at)
     assert "row bound must be a number above 0" in said
-    _fill(at, row_bound="60")
-    at = _send(at)
-    (said,) = errors(at)
-    assert "bounds must be LOW:HIGH" in said
-    _fill(at, bounds="known", ledger="../elsewhere")
+    _fill(at, row_bound="60", ledger="../elsewhere")
     at = _send(at)
     (said,) = errors(at)
     assert "a name of letters, digits and dashes" in said
@@ -50,7 +46,7 @@ def test_nothing_is_spent_before_all_is_declared(folder: Path) -> None:
 
 def test_a_second_click_spends_again_and_says_so(folder: Path) -> None:
     at = start("release", **SETTING)
-    _fill(at, row_bound="60", bounds="known", ledger="mine", limit="2,1e-5")
+    _fill(at, row_bound="60", ledger="mine", limit="2,1e-5")
     at = _send(at)
     assert errors(at) == []
     assert "spend number 1" in at.success[0].value

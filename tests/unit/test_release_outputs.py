@@ -6,11 +6,13 @@ import errno
 import json
 import os
 import resource
+import shutil
 import stat
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +25,12 @@ from dpviz.releasing import making
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import make, plan
 from dpviz.releasing.options import ReleaseOptions
+from dpviz.releasing.schema import Column, Schema
 from dpviz.values.problem import Budget, Relation
 
-WORDS = ["release", "iris", "--row-bound", "6", "--bounds", "0:8", "--delta", "1e-7"]
+DATA = PACKAGE.parent / "data"
+WORDS = ["release", str(DATA / "example.csv"), "--schema", str(DATA / "example-schema.json")]
+WORDS += ["--row-bound", "60", "--delta", "1e-7"]
 
 
 @pytest.fixture
@@ -203,6 +208,31 @@ def test_an_interrupt_after_the_spend_says_what_was_spent(
     assert _temporary(tmp_path) == []
 
 
+def test_a_table_that_is_gone_after_the_spend_says_what_was_spent(
+    ledger: Ledger,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = tmp_path / "table.csv"
+    shutil.copy(WORDS[1], table)
+    real = Ledger.spend
+
+    def spend(*given: Any, **named: Any) -> Any:
+        made = real(*given, **named)
+        table.unlink()
+        return made
+
+    monkeypatch.setattr(Ledger, "spend", spend)
+    words = ["release", str(table), *WORDS[2:], "--ledger", str(ledger.path)]
+    assert main([*words, "--out", str(tmp_path / "out.json")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "are spent, as spend number 1 of ledger ledger, and the release is lost: " in error
+    assert "table.csv cannot be opened: there is no such file" in error
+    assert _temporary(tmp_path) == []
+
+
 def test_a_fault_after_the_spend_is_loud_and_says_what_was_spent(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,25 +250,28 @@ def test_a_fault_after_the_spend_is_loud_and_says_what_was_spent(
 def test_the_room_taken_is_enough(ledger: Ledger, d: int) -> None:
     rows = np.random.default_rng(d).standard_normal((50, d))
     table = Table("made", rows, tuple("é" * 20 + str(i) for i in range(d)))
-    options = ReleaseOptions(row_bound="1e-300", bounds="-3:3", k=d, epsilon=0.01, delta=1e-9)
-    made = make(options, ledger=ledger, table=table)
+    schema = Schema(tuple(Column(name, -3, 3) for name in table.columns))
+    options = ReleaseOptions(row_bound="1e-300", k=d, epsilon=0.01, delta=1e-9)
+    made = make(options, table, schema, ledger=ledger)
     size = len(made.to_text())
-    assert size <= plan(options, table).largest_file < size + 30 * d * (2 * d + 1) + 2_048
+    assert size <= plan(options, table, schema).largest_file < size + 30 * d * (2 * d + 1) + 2_048
 
 
 def test_another_table_is_refused_and_the_same_bytes_are_known_again(
     ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    schema = Schema((Column("a", 0, 50), Column("b", 0, 50)))
+    schema.write(tmp_path / "schema.json")
     text = "a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(40))
     for name in ("one.csv", "same.csv"):
         (tmp_path / name).write_text(text)
     (tmp_path / "other.csv").write_text(text.replace("39,4", "39,5"))
     for number, (name, status) in enumerate((("one", 0), ("same", 0), ("other", 2))):
         words = ["release", str(tmp_path / f"{name}.csv"), "--row-bound", "50", "--k", "1"]
-        words += ["--bounds", "0:50", "--delta", "1e-7", "--epsilon", "0.5"]
+        words += ["--schema", str(tmp_path / "schema.json"), "--delta", "1e-7", "--epsilon", "0.5"]
         words += ["--ledger", str(ledger.path), "--out", str(tmp_path / f"{number}.json")]
         assert main(words) == status
     assert "ledger ledger is about another table" in capsys.readouterr().err
-    assert _release(ledger, tmp_path / "out.json") == 2  # iris
+    assert _release(ledger, tmp_path / "out.json") == 2  # the example
     assert "is about another table" in capsys.readouterr().err
     assert len(ledger.read().spends) == 2

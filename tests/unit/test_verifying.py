@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from dpviz.base.paths import PACKAGE
 from dpviz.cli import main
 from dpviz.releasing.ledger import Ledger
 
+DATA = PACKAGE.parent / "data"
 BUDGET = ["--epsilon", "0.5", "--delta", "1e-7"]
 
 
@@ -23,7 +25,8 @@ def _ledger(folder: Path, relation: str = "replace") -> Path:
 
 
 def _release(ledger: Path, out: Path, relation: str = "replace") -> Path:
-    words = ["release", "iris", "--row-bound", "6", "--bounds", "0:8", *BUDGET]
+    words = ["release", str(DATA / "example.csv"), "--schema", str(DATA / "example-schema.json")]
+    words += ["--row-bound", "60", *BUDGET]
     words += ["--relation", relation, "--ledger", str(ledger), "--out", str(out)]
     assert main(words) == 0
     return out

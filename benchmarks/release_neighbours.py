@@ -1,0 +1,400 @@
+"""One person's line must not decide how another's is read: pairs of files that differ in one line.
+
+Random tables are written in several dialects (delimiters, decimal marks, quotes, encodings, with a
+line of names or without, gzipped or not, Parquet) and released twice, as they are and with one line
+changed to anything: hostile cells, cells of another dialect, other numbers of cells, random bytes.
+Printed are the largest change of the integer moments over the stated sensitivity, in the weighted
+l2 norm (Gaussian noise) and in l1 (Laplace noise), which must be at most 1, and how many pairs
+differ in a key, a shape, an exit code or a message, which must be none. So says the exit status.
+
+The moments of a release are seen by standing in for its noise; everything else is the command.
+
+    python -m benchmarks.release_neighbours --pairs 2000
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from dpviz.base.seeding import generator
+from dpviz.cli import main as run
+from dpviz.releasing import making
+from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT, IntArray
+from dpviz.releasing.noise import sensitivity_l1, sensitivity_l2
+from dpviz.releasing.schema import Column, Schema
+from dpviz.values.problem import Relation
+
+Rng = np.random.Generator
+ROW_BOUND = "3"
+
+HOSTILE: tuple[bytes, ...] = (
+    b"", b" ", b"0,5", b"0.5", b"1,234.5", b"1.234,5", b"1e999", b"-1e999", b"1e-999", b"inf",
+    b"-Infinity", b"nan", b"NaN", b"NA", b"null", b"-999", b"-999.0", b"-9.99e2", b"0x1F", b"1_000",
+    b"1e5", b"1E+05", b".", b"-", b"+", b"e5", b"--1", b"1-", b"1 2", b"'1", b'"', b'""', b'"1',
+    b'1"', b'"1""2"', b"yes", b"true", b"2024-01-31", b"01.02.2024", b"12%", b"(5)", b"$5",
+    b"9" * 5_000, b"0." + b"0" * 5_000 + b"1", b"1e" + b"9" * 400, b"\x00", b"1\x002", b"\xff\xfe",
+    b"\xef\xbb\xbf1", "\u0661\u0662".encode(), "\u00b2".encode(), "\u22121".encode(),
+    "\u00a01".encode(), b"\r", b"1\r", b"\x1a", b"\x0b1\x0c", b"=1+1", b"PAR1", b"\x1f\x8b\x08",
+    b"1e400", b"1e308", b"-1e308", b"5e-324", b"total", b"sep=;", b"#1", b",", b";;", b"x" * 70_000,
+)  # fmt: skip
+"""Cells that made some reader do something else, or that a reader could take for a number."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two tables that differ in one person, and what is declared of both.
+
+    Attributes
+    ----------
+    first, second : bytes
+    schema : Schema
+    relation : Relation
+    law : {"0", "1e-6"}
+        The delta: Laplace or Gaussian noise.
+    ending : str
+        Of the files' names.
+    """
+
+    first: bytes
+    second: bytes
+    schema: Schema
+    relation: Relation
+    delta: str
+    ending: str
+
+
+def _schema(rng: Rng) -> Schema:
+    """Return what is declared: two to five columns that are used, and some that are not."""
+    columns = []
+    for j in range(int(rng.integers(2, 6))):
+        low = float(rng.choice([-1.0, 0.0, -1e6, 0.25]))
+        high = low + float(rng.choice([1.0, 2.0, 1e3, 1e-3]))
+        typical = float(rng.choice([low, high, (low + high) / 2]))
+        missing = tuple(float(code) for code in rng.choice([-999, 9999, 0.5], int(rng.integers(3))))
+        columns.append(Column(f"x{j}", low, high, typical, tuple(set(missing))))
+    for j in range(int(rng.integers(0, 3))):
+        columns.insert(int(rng.integers(len(columns) + 1)), Column(f"unused {j}", use=False))
+    decimal = str(rng.choice([".", ","]))
+    others = [mark for mark in ("", "", "", ",", ".", "'", " ") if mark != decimal]
+    return Schema(
+        tuple(columns),
+        header=bool(rng.random() < 0.7),
+        skip=int(rng.integers(0, 3)) if rng.random() < 0.3 else 0,
+        delimiter=str(rng.choice([",", ";", "\t", "|", " "])),
+        decimal=decimal,
+        thousands=str(rng.choice(others)),
+        encoding=str(rng.choice(["utf-8", "cp1252", "latin-1"])),
+        packing=str(rng.choice(["auto", "text"])),
+    )
+
+
+def _number(rng: Rng, column: Column, schema: Schema) -> bytes:
+    """Return a number as the schema writes it, mostly within the bounds."""
+    low, high = (
+        (0.0, 1.0) if column.low is None or column.high is None else (column.low, column.high)
+    )
+    text = f"{rng.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low)):.6g}"
+    return text.replace(".", schema.decimal).encode()
+
+
+def _cell(rng: Rng, column: Column, schema: Schema, hostile: float) -> bytes:
+    if rng.random() < hostile:
+        kind = rng.random()
+        if kind < 0.8:
+            return HOSTILE[int(rng.integers(len(HOSTILE)))]
+        return bytes(rng.integers(0, 256, int(rng.integers(1, 40)), dtype=np.uint8))
+    text = _number(rng, column, schema)
+    return b'"' + text + b'"' if rng.random() < 0.1 or schema.delimiter.encode() in text else text
+
+
+def _line(rng: Rng, schema: Schema, hostile: float) -> bytes:
+    cells = [_cell(rng, column, schema, hostile) for column in schema.columns]
+    if rng.random() < hostile / 2:
+        cells = cells[: int(rng.integers(len(cells) + 1))]
+    elif rng.random() < hostile / 2:
+        cells += cells
+    return schema.delimiter.encode().join(cells).replace(b"\n", b" ")
+
+
+def _anything(rng: Rng, schema: Schema) -> bytes:
+    """Return any line at all."""
+    kind = rng.random()
+    if kind < 0.5:
+        return _line(rng, schema, 0.5)
+    if kind < 0.65:
+        return _line(rng, replace(schema, delimiter=";", decimal=",", thousands=""), 0.1)
+    if kind < 0.7:
+        return b""
+    if kind < 0.8:
+        return HOSTILE[int(rng.integers(len(HOSTILE)))]
+    if kind < 0.85:  # the line of names, once more
+        return schema.delimiter.encode().join(column.name.encode() for column in schema.columns)
+    size = int(rng.choice([3, 60, 3_000, 100_000], p=[0.4, 0.4, 0.15, 0.05]))
+    return bytes(rng.integers(0, 256, size, dtype=np.uint8)).replace(b"\n", b"")
+
+
+def _text(lines: Sequence[bytes], schema: Schema, end: bytes, last: bool) -> bytes:
+    above = [b"about this table"] * schema.skip
+    if schema.header:
+        names = [f'"{column.name}"'.encode() for column in schema.columns]
+        above.append(schema.delimiter.encode().join(names))
+    return end.join([*above, *lines]) + (end if last else b"")
+
+
+def _of_text(rng: Rng) -> Pair:
+    schema = _schema(rng)
+    n = int(rng.integers(2, 40))
+    lines = [_line(rng, schema, 0.03) for _ in range(n)]
+    at, relation = int(rng.integers(n)), Relation(str(rng.choice(["replace", "zero-out"])))
+    # zero-out: her line is blanked, and what stands for missing cells is subtracted, so it is zero
+    other = [*lines]
+    other[at] = _anything(rng, schema) if relation is Relation.REPLACE else b""
+    if relation is Relation.ZERO_OUT:
+        lines[at] = _anything(rng, schema)
+    end = b"\r\n" if rng.random() < 0.2 else b"\n"
+    last = rng.random() < 0.8 or at == n - 1  # an empty last line needs its end
+    files = [_text(found, schema, end, last) for found in (lines, other)]
+    if rng.random() < 0.15 and (schema.header or schema.skip):
+        schema = replace(schema, packing="auto")
+        files = [gzip.compress(file, 1, mtime=0) for file in files]
+    elif rng.random() < 0.1:
+        schema = replace(schema, packing="gzip")
+        files = [gzip.compress(file, 1, mtime=0) for file in files]
+    ending = str(rng.choice([".csv", ".txt", ".parquet", ".gz"]))
+    return Pair(*files, schema, relation, str(rng.choice(["0", "1e-6"])), ending)
+
+
+_STRANGE = (None, float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-324, -999.0, 0.5)
+
+
+def _of_parquet(rng: Rng) -> Pair:
+    """Typed columns: doubles, floats, whole numbers or texts."""
+    schema = replace(_schema(rng), header=True, skip=0, packing="auto")
+    n = int(rng.integers(2, 40))
+    at, relation = int(rng.integers(n)), Relation(str(rng.choice(["replace", "zero-out"])))
+    tables: tuple[dict[str, pa.Array], dict[str, pa.Array]] = ({}, {})
+    for column in schema.columns:
+        kind = str(rng.choice(["double", "float", "int32", "text", "coded"]))
+        values: list[Any]
+        if kind in ("text", "coded"):
+            values = [_cell(rng, column, schema, 0.1) for _ in range(n)]
+            new: Any = HOSTILE[int(rng.integers(len(HOSTILE)))]
+            type_: Any = pa.binary()
+        elif kind == "int32":
+            values, new = rng.integers(-1000, 1000, n).tolist(), int(rng.integers(-(2**31), 2**31))
+            type_ = pa.int32()
+        else:
+            values = rng.normal(size=n).tolist()
+            new, type_ = _STRANGE[int(rng.integers(len(_STRANGE)))], pa.float64()
+        new = None if rng.random() < 0.1 else new
+        changed = [*values]
+        changed[at] = None if relation is Relation.ZERO_OUT else new
+        if relation is Relation.ZERO_OUT:
+            values[at] = new
+        for table, found in zip(tables, (values, changed), strict=True):
+            made = pa.array(found, type_)
+            if kind == "float":
+                made = made.cast(pa.float32(), safe=False)
+            if type_ == pa.binary():  # texts whose bytes are none
+                made = pa.Array.from_buffers(pa.string(), n, made.buffers())
+            table[column.name] = made.dictionary_encode() if kind == "coded" else made
+    files = []
+    for table in tables:
+        sink = io.BytesIO()
+        parquet.write_table(pa.table(table), sink, row_group_size=max(1, n // 2))
+        files.append(sink.getvalue())
+    ending = str(rng.choice([".parquet", ".csv"]))
+    return Pair(*files, schema, relation, str(rng.choice(["0", "1e-6"])), ending)
+
+
+def pair(seed: int, number: int) -> Pair:
+    """Return one pair by its number."""
+    rng = generator(seed, "release neighbours", number)
+    return _of_parquet(rng) if rng.random() < 0.2 else _of_text(rng)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a release says of itself, and what it is made of.
+
+    Attributes
+    ----------
+    code : int
+        Exit status.
+    said : str
+        Messages on both streams.
+    shape : str
+        Keys of the JSON and lengths of its lists, and all values that are not drawn.
+    moment : ndarray of shape (d, d) or None
+        In whole numbers, before noise.
+    bits : int
+    """
+
+    code: int
+    said: str
+    shape: str
+    moment: IntArray | None
+    bits: int
+
+
+# What a release file holds that is drawn, is a time, or names the ledger.
+_DRAWN = ("matrix", "eigenvalues", "components", "made", "id", "head")
+
+
+def _shape(value: Any, drawn: bool = False) -> Any:
+    if isinstance(value, dict):
+        return {key: _shape(item, drawn or key in _DRAWN) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shape(item, drawn) for item in value]
+    return type(value).__name__ if drawn else value
+
+
+@contextmanager
+def _seen() -> Iterator[list[tuple[IntArray, int]]]:
+    """Watch the integer moments that releases draw noise for; small tables spare the drawing."""
+    found: list[tuple[IntArray, int]] = []
+
+    def stand_in(moment: IntArray, noise: Any, n: int, bits: int) -> Any:
+        found.append((moment.copy(), bits))
+        return np.eye(len(moment))
+
+    with mock.patch.object(making, "released", stand_in):
+        yield found
+
+
+def outcome(data: bytes, given: Pair, folder: Path) -> Outcome:
+    """Return what the command makes of a file, in a folder and with a ledger of its own."""
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        place = Path(name)
+        table, schema = place / f"table{given.ending}", place / "schema.json"
+        out, ledger = place / "out.json", place / "ledger"
+        table.write_bytes(data)
+        given.schema.write(schema)
+        relation = ["--relation", str(given.relation)]
+        making_it = ["ledger", "new", str(ledger), "--limit", "9,1e-3", *relation]
+        words = ["release", str(table), "--schema", str(schema), "--k", "1", *relation]
+        words += ["--row-bound", ROW_BOUND, "--delta", given.delta]
+        words += ["--ledger", str(ledger), "--out", str(out)]
+        said = io.StringIO()
+        with _seen() as moments, redirect_stdout(said), redirect_stderr(said):
+            code = run(making_it) or run(words)
+        shape = json.dumps(_shape(json.loads(out.read_text()))) if out.exists() else ""
+    moment, bits = moments[0] if moments else (None, 0)
+    return Outcome(code, said.getvalue().replace(name, ""), shape, moment, bits)
+
+
+def shares(first: Outcome, second: Outcome, relation: Relation) -> tuple[float, float]:
+    """Return the change of the moments over the stated sensitivity, in l2 and in l1.
+
+    A share above 1 is above it in whole numbers, whatever rounding does.
+    """
+    assert first.moment is not None
+    assert second.moment is not None
+    d = len(first.moment)
+    upper = np.triu_indices(d)
+    moved = [
+        int(a) - int(b) for a, b in zip(first.moment[upper], second.moment[upper], strict=True)
+    ]
+    weights = np.where(upper[0] == upper[1], DIAGONAL_WEIGHT, OTHER_WEIGHT).tolist()
+    square = sum((w * value) ** 2 for w, value in zip(weights, moved, strict=True))
+    l2 = Fraction(square, sensitivity_l2(relation, first.bits) ** 2)
+    l1 = Fraction(sum(map(abs, moved)), sensitivity_l1(relation, d, first.bits))
+    return _above(l2, float(l2) ** 0.5), _above(l1, float(l1))
+
+
+def _above(exact: Fraction, shown: float) -> float:
+    return max(shown, 1.0 + 1e-12) if exact > 1 else min(shown, 1.0)
+
+
+@dataclass
+class Found:
+    """What many pairs showed."""
+
+    pairs: int = 0
+    released: int = 0
+    l2: float = 0.0
+    l1: float = 0.0
+    differences: Counter[str] | None = None
+    examples: tuple[str, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether no pair tells one person's line."""
+        return max(self.l2, self.l1) <= 1 and not self.differences and self.released > 0
+
+
+def compare(
+    seed: int, pairs: int, show: Callable[[int], None] | None = None, first: int = 0
+) -> Found:
+    """Return what pairs of files show."""
+    found = Found(differences=Counter())
+    assert found.differences is not None
+    with tempfile.TemporaryDirectory() as place:
+        for number in range(first, first + pairs):
+            given = pair(seed, number)
+            ends = [outcome(data, given, Path(place)) for data in (given.first, given.second)]
+            found.pairs += 1
+            for name in ("code", "said", "shape"):
+                if getattr(ends[0], name) != getattr(ends[1], name):
+                    found.differences[name] += 1
+                    found.examples += (f"pair {number}: {name}",)
+            if all(end.moment is not None and end.code == 0 for end in ends):
+                found.released += 1
+                l2, l1 = shares(*ends, given.relation)
+                found.l2, found.l1 = max(found.l2, l2), max(found.l1, l1)
+                if max(l2, l1) > 1:
+                    found.examples += (f"pair {number}: moments",)
+            if show is not None:
+                show(number)
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what pairs of files show; return 1 where one tells a person's line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--pairs", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
+    chosen = parser.parse_args(argv)
+
+    def show(number: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{number}", end="", file=sys.stderr, flush=True)
+
+    found = compare(chosen.seed, chosen.pairs, show, chosen.first)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    assert found.differences is not None
+    print(f"{found.pairs:,} pairs of files that differ in one line, {found.released:,} released")
+    print(
+        f"largest change of the integer moments over the stated sensitivity: {found.l2:.4f} in l2, "
+        f"{found.l1:.4f} in l1 (at most 1)"
+    )
+    for name, words in (("shape", "keys and shapes"), ("code", "exit codes"), ("said", "messages")):
+        print(f"differences of {words}: {found.differences[name]} (at most 0)")
+    for example in found.examples[:10]:
+        print(example, file=sys.stderr)
+    return 0 if found.sound else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

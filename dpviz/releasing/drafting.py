@@ -1,0 +1,204 @@
+"""A first schema, taken from a table: what a person then makes public by editing it."""
+
+from __future__ import annotations
+
+import codecs
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
+
+import numpy as np
+import pyarrow.parquet as parquet
+
+from dpviz.base.arrays import FloatArray
+from dpviz.datasets import Table
+from dpviz.datasets.columns import clean_names
+from dpviz.datasets.files import DAMAGED, flat_of
+from dpviz.datasets.layout import Layout, detect
+from dpviz.datasets.sentinels import MISSING_MARKERS, SENTINELS, far_from
+from dpviz.datasets.source import Source, readable
+from dpviz.releasing.records import Given, lines_of, number_parser, open_records, split, usable
+from dpviz.releasing.schema import (
+    DECIMALS,
+    LARGEST,
+    THOUSANDS,
+    Column,
+    Schema,
+    public_schema,
+    with_bounds,
+)
+
+_SAMPLE_BYTES = 1 << 19
+_SAMPLE_LINES = 500
+_MISSING = {marker.encode() for marker in MISSING_MARKERS}
+
+
+def draft(given: Given, name: str, bounds: tuple[float, float] | str = "data") -> Schema:
+    """Return a first schema of a table.
+
+    Parameters
+    ----------
+    given : Table, Path, bytes-like or binary file
+    name : str
+        What messages call it.
+    bounds : pair of float, "data" or "none"
+        The same for every column, taken from its smallest and largest number, or left open.
+
+    Returns
+    -------
+    Schema
+        Marked as taken from the data, but for a table whose bounds are public.
+    """
+    public = public_schema(given) if isinstance(given, Table) else None
+    if public is not None and bounds == "data":
+        return public
+    outline = _outline(given, name)
+    used = _measured(outline, given)
+    if bounds == "none":
+        found = replace(used, columns=tuple(replace(c, low=None, high=None) for c in used.columns))
+    else:
+        found = used if isinstance(bounds, str) else with_bounds(used, *bounds)
+    # the columns of a table of ours are public, and so is what the caller says of them
+    return replace(found, from_data=isinstance(bounds, str) or not isinstance(given, Table))
+
+
+def _outline(given: Given, name: str) -> Schema:
+    """Return how a table is written, with a column for each that could hold numbers."""
+    if isinstance(given, Table):
+        return Schema(tuple(Column(found) for found in clean_names(given.columns)[0]))
+    source = Source(given, name)
+    if source.is_parquet:
+        with readable(DAMAGED.format(name)):
+            file = parquet.ParquetFile(source.open())
+            columns = flat_of(file.schema_arrow.empty_table())
+        names = clean_names([found for found, _ in columns])[0]
+        kinds = (usable(values.type) for _, values in columns)
+        return Schema(tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True)))
+    return _of_text(source)
+
+
+def _of_text(source: Source) -> Schema:
+    """Return how a text is written, judged on its start as Explore judges it."""
+    head: bytes = source.open_text().read(_SAMPLE_BYTES)
+    if len(head) == _SAMPLE_BYTES and b"\n" in head:
+        head = head[: head.rindex(b"\n") + 1]
+    encoding = "utf-8"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        encoding = "cp1252"
+        if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            head = head.decode("cp1252", "replace").encode("utf-8")
+    sample = Source(head, source.name)
+    layout = detect(sample, sample.extent())
+    names, at = _line_of_names(head, layout)
+    plain = Schema(
+        tuple(Column(found) for found in names),
+        header=at is not None,
+        skip=layout.skipped if at is None else at,
+        delimiter=layout.delimiter,
+        encoding=encoding,
+        packing="gzip" if source.is_gzip and at is None and not layout.skipped else "auto",
+    )
+    lines = list(islice(lines_of(head), layout.skipped, layout.skipped + _SAMPLE_LINES))
+    rows = [split(line, layout.delimiter.encode(), len(names)) for line in lines]
+    decimals = sorted(DECIMALS, key=lambda mark: mark != layout.decimal)
+    best, most = plain, -1
+    for thousands, decimal in product(THOUSANDS, decimals):
+        if thousands == decimal:
+            continue
+        tried = replace(plain, decimal=decimal, thousands=thousands)
+        parse = number_parser(tried)
+        count = sum(math.isfinite(parse(cell)) for row in rows for cell in row)
+        if count > most:
+            best, most = tried, count
+    parse = number_parser(best)
+    columns = []
+    for j, column in enumerate(best.columns):
+        cells = [row[j].strip() for row in rows if j < len(row)]
+        cells = [cell for cell in cells if cell not in _MISSING]
+        numbers = sum(math.isfinite(parse(cell)) for cell in cells)
+        coded = any(cell[:1] == b"0" and cell[1:2].isdigit() for cell in cells)
+        columns.append(replace(column, use=2 * numbers >= len(cells) > 0 and not coded))
+    return replace(best, columns=tuple(columns))
+
+
+def _line_of_names(head: bytes, layout: Layout) -> tuple[Sequence[str], int | None]:
+    """Return a text's names, and which line holds just them: None where no line does.
+
+    A line under the names that is none of the rows, such as units, is skipped with them.
+    """
+    if layout.names is None:
+        return [f"column {j + 1}" for j in range(layout.width)], None
+    names = clean_names(layout.names)[0]
+    at = layout.skipped - 1
+    line = next(islice(lines_of(head), at, None), b"")
+    cells = split(line, layout.delimiter.encode(), len(names) + 1)
+    own = clean_names([cell.decode("utf-8", "replace") for cell in cells])[0]
+    return names, at if own == names else None
+
+
+@dataclass
+class _Seen:
+    """What stands in one column: codes for "missing" apart."""
+
+    low: float = math.inf
+    high: float = -math.inf
+    count: int = 0
+    counts_rows: bool = True
+
+    def add(self, values: FloatArray, first: int) -> set[float]:
+        """Look at more cells; return the codes among them."""
+        numbers = values[np.abs(values) <= LARGEST]
+        # row numbers, from 0 or 1
+        steps = values - np.arange(first, first + len(values))
+        start = steps[0] if len(steps) else 0.0
+        self.counts_rows = self.counts_rows and start in (0, 1) and bool((steps == start).all())
+        plain = numbers[~np.isin(numbers, SENTINELS)]
+        if len(plain):
+            self.low, self.high = min(self.low, plain.min()), max(self.high, plain.max())
+            self.count += len(plain)
+        return {float(code) for code in SENTINELS if (numbers == code).any()}
+
+
+def _measured(outline: Schema, given: Given) -> Schema:
+    """Return a schema with the bounds that the table's own numbers have."""
+    used = outline.used
+    if not used:
+        return outline
+    seen = [_Seen() for _ in used]
+    codes: list[set[float]] = [set() for _ in used]
+    first = 0
+    for block in open_records(given, outline).blocks():
+        for j, column in enumerate(seen):
+            codes[j] |= column.add(block[:, j], first)
+        first += len(block)
+    columns = {
+        column.name: _bounded(column, seen[j], codes[j], first) for j, column in enumerate(used)
+    }
+    return replace(
+        outline, columns=tuple(columns.get(column.name, column) for column in outline.columns)
+    )
+
+
+def _bounded(column: Column, seen: _Seen, codes: set[float], n: int) -> Column:
+    """Return a column with bounds around its numbers; out of use where they say nothing."""
+    low, high = seen.low, seen.high
+    missing = [code for code in sorted(codes) if seen.count >= 3 and far_from(code, low, high)]
+    for code in codes - set(missing):  # a number like any other
+        low, high = min(low, code), max(high, code)
+    if not low < high or (seen.counts_rows and n >= 3):
+        return replace(column, use=False)
+    low, high = _outward(low, high)
+    return replace(column, low=low, high=high, missing=tuple(missing))
+
+
+def _outward(low: float, high: float) -> tuple[float, float]:
+    """Return bounds with few digits around two numbers."""
+    if not math.isfinite(high - low):
+        return low, high
+    step = 10.0 ** (math.floor(math.log10(high - low)) - 1)
+    down, up = math.floor(round(low / step, 6)) * step, math.ceil(round(high / step, 6)) * step
+    down, up = float(f"{down:.12g}"), float(f"{up:.12g}")
+    return min(down, low), max(up, high)

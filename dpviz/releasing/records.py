@@ -1,0 +1,354 @@
+r"""The rows of a table as a release reads them: one record a line, each cell by itself.
+
+Nothing here depends on more than one line. The bytes are cut into lines at ``\\n``, a ``\\r``
+before it is dropped, and the end of the last line begins no record; an empty line is a record. A
+line is cut into cells, and a quote never reaches beyond it; cells that a line lacks are missing,
+cells that it has too many are not looked at. A cell is a number if it is written with the digits 0
+to 9, a sign, the declared decimal mark and an exponent, and missing otherwise. How many lines there
+are, and what the line of names says, is public; nothing else can stop a reader.
+
+Memory is bounded by the block of rows and `LONGEST_LINE`, whatever stands in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from dpviz.base.arrays import FloatArray
+from dpviz.datasets import Table
+from dpviz.datasets.columns import clean_names, to_numpy
+from dpviz.datasets.files import DAMAGED, is_flat
+from dpviz.datasets.source import Source, readable, refuse_foreign
+from dpviz.datasets.survey import is_number, is_text, plain_numbers
+from dpviz.errors import InvalidTable, printable
+from dpviz.releasing.schema import MOST_COLUMNS, Schema
+
+Given: TypeAlias = Table | Path | bytes | bytearray | memoryview | BinaryIO
+"""What a release can be made of."""
+
+LONGEST_LINE = 1 << 22
+"""Bytes of a line that are looked at."""
+LONGEST_NUMBER = 1_000
+"""Bytes of the longest number; a double has at most 767 digits that matter."""
+
+_CELLS = 1 << 18  # of a block
+_BLOCK_BYTES = 1 << 23
+_BOM = b"\xef\xbb\xbf"
+_QUOTE = b'"'
+_BLANK, _SEEN = re.compile(rb"\s"), re.compile(rb"\S")
+
+
+class Records(Protocol):
+    """Rows that can be read again and again."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are, which is public."""
+        ...
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Yield the rows in order, NaN for what is missing; shape (m, d) each, n rows in all."""
+        ...
+
+
+def open_records(given: Given, schema: Schema) -> Records:
+    """Return the records of a table under a schema.
+
+    Parameters
+    ----------
+    given : Table, Path, bytes-like or binary file
+    schema : Schema
+
+    Raises
+    ------
+    InvalidTable
+        If the table cannot be opened, or its names are not those of the schema. No message and no
+        refusal depends on a row.
+    """
+    if isinstance(given, Table):
+        return _OfTable(given, schema)
+    source = Source(given, printable(given.name) if isinstance(given, Path) else "the table")
+    if not (schema.header or schema.skip):  # the first bytes may be somebody's
+        return _OfText(source, schema, packed=schema.packing == "gzip")
+    if schema.packing == "auto" and schema.header and source.is_parquet:
+        return _OfParquet(source, schema)
+    packed = source.is_gzip if schema.packing == "auto" else schema.packing == "gzip"
+    return _OfText(source, schema, packed=packed)
+
+
+def places_of(names: Sequence[str], schema: Schema, name: str) -> list[int]:
+    """Return where the columns that a schema uses stand among a table's names."""
+    known = {found: place for place, found in enumerate(clean_names(names)[0])}
+    for column in schema.used:
+        if column.name not in known:
+            raise InvalidTable(
+                f"{name} must have the columns of the schema; none of its {len(names):,} is named "
+                f"{column.name!r}."
+            )
+    return [known[column.name] for column in schema.used]
+
+
+@dataclass(frozen=True)
+class _OfTable:
+    """Numbers in memory."""
+
+    table: Table
+    schema: Schema
+
+    def __post_init__(self) -> None:
+        places_of(self.table.columns, self.schema, self.table.name)
+
+    @property
+    def n(self) -> int:
+        return len(self.table.rows)
+
+    def blocks(self) -> Iterator[FloatArray]:
+        places = places_of(self.table.columns, self.schema, self.table.name)
+        step = max(1, _CELLS // len(places))
+        for start in range(0, self.n, step):
+            yield self.table.rows[start : start + step][:, places]
+
+
+class _OfText:
+    """Lines of a delimited text."""
+
+    def __init__(self, source: Source, schema: Schema, *, packed: bool) -> None:
+        self._source, self._schema, self._packed = source, schema, packed
+        self._above = schema.skip + schema.header
+        if schema.header:
+            lines = self._lines()
+            line = next((found for at, found in enumerate(lines) if at == schema.skip), None)
+            if line is None:
+                raise InvalidTable(f"{source.name} has no line of names.")
+            refuse_foreign(line, source.name)
+            cells = split(line, schema.delimiter.encode(), MOST_COLUMNS + 1)
+            names = [cell.decode(schema.encoding, "replace") for cell in cells]
+            self._places = places_of(names, schema, source.name)
+        else:
+            self._places = [j for j, column in enumerate(schema.columns) if column.use]
+        self.n = max(self._count() - self._above, 0)
+
+    def blocks(self) -> Iterator[FloatArray]:
+        parse = line_parser(self._schema, self._places)
+        most = max(1, _CELLS // len(self._places))
+        left, size = self.n, 0
+        rows: list[list[float]] = []
+        # to the number of lines that were counted, should the file have changed since
+        below = islice(self._lines(), self._above, self._above + self.n)
+        for line in below:
+            rows.append(parse(line))
+            left, size = left - 1, size + len(line)
+            if len(rows) >= most or size > _BLOCK_BYTES:
+                yield np.array(rows, dtype=np.float64)
+                rows, size = [], 0
+        if rows:
+            yield np.array(rows, dtype=np.float64)
+        while left > 0:
+            gone = min(left, most)
+            yield np.full((gone, len(self._places)), np.nan)
+            left -= gone
+
+    def _count(self) -> int:
+        lines, last = 0, b"\n"
+        for chunk in self._source.chunks(self._packed):
+            lines += chunk.count(b"\n")
+            last = chunk[-1:]
+        return lines + (last != b"\n")
+
+    def _lines(self) -> Iterator[bytes]:
+        return _lines(self._source.chunks(self._packed))
+
+
+def lines_of(text: bytes) -> Iterator[bytes]:
+    """Yield the lines of a text in memory as a release cuts them."""
+    return _lines(iter([text]))
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines without their ends, cut to `LONGEST_LINE`."""
+    rest = b""
+    for chunk in chunks:
+        *ended, end = chunk.split(b"\n")
+        for piece in ended:
+            yield (rest + piece)[:LONGEST_LINE]
+            rest = b""
+        rest = (rest + end)[:LONGEST_LINE]
+    if rest:
+        yield rest
+
+
+class _OfParquet:
+    """Typed columns; those of text are read cell by cell."""
+
+    def __init__(self, source: Source, schema: Schema) -> None:
+        self._source, self._schema = source, schema
+        with readable(DAMAGED.format(source.name)):
+            file = parquet.ParquetFile(source.open())
+            self.n: int = file.metadata.num_rows
+            fields = list(file.schema_arrow)
+        flat = [place for place, field in enumerate(fields) if is_flat(field)]
+        found = places_of([fields[place].name for place in flat], schema, source.name)
+        places = [flat[place] for place in found]
+        for column, place in zip(schema.used, places, strict=True):
+            if not usable(fields[place].type):
+                raise InvalidTable(
+                    f"column {column.name!r} of {source.name} must hold numbers or texts; its type "
+                    "is another."
+                )
+        self._texts = [fields[j].name for j in places if is_text(_plain(fields[j].type))]
+        # read by name, unless one comes again
+        names = [field.name for field in fields]
+        wanted = [names[place] for place in places]
+        alone = all(names.count(name) == 1 for name in wanted)
+        self._names = wanted if alone else None
+        self._places = wanted if alone else places
+
+    def blocks(self) -> Iterator[FloatArray]:
+        number = number_parser(self._schema)
+        step = max(1, _CELLS // len(self._places))
+        with readable(DAMAGED.format(self._source.name)):
+            # texts arrive coded: a file may hold one long text a million times
+            file = parquet.ParquetFile(self._source.open(), read_dictionary=self._texts)
+            for batch in file.iter_batches(batch_size=step, columns=self._names):
+                block = np.empty((batch.num_rows, len(self._places)))
+                for j, place in enumerate(self._places):
+                    block[:, j] = _numbers(batch.column(place), number)
+                yield block
+
+
+def usable(kind: Any) -> bool:
+    """Return whether a Parquet column of a type can be read cell by cell as numbers."""
+    kind = _plain(kind)
+    return is_text(kind) or is_number(kind) or bool(pa.types.is_null(kind))
+
+
+def _plain(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _numbers(values: Any, number: Callable[[bytes], float]) -> FloatArray:
+    """Return a Parquet column as doubles, NaN for a gap and for what is no number."""
+    kind = values.type
+    if pa.types.is_null(kind):
+        return np.full(len(values), np.nan)
+    if pa.types.is_dictionary(kind):
+        codes = to_numpy(values.indices.fill_null(-1)).astype(np.int64)
+        met, places = np.unique(codes[codes >= 0], return_inverse=True)
+        found = np.full(len(codes), np.nan)
+        found[codes >= 0] = _numbers(values.dictionary.take(pa.array(met)), number)[places]
+        return found
+    if is_text(kind):
+        # as bytes: a text of a Parquet file need not be UTF-8
+        texts = values.cast(pa.large_binary()).to_pylist()
+        return np.array([np.nan if text is None else number(text) for text in texts], np.float64)
+    return np.asarray(to_numpy(plain_numbers(values)), dtype=np.float64)
+
+
+def _numeral(schema: Schema) -> re.Pattern[bytes]:
+    """Return how a number is written."""
+    mark, group = re.escape(schema.decimal).encode(), re.escape(schema.thousands).encode()
+    digits = rb"[0-9]+"
+    if schema.thousands:
+        digits = rb"(?:[0-9]{1,3}(?:" + group + rb"[0-9]{3})+|[0-9]+)"
+    body = rb"(?:" + digits + rb"(?:" + mark + rb"[0-9]*)?|" + mark + rb"[0-9]+)"
+    return re.compile(rb"[+-]?" + body + rb"(?:[eE][+-]?[0-9]+)?")
+
+
+def number_parser(schema: Schema) -> Callable[[bytes], float]:
+    """Return what reads one cell: its number, infinite where a double is too small, else NaN."""
+    numeral = _numeral(schema).fullmatch
+    mark, group = schema.decimal.encode(), schema.thousands.encode()
+
+    def number(cell: bytes) -> float:
+        cell = cell.strip()
+        if len(cell) > LONGEST_NUMBER or numeral(cell) is None:
+            return np.nan
+        if group:
+            cell = cell.replace(group, b"")
+        return float(cell.replace(mark, b"."))
+
+    return number
+
+
+def split(line: bytes, delimiter: bytes, most: int) -> list[bytes]:
+    """Return the first cells of a line, at most so many; quotes around cells are taken off.
+
+    A quoted cell may hold the delimiter, and two quotes for one. A quote that is not closed ends
+    with the line.
+    """
+    blanks = delimiter == b" "
+    line = line.removeprefix(_BOM)  # of the first line; no other has it but by malice
+    if _QUOTE not in line:
+        return line.split(None if blanks else delimiter, most)[:most]
+    cells: list[bytes] = []
+    at = 0
+    while len(cells) < most:
+        if blanks:
+            begin = _SEEN.search(line, at)
+            if begin is None:
+                break
+            at = begin.start()
+        parts = []
+        if line.startswith(_QUOTE, at):
+            at += 1
+            while (end := line.find(_QUOTE, at)) >= 0 and line.startswith(_QUOTE, end + 1):
+                parts.append(line[at : end + 1])
+                at = end + 2
+            end = len(line) if end < 0 else end
+            parts.append(line[at:end])
+            at = min(end + 1, len(line))
+        if blanks:
+            blank = _BLANK.search(line, at)
+            end = len(line) if blank is None else blank.start()
+        else:
+            end = line.find(delimiter, at)
+            end = len(line) if end < 0 else end
+        cells.append(b"".join([*parts, line[at:end]]))
+        if end == len(line):
+            break
+        at = end + 1
+    return cells
+
+
+def line_parser(schema: Schema, places: Sequence[int]) -> Callable[[bytes], list[float]]:
+    """Return what reads one line: a number for each place, NaN where there is none.
+
+    Parameters
+    ----------
+    schema : Schema
+    places : sequence of int
+        Of the columns that are used, among the cells of a line.
+    """
+    number = number_parser(schema)
+    delimiter, mark = schema.delimiter.encode(), schema.decimal.encode()
+    between = None if schema.delimiter == " " else delimiter
+    most = max(places) + 1
+    # Of these characters alone, float() reads what `number` reads and nothing else: no letter but
+    # e, no underscore. A decimal comma is written as a point first, where it is no delimiter.
+    plain = b"0123456789+-eE" + mark + delimiter
+    quick = mark != delimiter
+    pick: Callable[[Sequence[float]], Sequence[float]] = itemgetter(*places, places[0])
+
+    def parse(line: bytes) -> list[float]:
+        line = line.removesuffix(b"\r")
+        if quick and len(line) <= LONGEST_NUMBER and not line.translate(None, plain):
+            try:
+                cells = line.replace(mark, b".").split(between, most)[:most]
+                if len(cells) == most:
+                    return list(pick(list(map(float, cells))))[:-1]
+            except ValueError:  # one of them is empty, or no number
+                pass
+        cells = split(line, delimiter, most)
+        return [number(cells[j]) if j < len(cells) else np.nan for j in places]
+
+    return parse

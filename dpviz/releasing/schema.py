@@ -1,0 +1,376 @@
+"""What is declared of a table before anybody reads it: how it is written, and what may stand in it.
+
+A release reads every cell under a schema and by itself: what is no number there, and what is
+declared to mean "missing", becomes the column's typical value, and everything is cut to the
+column's bounds. So no cell decides how another one is read.
+
+A schema is a JSON file, one column a line; ``docs/schema.json`` describes it for editors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.json_text import strict_json
+from dpviz.base.whole import whole
+from dpviz.datasets import Table
+from dpviz.errors import DpvizError, InvalidSetting, printable
+
+FORMAT = 1
+PUBLIC = "public"
+FROM_DATA = "taken from the data, not private"
+MIDPOINT = "midpoint"
+LARGEST = 1e100
+"""Of a bound: squares of numbers up to it, and sums of them, are far from overflow."""
+MOST_COLUMNS = 20_000
+MOST_SKIPPED = 1_000
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "blanks"}
+DECIMALS = {".": "point", ",": "comma"}
+THOUSANDS = {"": "none", ",": "comma", ".": "point", "'": "apostrophe", " ": "blank"}
+ENCODINGS = ("utf-8", "cp1252", "latin-1")
+"""In all of them a byte below 128 is the ASCII character, so numbers read the same."""
+PACKINGS = {
+    "auto": "as the first bytes say, where the first line holds nobody's row",
+    "text": "text",
+    "gzip": "gzipped text",
+}
+
+
+class SchemaError(DpvizError):
+    """A schema cannot be read, or is not complete; the message says why in one sentence."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column, as declared.
+
+    Attributes
+    ----------
+    name : str
+        As the table's line of names has it, one line of printable characters.
+    low, high : float or None
+        Public bounds; None where they are still to be filled in.
+    typical : float or None
+        What stands for a cell that holds no number; None for the middle of the bounds.
+    missing : tuple of float
+        Numbers that mean "missing". Texts need none: what is no number is missing.
+    use : bool
+        Whether the column takes part.
+    """
+
+    name: str
+    low: float | None = None
+    high: float | None = None
+    typical: float | None = None
+    missing: tuple[float, ...] = ()
+    use: bool = True
+
+    def __post_init__(self) -> None:
+        name = printable(self.name) if isinstance(self.name, str) else ""
+        if not name:
+            raise InvalidSetting("the name of a column", "a text with a letter", self.name)
+        shown = f"of column {name!r}"
+        object.__setattr__(self, "name", name)
+        if not isinstance(self.use, bool):
+            raise InvalidSetting(f"use {shown}", "true or false", self.use)
+        for what in ("low", "high", "typical"):
+            value = getattr(self, what)
+            if value is not None:
+                object.__setattr__(self, what, _number(f"{what} {shown}", value))
+        numbers = self.missing if isinstance(self.missing, (tuple, list)) else (self.missing,)
+        found = tuple(_number(f"missing {shown}", value) for value in numbers)
+        object.__setattr__(self, "missing", found)
+        low, high = self.low, self.high
+        if low is None or high is None:
+            return
+        if not low < high:
+            raise InvalidSetting(f"low {shown}", f"below its high, {high:g}", low)
+        if self.typical is not None and not low <= self.typical <= high:
+            allowed = f"within its bounds, {low:g} to {high:g}"
+            raise InvalidSetting(f"typical {shown}", allowed, self.typical)
+
+    @property
+    def middle(self) -> float:
+        """The middle of the bounds."""
+        assert self.low is not None
+        assert self.high is not None
+        return self.low / 2 + self.high / 2
+
+    @property
+    def stand_in(self) -> float:
+        """What stands for a cell that holds no number."""
+        return self.middle if self.typical is None else self.typical
+
+
+@dataclass(frozen=True)
+class Schema:
+    """How a table is written and what may stand in it, as declared.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        With a line of names those that matter, in any order; without one all of them from the
+        first to the last that takes part, in the table's order.
+    header : bool
+        Whether a line names the columns.
+    skip : int
+        Lines above the line of names, or above the rows, that are not read.
+    delimiter, decimal, thousands : str
+        What stands between cells, before decimals and between thousands; no thousands mark is "".
+    encoding : str
+        How names are written.
+    packing : {"auto", "text", "gzip"}
+        What the bytes are. Where there is a line of names, or a line above the rows, the first
+        bytes are nobody's row, and ``auto`` looks at them.
+    from_data : bool
+        Whether it was taken from the table itself and nobody has declared it since.
+    """
+
+    columns: tuple[Column, ...]
+    header: bool = True
+    skip: int = 0
+    delimiter: str = ","
+    decimal: str = "."
+    thousands: str = ""
+    encoding: str = "utf-8"
+    packing: str = "auto"
+    from_data: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in choices:
+                raise InvalidSetting(name, f"one of {', '.join(map(repr, choices))}", value)
+        for name in ("header", "from_data"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidSetting(name, "true or false", getattr(self, name))
+        if isinstance(self.skip, bool) or not isinstance(self.skip, int):
+            raise InvalidSetting("skip", "a whole number of lines", self.skip)
+        if not 0 <= self.skip <= MOST_SKIPPED:
+            raise InvalidSetting("skip", f"from 0 to {MOST_SKIPPED:,} lines", self.skip)
+        if self.thousands == self.decimal:
+            raise InvalidSetting("thousands", "another mark than the decimal one", self.thousands)
+        if not 1 <= len(self.columns) <= MOST_COLUMNS:
+            raise InvalidSetting("columns", f"from 1 to {MOST_COLUMNS:,}", len(self.columns))
+        names = [column.name for column in self.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InvalidSetting("columns", "named once each", twice)
+
+    @property
+    def used(self) -> tuple[Column, ...]:
+        """The columns that take part, in order."""
+        return tuple(column for column in self.columns if column.use)
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that decides how a table is read; not of who declared it."""
+        found = self._json()
+        for column, written in zip(self.columns, found["columns"], strict=True):
+            if "typical" in written and column.low is not None and column.high is not None:
+                written["typical"] = column.stand_in
+        text = json.dumps(found, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def require(self) -> None:
+        """Raise `SchemaError` where something is still to be filled in."""
+        if len(self.used) < 2:
+            raise SchemaError(f"the schema must use at least 2 columns; it uses {len(self.used)}.")
+        for column in self.used:
+            for what in ("low", "high"):
+                if getattr(column, what) is None:
+                    raise SchemaError(
+                        f"the schema must state low and high of every column that is used; "
+                        f"{what} of {column.name!r} is missing."
+                    )
+
+    @property
+    def limits(self) -> FloatArray:
+        """Low, high and typical value of each column that is used, once complete; shape (d, 3)."""
+        rows = [(column.low, column.high, column.stand_in) for column in self.used]
+        return np.array(rows, dtype=np.float64)
+
+    def filled(self, values: FloatArray) -> FloatArray:
+        """Return cells as a release uses them; each depends on itself and the schema alone.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, d)
+            One column for each that is used; what is no finite number counts as missing.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            Finite, within the bounds.
+        """
+        gone = ~np.isfinite(values)
+        for j, column in enumerate(self.used):
+            for code in column.missing:
+                gone[:, j] |= values[:, j] == code
+        low, high, typical = self.limits.T
+        found: FloatArray = np.clip(np.where(gone, typical, values), low, high)
+        return found
+
+    def to_text(self) -> str:
+        """Return the schema as its file holds it, one column a line."""
+        found = self._json()
+        columns = found.pop("columns")
+        head = {"dpviz_schema": FORMAT, "status": FROM_DATA if self.from_data else PUBLIC, **found}
+        lines = [f" {json.dumps(key)}: {_dumped(value)}," for key, value in head.items()]
+        body = [f"  {_dumped(column)}" for column in columns]
+        return "\n".join(["{", *lines, ' "columns": [', ",\n".join(body), " ]", "}"]) + "\n"
+
+    def write(self, out: Path) -> None:
+        """Write the schema's file, whole or not at all."""
+        with whole(out) as aside:
+            aside.write_text(self.to_text(), encoding="utf-8")
+
+    def _json(self) -> dict[str, Any]:
+        found = {name: getattr(self, name) for name in _READING}
+        return {**found, "columns": [_column_json(column) for column in self.columns]}
+
+    @classmethod
+    def from_text(cls, text: str | bytes, name: str = "the schema") -> Schema:
+        """Return the schema that a file holds.
+
+        Parameters
+        ----------
+        text : str or bytes
+            Of the file, UTF-8.
+        name : str
+            What messages call it.
+
+        Raises
+        ------
+        SchemaError
+            If it is none.
+        """
+        try:
+            found = strict_json(text if isinstance(text, str) else text.decode())
+        except ValueError:
+            raise SchemaError(f"{name} cannot be read as a schema: it is no JSON.") from None
+        try:
+            return cls._from_json(found)
+        except InvalidSetting as error:
+            raise SchemaError(f"in {name}, {error}") from None
+
+    @classmethod
+    def read(cls, path: Path) -> Schema:
+        """Return the schema in a file, or raise `SchemaError`."""
+        try:
+            text = path.read_bytes()
+        except OSError:
+            raise SchemaError(f"the schema {printable(path.name)!r} cannot be opened.") from None
+        return cls.from_text(text, printable(path.name))
+
+    @classmethod
+    def _from_json(cls, found: Any) -> Schema:
+        if not isinstance(found, dict) or found.get("dpviz_schema") != FORMAT:
+            given = found.get("dpviz_schema", "none") if isinstance(found, dict) else "none"
+            raise InvalidSetting("dpviz_schema", f"{FORMAT}, the format of the file", given)
+        status = found.get("status", PUBLIC)
+        if status not in (PUBLIC, FROM_DATA):
+            raise InvalidSetting("status", f"{PUBLIC!r} or {FROM_DATA!r}", status)
+        written = found.get("columns")
+        if not isinstance(written, list):
+            raise InvalidSetting("columns", "a list", "none")
+        columns = [_column_from(item) for item in written]
+        rest = {k: v for k, v in found.items() if k not in ("dpviz_schema", "status", "columns")}
+        _known("a schema", rest, _READING)
+        return cls(tuple(columns), from_data=status == FROM_DATA, **rest)
+
+
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "delimiter": tuple(DELIMITERS),
+    "decimal": tuple(DECIMALS),
+    "thousands": tuple(THOUSANDS),
+    "encoding": ENCODINGS,
+    "packing": tuple(PACKINGS),
+}
+_READING = tuple(item.name for item in fields(Schema) if item.name not in ("columns", "from_data"))
+_COLUMN = tuple(item.name for item in fields(Column))
+
+
+def public_schema(table: Table) -> Schema | None:
+    """Return the schema of a table whose bounds are public, None where they are not."""
+    if table.bounds is None:
+        return None
+    return Schema(
+        tuple(
+            Column(name, float(low), float(high))
+            for name, (low, high) in zip(table.columns, table.bounds, strict=True)
+        )
+    )
+
+
+def with_bounds(schema: Schema, low: float, high: float) -> Schema:
+    """Return the schema with the same bounds for every column that is used."""
+    columns = (
+        replace(column, low=low, high=high, typical=None) if column.use else column
+        for column in schema.columns
+    )
+    return replace(schema, columns=tuple(columns))
+
+
+def _column_json(column: Column) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": column.name}
+    if not column.use:
+        found["use"] = False
+    if column.use or column.low is not None or column.high is not None:
+        found |= {"low": column.low, "high": column.high}
+        found["typical"] = MIDPOINT if column.typical is None else column.typical
+    if column.use or column.missing:
+        found["missing"] = list(column.missing)
+    return found
+
+
+def _column_from(item: Any) -> Column:
+    if not isinstance(item, dict):
+        raise InvalidSetting("a column", "an object with a name", "something else")
+    _known("a column", item, _COLUMN)
+    found = dict(item)
+    if found.get("typical") == MIDPOINT:
+        found["typical"] = None
+    if "missing" in found and not isinstance(found["missing"], list):
+        raise InvalidSetting("missing", "a list of numbers", found["missing"])
+    return Column(**{"name": "", **found})
+
+
+def _known(what: str, found: Mapping[str, Any], names: Sequence[str]) -> None:
+    for name in found:
+        if name not in names:
+            raise InvalidSetting(f"an entry of {what}", f"one of {', '.join(names)}", name)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidSetting(name, "a number", value)
+    if not abs(value) <= LARGEST:  # also for NaN; an int may be too long for a float
+        raise InvalidSetting(name, f"a number between -{LARGEST:g} and {LARGEST:g}", "another")
+    return float(value)
+
+
+def _dumped(value: Any) -> str:
+    """Return JSON on one line, whole numbers without a point."""
+    return json.dumps(_short(value), ensure_ascii=False, allow_nan=False)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_short(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 and value:
+        return int(value)
+    return 0 if isinstance(value, float) and value == 0 and math.copysign(1, value) > 0 else value
