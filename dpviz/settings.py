@@ -22,6 +22,7 @@ from dpviz.base.params import (
     number,
     params_of,
     text,
+    text_of,
     texts,
 )
 from dpviz.errors import InvalidSetting
@@ -141,7 +142,7 @@ class Settings(Declared):
         "zero (zero-out; n stays public, so it is not add or remove).",
         examples=("zero-out",),
     )
-    mechanisms: tuple[str, ...] = texts(
+    mechanisms: tuple[str | Declared, ...] = texts(
         (),
         label="Mechanisms",
         group="Mechanisms",
@@ -150,6 +151,7 @@ class Settings(Declared):
         url="m",
         allowed_text="mechanism keys, each with optional [name=value,...]",
         examples=(("first_key", "second_key[steps=3,tail=tight]"),),
+        objects=True,
     )
     trials: int = integer(
         50,
@@ -348,6 +350,11 @@ class Settings(Declared):
         return paid
 
     @property
+    def variants(self) -> tuple[str, ...]:
+        """The mechanisms as texts."""
+        return tuple(map(text_of, self.mechanisms))
+
+    @property
     def centring(self) -> str:
         """The centring in force, with the default resolved."""
         return self.center or ("midpoint" if self.domain == "box" else "mean")
@@ -417,7 +424,7 @@ class Settings(Declared):
         params = params_of(type(self))
         for name, written in self.texts(base).items():
             if name == "mechanisms":
-                for variant in self.mechanisms:
+                for variant in self.variants:
                     words += [params[name].flag, variant]
             elif name != "table":
                 flag = params[name].flag
@@ -428,6 +435,6 @@ class Settings(Declared):
     def to_json(self) -> dict[str, Any]:
         """Return all values by name, with defaults that need no data resolved."""
         values = {name: getattr(self, name) for name in params_of(type(self))}
-        values["mechanisms"] = list(self.mechanisms)
+        values["mechanisms"] = list(self.variants)
         values["center"] = self.centring
         return values

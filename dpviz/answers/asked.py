@@ -183,14 +183,14 @@ def settings_of(table: object, options: Mapping[str, Any]) -> tuple[Settings, Bo
 
 
 def variants(given: Variants) -> Any:
-    """Return variants as the texts that settings hold."""
+    """Return variants as settings hold them: texts, and mechanisms as they are."""
     if isinstance(given, str):
         return params_of(Settings)["mechanisms"].parse(given)
     if isinstance(given, Mechanism):
-        return (given.text,)
+        return (given,)
     if not isinstance(given, Iterable):
         raise params_of(Settings)["mechanisms"].error(given)
-    return tuple(item.text if isinstance(item, Mechanism) else item for item in given)
+    return tuple(given)
 
 
 def ready(table: object, options: Mapping[str, Any]) -> tuple[BoundedRows | Planned, Settings]:
@@ -212,8 +212,7 @@ def options_of(settings: Settings) -> Options:
 
 def audit_options(mechanism: str | Mechanism, options: Mapping[str, Any]) -> AuditOptions:
     """Return what to audit."""
-    text = mechanism.text if isinstance(mechanism, Mechanism) else mechanism
-    return AuditOptions(mechanism=text, **options)
+    return AuditOptions(mechanism=mechanism, **options)
 
 
 def goal_of(metric: str, value: Any, of_draws: float | None, prepared: Measured, k: int) -> Goal:

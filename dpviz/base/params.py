@@ -55,6 +55,9 @@ class Param:
         Extra validation: value to cleaned value; raises InvalidSetting.
     examples : tuple
         Legal values that generic tests use beside the default.
+    objects : bool
+        Whether a `Declared` object with a ``text`` may stand in the place of its text. It travels
+        as it is, and is written as its text.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Param:
     group: str = ""
     check: Callable[[Any], Any] | None = None
     examples: tuple[Any, ...] = ()
+    objects: bool = False
 
     @property
     def allowed(self) -> str:
@@ -109,10 +113,13 @@ class Param:
         elif self.kind == "list":
             if isinstance(value, str) or not hasattr(value, "__iter__"):
                 raise self.error(value)
-            value = tuple(str(item) for item in value)
-        elif not isinstance(value, str):
+            value = tuple(item if self._is_object(item) else str(item) for item in value)
+        elif not (isinstance(value, str) or self._is_object(value)):
             raise self.error(value)
         return value if self.check is None else self.check(value)
+
+    def _is_object(self, value: object) -> bool:
+        return self.objects and isinstance(value, Declared) and hasattr(value, "text")
 
     def _clean_number(self, value: Any) -> float | int:
         if isinstance(value, (bool, str, bytes)):
@@ -156,9 +163,10 @@ class Param:
         if value is None:
             return "auto"
         if self.kind == "list":
-            return ",".join(value)
+            return ",".join(map(text_of, value))
         if isinstance(value, float):
             return format_number(value)
+        value = text_of(value)
         if self._escapes and (value == "auto" or value.startswith("=")):
             return f"={value}"
         return str(value)
@@ -181,6 +189,11 @@ class Param:
         low, high = self.slider or (self.low, self.high)
         clamped = min(max(given, low), high)
         return round(clamped) if self.kind == "integer" else clamped
+
+
+def text_of(value: Any) -> Any:
+    """Return the text of an object that stands in the place of one; else the value itself."""
+    return getattr(value, "text") if isinstance(value, Declared) else value  # noqa: B009
 
 
 def format_number(value: float) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from dpviz.base.callable_module import make_callable
-from dpviz.base.params import split_outside_brackets
+from dpviz.base.params import Declared, split_outside_brackets
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms._base import Mechanism
 
@@ -63,19 +63,23 @@ def featured() -> tuple[str, ...]:
     return tuple(key for key, cls in all_mechanisms().items() if cls.info.featured)
 
 
-def parse_variant(text: str) -> Mechanism:
+def parse_variant(text: str | Declared) -> Mechanism:
     """Return the mechanism a variant's text names, with its parameters set.
 
     Parameters
     ----------
-    text : str
-        A key, or a key and parameters: ``mvg[theorem=3,tail=tight]``.
+    text : str or Mechanism
+        A key, or a key and parameters: ``mvg[theorem=3,tail=tight]``. A mechanism is itself.
 
     Raises
     ------
     InvalidSetting
         If the key, a parameter or a value is not known.
     """
+    if isinstance(text, Mechanism):
+        return text
+    if not isinstance(text, str):
+        raise InvalidSetting("mechanism", "a mechanism or its text", text, "--mechanism")
     key, bracket, rest = text.strip().partition("[")
     mechanisms = all_mechanisms()
     if key not in mechanisms:
@@ -91,15 +95,25 @@ def parse_variant(text: str) -> Mechanism:
     return mechanisms[key].from_texts(values)
 
 
-def parse_variants(texts: Sequence[str]) -> list[Mechanism]:
+def parse_variants(texts: Sequence[str | Declared]) -> list[Mechanism]:
     """Return the variants named, without repeats, in the order named.
 
     Nothing named means ``all``: every mechanism with its default parameters,
     but those of which a variant is named beside it.
+
+    Raises
+    ------
+    InvalidSetting
+        If a text names nothing, or two different mechanisms have one text.
     """
-    named = [parse_variant(text) for text in texts if text != ALL]
+    named = list(dict.fromkeys(parse_variant(text) for text in texts if text != ALL))
+    known: dict[str, Mechanism] = {}
+    for mechanism in named:
+        if known.setdefault(mechanism.text, mechanism) != mechanism:
+            allowed = "of different names: results are told apart by them"
+            raise InvalidSetting("mechanisms", allowed, f"{mechanism.text} twice", "--mechanism")
     if texts and ALL not in texts:
-        return list(dict.fromkeys(named))
+        return named
     keys = {mechanism.key for mechanism in named}
     found = [cls() for key, cls in all_mechanisms().items() if key not in keys]
     return sorted(dict.fromkeys([*found, *named]), key=lambda mechanism: mechanism.info.slot)

@@ -24,7 +24,7 @@ def arguments(settings: Settings, table: str) -> str:
     values: dict[str, Any] = {
         name: getattr(settings, name) for name in params_of(Settings) if name != "table"
     }
-    values["mechanisms"] = list(settings.mechanisms)
+    values["mechanisms"] = list(settings.variants)
     lines = [f"    {table!r},", *(f"    {name}={value!r}," for name, value in values.items())]
     return "\n".join(lines)
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any, Protocol
 
 from dpviz.base.apart import Apart
@@ -252,6 +254,24 @@ def _blas_held() -> Iterator[None]:
             yield
         finally:
             _held -= 1
+
+
+@contextmanager
+def sent_whole(classes: Iterable[type]) -> Iterator[None]:
+    """Send classes that live outside this package to workers as code, not by name.
+
+    A worker cannot import what was loaded from a path or typed into a notebook.
+    """
+    ours = __name__.partition(".")[0]
+    modules = {sys.modules[cls.__module__] for cls in classes if cls.__module__ in sys.modules}
+    strange = {one for one in modules if one.__name__.partition(".")[0] != ours}
+    with ExitStack() as after:
+        with suppress(ImportError):  # in the browser edition there are no workers
+            pickler = import_module("cloudpickle")  # joblib's, and that of a Dask cluster
+            for module in strange:
+                pickler.register_pickle_by_value(module)
+                after.callback(pickler.unregister_pickle_by_value, module)
+        yield
 
 
 def _run_all(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import json
 import os
 import time
@@ -83,6 +84,7 @@ class Keys:
             source_digest(),
             self._digest[with_rows],
             cell.mechanism.text,
+            "" if cell.mechanism.ours else _class_digest(type(cell.mechanism)),
             repr(cell.problem),
             repr(cell.budget),
             repr(cell.seed),
@@ -91,6 +93,18 @@ class Keys:
             repr(metrics),
         ]
         return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()
+
+
+@cache
+def _class_digest(cls: type) -> str:
+    """Return a digest of a class that is not this package's: of its file, else of its code."""
+    try:
+        source = Path(inspect.getfile(cls)).read_bytes()
+    except (TypeError, OSError):  # typed into a notebook
+        from cloudpickle import dumps  # not in the browser edition, which keeps no cells
+
+        source = dumps(cls)
+    return hashlib.blake2b(source, digest_size=16).hexdigest()
 
 
 def _data_digest(measured: Measured, with_rows: bool) -> str:

@@ -39,7 +39,7 @@ from dpviz.run.axes import N_RANGE, axis_param, clean_value
 from dpviz.run.cells import Cell, evaluate, in_blocks, taste, variants_of, why_not
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.export import write_table
-from dpviz.run.jobs import Arrays, Pool, Progress, kept, work
+from dpviz.run.jobs import Arrays, Pool, Progress, kept, sent_whole, work
 from dpviz.run.store import Keys, Store
 from dpviz.settings import Settings
 
@@ -152,9 +152,10 @@ def sweep(
         seconds = expected_seconds(grid.jobs, store, pool)
         if seconds is not None:
             foretell(seconds)
-    for step in work(grid.jobs, store, pool):
-        if progress is not None:
-            progress(step.progress)
+    with sent_whole({type(job.cell.mechanism) for job in grid.jobs}):
+        for step in work(grid.jobs, store, pool):
+            if progress is not None:
+                progress(step.progress)
     reused = step.progress.reused
     if store is not None:
         store.prune()

@@ -96,7 +96,7 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
 
 def mechanism_of(settings: Settings) -> str:
     """Return the variant of the waterfall: the first that the settings name, or the default."""
-    return settings.mechanisms[0] if settings.mechanisms else default_mechanism()
+    return settings.variants[0] if settings.mechanisms else default_mechanism()
 
 
 def stages(prepared: Prepared, settings: Settings) -> list[Stage]:

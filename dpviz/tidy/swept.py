@@ -8,11 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.mechanisms import parse_variant
 from dpviz.metrics import summarise
 from dpviz.paid.steps import wanted_of
 from dpviz.prepare.prepared import Measured
-from dpviz.run.cells import account_of
+from dpviz.run.cells import account_of, variants_of
 from dpviz.settings import Settings
 from dpviz.tidy.curves import BAND_COLUMNS
 from dpviz.values.problem import Budget
@@ -40,8 +39,9 @@ def band_table_of_sweep(
     found = []
     paid = wanted_of(settings)
     chosen = table[table["metric"] == metric]
+    known = {mechanism.text: mechanism for mechanism in variants_of(settings)}
     for (text, x), part in chosen.groupby(["mechanism", axis], sort=False):
-        mechanism, first = parse_variant(str(text)), part.iloc[0]
+        mechanism, first = known[str(text)], part.iloc[0]
         # The row bound is the unit of A, so no problem depends on it.
         problem = replace(rows.problem(settings), n=int(first["n"]), k=int(first["k"]))
         budget = Budget(float(first["epsilon"]), float(first["delta"]))

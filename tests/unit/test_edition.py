@@ -349,8 +349,8 @@ def test_what_the_app_imports_is_in_pyodide_or_taken_along() -> None:
     lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
     required = {re.split(r"[<>=]", line)[0] for line in lines if line and line[0] != "#"}
     lock = read_lock()
-    # pooch only downloads, which a browser does not
-    assert required - set(lock.packages) - set(lock.wheels) == {"pooch"}
+    # pooch only downloads, and cloudpickle serves worker processes: a browser does neither
+    assert required - set(lock.packages) - set(lock.wheels) == {"cloudpickle", "pooch"}
 
 
 # --------------------------------------------------------------------------- tables beside the app

@@ -29,11 +29,12 @@ from dpviz.values.problem import Relation
 class AuditOptions(Declared):
     """What to audit, and how hard to try."""
 
-    mechanism: str = text(
+    mechanism: str | Mechanism = text(  # noqa: RUF009, a declaration
         featured()[0],
         label="Mechanism",
         help="Mechanism or variant such as mvg[theorem=3].",
         flag="MECHANISM",
+        objects=True,
     )
     epsilon: float = again(Settings, "epsilon", help="The epsilon that is claimed.")
     delta: float | None = again(

@@ -1,0 +1,148 @@
+"""What is handed in is what runs: a mechanism of one's own, at every door and in every process."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
+from dpviz.errors import InvalidSetting
+from dpviz.estimator.private_pca import PrivacyWarning
+from dpviz.mechanisms import parse_variants
+from dpviz.mechanisms.gaussian import Gaussian
+from dpviz.mechanisms.mvg import Mvg
+from dpviz.settings import Settings
+from dpviz.values.problem import Problem
+
+COPY = Path(sys.modules[Gaussian.__module__].__file__ or "")
+
+
+@dataclass(frozen=True)
+class Quiet(Gaussian):
+    """The exact Gaussian with a billionth of its noise, and its account."""
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
+        return 1e-9 * super().standard_noise(problem, draws)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Iterator[ModuleType]:
+    """A copy of gaussian.py at a path that no process can import from, with hardly any noise."""
+    source = COPY.read_text(encoding="utf-8")
+    assert source.count("return goe(draws, problem.d)") == 1
+    path = tmp_path / "gaussian.py"
+    path.write_text(
+        source.replace("return goe(draws, problem.d)", "return 1e-9 * goe(draws, problem.d)"),
+        encoding="utf-8",
+    )
+    spec = importlib.util.spec_from_file_location("gaussian", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["gaussian"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["gaussian"]
+
+
+def table() -> pd.DataFrame:
+    rows = np.random.default_rng(1).standard_normal((60, 4)) * [3, 2, 1, 1]
+    return pd.DataFrame(rows, columns=list("abcd"))
+
+
+def test_a_copy_with_wrong_noise_runs_as_handed_in_and_is_refuted(copied: ModuleType) -> None:
+    mine = copied.Gaussian()
+    assert mine.text == Gaussian().text
+    found = dpviz.compare(table(), mechanisms=[mine], trials=10)
+    (result,) = found.comparison.results
+    assert result.mechanism is mine
+    assert found.table()["recovery"].item() > 0.999
+    assert (
+        dpviz.compare(table(), mechanisms=["gaussian"], trials=10).table()["recovery"].item() < 0.9
+    )
+    assert "author's own account" in result.status.evidence
+    audited = dpviz.audit(mine, epsilon=1.0, trials=2_000)
+    assert audited.audit.mechanism is mine
+    assert str(audited.verdict) == "refuted"
+    assert str(dpviz.audit("gaussian", epsilon=1.0, trials=2_000).verdict) != "refuted"
+
+
+def test_a_class_of_a_file_or_notebook_has_its_own_name() -> None:
+    assert Quiet().text == "quiet"
+    assert not Quiet.ours
+    assert Gaussian.ours
+    found = dpviz.compare(table(), mechanisms=[Quiet(), "gaussian"], trials=5)
+    assert found.table()["mechanism"].tolist() == ["quiet", "gaussian"]
+    assert [result["mechanism"] for result in found.data()["results"]] == ["quiet", "gaussian"]
+    assert found.data()["settings"]["mechanisms"] == ["quiet", "gaussian"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_sweep_runs_it_in_every_process(copied: ModuleType, workers: int, tmp_path: Path) -> None:
+    mine = copied.Gaussian()
+    options = {"over": "epsilon", "values": [0.1, 1.0], "trials": 3, "cache": tmp_path / "cells"}
+    swept = dpviz.sweep(table(), mechanisms=[mine], workers=workers, **options).table()
+    recovery = swept[swept["metric"] == "recovery"]["value"]
+    assert len(recovery) == 6
+    assert recovery.min() > 0.999
+    # what was kept of the built-in of that name is not its answer, and the other way round
+    ours = dpviz.sweep(table(), mechanisms=["gaussian"], **options).table()
+    assert ours[ours["metric"] == "recovery"]["value"].min() < 0.9
+    again = dpviz.sweep(table(), mechanisms=[mine], **options)
+    assert again.table().equals(swept)
+    assert again.figure("recovery") is not None
+
+
+def test_least_and_predict_take_it() -> None:
+    needed = dpviz.least(table(), recovery=0.5, mechanisms=[Quiet()]).table()
+    assert needed["mechanism"].tolist() == ["quiet"]
+    assert needed["least"].item() < 1e-3
+    assert dpviz.predict(table(), mechanisms=[Quiet()]).table()["mechanism"].tolist() == ["quiet"]
+
+
+def test_the_estimator_takes_an_object() -> None:
+    rows = table().to_numpy()
+    options = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "row_bound": 12.0,
+        "center": "none",
+    }
+    with pytest.warns(PrivacyWarning):
+        named = dpviz.PrivatePCA(2, mechanism="gaussian", random_state=1, **options).fit(rows)
+    with pytest.warns(PrivacyWarning):
+        given = dpviz.PrivatePCA(2, mechanism=Gaussian(), random_state=1, **options).fit(rows)
+    with pytest.warns(PrivacyWarning):
+        quiet = dpviz.PrivatePCA(2, mechanism=Quiet(), random_state=1, **options).fit(rows)
+    np.testing.assert_array_equal(named.components_, given.components_)
+    exact = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :2]
+    assert np.linalg.norm(exact.T @ quiet.components_.T) == pytest.approx(np.sqrt(2), abs=1e-6)
+    assert quiet.mechanism_ == "quiet"
+
+
+def test_settings_write_an_object_as_its_text_and_keep_it() -> None:
+    variant = Mvg(theorem=3)
+    settings = Settings(mechanisms=(variant, "gaussian"))
+    assert settings.mechanisms[0] is variant
+    assert parse_variants(settings.mechanisms)[0] is variant
+    assert settings.variants == (variant.text, "gaussian")
+    assert settings.to_json()["mechanisms"] == list(settings.variants)
+    assert f"--mechanism '{variant.text}'" in settings.command()
+    assert settings.to_query(Settings())["m"] == ",".join(settings.variants)
+
+
+def test_two_of_one_name_and_what_is_no_mechanism_are_refused(copied: ModuleType) -> None:
+    with pytest.raises(InvalidSetting, match="told apart by them; got 'gaussian twice'"):
+        dpviz.compare(table(), mechanisms=[copied.Gaussian(), "gaussian"], trials=2)
+    with pytest.raises(InvalidSetting, match="mechanism must be"):
+        dpviz.compare(table(), mechanisms=[object()], trials=2)
