@@ -108,5 +108,5 @@ with guard():
             sections.table(found)
             more(found)
             take_away(found)
-        parts.assumed_public(current.prepared)
+        parts.assumed_public(current.prepared, found.assumed_public)
         shell.follow(frames)

@@ -114,6 +114,8 @@ def draw(card: Card) -> None:
                 st.latex(info.law)
                 st.latex(info.calibration)
                 st.markdown(f"Cost of a release: ${info.complexity}$. {info.advice}")
+                for item in card.mechanism.assumed_public:
+                    st.caption(f"Not covered by its guarantee: {item}.")
                 if info.url:
                     st.markdown(f"[Source]({info.url})")
                 parameters(card)

@@ -238,4 +238,4 @@ with guard():
         more(found)
         parts.command(replace(current.settings, mechanisms=settings.mechanisms))
         parts.settings_file(current.settings, "precision.settings")
-        parts.assumed_public(current.prepared)
+        parts.assumed_public(current.prepared, found.assumed_public)

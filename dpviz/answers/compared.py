@@ -41,7 +41,7 @@ class Compared(Answer):
         found = self.comparison
         lines = [explore.verdict(found), explore.facts(found), *found.prepared.notes]
         lines += [f"{item.mechanism} was left out: {item.reason}." for item in found.skipped]
-        lines.append("Assumed public: " + "; ".join(found.prepared.assumed_public) + ".")
+        lines.append("Assumed public: " + "; ".join(found.assumed_public) + ".")
         return "\n".join(lines)
 
     def table(self) -> pd.DataFrame:

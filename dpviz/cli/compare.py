@@ -141,7 +141,7 @@ def _print_comparison(comparison: Comparison) -> None:
     )
     for note in prepared.notes:
         print(f"note: {note}")
-    print("assumed public: " + "; ".join(prepared.assumed_public))
+    print("assumed public: " + "; ".join(comparison.assumed_public))
     print()
     names = [name for name in METRICS if any(name in r.metrics for r in comparison.results)]
     rows = []

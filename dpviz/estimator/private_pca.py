@@ -253,7 +253,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             self._release(rows, public, whole, seed)
         self.mechanism_, self.picked_ = whole.mechanism.text, picked
         self.claim_, self.spent_, self.status_ = _claim(whole), whole.spent, status
-        self.assumed_public_ = assumed
+        self.assumed_public_ = (*assumed, *whole.mechanism.assumed_public)
         self.fits_ = again + 1
         self._transformed = _Once()
         return self

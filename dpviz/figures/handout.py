@@ -60,7 +60,7 @@ def report_page(
         parts.append(f"<section><h2>The answer</h2>{card}</section>")
     parts += [
         "<section><h2>Claims</h2>" + _claims(comparison) + "</section>",
-        "<section><h2>Assumed public</h2>" + _list(prepared.assumed_public) + "</section>",
+        "<section><h2>Assumed public</h2>" + _list(comparison.assumed_public) + "</section>",
     ]
     if prepared.notes:
         parts.append(

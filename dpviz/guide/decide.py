@@ -94,6 +94,12 @@ class Card:
         return self.offers[0] if self.offers else None
 
     @property
+    def assumed_public(self) -> tuple[str, ...]:
+        """What the answer takes for public, or shows beside the release."""
+        shown = () if self.best is None else self.best.mechanism.assumed_public
+        return (*self.measured.assumed_public, *shown)
+
+    @property
     def best_pure(self) -> Offer | None:
         """The best of those that do without a delta."""
         return next((offer for offer in self.offers if offer.pure), None)

@@ -108,7 +108,7 @@ def label(card: Card) -> list[tuple[str, str]]:
         ),
         (
             "What is not protected",
-            "Taken as public: " + "; ".join(card.measured.assumed_public) + ".",
+            "Taken as public: " + "; ".join(card.assumed_public) + ".",
         ),
     ]
     if best is not None and not best.pure:

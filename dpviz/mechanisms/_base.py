@@ -79,6 +79,9 @@ class MechanismInfo:
         Whether it must see the rows and not only (A, n).
     redraws : bool
         Whether a changed epsilon draws afresh instead of rescaling one draw.
+    timed : bool
+        Whether how long a release takes depends on the data, as with samplers that reject: whoever
+        sees the time learns something that no guarantee covers.
     discrete : str
         Which discrete noise makes a release by this mechanism safe on a computer:
         ``discrete Gaussian`` or ``discrete Laplace``; empty where no such sampler
@@ -105,6 +108,7 @@ class MechanismInfo:
     psd: bool = False
     needs_rows: bool = False
     redraws: bool = False
+    timed: bool = False
     discrete: str = ""
     precision: tuple[str, ...] = ()
 
@@ -354,6 +358,11 @@ class Mechanism(Declared, ABC):
         if not self.ours:
             evidence = f"By its author's own account, which nothing here has checked: {evidence}"
         return Status(verdict, evidence)
+
+    @property
+    def assumed_public(self) -> tuple[str, ...]:
+        """What a release shows beside itself, and its guarantee does not cover."""
+        return (f"how long a release by {self.text} takes",) if self.info.timed else ()
 
     @property
     def text(self) -> str:

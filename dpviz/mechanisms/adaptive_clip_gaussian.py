@@ -69,6 +69,7 @@ class AdaptiveClipGaussian(Mechanism):
         slot=26,
         needs_rows=True,
         redraws=True,
+        timed=True,
         law=r"\hat A = \frac1n \sum_i x_i x_i' \min(1, \tau^2/\|x_i\|^2) + \tau^2 G,\quad"
         r" P(\tau) \propto e^{-\varepsilon_1 |\#\{\|x_i\| > \tau\} - m| / 2}",
         calibration=r"\varepsilon_1 = \text{share} \cdot \varepsilon,\quad"

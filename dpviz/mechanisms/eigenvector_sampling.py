@@ -73,6 +73,7 @@ class EigenvectorSampling(Ranged):
         guarantee="pure",
         slot=15,
         redraws=True,
+        timed=True,
         law=r"p(u_i) \propto \exp(\beta\, u_i' A u_i),\quad u_i \perp u_1, \dots, u_{i-1}",
         calibration=(
             r"\beta = n \varepsilon / (2 k R^2)\ (\text{replace}),\quad n \varepsilon / (k R^2)"

@@ -64,6 +64,7 @@ class KapralovTalwar(Ranged):
         guarantee="pure",
         slot=14,
         redraws=True,
+        timed=True,
         law=(
             r"p(v_i) \propto \exp(\beta_i\, v_i' A_i v_i),\quad"
             r" A_{i+1} = A_i - (v_i' A_i v_i + \mathrm{Lap}(b))\, v_i v_i'"

@@ -65,6 +65,7 @@ class Ppca(Mechanism):
         featured=True,
         highlight=3,
         redraws=True,
+        timed=True,
         law=r"p(V) \propto \exp\left(\beta\, \mathrm{tr}(V'AV)\right)",
         calibration=r"\beta = n \varepsilon / (2 R^2)\ (\text{replace}),\quad n \varepsilon / R^2"
         r"\ (\text{zero-out})",

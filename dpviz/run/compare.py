@@ -60,6 +60,12 @@ class Comparison:
         """The variants that cannot run, and why."""
         return self.plan.skipped
 
+    @property
+    def assumed_public(self) -> tuple[str, ...]:
+        """What was taken from the data without protection, or is shown beside the releases."""
+        shown = (item for result in self.results for item in result.mechanism.assumed_public)
+        return (*self.prepared.assumed_public, *shown)
+
     def to_json(self) -> dict[str, Any]:
         """Return the comparison as the command line prints it."""
         prepared, budget = self.prepared, self.budget
@@ -72,7 +78,7 @@ class Comparison:
                 "row_bound": prepared.row_bound,
                 "domain": prepared.domain.kind,
             },
-            "assumed_public": list(prepared.assumed_public),
+            "assumed_public": list(self.assumed_public),
             "notes": list(prepared.notes),
             "settings": self.settings.to_json() | {"delta": budget.delta},
             "reference": {

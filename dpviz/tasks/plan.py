@@ -246,7 +246,8 @@ class TaskPlan:
                 found.append("the smallest and the largest training label")
         elif self.learner.kind != REGRESSION:
             found.append("which classes there are")
-        return tuple(found)
+        shown = (item for mechanism in self.mechanisms for item in mechanism.assumed_public)
+        return (*found, *shown)
 
     # Running -------------------------------------------------------------------------------
 

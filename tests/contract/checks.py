@@ -458,6 +458,37 @@ def text_and_pickle_round_trip(mechanism: Mechanism) -> None:
         assert copy.text == mechanism.text
 
 
+def time_that_depends_on_data_is_declared(mechanism: Mechanism) -> None:
+    """The same stream on another table: a sampler that rejects takes more of it, or less."""
+    if mechanism.info.timed:
+        (told,) = mechanism.assumed_public
+        assert mechanism.text in told
+        return
+    assert mechanism.assumed_public == ()
+    assert not takes_more_or_less(mechanism), f"{mechanism.text} must say timed=True"
+
+
+def takes_more_or_less(mechanism: Mechanism) -> bool:
+    """Return whether what is drawn from a stream depends on the table, in one draw of 100."""
+    data, problem, standard = next(runnable(mechanism))
+    assert data.rows is not None
+    tables = (data, moment_of(data.rows * np.geomspace(1.0, 1e-3, problem.d)))
+    # between a law that is nearly uniform and one that is all in one place
+    for epsilon in (standard.epsilon, 3.0, 10.0, 30.0):
+        budget = Budget(epsilon, standard.delta)
+        if mechanism.why_not(problem, budget) is not None:
+            continue
+        calibration = mechanism.calibrate(problem, budget)
+        ends = []
+        for table in tables:
+            draws = draws_of(mechanism, range(100))
+            mechanism.release_many(table, calibration, draws)
+            ends.append([str(rng.bit_generator.state) for rng in draws.generators])
+        if ends[0] != ends[1]:
+            return True
+    return False
+
+
 CHECKS: dict[str, Callable[[Mechanism], None]] = {
     check.__name__: check
     for check in (
@@ -481,6 +512,7 @@ CHECKS: dict[str, Callable[[Mechanism], None]] = {
         metrics_stay_in_range,
         extreme_epsilons_are_legal,
         status_is_told_in_a_sentence,
+        time_that_depends_on_data_is_declared,
         text_and_pickle_round_trip,
     )
 }

@@ -49,6 +49,12 @@ def test_mechanism(check: str, mechanism: Mechanism) -> None:
     checks.CHECKS[check](mechanism)
 
 
+def test_a_sampler_whose_time_depends_on_the_table_is_seen() -> None:
+    """The check above is not blind: samplers that reject are told from noise that is added."""
+    seen = [m for m in VARIANTS if m.info.timed and checks.takes_more_or_less(m)]
+    assert len({type(mechanism) for mechanism in seen}) >= 3
+
+
 # Privacy -------------------------------------------------------------------------------------
 
 

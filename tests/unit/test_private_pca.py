@@ -336,3 +336,16 @@ def test_exact_draws_of_the_same_mechanism_need_no_word(tmp_path: Path, rows: np
     ledger = _ledger(tmp_path / "ledger")
     _pca(ledger=ledger.path, mechanism="ppca", n_components=1).fit(rows)
     assert not ledger.read().spends[0].approximate
+
+
+@quiet
+def test_how_long_a_fit_takes_is_listed_where_it_depends_on_the_rows(rows: np.ndarray) -> None:
+    said = "how long a release by ppca takes"
+    assert said in _pca(mechanism="ppca").fit(rows).assumed_public_
+    added = _pca(mechanism="gaussian").fit(rows).assumed_public_
+    assert not any("how long" in item for item in added)
+    table = Table("made", rows, tuple("abcde"))
+    settings = Settings(mechanisms=("ppca", "gaussian"), trials=2)
+    listed = compare(prepare(table, settings), settings).to_json()["assumed_public"]
+    assert listed.count(said) == 1
+    assert sum("how long" in item for item in listed) == 1
