@@ -1,28 +1,68 @@
-"""How a small or large number is written in a sentence, a table and a caption: 3e-7, 0.00062."""
+"""How a number is written, by one rule for sentences, tables, captions and pictures.
+
+What only a browser knows, such as a bar that is being dragged, is written there by `script`: the
+same rule once more, which a test holds against this one.
+"""
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
+from importlib.resources import files
+
+_CERTAIN = 1 - 1e-9
+"""From here on a share is 1 but for what doubles leave of a sum."""
+
+
+@cache
+def script() -> str:
+    """Return JavaScript that defines ``DpvizNumbers`` with the functions of this file."""
+    return files(__package__).joinpath("number_text.js").read_text(encoding="utf-8")
+
+
+def _fixed(value: float, digits: int) -> str:
+    """Return a number with so many digits behind the point, halves away from zero."""
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+
 
 def numeral(value: float, digits: int = 2) -> str:
-    """Return a number with so many digits; a power of ten has neither a plus nor a leading zero.
+    """Return a number with so many digits: 3e-7, 0.00062, 1.5.
+
+    A power of ten has neither a plus nor a leading zero.
 
     Parameters
     ----------
     value : float
     digits : int
-        At most 6.
+        From 1 to 6.
     """
-    mantissa, mark, power = f"{float(f'{value:.{digits}g}'):g}".partition("e")
+    exact = Decimal(value)
+    if exact.is_finite() and exact:
+        step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+        value = float(exact.quantize(step, ROUND_HALF_UP))
+    mantissa, mark, power = f"{value or 0:g}".partition("e")
     return f"{mantissa}e{int(power)}" if mark else mantissa
 
 
 def percent(share: float) -> str:
-    """Return a share as text, with more digits near 0 and 1; one below 0 keeps its sign."""
+    """Return a share in per cent, with more digits near 0 and 1; one below 0 keeps its sign.
+
+    What is not nothing is never 0 %, and what is not all is never 100 %.
+    """
     value = 100 * share
     if -0.05 < value <= 0:
         return "0 %"
     if 0 < value < 0.1:
-        return "less than 0.1 %"
-    if abs(value) < 1 or 99 < value < 100:
-        return f"{value:.1f} %"
-    return f"{value:.0f} %"
+        return "< 0.1 %"
+    if value > 99.9 and share < _CERTAIN:
+        return "> 99.9 %"
+    return f"{_fixed(value, int(abs(value) < 1 or 99 < value <= 99.9))} %"
+
+
+def of_hundred(share: float) -> str:
+    """Return how many of a hundred, never rounded to none or all."""
+    if 0 < share < 0.005:
+        return "less than 1"
+    if 0.995 < share < 1:
+        return "more than 99"
+    return _fixed(100 * share, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpviz.base.number_text import numeral, percent
+from dpviz.base.number_text import numeral, of_hundred, percent
 from dpviz.guide.decide import Card, Offer
 from dpviz.guide.questions import Answers
 from dpviz.guide.risk import Risk
@@ -48,15 +48,6 @@ def people_words(card: Card, offer: Offer) -> str:
     return f"{more:,} more ({offer.people / card.measured.n:.2g} times as many)"
 
 
-def rate(share: float) -> str:
-    """Return how many of a hundred, never rounded to none or all."""
-    if 0 < share < 0.005:
-        return "less than 1"
-    if 0.995 < share < 1:
-        return "more than 99"
-    return f"{100 * share:.0f}"
-
-
 def belief(share: float) -> str:
     """Return a belief in per cent, never rounded to certainty."""
     if share > 0.999:
@@ -69,9 +60,9 @@ def belief(share: float) -> str:
 def worlds_words(risk: Risk) -> tuple[str, str]:
     """Return what a balanced guesser reaches in either world."""
     return (
-        f"If she is not in the table, at most {rate(risk.worlds.out)} of 100 releases would make a "
-        "balanced guesser say that she is.",
-        f"If she is in the table, at most {rate(risk.worlds.within)} of 100 would.",
+        f"If she is not in the table, at most {of_hundred(risk.worlds.out)} of 100 releases would "
+        "make a balanced guesser say that she is.",
+        f"If she is in the table, at most {of_hundred(risk.worlds.within)} of 100 would.",
     )
 
 

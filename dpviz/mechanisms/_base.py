@@ -328,6 +328,15 @@ class Mechanism(Declared, ABC):
         return None if noise is None else noise.edges
 
     @final
+    def detection_threshold(self, calibration: Calibration) -> float | None:
+        """Return the variance below which the noise hides a lone component, for large d, or None.
+
+        In units of A; see `dpviz.noise.limits.FreeNoise.visible_above`.
+        """
+        noise = self.free_noise(calibration)
+        return None if noise is None else noise.visible_above
+
+    @final
     def why_not(self, problem: Problem, budget: Budget, *, rows: bool = True) -> str | None:
         """Return why this mechanism cannot run, from the general rules or its own."""
         if self.info.guarantee == "approximate" and budget.delta == 0:

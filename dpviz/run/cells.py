@@ -78,6 +78,8 @@ class Account:
     status : Status
     edges : (float, float) or None
         Limits of the noise's own spectrum; None where a private row bound makes them random.
+    threshold : float or None
+        Variance below which the noise hides a lone component; None likewise.
     """
 
     calibration: Calibration
@@ -85,6 +87,7 @@ class Account:
     spent: Spent | None
     status: Status
     edges: tuple[float, float] | None
+    threshold: float | None
 
 
 @lru_cache(maxsize=1024)
@@ -101,8 +104,15 @@ def account_of(
     if paid is not None:
         whole = chain(mechanism, problem, budget, paid)
         calibration, spent = mechanism.calibrate(problem, whole.rest), whole.spent
-        edges = None if BOUND in paid.steps else mechanism.spectrum_edges(calibration)
-        return Account(calibration, whole.claimed, spent, whole.status(spent), edges)
+        fixed = BOUND not in paid.steps
+        return Account(
+            calibration=calibration,
+            claimed=whole.claimed,
+            spent=spent,
+            status=whole.status(spent),
+            edges=mechanism.spectrum_edges(calibration) if fixed else None,
+            threshold=mechanism.detection_threshold(calibration) if fixed else None,
+        )
     calibration = mechanism.calibrate(problem, budget)
     spent = mechanism.spent(problem, budget)
     return Account(
@@ -111,6 +121,7 @@ def account_of(
         spent=spent,
         status=mechanism.judged(problem, budget, spent),
         edges=mechanism.spectrum_edges(calibration),
+        threshold=mechanism.detection_threshold(calibration),
     )
 
 
@@ -199,6 +210,8 @@ class Result:
     components : ndarray of shape (trials, d, k)
     edges : (float, float) or None
         Limits of the noise's own spectrum.
+    threshold : float or None
+        Variance below which the noise hides a lone component, for large d.
     trace : ndarray of shape (trials, steps) or None
         Of a sampler that only converges.
     """
@@ -213,6 +226,7 @@ class Result:
     angles: FloatArray
     components: FloatArray
     edges: tuple[float, float] | None
+    threshold: float | None
     trace: FloatArray | None
 
     @property
@@ -249,6 +263,7 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
         angles=angles,
         components=outcome.release.components,
         edges=account.edges,
+        threshold=account.threshold,
         trace=outcome.release.trace,
     )
 

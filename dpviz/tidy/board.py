@@ -7,24 +7,27 @@ frames is the same draw with more or less noise.
 
 The payload (`payload`) is a dictionary of texts, numbers, lists and dictionaries::
 
-    version    1
+    version    2
     table      name, n, d, k, delta, relation, draws
-    truth      eigenvalues (all d), picture, heights (k = 1 only), captured_total
-    labels     name, kinds (or null), codes; or values in [0, 1] where numeric
-    limits     picture [x, y], scale, distance, spectrum: [low, high, linear up to] for the first
-               components and for all
-    chance     share, distance
+    truth      eigenvalues (all d), text of the largest, picture, heights (k = 1 only)
+    labels     name, kinds (or null), codes; ends, the texts of least and largest, where numeric
+    limits     picture [x, y], scale, distance, spectrum: how many components, limits and marks
+               for the first ones and for all; lines: what those of the noise mean
+    chance     share (a text), distance and its text
     caution    what the answer must not be read without, or null
     columns    one for each mechanism, in the order of the board
     epsilons   every epsilon that frames are planned for, ascending
+    texts      the same, written
+    ticks      of an axis of epsilon: [epsilon, text, whether it is a power of ten]
+    beyond     where an axis goes on at either end: [epsilon, text], or null
     steps      how many epsilons a table gets for which draws are cheap, or null: fewer are said
-    predicted  recovery expected without a draw, by mechanism: one number an epsilon
+    predicted  recovery expected without a draw, by mechanism: [recovery, text, words] an epsilon
     least      the least epsilon predicted to recover 90 %, with and without delta
     frames     those that are computed so far, see `frame`
 
-Arrays of numbers that are drawn and not read travel packed: ``picture`` holds int16
-pairs in units of ``limits.scale/32767``, ``codes`` uint8 and spectra float32, each as
-base64 of little-endian bytes.
+What is read travels as text: the page that draws it writes no number. Arrays of numbers that are
+drawn travel packed: ``picture`` holds int16 pairs in units of ``limits.scale/32767``, ``codes``
+uint8 and spectra float32, each as base64 of little-endian bytes.
 """
 
 from __future__ import annotations
@@ -40,16 +43,17 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
+from dpviz.base.number_text import numeral, of_hundred, percent
 from dpviz.base.pauses import in_threads
 from dpviz.base.seeding import generator
 from dpviz.claims.worlds import both_worlds
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import (
     FLAT,
+    Summary,
     chance_distance,
     chance_share,
     farthest_distance,
-    optimum,
     recovery_of,
     summarise,
 )
@@ -64,10 +68,10 @@ from dpviz.theory.predict import predict
 from dpviz.tidy.projection import coordinates
 from dpviz.values.release import Verdict
 
-VERSION = 1
+VERSION = 2
 PICTURE_POINTS = 300
 FIRST_COMPONENTS = 15
-"""Components of a spectrum that are shown at first; board.js says the same."""
+"""Components of a spectrum that are shown at first."""
 
 MOST_COMPONENTS = 64
 """Eigenvalues sent for each mechanism and frame."""
@@ -87,6 +91,8 @@ FARTHEST = (0.01, 100.0)
 ORDERED_AT = 1.0
 """Epsilon at which the columns are put in order, so that the order holds still."""
 
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
 # Renard's series R10: ten round steps a decade.
 _STEPS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
 _WORDS = ((0.1, "mere chance"), (0.5, "partly"), (0.9, "usable"), (math.inf, "nearly all"))
@@ -95,6 +101,12 @@ _WORDS = ((0.1, "mere chance"), (0.5, "partly"), (0.9, "usable"), (math.inf, "ne
 # beyond is marked as beyond, and the truth keeps its place whatever epsilon is.
 _ABOVE, _BELOW = 6.0, 2.0
 _MOST_KINDS = 10
+
+LINES = (
+    "Noise alone reaches the edge; alone, a true variance below the threshold leaves no trace, and "
+    "above it the more the larger it is."
+)
+"""What the two lines of a spectrum mean; see `dpviz.noise.limits.FreeNoise.lone_overlap`."""
 
 
 def recovery_words(recovery: float) -> str:
@@ -151,8 +163,7 @@ class _Picture:
         return _packed(np.round(drawn / self.scale * 32767), "<i2")
 
 
-def _four(values: FloatArray) -> list[float]:
-    summary = summarise(values)
+def _four(summary: Summary) -> list[float]:
     error = 0.0 if math.isnan(summary.se) else summary.se
     return [_short(value) for value in (summary.mean, summary.low, summary.high, error)]
 
@@ -166,15 +177,31 @@ def _spectrum(result: Result) -> dict[str, Any]:
     values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
     kept = values[:, :MOST_COMPONENTS]
     lines = np.stack([np.median(kept, axis=0), kept.min(axis=0), kept.max(axis=0)])
-    return {"released": released, "count": int(kept.shape[1]), "lines": _packed(lines, "<f4")}
+    return {
+        "released": released,
+        "count": int(kept.shape[1]),
+        "text": numeral(float(lines[0, 0]), 3),
+        "lines": _packed(lines, "<f4"),
+    }
+
+
+def _said(recovery: float) -> tuple[str, str]:
+    """Return a recovery as it is written, in per cent and in words; below chance is nothing."""
+    return percent(max(recovery, 0.0)), recovery_words(recovery)
+
+
+def _budget(epsilon: float, delta: float) -> str:
+    return f"ε {numeral(epsilon, 3)}" + (f", δ {numeral(delta)}" if delta else "")
 
 
 def _cell(result: Result, picture: _Picture) -> dict[str, Any]:
-    share = result.metrics["captured_share"]
-    distances = result.metrics["projection_distance"]
-    degrees = np.degrees(result.angles)
-    claimed, spent, status = result.claimed, result.spent, result.status
-    worlds = both_worlds(spent)
+    distances, status = result.metrics["projection_distance"], result.status
+    middle, spread = float(np.median(distances)), summarise(distances)
+    worlds = both_worlds(result.spent)
+    # Without one where k = d: every subspace is then the whole space.
+    drawn = result.metrics.get("recovery")
+    recovery = None if drawn is None else summarise(drawn)
+    text, words = ("", "") if recovery is None else _said(recovery.mean)
     return {
         "status": {
             "verdict": str(status.verdict),
@@ -182,23 +209,59 @@ def _cell(result: Result, picture: _Picture) -> dict[str, Any]:
             "words": status.words,
             "evidence": status.evidence,
         },
-        "claimed": claimed and {"epsilon": claimed.epsilon, "delta": claimed.delta},
-        "spent": spent
-        and {"epsilon": _short(spent.epsilon), "delta": spent.delta, "exact": spent.exact},
-        "risk": [_short(worlds.out), _short(worlds.within)],
-        # Without one where k = d: every subspace is then the whole space.
-        "recovery": _four(result.metrics["recovery"]) if "recovery" in result.metrics else None,
-        "share": _four(share),
+        "recovery": None if recovery is None else _four(recovery),
         "distances": [float(f"{value:.4g}") for value in distances],
-        "distance": [_short(float(np.median(distances))), *_four(distances)[1:3]],
-        "angles": [
-            [float(f"{value:.4g}") for value in row]
-            for row in np.quantile(degrees, [0.5, 0.025, 0.975], axis=0)
-        ],
+        "distance": [_short(middle), _short(spread.low), _short(spread.high)],
         "spectrum": _spectrum(result),
         "edges": None if result.edges is None else [_short(edge) for edge in result.edges],
+        "threshold": None if result.threshold is None else _short(result.threshold),
         "picture": picture.packed(result.components[0]),
+        "texts": {
+            "recovery": text,
+            "words": words,
+            "risk": [of_hundred(worlds.out), of_hundred(worlds.within)],
+            "distance": f"{middle:.2f}",
+            "claim": _claim(result),
+            "found": [] if recovery is None else _found(result, recovery, f"{middle:.2f}"),
+        },
     }
+
+
+def _claim(result: Result) -> list[tuple[str, str]]:
+    """Return what is promised and spent: name and text."""
+    claimed, spent = result.claimed, result.spent
+    paid = "no ε is known"
+    if spent is not None:
+        paid = ("" if spent.exact else "at most ") + _budget(spent.epsilon, spent.delta)
+    promised = "nothing" if claimed is None else _budget(claimed.epsilon, claimed.delta)
+    return [("Claims", promised), ("Spends", paid)]
+
+
+def _found(result: Result, recovery: Summary, distance: str) -> list[tuple[str, str]]:
+    """Return what the draws show: name and text."""
+    (text, words), k = _said(recovery.mean), result.components.shape[2]
+    d = result.components.shape[1]
+    low, high = (_said(value)[0] for value in (recovery.low, recovery.high))
+    share = percent(float(result.metrics["captured_share"].mean()))
+    angles = np.quantile(np.degrees(result.angles), [0.5, 0.025, 0.975], axis=0).T
+    turned = [f"{median:.0f}° ({least:.0f} to {most:.0f})" for median, least, most in angles]
+    found = [
+        (
+            "Recovers",
+            f"{text} ({words}); the central 95 % of the draws from {low} to {high}; {share} of "
+            f"the variance that the best {k} explain",
+        ),
+        (
+            "Distance",
+            f"median {distance}; 0 is the true space, {chance_distance(d, k):.2f} chance, "
+            f"{farthest_distance(d, k):.2f} the farthest",
+        ),
+        ("Principal angles", ", ".join(turned)),
+    ]
+    if result.edges is not None and result.threshold is not None:
+        edge, threshold = numeral(result.edges[1]), numeral(result.threshold)
+        found.append(("Noise", f"edge {edge}, threshold {threshold}"))
+    return found
 
 
 def frame(
@@ -222,12 +285,13 @@ def frame(
     Returns
     -------
     dict
-        ``epsilon``; ``draws``, how many it holds; ``cells`` by mechanism: status, claimed,
-        spent, risk (how often an informed guesser says that one person is in, when they are out
-        and when in), recovery and share (mean, the central 95 % of the draws, and the mean's
-        standard error, 0 for a single draw), distances (one a draw), distance (median and
-        range), angles (degrees: medians, lows, highs), spectrum, edges of the noise, picture of
-        the first draw; ``skipped``: why, by mechanism.
+        ``epsilon``; ``draws``, how many it holds; ``cells`` by mechanism: status, recovery (mean,
+        the central 95 % of the draws, and the mean's standard error, 0 for a single draw),
+        distances (one a draw), distance (median and range), spectrum, edges of the noise, the
+        threshold below which it hides a component, picture of the first draw, and texts: recovery
+        with its words, risk (how many of a hundred releases make an informed guesser say that one
+        person is in, when they are out and when in), distance, claim and found (name and text of
+        each line); ``skipped``: why, by mechanism.
     """
     picture = _Picture(prepared, k)
     return {
@@ -381,17 +445,17 @@ def columns(mechanisms: Iterable[Mechanism]) -> list[dict[str, Any]]:
 
 def predicted(
     prepared: Measured, settings: Settings, epsilons: Sequence[float]
-) -> dict[str, list[float | None]]:
+) -> dict[str, list[tuple[float, str, str] | None]]:
     """Return the recovery expected without a draw, at each epsilon, of each mechanism with a law.
 
-    An entry is None where the mechanism cannot run.
+    An entry is the recovery, its text and its words; None where the mechanism cannot run.
     """
     k = settings.k
     chance, found = chance_share(prepared.reference, k), {}
     if 1 - chance < FLAT or prepared.raw is not None:
         return {}
     for mechanism in parse_variants(settings.mechanisms):
-        line: list[float | None] = []
+        line: list[tuple[float, str, str] | None] = []
         for epsilon in epsilons:
             here = replace(settings, epsilon=epsilon)
             problem, budget = prepared.problem(here), prepared.budget(here)
@@ -403,7 +467,8 @@ def predicted(
                 line.append(None)
                 continue
             expected = predict(prepared.moment.eigenvalues, k, noise, worth(prepared))
-            line.append(_short(float(recovery_of(expected.captured_share, chance))))
+            value = float(recovery_of(expected.captured_share, chance))
+            line.append((_short(value), *_said(value)))
         if any(value is not None for value in line):
             found[mechanism.text] = line
     return found
@@ -420,8 +485,8 @@ def least_epsilons(
     Returns
     -------
     dict
-        ``approximate`` (any guarantee) and ``pure`` (no delta), each with key, label and epsilon,
-        or None where nothing reaches the share.
+        ``approximate`` (any guarantee) and ``pure`` (no delta), each with key, label, epsilon and
+        its text, or None where nothing reaches the share.
     """
     found: list[tuple[float, Mechanism]] = []
     chance = chance_share(prepared.reference, settings.k)
@@ -440,7 +505,12 @@ def least_epsilons(
     def first(kinds: tuple[str, ...]) -> dict[str, Any] | None:
         for epsilon, mechanism in found:
             if mechanism.info.guarantee in kinds:
-                return {"key": mechanism.text, "label": mechanism.label, "epsilon": epsilon}
+                return {
+                    "key": mechanism.text,
+                    "label": mechanism.label,
+                    "epsilon": epsilon,
+                    "text": numeral(epsilon),
+                }
         return None
 
     return {"approximate": first(("pure", "approximate")), "pure": first(("pure",))}
@@ -449,7 +519,7 @@ def least_epsilons(
 def _labels(prepared: Prepared, index: NDArray[np.intp]) -> dict[str, Any]:
     labels = prepared.table.labels
     if labels is None:
-        return {"name": None, "kinds": None, "codes": None, "values": None}
+        return {"name": None, "kinds": None, "codes": None, "ends": None}
     shown = np.asarray(labels)[index]
     name = prepared.table.label_name
     numeric = shown.dtype.kind == "f" or (
@@ -460,13 +530,18 @@ def _labels(prepared: Prepared, index: NDArray[np.intp]) -> dict[str, Any]:
         low, high = float(values.min()), float(values.max())
         share = (values - low) / ((high - low) or 1.0)
         codes = _packed(np.round(255 * share), "u1")
-        return {"name": name, "kinds": None, "codes": codes, "values": [low, high]}
+        return {
+            "name": name,
+            "kinds": None,
+            "codes": codes,
+            "ends": [numeral(low, 3), numeral(high, 3)],
+        }
     kinds, codes_ = np.unique(shown.astype(str), return_inverse=True)
     return {
         "name": name,
         "kinds": kinds.tolist(),
         "codes": _packed(np.minimum(codes_, 255), "u1"),
-        "values": None,
+        "ends": None,
     }
 
 
@@ -477,7 +552,7 @@ def payload(
     epsilons: Sequence[float],
     frames: Sequence[dict[str, Any]],
     *,
-    expected: Mapping[str, Sequence[float | None]] | None = None,
+    expected: Mapping[str, Sequence[tuple[float, str, str] | None]] | None = None,
     least: Mapping[str, Any] | None = None,
     steps: int | None = None,
     caution: str | None = None,
@@ -536,30 +611,58 @@ def payload(
                 if k == 1
                 else None
             ),
-            "captured_total": _short(optimum(prepared.reference, k) / prepared.reference.total),
+            "text": numeral(largest, 3),
         },
         "labels": _labels(prepared, picture.index),
         "limits": {
             "picture": [_short(float(limit[0])), _short(float(limit[-1] if k > 1 else 1.6))],
             "scale": picture.scale,
             "spectrum": {
-                "first": [float(value) for value in (first_low, first_high, first_linear)],
-                "all": [-_BELOW * largest, _ABOVE * largest, threshold],
+                "first": _heights(min(FIRST_COMPONENTS, d), first_low, first_high, first_linear),
+                "all": _heights(d, -_BELOW * largest, _ABOVE * largest, threshold),
             },
             "distance": farthest_distance(d, k),
+            "lines": LINES,
         },
         "chance": {
-            "share": _short(chance_share(prepared.reference, k)),
+            "share": percent(chance_share(prepared.reference, k)),
             "distance": chance_distance(d, k),
+            "text": f"{chance_distance(d, k):.2f}",
         },
         "columns": list(shown),
         "epsilons": list(epsilons),
+        "texts": [numeral(epsilon, 3) for epsilon in epsilons],
+        "ticks": [
+            [tick, numeral(tick), math.log10(tick).is_integer()]
+            for tick in _TICKS
+            if epsilons[0] <= tick <= epsilons[-1]
+        ],
+        "beyond": [_beyond(epsilons[0] / 2), _beyond(2 * epsilons[-1])],
         "steps": steps,
         "caution": caution,
         "predicted": dict(expected or {}),
         "least": None if least is None else dict(least),
         "frames": list(frames),
     }
+
+
+def _heights(count: int, low: float, high: float, linear: float) -> dict[str, Any]:
+    """Return an axis of variances: what it spans, where it is linear, and its marks."""
+    powers = range(math.ceil(math.log10(linear)), math.floor(math.log10(high)) + 1)
+    marks = [0.0, *(10.0**power for power in powers)]
+    return {
+        "count": count,
+        "low": float(low),
+        "high": float(high),
+        "linear": float(linear),
+        "marks": [[mark, numeral(mark)] for mark in marks],
+    }
+
+
+def _beyond(epsilon: float) -> list[Any] | None:
+    """Return a round epsilon to go on to and its text, or None outside `FARTHEST`."""
+    text = numeral(epsilon)
+    return [float(text), text] if FARTHEST[0] <= float(text) <= FARTHEST[1] else None
 
 
 def frames_affordable(seconds_a_frame: float, seconds: float = 8.0) -> int | None:

@@ -44,8 +44,9 @@ h3 { font-size: 1.2rem !important; }
 }
 </style>"""
 
-IN_A_PAGE = "\n.dpv { --dpv-foot: 0px; }\n"
-"""Of a board on a page: the page itself leaves room for the bar at a phone's bottom."""
+IN_A_PAGE = "\n.dpv { --dpv-foot: 0px; --dpv-least: 2.7em; }\n"
+"""Of a board on a page: the page itself leaves room for the bar at a phone's bottom, and the answer
+gets its second line before it is known to need one."""
 
 
 def names_cut(key: str, margin: int) -> str:

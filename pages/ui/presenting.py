@@ -18,6 +18,7 @@ html {{ font-size: {16 * TIMES:g}px !important; }}
 .st-key-glossary-page, [data-testid="stExpandSidebarButton"] {{ display: none !important; }}
 [data-testid="stMainBlockContainer"] {{ padding: 1rem 1.4rem !important; max-width: none; }}
 [class*="st-key-guide-board"], [class*="st-key-guide-person"] {{ zoom: {TIMES:g}; }}
+[class*="st-key-guide-board"] {{ --dpv-lesson: 220px; }}
 @media (max-width: 640px) {{
   html {{ font-size: 20px !important; }}
   [class*="st-key-guide-board"], [class*="st-key-guide-person"] {{ zoom: 1; }}

@@ -31,6 +31,11 @@ _IN_A_LESSON = """
 .dp-lesson[data-highlight] .dpv-scrub {
   outline: 3px solid var(--st-primary-color, #1f5f99); outline-offset: 2px; border-radius: 6px;
 }
+/* Pictures are as wide as they are tall: where they stand alone there is room for larger ones. */
+.dp-lesson .dpv:not([data-phone]) { --dpv-picture: var(--dpv-lesson, 400px); }
+.dp-lesson .dpv:not([data-phone]):has(.dpv-box-spectrum, .dpv-box-distance) {
+  --dpv-picture: var(--dpv-lesson, 300px);
+}
 /* On a phone the release comes first, and the truth is a swipe away. */
 .dp-lesson .dpv[data-phone] .dpv-col[data-key="exact"] { order: 1; }
 """

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dpviz.base.number_text import percent
 from dpviz.datasets import load
 from dpviz.figures.board import assets, board_html, shown
 from dpviz.mechanisms import featured, parse_variants
 from dpviz.metrics import chance_share, summarise
+from dpviz.narrative.explore import verdict
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
@@ -198,7 +201,10 @@ def test_prediction_is_the_predictors() -> None:
     assert noise is not None
     share = predict(ready.moment.eigenvalues, BASE.k, noise).captured_share
     chance = chance_share(ready.reference, BASE.k)
-    assert line["gaussian"][1] == pytest.approx((share - chance) / (1 - chance), rel=1e-5)
+    expected = (share - chance) / (1 - chance)
+    assert line["gaussian"][1] == (
+        pytest.approx(expected, rel=1e-5), percent(expected), board.recovery_words(expected),
+    )  # fmt: skip
 
 
 def test_the_least_epsilon_counts_claims_that_hold_at_it() -> None:
@@ -249,14 +255,72 @@ def test_the_page_needs_nothing_else_and_no_text_escapes_it() -> None:
     assert again == json.loads(json.dumps(payload))
 
 
-def test_javascript_and_python_agree_on_words_and_numbers() -> None:
-    script = assets().js
-    assert f"const FIRST = {board.FIRST_COMPONENTS};" in script
+def test_the_page_that_draws_it_writes_no_number() -> None:
+    """Not even a share: whatever is read comes as text, so that no second rule can differ."""
+    writers = re.compile(r"\.to(Fixed|Precision|Exponential|LocaleString)\b|\bIntl\.")
+    assert writers.search("value.toFixed(1)")  # the control
+    assert writers.findall(assets().js) == []
     for words in ("mere chance", "partly", "usable", "nearly all"):
-        assert f'"{words}"' in script
-    for verdict in Verdict:
-        if verdict is not Verdict.BASELINE:
-            assert f'"{verdict}"' in script or verdict is Verdict.UNPROVEN
+        assert f'"{words}"' not in assets().js
+    for known in Verdict:
+        if known is not Verdict.BASELINE:
+            assert f'"{known}"' in assets().js or known is Verdict.UNPROVEN
+
+
+@pytest.mark.parametrize(
+    ("recovery", "text"),
+    [(-0.02, "0 %"), (0.0004, "< 0.1 %"), (0.126, "13 %"), (0.99999, "> 99.9 %"), (1.0, "100 %")],
+)
+def test_a_recovery_is_written_alike_on_the_board_and_in_the_sentence(
+    recovery: float, text: str
+) -> None:
+    settings = replace(BASE, mechanisms=("gaussian",))
+    ready, comparison = made(settings)
+    (result,) = comparison.results
+    shares = np.full(BASE.trials, recovery)
+    same = replace(result, metrics=result.metrics | {"recovery": shares, "captured_share": shares})
+    found = replace(comparison, results=(same,))
+    cell = board.frame_of(found, ready)["cells"]["gaussian"]
+    assert cell["texts"]["recovery"] == text
+    assert f" {text} of what 2 components can show" in verdict(found)
+    assert dict(cell["texts"]["found"])["Recovers"].startswith(f"{text} (")
+
+
+def test_epsilons_and_marks_come_with_their_texts() -> None:
+    payload = whole(replace(BASE, epsilon=0.2))
+    assert payload["texts"][payload["epsilons"].index(0.2)] == "0.2"
+    assert payload["ticks"][0] == [0.05, "0.05", False]
+    assert payload["ticks"][-1] == [10.0, "10", True]
+    assert payload["beyond"] == [[0.025, "0.025"], [20.0, "20"]]
+    ends = whole(replace(BASE, epsilon=0.01))["beyond"]
+    assert ends == [None, [20.0, "20"]]
+    for axis in payload["limits"]["spectrum"].values():
+        assert axis["marks"][0] == [0.0, "0"]
+        for mark, text in axis["marks"][1:]:
+            assert float(text) == mark
+            assert axis["linear"] <= mark <= axis["high"]
+
+
+def test_labels_that_are_numbers_come_with_the_texts_of_their_ends() -> None:
+    labels = np.linspace(-24.0, 3.14159, 178)
+    table = replace(load("wine"), labels=labels, label_name="balance")
+    ready = prepare(table, BASE)
+    columns = shown(parse_variants(BASE.mechanisms))
+    payload = board.payload(ready, BASE, columns, [1.0], [board.compute(ready, BASE, 1.0)])
+    assert payload["labels"]["ends"] == ["-24", "3.14"]
+
+
+def test_both_lines_of_the_noise_are_those_of_its_law() -> None:
+    """Theory, sections 9 and 14.1: 2 s sqrt(d) and half of it; 3.3302 a and 2.0582 a."""
+    settings = replace(BASE, mechanisms=("gaussian", "wishart_difference", "ppca"))
+    ready = prepared(settings)
+    cells = board.compute(ready, settings, 1.0)["cells"]
+    (_, edge), threshold = cells["gaussian"]["edges"], cells["gaussian"]["threshold"]
+    assert threshold == pytest.approx(edge / 2, rel=1e-5)
+    (_, edge), threshold = (cells["wishart_difference"][key] for key in ("edges", "threshold"))
+    assert threshold == pytest.approx(edge * 2.0582 / 3.3302, rel=1e-4)
+    assert cells["ppca"]["edges"] is None
+    assert cells["ppca"]["threshold"] is None
 
 
 def test_payload_is_small_enough_to_send() -> None:

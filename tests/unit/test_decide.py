@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import norm
 
+from dpviz.base.number_text import of_hundred
 from dpviz.base.pauses import pausing
 from dpviz.claims.worlds import both_worlds
 from dpviz.cli import main
@@ -197,9 +198,9 @@ def test_a_search_can_be_ended_before_each_batch_of_draws(monkeypatch: pytest.Mo
 
 
 def test_a_rate_is_never_rounded_to_none_or_all() -> None:
-    assert words.rate(0.001) == "less than 1"
-    assert words.rate(0.999) == "more than 99"
-    assert words.rate(0.0) == "0"
+    assert of_hundred(0.001) == "less than 1"
+    assert of_hundred(0.999) == "more than 99"
+    assert of_hundred(0.0) == "0"
     assert words.belief(0.9999) == "more than 99.9 %"
 
 

@@ -2,18 +2,16 @@
 //
 // One plain script without dependencies; it defines DpvizBoard.mount(element, payload, options)
 // and makes no request. The payload is documented in dpviz/tidy/board.py, the interface in
-// dpviz/figures/board/__init__.py. Numbers are drawn as they come: nothing is computed here but
-// places on the screen.
+// dpviz/figures/board/__init__.py. Numbers are drawn as they come, and what is read comes as text:
+// nothing is computed here but places on the screen, and no number is written.
 const DpvizBoard = (() => {
   "use strict";
 
   const ROWS = ["picture", "spectrum", "distance", "recovery"];
   const CONTROLS = ["scrub", "play", "pin", "draws", "fresh", "present"];
-  const FIRST = 15; // components of a spectrum that are shown at first
   const PLAY_MS = 8000; // from the least private end to the most
   const KEY_MS = 600; // after the last key press epsilon is committed
-  const TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100];
-  const FARTHEST = [0.01, 100]; // epsilons that the ends of the scrubber go on to
+  const LEVELS = [[0, "0 %"], [0.5, "50 %"], [0.9, "90 %"], [1, ""]]; // of recovery
   const REDRAWS = 20; // draws that are shown one after the other, at most
   const DRAW_MS = 260; // one redraw of an animation of draws
   const MOST = 9; // columns side by side where they fit
@@ -43,32 +41,6 @@ const DpvizBoard = (() => {
     }
     return found;
   }
-
-  // ---- words --------------------------------------------------------------
-
-  function percent(share) {
-    const value = 100 * share;
-    if (value > 0 && value < 0.1) return "< 0.1";
-    if ((value > 0 && value < 1) || (value > 99 && value < 99.95)) return value.toFixed(1);
-    return String(Math.round(value) || 0);
-  }
-
-  function words(recovery) {
-    if (recovery < 0.1) return "mere chance";
-    if (recovery < 0.5) return "partly";
-    return recovery < 0.9 ? "usable" : "nearly all";
-  }
-
-  function number(value) {
-    if (value === 0) return "0";
-    if (value < 1e-3 || value >= 1e5) {
-      const [digits, power] = value.toExponential(1).split("e");
-      return `${digits.replace(/\.0$/, "")}e${Number(power)}`;
-    }
-    return String(Number(value.toPrecision(3)));
-  }
-
-  const short = (value) => number(Number(value.toPrecision(2)));
 
   function listed(items) {
     if (items.length < 2) return items.join("");
@@ -191,13 +163,16 @@ const DpvizBoard = (() => {
       return this.epsilons[this.index];
     }
 
+    get written() {
+      return this.payload.texts[this.index];
+    }
+
     setPayload(payload) {
       const kept = this.payload ? this.epsilon : payload.now;
       this.stop();
       this.payload = payload;
       this.frames = new Map();
-      const [low, high] = this.options.range || [0, Infinity];
-      this.epsilons = payload.epsilons.filter((e) => e >= low && e <= high);
+      this.epsilons = payload.epsilons;
       this.redraws = payload.draws || null;
       this.columns = payload.columns.filter(
         (column) => !this.options.keys || this.options.keys.includes(column.key),
@@ -221,7 +196,7 @@ const DpvizBoard = (() => {
 
     addFrames(frames) {
       this.keep(frames);
-      this.curves = null;
+      this.reserved = false;
       this.schedule();
     }
 
@@ -394,7 +369,6 @@ const DpvizBoard = (() => {
       this.rows = rows;
       this.buttons = {};
       this.element.replaceChildren();
-      this.curves = null;
       if (controls.length) this.element.append(this.buildBar(controls));
       if (options.answer !== false) {
         this.answer = make("p", "dpv-answer");
@@ -419,6 +393,7 @@ const DpvizBoard = (() => {
       this.spoken = make("div", "dpv-hidden", { "aria-live": "polite" });
       this.element.append(this.spoken);
       this.committed = payload.now;
+      this.answered = null;
       if (this.opened) this.openColumn(this.opened, true);
       this.dressPin();
     }
@@ -443,22 +418,22 @@ const DpvizBoard = (() => {
           this.listen(globalThis, end, () => { held = false; });
         }
         this.scrubber.addEventListener("blur", () => this.commit());
-        const shown = (epsilon) => TICKS.includes(epsilon);
         const ticks = make("div", "dpv-ticks", { "aria-hidden": "true" });
-        this.epsilons.forEach((epsilon, place) => {
-          if (!shown(epsilon)) return;
-          const tick = make("span", "", {}, String(epsilon));
+        for (const [epsilon, text, decade] of this.payload.ticks) {
+          const place = this.epsilons.indexOf(epsilon);
+          if (place < 0) continue;
+          const tick = make("span", "", {}, text);
           tick.style.left = `${(100 * place) / Math.max(top, 1)}%`;
-          tick.toggleAttribute("data-decade", Number.isInteger(Math.log10(epsilon)));
+          tick.toggleAttribute("data-decade", decade);
           ticks.append(tick);
-        });
+        }
         this.shown = make("output", "dpv-epsilon");
         const track = make("div", "dpv-track", {}, this.scrubber, ticks);
         bar.append(
           make("span", "dpv-eps", {}, "ε ", this.shown),
-          this.buildEnd("more private", this.epsilons[0] / 2),
+          this.buildEnd("more private", this.payload.beyond[0]),
           track,
-          this.buildEnd("more accurate", 2 * this.epsilons[top]),
+          this.buildEnd("more accurate", this.payload.beyond[1]),
         );
       }
       const button = (name, label, help, act) => {
@@ -499,12 +474,12 @@ const DpvizBoard = (() => {
 
     // The words at an end of the scrubber; where a page can go on beyond it, a button.
     buildEnd(words, beyond) {
-      const to = Number(beyond.toPrecision(2));
-      if (!this.options.onBeyond || to < FARTHEST[0] || to > FARTHEST[1]) {
+      if (!this.options.onBeyond || !beyond) {
         return make("span", "dpv-end", { "aria-hidden": "true" }, words);
       }
+      const [to, text] = beyond;
       return make("button", "dpv-end dpv-beyond", {
-        type: "button", title: `Go on to ε ${number(to)}`, onclick: () => this.options.onBeyond(to),
+        type: "button", title: `Go on to ε ${text}`, onclick: () => this.options.onBeyond(to),
       }, words);
     }
 
@@ -533,9 +508,7 @@ const DpvizBoard = (() => {
       for (const row of rows) {
         if (row === "recovery") {
           col.value = make("span", "dpv-value");
-          col.ghost = make("span", "dpv-ghost", {
-            title: "Recovery at the pinned setting, and how much more it is here, in %",
-          });
+          col.ghost = make("span", "dpv-ghost", { title: "Recovery at the pinned setting" });
           col.words = make("span", "dpv-words");
           col.bar = make("span", "dpv-meter", { "aria-hidden": "true" }, make("b"), make("u"), make("s"));
           col.node.append(make("div", "dpv-recovery", {},
@@ -552,26 +525,32 @@ const DpvizBoard = (() => {
 
     buildLegend() {
       const { labels } = this.payload;
-      if (!(this.options.rows || ROWS).includes("picture") || !labels.codes) return null;
-      if (labels.kinds && labels.kinds.length < 2) return null;
-      const box = make("div", "dpv-legend", { "aria-label": `Colours of the picture: ${labels.name || "label"}` });
-      box.append(make("span", "dpv-legend-name", {}, `${labels.name || "label"}:`));
-      if (labels.kinds) {
+      if (!(this.options.rows || ROWS).includes("picture")) return null;
+      const box = make("div", "dpv-legend", { "aria-label": "Colours of the picture" });
+      const name = `${labels.name || "label"}:`;
+      if (labels.kinds?.length > 1) {
+        box.append(make("span", "dpv-legend-name", {}, name));
         labels.kinds.slice(0, 24).forEach((kind, place) => {
-          const mark = make("canvas", "dpv-mark", { "aria-hidden": "true" });
-          const pen = surface(mark, 12, 12);
-          const path = new Path2D();
-          shape(path, place, 6, 6, 4);
-          pen.fillStyle = this.labelColour(place);
-          pen.fill(path);
-          box.append(make("span", "dpv-kind", {}, mark, kind));
+          box.append(make("span", "dpv-kind", {}, this.mark(place, 4, this.labelColour(place)), kind));
         });
-      } else {
+      } else if (labels.ends) {
         const bar = make("i", "dpv-ramp");
         bar.style.background = `linear-gradient(90deg, ${[0, 0.33, 0.67, 1].map(ramp).join(",")})`;
-        box.append(number(labels.values[0]), bar, number(labels.values[1]));
+        box.append(make("span", "dpv-legend-name", {}, name), labels.ends[0], bar, labels.ends[1]);
       }
+      this.ghosts = make("span", "dpv-kind");
+      box.append(this.ghosts);
       return box;
+    }
+
+    mark(kind, size, colour) {
+      const node = make("canvas", "dpv-mark", { "aria-hidden": "true" });
+      const pen = surface(node, 12, 12);
+      const path = new Path2D();
+      shape(path, kind, 6, 6, size);
+      pen.fillStyle = colour;
+      pen.fill(path);
+      return node;
     }
 
     labelColour(place) {
@@ -581,10 +560,15 @@ const DpvizBoard = (() => {
     dressPin() {
       const pinned = Boolean(this.pin);
       if (this.buttons.pin) {
-        setText(this.buttons.pin, pinned ? `unpin ε ${number(this.pin.now)}` : "pin");
+        setText(this.buttons.pin, pinned ? `unpin ε ${this.pinText()}` : "pin");
         this.buttons.pin.setAttribute("aria-pressed", String(pinned));
       }
       if (this.buttons.swap) this.buttons.swap.hidden = !pinned;
+      setText(this.ghosts, pinned ? "rings: pinned" : "grey dots: the truth");
+    }
+
+    pinText() {
+      return this.pin.texts[this.pin.epsilons.indexOf(this.pin.now)];
     }
 
     snapshot() {
@@ -632,6 +616,7 @@ const DpvizBoard = (() => {
       this.cols.forEach((col, place) => {
         col.node.hidden = this.presenting && place >= PRESENTED;
       });
+      this.reserved = false;
       this.schedule();
     }
 
@@ -678,9 +663,9 @@ const DpvizBoard = (() => {
         this.scrubber.value = String(this.index);
         const top = Math.max(this.epsilons.length - 1, 1);
         this.scrubber.style.setProperty("--dpv-share", `${(100 * this.index) / top}%`);
-        this.scrubber.setAttribute("aria-valuetext", `epsilon ${number(this.epsilon)}`);
+        this.scrubber.setAttribute("aria-valuetext", `epsilon ${this.written}`);
       }
-      setText(this.shown, number(this.epsilon));
+      setText(this.shown, this.written);
       for (const col of this.cols) {
         if (!col.node.hidden) this.drawColumn(col, frame, exact);
       }
@@ -766,6 +751,15 @@ const DpvizBoard = (() => {
       const size = Math.max(1.6, Math.min(3, width / 80)) * (this.presenting ? 1.3 : 1);
       const points = this.places(packed, payload, width, height);
       const ghost = col.column ? this.ghostOf(col.key) : null;
+      if (col.column && !ghost) {
+        const truth = this.places(payload.truth.picture, payload, width, height);
+        const path = new Path2D();
+        for (let i = 0; i < truth.length; i += 2) shape(path, 0, truth[i], truth[i + 1], size * 0.55);
+        pen.fillStyle = this.faint;
+        pen.globalAlpha = 0.4;
+        pen.fill(path);
+        pen.globalAlpha = 1;
+      }
       if (ghost && ghost.same && !redraw) {
         const old = this.places(ghost.cell.picture, this.pin, width, height);
         pen.strokeStyle = this.faint;
@@ -802,11 +796,11 @@ const DpvizBoard = (() => {
       } else {
         const path = new Path2D();
         for (let i = 0; i < points.length; i += 2) shape(path, 0, points[i], points[i + 1], size);
-        pen.fillStyle = this.faint;
+        pen.fillStyle = col.column ? this.colour(col.column) : this.faint;
         pen.fill(path);
       }
       pen.globalAlpha = 1;
-      const about = col.column ? `${col.column.label} at epsilon ${number(this.epsilon)}` : "exact PCA";
+      const about = col.column ? `${col.column.label} at epsilon ${this.written}` : "exact PCA";
       canvas.setAttribute("aria-label", `Rows of ${table.name} in the space of ${about}`);
     }
 
@@ -820,11 +814,15 @@ const DpvizBoard = (() => {
       const out = new Float32Array(2 * count);
       const halfX = width / 2;
       const halfY = height / 2;
+      // A unit is as long across as up, whatever the box; the height in a strip means nothing.
+      const across = (halfX - 3) / limitX;
+      const up = (halfY - 3) / limitY;
+      const [perX, perY] = heights ? [across, up] : [Math.min(across, up), Math.min(across, up)];
       for (let i = 0; i < count; i += 1) {
         const x = (heights ? raw[i] : raw[2 * i]) * unit;
         const y = heights ? heights[i] : raw[2 * i + 1] * unit;
-        out[2 * i] = Math.max(2, Math.min(width - 2, halfX + (x / limitX) * (halfX - 3)));
-        out[2 * i + 1] = Math.max(2, Math.min(height - 2, halfY - (y / limitY) * (halfY - 3)));
+        out[2 * i] = Math.max(2, Math.min(width - 2, halfX + x * perX));
+        out[2 * i + 1] = Math.max(2, Math.min(height - 2, halfY - y * perY));
       }
       return out;
     }
@@ -834,23 +832,19 @@ const DpvizBoard = (() => {
       if (!width || !height) return;
       const pen = surface(canvas, width, height);
       const { truth, limits } = this.payload;
-      const [low, high, threshold] = every ? limits.spectrum.all : limits.spectrum.first;
-      const count = every ? truth.eigenvalues.length : Math.min(FIRST, truth.eigenvalues.length);
+      const { count, low, high, linear, marks } = every ? limits.spectrum.all : limits.spectrum.first;
       const size = this.scale(12);
       const left = axes ? this.scale(44) : 6;
       const bottom = height - (axes ? this.scale(17) : 6);
       const top = axes ? this.scale(18) : 6;
-      const log = (value) => Math.asinh(value / threshold);
+      const log = (value) => Math.asinh(value / linear);
       const clamp = (value) => Math.max(low, Math.min(high, value));
       const y = (value) => bottom - ((log(clamp(value)) - log(low)) / (log(high) - log(low))) * (bottom - top);
       const x = (place) => left + ((place + 0.5) / count) * (width - left - 6);
       pen.font = `${size}px ${this.font}`;
       pen.lineWidth = 1;
-      // zero, and powers of ten of the truth
-      const marks = [0];
-      for (let e = Math.ceil(Math.log10(threshold)); 10 ** e <= high; e += 1) marks.push(10 ** e);
       let last = Infinity;
-      for (const mark of marks) {
+      for (const [mark, text] of marks) {
         const at = Math.round(y(mark)) + 0.5;
         pen.strokeStyle = this.line;
         pen.globalAlpha = mark === 0 ? 1 : 0.5;
@@ -863,7 +857,7 @@ const DpvizBoard = (() => {
           pen.fillStyle = this.faint;
           pen.textAlign = "right";
           pen.textBaseline = "middle";
-          pen.fillText(mark === 0 ? "0" : number(mark), left - 4, at);
+          pen.fillText(text, left - 4, at);
           last = at;
         }
       }
@@ -936,32 +930,47 @@ const DpvizBoard = (() => {
           pen.arc(x(i), y(median[i]), released ? 2.4 : 3.4, 0, 2 * Math.PI);
         }
         pen.fill();
-        if (cell.edges && cell.edges[1] < high) {
-          const at = Math.round(y(cell.edges[1])) + 0.5;
-          pen.strokeStyle = this.faint;
-          pen.lineWidth = 1;
-          pen.setLineDash([2, 3]);
-          pen.beginPath();
-          pen.moveTo(left, at);
-          pen.lineTo(width - 4, at);
-          pen.stroke();
-          pen.setLineDash([]);
-          pen.textAlign = "right";
-          pen.textBaseline = at < top + size + 4 ? "top" : "bottom";
-          this.haloed(pen, "noise edge", width - 6, at + (at < top + size + 4 ? 2 : -1));
+        if (cell.edges) {
+          const at = { y, left, size, right: width - 6, high, shown, step: x(1) - x(0), curves: [median, truth.eigenvalues] };
+          this.drawLevel(pen, at, cell.edges[1], "noise edge", [2, 3], true);
+          this.drawLevel(pen, at, cell.threshold, "threshold", [7, 4], false);
         }
         if (!released) beyond.push("kept along each direction");
-        const about = `${col.column.label}: median of the draws from ${number(median[0])} down; truth ${number(truth.eigenvalues[0])}`;
+        const about = `${col.column.label}: median of the draws from ${cell.spectrum.text} down; truth ${truth.text}`;
         canvas.setAttribute("aria-label", `Spectrum of ${about}`);
       } else {
         this.trueLine(pen, truth.eigenvalues, count, curve);
-        canvas.setAttribute("aria-label", `True spectrum, largest variance ${number(truth.eigenvalues[0])}`);
+        canvas.setAttribute("aria-label", `True spectrum, largest variance ${truth.text}`);
       }
       if (beyond.length) {
         pen.textAlign = "left";
         pen.textBaseline = "bottom";
         this.haloed(pen, beyond.join(", "), left + 2, bottom - 2);
       }
+    }
+
+    // A line across a spectrum, named at its right end, or at the left one where less runs there.
+    drawLevel(pen, { y, left, right, size, high, shown, step, curves }, value, name, dash, upper) {
+      if (value >= high) return;
+      const level = Math.round(y(value)) + 0.5;
+      pen.strokeStyle = this.faint;
+      pen.lineWidth = 1;
+      pen.setLineDash(dash);
+      pen.beginPath();
+      pen.moveTo(left, level);
+      pen.lineTo(right + 2, level);
+      pen.stroke();
+      pen.setLineDash([]);
+      const above = upper && level > size + 2;
+      const middle = level + (above ? -size : size) / 2;
+      const long = Math.ceil(pen.measureText(name).width / step);
+      const crossings = (from, to) => curves
+        .flatMap((values) => [...values.slice(Math.max(0, from), Math.min(to, shown))])
+        .filter((one) => Math.abs(y(one) - middle) < size * 0.75).length;
+      const atLeft = crossings(0, long) < crossings(shown - long, shown);
+      pen.textAlign = atLeft ? "left" : "right";
+      pen.textBaseline = above ? "bottom" : "top";
+      this.haloed(pen, name, atLeft ? left + 2 : right, level + (above ? -1 : 2));
     }
 
     haloed(pen, text, x, y) {
@@ -1022,7 +1031,7 @@ const DpvizBoard = (() => {
         return;
       }
       canvas.setAttribute("aria-label",
-        `Distance to the true space: 0 is the same, ${chance.distance.toFixed(2)} is chance`);
+        `Distance to the true space: 0 is the same, ${chance.text} is chance`);
       if (!col.column || !cell) return;
       const own = this.colour(col.column);
       const dots = (values, hollow) => {
@@ -1062,7 +1071,7 @@ const DpvizBoard = (() => {
       pen.lineTo(x(cell.distance[0]), bottom);
       pen.stroke();
       canvas.setAttribute("aria-label",
-        `Distance of ${col.column.label}: median ${cell.distance[0].toFixed(2)}, chance ${chance.distance.toFixed(2)}`);
+        `Distance of ${col.column.label}: median ${cell.texts.distance}, chance ${chance.text}`);
     }
 
     writeRecovery(col, cell, exact, hidden) {
@@ -1070,7 +1079,7 @@ const DpvizBoard = (() => {
       if (!col.column) {
         setText(col.value, "100 %");
         setText(col.words, "recovered; chance: 0\u00a0%");
-        col.words.title = `Chance captures a share of ${percent(this.payload.chance.share)} %`;
+        col.words.title = `Chance captures a share of ${this.payload.chance.share}`;
         meter[0].style.width = "100%";
         return;
       }
@@ -1086,21 +1095,18 @@ const DpvizBoard = (() => {
         setText(col.words, "k = d: the whole space");
         return;
       }
-      const guess = exact ? null : this.expected(col.key);
       const [mean, low, high] = cell.recovery;
-      const value = exact ? mean : guess;
-      setText(col.value, value === null ? "…" : `${percent(Math.max(value, 0))} %`);
-      const counted = COUNTED.has(cell.status.verdict);
-      let said = value === null ? "drawing" : words(value);
-      if (!exact && value !== null) said = `${said}, predicted`;
-      else if (!counted && cell.status.verdict !== "baseline") said = `${said}, not counted`;
+      const drawn = [mean, cell.texts.recovery, cell.texts.words];
+      const shown = exact ? drawn : this.expected(col.key);
+      const [value, text, words] = shown ?? [null, "…", "drawing"];
+      setText(col.value, text);
+      let said = words;
+      if (!exact && shown) said = `${words}, predicted`;
+      else if (!COUNTED.has(cell.status.verdict) && cell.status.verdict !== "baseline") said = `${words}, not counted`;
       setText(col.words, said);
       const held = this.ghostOf(col.key);
       const ghost = held?.cell.recovery ? held : null;
-      if (ghost && value !== null) {
-        const change = Math.round(100 * (value - ghost.cell.recovery[0]));
-        setText(col.ghost, `pin ${percent(Math.max(ghost.cell.recovery[0], 0))}, ${change >= 0 ? "+" : "−"}${Math.abs(change)}`);
-      } else setText(col.ghost, "");
+      setText(col.ghost, ghost && shown ? `pin ${ghost.cell.texts.recovery}` : "");
       const clip = (share) => Math.max(0, Math.min(1, share));
       meter[0].style.width = `${100 * clip(value ?? 0)}%`;
       meter[1].style.left = `${100 * clip(low)}%`;
@@ -1111,6 +1117,32 @@ const DpvizBoard = (() => {
     // The answer in one line: what is recovered, what it takes, what an attacker gains.
     writeAnswer(frame, exact) {
       if (!this.answer) return;
+      if (!this.reserved) this.reserveAnswer();
+      const parts = this.answerParts(frame, exact, this.written);
+      const written = JSON.stringify(parts);
+      if (written === this.answered) return;
+      this.answered = written;
+      this.fillAnswer(this.answer, parts);
+    }
+
+    // Room for the longest answer at any epsilon: what stands below holds still while it changes.
+    reserveAnswer() {
+      this.reserved = true;
+      const trial = make("p", "dpv-answer dpv-trial", { "aria-hidden": "true" });
+      trial.style.width = `${this.answer.clientWidth}px`;
+      this.answer.before(trial);
+      let most = 0;
+      this.epsilons.forEach((epsilon, place) => {
+        const frame = this.frames.get(epsilon);
+        if (!frame) return;
+        this.fillAnswer(trial, this.answerParts(frame, true, this.payload.texts[place]));
+        most = Math.max(most, Math.ceil(trial.getBoundingClientRect().height));
+      });
+      trial.remove();
+      this.answer.style.setProperty("--dpv-tallest", `${most}px`);
+    }
+
+    answerParts(frame, exact, epsilon) {
       const parts = [];
       if (this.payload.caution) parts.push([`⚠ ${this.payload.caution}`, null]);
       const label = Object.fromEntries(this.payload.columns.map((c) => [c.key, c.label]));
@@ -1118,11 +1150,11 @@ const DpvizBoard = (() => {
         .filter(([key, cell]) => label[key] && cell.recovery && COUNTED.has(cell.status.verdict))
         .sort((one, other) => other[1].recovery[0] - one[1].recovery[0]);
       if (this.masked) {
-        parts.push([`At ε ${number(this.epsilon)}: what is left?`, null]);
+        parts.push([`At ε ${epsilon}: what is left?`, null]);
       } else if (!exact) {
-        parts.push([`At ε ${number(this.epsilon)}: predictions first, draws follow.`, null]);
+        parts.push([`At ε ${epsilon}: predictions first, draws follow.`, null]);
       } else if (!counted.length) {
-        parts.push([`At ε ${number(this.epsilon)} no claim of these mechanisms holds.`, null]);
+        parts.push([`At ε ${epsilon} no claim of these mechanisms holds.`, null]);
       } else {
         const [key, best] = counted[0];
         const tied = counted.slice(1).filter(([, cell]) => {
@@ -1131,25 +1163,24 @@ const DpvizBoard = (() => {
         });
         const rivals = tied.length > 2 ? `${tied.length} others` : listed(tied.map(([other]) => label[other]));
         const tie = tied.length ? `, tied with ${rivals}` : "";
-        parts.push([`At ε ${number(this.epsilon)}, ${label[key]} recovers ${percent(Math.max(best.recovery[0], 0))} %${tie}`, "recovery"]);
+        parts.push([`At ε ${epsilon}, ${label[key]} recovers ${best.texts.recovery}${tie}`, "recovery"]);
         const { least } = this.payload;
         if (least) {
-          const one = (found, what) => (found ? `${what} from ε ${short(found.epsilon)} (${label[found.key] || found.label})` : null);
+          const one = (found, what) => (found ? `${what} from ε ${found.text} (${label[found.key] || found.label})` : null);
           const both = least.approximate && least.pure && least.approximate.key === least.pure.key;
           const said = both
             ? [one(least.pure, "90 %, without delta too,")]
             : [one(least.approximate, "90 %"), one(least.pure, "without delta")].filter(Boolean);
           if (said.length) parts.push([said.join(", "), "least"]);
         }
-        if (best.risk) {
-          const [out, within] = best.risk;
-          parts.push([`a guess that somebody is in: right ${percent(within)}, wrong ${percent(out)} of 100`, "risk"]);
-        }
+        const [out, within] = best.texts.risk;
+        parts.push([`a guess that somebody is in: right ${within}, wrong ${out} of 100`, "risk"]);
       }
-      const written = JSON.stringify(parts);
-      if (written === this.answered) return;
-      this.answered = written;
-      this.answer.replaceChildren(...parts.flatMap(([text, link], place) => {
+      return parts;
+    }
+
+    fillAnswer(node, parts) {
+      node.replaceChildren(...parts.flatMap(([text, link], place) => {
         const node = link && this.options.onLink
           ? make("button", "dpv-link", { type: "button", onclick: () => this.options.onLink(link) }, text)
           : make("span", place ? "" : "dpv-strong", {}, text);
@@ -1162,9 +1193,9 @@ const DpvizBoard = (() => {
       if (!exact || this.masked) return;
       const said = this.columns.filter((column) => frame.cells[column.key]?.recovery).map((column) => {
         const cell = frame.cells[column.key];
-        return `${column.label} ${percent(Math.max(cell.recovery[0], 0))} percent, ${cell.status.words}`;
+        return `${column.label} ${cell.texts.recovery}, ${cell.status.words}`;
       });
-      setText(this.spoken, `Epsilon ${number(this.epsilon)}. Recovered: ${said.join("; ")}.`);
+      setText(this.spoken, `Epsilon ${this.written}. Recovered: ${said.join("; ")}.`);
     }
 
     // -- recovery against epsilon --
@@ -1193,7 +1224,7 @@ const DpvizBoard = (() => {
       pen.font = `${size}px ${this.font}`;
       pen.fillStyle = this.faint;
       pen.textBaseline = "middle";
-      for (const share of [0, 0.5, 0.9, 1]) {
+      for (const [share, text] of LEVELS) {
         const level = Math.round(at.y(share)) + 0.5;
         pen.strokeStyle = this.line;
         pen.globalAlpha = share === 0 ? 1 : 0.6;
@@ -1204,17 +1235,14 @@ const DpvizBoard = (() => {
         pen.lineTo(at.right, level);
         pen.stroke();
         pen.globalAlpha = 1;
-        if (share !== 1) {
-          pen.textAlign = "right";
-          pen.fillText(`${100 * share} %`, at.left - 5, level);
-        }
+        pen.textAlign = "right";
+        pen.fillText(text, at.left - 5, level);
       }
       pen.setLineDash([]);
       pen.textBaseline = "bottom";
       pen.textAlign = "center";
-      for (const epsilon of TICKS) {
-        if (epsilon < this.epsilons[0] || epsilon > this.epsilons[this.epsilons.length - 1]) continue;
-        pen.fillText(String(epsilon), at.x(epsilon), at.height - 1);
+      for (const [epsilon, text] of this.payload.ticks) {
+        pen.fillText(text, at.x(epsilon), at.height - 1);
       }
       pen.textAlign = "left";
       pen.textBaseline = "top";
@@ -1236,7 +1264,7 @@ const DpvizBoard = (() => {
       pen.fillStyle = this.ink;
       pen.font = `600 ${size}px ${this.font}`;
       pen.textBaseline = "top";
-      const tag = `now: ${number(this.epsilon)}`;
+      const tag = `now: ${this.written}`;
       const wide = pen.measureText(tag).width;
       pen.textAlign = now + wide + 8 > at.right ? "right" : "left";
       const clear = now - (pen.textAlign === "right" ? wide + 5 : 0) > titled;
@@ -1251,7 +1279,7 @@ const DpvizBoard = (() => {
         pen.setLineDash([]);
       }
       if (!at.phone) this.nameCurves(pen, at, ends, size);
-      this.strip.setAttribute("aria-label", `Recovery against epsilon, now ${number(this.epsilon)}`);
+      this.strip.setAttribute("aria-label", `Recovery against epsilon, now ${this.written}`);
     }
 
     // What the curves rest on, where that is less than usual.
@@ -1280,10 +1308,10 @@ const DpvizBoard = (() => {
         pen.setLineDash([1.5, 3]);
         pen.beginPath();
         let going = false;
-        this.payload.epsilons.forEach((epsilon, place) => {
-          if (line[place] === null || !this.epsilons.includes(epsilon)) return;
-          if (going) pen.lineTo(at.x(epsilon), at.y(line[place]));
-          else pen.moveTo(at.x(epsilon), at.y(line[place]));
+        this.epsilons.forEach((epsilon, place) => {
+          if (line[place] === null) return;
+          if (going) pen.lineTo(at.x(epsilon), at.y(line[place][0]));
+          else pen.moveTo(at.x(epsilon), at.y(line[place][0]));
           going = true;
         });
         pen.stroke();
@@ -1309,7 +1337,7 @@ const DpvizBoard = (() => {
         pen.fill();
         pen.stroke();
       }
-      const tail = known.length ? known[known.length - 1][1] : line?.filter((v) => v !== null).pop();
+      const tail = known.length ? known[known.length - 1][1] : line?.filter((v) => v !== null).pop()?.[0];
       if (tail !== undefined) ends.push({ column, y: at.y(tail), dim });
       pen.globalAlpha = 1;
     }
@@ -1443,18 +1471,12 @@ const DpvizBoard = (() => {
       const lines = [];
       if (!cell) lines.push(["Cannot run here", frame.skipped[col.key] || ""]);
       else {
-        const { claimed, spent, status, recovery, angles, share } = cell;
-        const budget = (b) => `ε ${number(b.epsilon)}${b.delta ? `, δ ${number(b.delta)}` : ""}`;
-        lines.push([`${status.mark} ${status.words}`.trim(), status.evidence]);
-        lines.push(["Claims", claimed ? budget(claimed) : "nothing"]);
-        lines.push(["Spends", spent ? `${spent.exact ? "" : "at most "}${budget(spent)}` : "no ε is known"]);
-        if (!this.masked && recovery) {
-          lines.push(["Recovers", `${percent(Math.max(recovery[0], 0))} % (${words(recovery[0])}); the central 95 % of the draws from ${percent(Math.max(recovery[1], 0))} to ${percent(Math.max(recovery[2], 0))} %; ${percent(share[0])} % of the variance that the best ${this.payload.table.k} explain`]);
-          lines.push(["Distance", `median ${cell.distance[0].toFixed(2)}; 0 is the true space, ${this.payload.chance.distance.toFixed(2)} chance, ${this.payload.limits.distance.toFixed(2)} the farthest`]);
-          lines.push(["Principal angles", angles[0].map((middle, i) => `${middle.toFixed(0)}° (${angles[1][i].toFixed(0)} to ${angles[2][i].toFixed(0)})`).join(", ")]);
-        }
+        const { status, texts } = cell;
+        lines.push([`${status.mark} ${status.words}`.trim(), status.evidence], ...texts.claim);
+        if (!this.masked) lines.push(...texts.found);
+        if (cell.edges) lines.push(["Both lines", this.payload.limits.lines]);
         if (col.column.redraws) lines.push(["Note", "draws afresh at each ε, so its points jump"]);
-        if (!exact) lines.push(["Drawing", `the frame at ε ${number(this.epsilon)} is still being drawn`]);
+        if (!exact) lines.push(["Drawing", `the frame at ε ${this.written} is still being drawn`]);
       }
       const written = JSON.stringify(lines);
       if (col.written === written) return;

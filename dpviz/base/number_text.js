@@ -1,0 +1,30 @@
+// The rule of number_text.py, for numbers that only a browser knows; a test compares the two.
+const DpvizNumbers = (() => {
+  "use strict";
+  const CERTAIN = 1 - 1e-9;
+
+  function numeral(value, digits = 2) {
+    if (!value) return Number.isNaN(value) ? "nan" : "0";
+    if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+    const rounded = Number(value.toPrecision(digits));
+    const [mantissa, power] = rounded.toExponential().split("e");
+    return power < -4 || power >= 6 ? `${mantissa}e${Number(power)}` : String(rounded);
+  }
+
+  function percent(share) {
+    const value = 100 * share;
+    if (value > -0.05 && value <= 0) return "0 %";
+    if (value > 0 && value < 0.1) return "< 0.1 %";
+    if (value > 99.9 && share < CERTAIN) return "> 99.9 %";
+    const digits = Math.abs(value) < 1 || (value > 99 && value <= 99.9) ? 1 : 0;
+    return `${value.toFixed(digits)} %`;
+  }
+
+  function ofHundred(share) {
+    if (share > 0 && share < 0.005) return "less than 1";
+    if (share > 0.995 && share < 1) return "more than 99";
+    return (100 * share).toFixed(0);
+  }
+
+  return { numeral, percent, ofHundred };
+})();

@@ -1,0 +1,219 @@
+"""Pictures as a browser draws them: equal scales, numbers by one rule, a board that holds still."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from dpviz.base.number_text import numeral, of_hundred, percent, script
+from dpviz.figures.board import board_html, shown
+from dpviz.mechanisms import parse_variants
+from dpviz.prepare.bounding import Prepared
+from dpviz.prepare.load import load_prepared
+from dpviz.settings import Settings
+from dpviz.tidy import board
+
+# Every circle that goes into a path, by path: where the dots of a picture are drawn.
+_WATCH_CIRCLES = """
+(() => {
+  window.dpvizPaths = [];
+  const arc = Path2D.prototype.arc;
+  const fill = CanvasRenderingContext2D.prototype.fill;
+  Path2D.prototype.arc = function (x, y, r, ...rest) {
+    (this.dpvizCircles ??= []).push([x, y, r]);
+    return arc.call(this, x, y, r, ...rest);
+  };
+  CanvasRenderingContext2D.prototype.fill = function (path, ...rest) {
+    if (path?.dpvizCircles) {
+      const column = this.canvas.closest('[data-key]')?.dataset.key ?? 'large';
+      window.dpvizPaths.push([column, path.dpvizCircles]);
+    }
+    return path ? fill.call(this, path, ...rest) : fill.call(this);
+  };
+})();
+"""
+_TWO_FRAMES = """
+() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))
+"""
+
+
+@pytest.fixture
+def plain_page(browser: Browser) -> Iterator[Page]:
+    """A page without a server, for what needs none."""
+    with browser.new_context(reduced_motion="reduce") as context:
+        page, said = context.new_page(), []
+        page.on("pageerror", lambda error: said.append(str(error)))
+        yield page
+        assert said == []
+
+
+@cache
+def small_board() -> dict[str, Any]:
+    """Return a board of the wine table without labels, at one epsilon."""
+    settings = Settings(table="wine", mechanisms=("gaussian",), trials=3)
+    ready = load_prepared(settings)
+    columns = shown(parse_variants(settings.mechanisms))
+    frame = board.compute(ready, settings, 1.0)  # type: ignore[arg-type]
+    made = board.payload(ready, settings, columns, [1.0], [frame])  # type: ignore[arg-type]
+    made["labels"] = {"name": None, "kinds": None, "codes": None, "ends": None, "values": None}
+    return made
+
+
+def units(payload: dict[str, Any], packed: str) -> np.ndarray:
+    """Return the places of a picture in units of the rows."""
+    places = np.frombuffer(base64.b64decode(packed), dtype="<i2").astype(float).reshape(-1, 2)
+    return places * payload["limits"]["scale"] / 32767
+
+
+def slope(drawn: np.ndarray, meant: np.ndarray) -> float:
+    """Return pixels a unit along one axis; every dot must lie on the line."""
+    fitted = np.polyfit(meant, drawn, 1)
+    # A dot is placed in single precision; one that was moved to the frame would be far off.
+    np.testing.assert_allclose(np.polyval(fitted, meant), drawn, atol=0.01)
+    return float(fitted[0])
+
+
+def scales(page: Page, payload: dict[str, Any], column: str) -> tuple[float, float]:
+    """Return pixels a unit across and up of the exact picture in a column."""
+    meant = units(payload, payload["truth"]["picture"])
+    paths = [
+        np.array(circles)
+        for where, circles in page.evaluate("() => window.dpvizPaths")
+        if where == column and len(circles) == len(meant)
+    ]
+    # Behind a release the truth is drawn first, in smaller dots.
+    drawn = min(paths[-2:], key=lambda path: float(path[0, 2]))
+    return slope(drawn[:, 0], meant[:, 0]), -slope(drawn[:, 1], meant[:, 1])
+
+
+@pytest.mark.parametrize("size", [(1400, 900), (420, 800)], ids=["projector", "phone"])
+@pytest.mark.parametrize("box", [(185, 212), (464, 212), (670, 210), (200, 420)])
+def test_a_unit_is_as_long_across_as_up_on_every_board(
+    plain_page: Page, size: tuple[int, int], box: tuple[int, int]
+) -> None:
+    payload = small_board()
+    plain_page.set_viewport_size({"width": size[0], "height": size[1]})
+    page = board_html(payload).replace("<script>", f"<script>{_WATCH_CIRCLES}</script><script>", 1)
+    style = f".dpv-box-picture {{ width: {box[0]}px; height: {box[1]}px !important; }}"
+    plain_page.set_content(page.replace("</style>", f"{style}</style>", 1))
+    plain_page.evaluate(_TWO_FRAMES)
+    across, up = scales(plain_page, payload, "exact")
+    assert across == pytest.approx(up, rel=1e-4)
+    limits = payload["limits"]["picture"]
+    # It fills the box one way, but for a margin of three pixels.
+    filled = [2 * limit * up / side for limit, side in zip(limits, box, strict=True)]
+    assert 0.95 < max(filled) <= 1
+    # Presented, and one column large, it is so too.
+    plain_page.evaluate("() => board.present(true)")
+    plain_page.evaluate(_TWO_FRAMES)
+    across, up = scales(plain_page, payload, "exact")
+    assert across == pytest.approx(up, rel=1e-4)
+    plain_page.evaluate("() => { board.present(false); board.open('gaussian'); }")
+    plain_page.evaluate(_TWO_FRAMES)
+    across, up = scales(plain_page, payload, "large")
+    assert across == pytest.approx(up, rel=1e-4)
+
+
+def test_a_unit_is_as_long_across_as_up_tells_a_stretched_picture(plain_page: Page) -> None:
+    """The control: the same measure of a board whose canvas is stretched afterwards."""
+    payload = small_board()
+    script_ = _WATCH_CIRCLES.replace("push([x, y, r])", "push([x, 1.1 * y, r])")
+    page = board_html(payload).replace("<script>", f"<script>{script_}</script><script>", 1)
+    plain_page.set_viewport_size({"width": 1400, "height": 900})
+    plain_page.set_content(page)
+    plain_page.evaluate(_TWO_FRAMES)
+    across, up = scales(plain_page, payload, "exact")
+    assert across != pytest.approx(up, rel=1e-2)
+
+
+def written_in(page: Page, function: str, values: Sequence[float], *digits: int) -> list[str]:
+    """Return what the browser's rule writes."""
+    more = "".join(f", {one}" for one in digits)
+    found: list[str] = page.evaluate(
+        f"values => values.map(value => numbers.{function}(value{more}))", list(values)
+    )
+    return found
+
+
+def test_a_browser_writes_numbers_by_the_same_rule(plain_page: Page) -> None:
+    rng = np.random.default_rng(5)
+    awkward = [
+        *(0.0, 0.25, 0.125, 2.5, 12.5, -0.05, -0.0005, -24.0, -2.5e-7, 1e-5, 1e5, 999_999.5),
+        *(0.99999, 0.999, 0.0099, 0.00995, 0.995, 0.9995, 1 - 1e-9, 1 - 1e-12, 1.0),
+    ]
+    ties = [step / 800 for step in range(-800, 1_700)]  # halves of the last digit, many exact
+    random = rng.uniform(-1.2, 1.2, 10_000) * 10.0 ** rng.uniform(-12, 3, 10_000)
+    values = [*awkward, *ties, *random.tolist()]
+    rules: list[tuple[str, Callable[..., str], tuple[int, ...]]] = [
+        ("percent", percent, ()), ("ofHundred", of_hundred, ()),
+        *(("numeral", numeral, (digits,)) for digits in (1, 2, 3, 6)),
+    ]  # fmt: skip
+    plain_page.set_content(f"<script>{script()}; globalThis.numbers = DpvizNumbers;</script>")
+    for name, rule, digits in rules:
+        assert written_in(plain_page, name, values, *digits) == [rule(v, *digits) for v in values]
+    assert written_in(plain_page, "numeral", [-24.0, -2.4, 1e-7], 2) == ["-24", "-2.4", "1e-7"]
+
+
+def test_ends_of_a_legend_are_numbers_as_people_write_them(plain_page: Page) -> None:
+    settings = Settings(table="wine", mechanisms=("gaussian",), trials=3)
+    ready = load_prepared(settings)
+    labels = np.linspace(-24.0, 3.14159, ready.n)
+    table = replace(ready.table, labels=labels, label_name="balance")  # type: ignore[union-attr]
+    ready = replace(ready, table=table)  # type: ignore[type-var]
+    frame = board.compute(ready, settings, 1.0)  # type: ignore[arg-type]
+    columns = shown(parse_variants(settings.mechanisms))
+    payload = board.payload(ready, settings, columns, [1.0], [frame])  # type: ignore[arg-type]
+    plain_page.set_content(board_html(payload))
+    said = plain_page.locator(".dpv-legend").inner_text()
+    assert "-24" in said
+    assert "3.14" in said
+    assert "e1" not in said
+
+
+# Where the columns begin, and how far down the answer's own text reaches, at every epsilon.
+_EVERY_EPSILON = """
+async () => {
+  const answer = document.querySelector('.dpv-answer');
+  const found = [];
+  for (const epsilon of board.payload.epsilons) {
+    board.setEpsilon(epsilon);
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const top = document.querySelector('.dpv-grid').getBoundingClientRect().top;
+    const said = document.createRange();
+    said.selectNodeContents(answer);
+    found.push([top, said.getBoundingClientRect().bottom]);
+  }
+  return found;
+}
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 620, 420])
+def test_the_board_holds_still_while_its_sentence_wraps(plain_page: Page, width: int) -> None:
+    keys = ("gaussian", "wishart_difference", "directional_wishart_difference", "laplace_tight")
+    settings = Settings(table="wine", mechanisms=keys, trials=5)
+    ready = load_prepared(settings)
+    assert isinstance(ready, Prepared)
+    epsilons = [0.05, 0.1, 0.5, 1.0, 10.0]
+    columns = shown(parse_variants(keys))
+    frames = board.compute_each(ready, settings, epsilons)
+    payload = board.payload(ready, settings, columns, epsilons, frames)
+    payload["least"] = board.least_epsilons(ready, settings)
+    if width == 1400:  # a sentence that is too long for one line at one epsilon only
+        columns[0]["label"] = payload["columns"][0]["label"] = (
+            "A mechanism of a very long name " * 3
+        )
+    plain_page.set_viewport_size({"width": width, "height": 900})
+    plain_page.set_content(board_html(payload))
+    plain_page.evaluate(_TWO_FRAMES)
+    tops, ends = zip(*plain_page.evaluate(_EVERY_EPSILON), strict=True)
+    assert len({round(end) for end in ends}) > 1, "no sentence wraps, so nothing is tried"
+    assert len(set(tops)) == 1
+    assert max(ends) <= tops[0]
