@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dpviz.base.blas import one_blas_thread
+from dpviz.base.number_text import percent
 from dpviz.metrics import Summary
 from dpviz.prepare.load import load_prepared
 from dpviz.run.compare import compare
@@ -43,13 +44,13 @@ def planted_settings(domain: str, draws: int, epsilon: float = PLANTED_EPSILON) 
 
 
 def planted(domain: str, draws: int, epsilon: float = PLANTED_EPSILON) -> dict[str, list[Summary]]:
-    """Return the captured share by belief, one summary for each of `EXACT`."""
+    """Return recovery by belief, one summary for each of `EXACT`."""
     settings = planted_settings(domain, draws, epsilon)
     prepared = load_prepared(settings)
 
     def shares(allocation: str, mechanisms: Sequence[str]) -> list[Summary]:
         chosen = replace(settings, allocation=allocation, mechanisms=tuple(mechanisms))
-        return [r.summaries["captured_share"] for r in compare(prepared, chosen).results]
+        return [r.summaries["recovery"] for r in compare(prepared, chosen).results]
 
     found = {name: shares(allocation, EXACT) for name, allocation in BELIEFS.items()}
     right = BELIEFS["right: both features that vary"]
@@ -63,7 +64,7 @@ def interval(summary: Summary) -> str:
 
 
 def planted_table(draws: int, epsilon: float = PLANTED_EPSILON) -> str:
-    """Return the captured share of the planted example as a Markdown table."""
+    """Return recovery in the planted example as a Markdown table."""
     lines = [
         "| domain | belief | " + " | ".join(f"`{key}`" for key in EXACT) + " |",
         "|---|---|---|---|",
@@ -84,9 +85,9 @@ PLANTED_TEXT = """## The planted example
 
 `planted` has 20,000 rows of 20 independent features between public bounds -1 and 1; two of them
 vary (half widths 0.45 and 0.35) and eighteen hardly do (0.035). Epsilon {epsilon:g}, delta 1e-6
-(the Wishart difference uses none), k 2, replace, tau {tau:g}, {draws} draws. Cells are the captured
-share of the optimum: the mean with the 95 % confidence interval of the mean, and in brackets the
-range that holds 95 % of the draws.
+(the Wishart difference uses none), k 2, replace, tau {tau:g}, {draws} draws. Cells are
+recovery (0 is a random subspace, 1 exact PCA): the mean with the 95 % confidence interval of the
+mean, and in brackets the range that holds 95 % of the draws.
 
 {table}
 
@@ -117,16 +118,20 @@ def planted_summary(draws: int) -> str:
     for place, key in enumerate(EXACT):
         before, after, alone = (box[name][place] for name in (equal, right, ISOTROPIC))
         lines.append(
-            f"- Box, `{key}`: {before.mean:.2f} with equal shares, {after.mean:.2f} knowing the "
-            f"two features ({after.mean / before.mean:.1f} times as much); {alone.mean:.2f} with "
-            "the same knowledge and isotropic noise."
+            f"- Box, `{key}`: {percent(before.mean)} with equal shares, {percent(after.mean)} "
+            f"knowing the two features; {percent(alone.mean)} with the same knowledge and "
+            "isotropic noise."
         )
     wrong = [summary.mean for summary in box["wrong: two that hardly vary"]]
-    lines.append(f"- Box, two wrong features instead: {wrong[0]:.2f} and {wrong[1]:.2f}.")
+    worse = ", worse than a random subspace" if max(wrong) < 0 else ""
+    lines.append(
+        f"- Box, two wrong features instead: {percent(wrong[0])} and {percent(wrong[1])}{worse}."
+    )
     shaped, plain = ball[right], ball[ISOTROPIC]
     lines.append(
-        f"- Ball: {shaped[0].mean:.3f} and {shaped[1].mean:.3f} with the right features, "
-        f"{plain[0].mean:.3f} and {plain[1].mean:.3f} with isotropic noise: shape buys nothing."
+        f"- Ball: {100 * shaped[0].mean:.1f} % and {100 * shaped[1].mean:.1f} % with the right "
+        f"features, {100 * plain[0].mean:.1f} % and {100 * plain[1].mean:.1f} % with isotropic "
+        "noise: shape buys nothing."
     )
     return "\n".join(lines)
 

@@ -72,8 +72,8 @@ LAYERS: tuple[Layer, ...] = (
     # One process each: they fill the core that the browser leaves idle.
     Layer("process", 130, folder="process", workers=0),
     Layer("golden", 60, folder="golden", workers=0),
-    # One process: it builds the site once and looks at it many times.
-    Layer("docs", 70, folder="docs", workers=0),
+    # One process: it builds the site once, and types what README and docs print into one shell.
+    Layer("docs", 180, folder="docs", workers=0),
     Layer("statistical", 240, folder="statistical"),
     Layer("ui", 360, folder="ui"),
     # Two browsers, each with a server of its own that all files share; a few tests take long.

