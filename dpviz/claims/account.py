@@ -15,20 +15,12 @@ import pandas as pd
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import Mechanism
-from dpviz.paid.account import Together, chain
+from dpviz.paid.account import Together, accounted, chain
 from dpviz.paid.steps import Wanted
-from dpviz.privacy.composition import (
-    composed,
-    epsilon_of_releases,
-    epsilon_of_rho,
-    gdp_of,
-    renyi_of,
-    rho_of,
-)
-from dpviz.privacy.gaussian import delta_of, epsilon_of, trade_off
+from dpviz.privacy.accounting import Composition
+from dpviz.privacy.composition import epsilon_of_rho, gdp_of, renyi_of, rho_of
+from dpviz.privacy.gaussian import trade_off
 from dpviz.privacy.profile_loss import ProfileLoss
-from dpviz.privacy.profiles import RowProfile
-from dpviz.values.parts import ApproximatePart, GaussianPart
 from dpviz.values.problem import Budget, Problem
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
@@ -203,19 +195,12 @@ def account_view(
     if whole is not None and not whole.preparation.parts:
         whole = None
     spent = mechanism.spent(problem, budget) if whole is None else whole.spent
-    if spent is None or not math.isfinite(spent.epsilon):
+    together = accounted(mechanism, problem, budget) if whole is None else whole.together
+    if spent is None or together is None:
         raise CannotRun(
             mechanism.text, "no epsilon describes what it releases, so there is no account of it"
         )
-    profile = mechanism.row_profile(problem, budget)
-    if whole is not None:
-        together = whole.together
-        assert together is not None  # it has an epsilon
-        account: _Composed | _Rows = _Composed(together)
-    elif profile is None:
-        account = _Composed(Together(mechanism.calibrate(problem, budget).parts))
-    else:
-        account = _Rows(profile, problem)
+    account = _Account(together, pure=spent.delta == 0)
     most = max(account.epsilon(_LEAST_DELTA), 1e-3)
     epsilons = np.linspace(0.0, most, _CURVE_POINTS)
     deltas = np.array([account.delta(float(epsilon)) for epsilon in epsilons])
@@ -243,25 +228,37 @@ def account_view(
 
 
 class _Account:
-    """What both kinds of account offer."""
+    """What a mechanism by itself, or a chain, costs once and many times."""
 
-    mu: float | None
-    rho: float | None
+    def __init__(self, together: Together, *, pure: bool) -> None:
+        self.together, self.loss, self.pure = together, together.loss(), pure
+        by_parts = not together.known
+        self.mu = gdp_of(together.parts) if by_parts else None
+        self.rho = rho_of(together.parts) if by_parts else None
 
     def delta(self, epsilon: float) -> float:
         """Return the delta given at epsilon."""
-        raise NotImplementedError
+        return self.loss.delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """Return the epsilon spent at delta."""
-        raise NotImplementedError
+        """Return the epsilon spent at delta, or at the least delta above it that says one."""
+        if not isinstance(self.loss, ProfileLoss):
+            # what tells everything, or counts so by rounding, is below no epsilon
+            delta = max(delta, 4 * self.loss.failing)
+        found = self.loss.epsilon(delta)
+        # where some releases give a row away no epsilon reaches so small a delta
+        return found if math.isfinite(found) else 2 * self.loss.epsilon(1e-6)
 
     def renyi(self, order: float) -> float | None:
         """Return the Renyi divergence of an order, if there is one."""
-        return None
+        if not self.together.known:
+            return renyi_of(self.together.parts, order)
+        return self.loss.profile.renyi(order) if isinstance(self.loss, ProfileLoss) else None
 
     def trade_off(self, most: float) -> FloatArray:
         """Return the least miss rate at each level: the best of the bounds at many epsilons."""
+        if isinstance(self.loss, Composition) and self.loss.gaussian:
+            return np.asarray(trade_off(_LEVELS, self.loss.mu), dtype=np.float64)
         beta = np.zeros_like(_LEVELS)
         for epsilon in np.linspace(0.0, most, _FINE):
             left = 1 - self.delta(float(epsilon))
@@ -271,85 +268,17 @@ class _Account:
         clipped: FloatArray = np.clip(beta, 0.0, 1 - _LEVELS)
         return clipped
 
-
-class _Composed(_Account):
-    """Of a mechanism that states its parts, or of a chain."""
-
-    def __init__(self, together: Together) -> None:
-        self.parts, self.known = together.parts, together.known
-        self.mu = None if self.known else gdp_of(self.parts)
-        self.rho = None if self.known else rho_of(self.parts)
-        other = [part for part in self.parts if not isinstance(part, GaussianPart)]
-        self._gaussian = not other and not self.known
-        self._loss = composed(self.parts, 1, self.known)
-        pure = self._loss.mu == 0 and not self.known
-        self._pure = pure and not any(isinstance(part, ApproximatePart) for part in other)
-        self._sum = math.fsum(part.epsilon for part in other)
-
-    def delta(self, epsilon: float) -> float:
-        if self._gaussian:
-            return delta_of(epsilon, self._loss.mu)
-        return self._loss.delta(epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        if self._gaussian:
-            return epsilon_of(delta, self._loss.mu)
-        # the composed loss counts its own rounding as failure: ask for a little more than that
-        return self._loss.epsilon(max(delta, 4 * self._loss.failing))
-
-    def renyi(self, order: float) -> float | None:
-        return None if self.known else renyi_of(self.parts, order)
-
-    def trade_off(self, most: float) -> FloatArray:
-        if self._gaussian:
-            return np.asarray(trade_off(_LEVELS, self._loss.mu), dtype=np.float64)
-        return super().trade_off(most)
-
     def repeated(self, releases: int, delta: float) -> Repeated:
         """Return what that many releases cost."""
-        one = self._sum if self._pure else math.inf
-        if not self._pure and delta > 0:
-            one = self._loss_at(delta / releases)
-        zcdp = (
-            None if self.rho is None or delta == 0 else epsilon_of_rho(releases * self.rho, delta)
-        )
-        exact = None
-        if delta > 0 or self._pure:
-            exact = epsilon_of_releases(self.parts, releases, delta, self.known)
-        basic = releases * one
-        if exact is not None:
-            # a bounded range is known to zCDP only, and losses are rounded up to a grid
-            exact = min(exact, basic, math.inf if zcdp is None else zcdp)
-            exact = exact if math.isfinite(exact) else None
-        return Repeated(releases, delta, basic, zcdp, exact)
-
-    def _loss_at(self, delta: float) -> float:
-        return epsilon_of(delta, self._loss.mu) if self._gaussian else self._loss.epsilon(delta)
-
-
-class _Rows(_Account):
-    """Of a mechanism whose loss depends on one chi-square."""
-
-    mu = rho = None
-
-    def __init__(self, profile: RowProfile, problem: Problem) -> None:
-        self.profile, self.relation = profile, problem.relation
-
-    def delta(self, epsilon: float) -> float:
-        return self.profile.delta(self.relation, epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        found = self.profile.epsilon(self.relation, delta)
-        # where some releases give a row away no epsilon reaches so small a delta
-        return found if math.isfinite(found) else 2 * self.profile.epsilon(self.relation, 1e-6)
-
-    def repeated(self, releases: int, delta: float) -> Repeated:
-        """Return what that many releases cost: neither mu nor rho, but the loss composes."""
-        one = self.profile.epsilon(self.relation, delta / releases) if delta > 0 else math.inf
-        if releases == 1 or delta == 0:
-            return Repeated(releases, delta, releases * one, None, one if releases == 1 else None)
-        loss = ProfileLoss(self.profile, self.relation)
-        together = min(releases * one, composed((), releases, (loss,)).epsilon(delta))
+        one = math.inf
+        if self.pure or delta > 0:
+            one = self.loss.epsilon(0.0 if self.pure else delta / releases)
+        exact = releases * one
+        if delta > 0:
+            exact = min(exact, self.together.loss(releases).epsilon(delta))
+        zcdp = None
+        if self.rho is not None and delta > 0:
+            zcdp = epsilon_of_rho(releases * self.rho, delta)
         return Repeated(
-            releases, delta, releases * one, None, together if math.isfinite(together) else None
+            releases, delta, releases * one, zcdp, exact if math.isfinite(exact) else None
         )

@@ -10,7 +10,7 @@ from dpviz.claims.worlds import Worlds, both_worlds
 from dpviz.errors import DpvizError
 from dpviz.guide.decide import Card, Offer
 from dpviz.mechanisms import Mechanism
-from dpviz.paid.account import chain
+from dpviz.paid.account import accounted, chain
 from dpviz.paid.steps import Wanted, wanted_of
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
@@ -94,7 +94,7 @@ def together(
     )
     at = replace(budget, delta=max(budget.delta, releases * one.delta))
     found = [accounting.spent((part,) * releases, at)]
-    said = mechanism.calibrate(problem, budget).parts
-    if said:
-        found.append(accounting.spent(said * releases, budget))
+    said = accounted(mechanism, problem, budget)
+    if said is not None:
+        found.append(said.spent(budget, releases))
     return min(found, key=lambda spent: spent.epsilon)

@@ -19,7 +19,7 @@ from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import mu_of
-from dpviz.privacy.sensitivity import frobenius, frobenius_attained, nuclear
+from dpviz.privacy.sensitivity import frobenius, nuclear
 from dpviz.values.allocation import DIRECTIONS_ALLOWED, UNIFORM
 from dpviz.values.allocation_text import check_directions as canonical_directions
 from dpviz.values.allocation_text import parse_allocation
@@ -232,7 +232,7 @@ def purchase(problem: Problem, budget: Budget, *, pure: bool) -> Purchase:
     else:
         sensitivity = frobenius(problem)
         scale = SAFE * sensitivity / mu_of(bought)
-        part = GaussianPart(sensitivity, scale, frobenius_attained(problem))
+        part = GaussianPart(sensitivity, scale, attained=False)  # directions alone come out
     return Purchase(bought, rest, scale, (part,), pure=pure)
 
 

@@ -41,12 +41,14 @@ class AdaptiveClipGaussian(Mechanism):
 
     The choice. tau = R 2^(-j/4), j = 0 .. 60, with odds exp(e_1/2 times -|count_j - m'|), where
     count_j rows are longer than tau. One row, replaced or zeroed, moves each count by at most 1,
-    so this exponential mechanism is e_1-private under both relations. m' adds 2 ln(61)/e_1 to m:
-    then the radii above every row, of which a loose bound has many, together are as unlikely as
-    one that misses by that many ranks. It is at most n/2.
+    so this exponential mechanism is e_1-private under both relations, and its log ratios range
+    over e_1, not over twice that. m' adds 2 ln(61)/e_1 to m: then the radii above every row, of
+    which a loose bound has many, together are as unlikely as one that misses by that many ranks.
+    It is at most n/2.
 
     The release. Given tau, a Gaussian mechanism of sensitivity D tau^2/n: mu does not depend on
-    tau, so it stands beside the e_1 in one account, whatever tau came out.
+    tau, so it stands beside the choice in one account, whatever tau came out: the worst range of
+    e_1 there is, beside that noise (`dpviz.privacy.accounting.Composition`).
     """
 
     share: float = number(
@@ -82,7 +84,7 @@ class AdaptiveClipGaussian(Mechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the noise scale at tau = R, and what chooses tau."""
         first = budget.epsilon * self.share
-        choice = PurePart(first, "exponential mechanism on the clipping radius")
+        choice = PurePart(first, "exponential mechanism on the clipping radius", width=first)
         reach = math.sqrt(2) if problem.relation is Relation.REPLACE else 1.0
         mu = greatest_mu_beside((choice,), budget) * (1 - 1e-15)
         sensitivity = reach * problem.domain.radius**2 / problem.n
@@ -113,8 +115,8 @@ class AdaptiveClipGaussian(Mechanism):
         """Return what the calibration rests on."""
         return (
             f"The clipping radius costs epsilon {budget.epsilon * self.share:.3g} by the "
-            "exponential mechanism; the Gaussian noise, in proportion to the squared radius, "
-            "takes all that this leaves."
+            "exponential mechanism, of which the bounded range counts; the Gaussian noise, in "
+            "proportion to the squared radius, takes all that this leaves."
         )
 
 

@@ -94,7 +94,7 @@ class NoisyPower(PowerMethod):
         steps, width = self.length(problem, budget), self.width(problem)
         std = self.step_std(problem, budget, steps)
         flattest = std / math.sqrt(problem.d) * (1 - 1e-15)
-        part = GaussianPart(projected_frobenius(problem, width), flattest)
+        part = GaussianPart(projected_frobenius(problem, width), flattest, attained=False)
         values = {
             "steps": float(steps),
             "columns": float(width),
@@ -106,7 +106,7 @@ class NoisyPower(PowerMethod):
         """Return a bound for whole rows, whatever frames the steps release."""
         bound = accounting.spent(self.calibrate(problem, budget).parts, budget)
         source = f"{bound.source}, at the flattest frame there can be"
-        return dataclasses.replace(bound, exact=False, source=source)
+        return dataclasses.replace(bound, source=source)
 
     def entry_epsilon(self, problem: Problem, budget: Budget) -> float:
         """Return the most that is spent when one entry of X'X and its mirror image change."""

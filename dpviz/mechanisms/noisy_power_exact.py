@@ -69,7 +69,8 @@ class NoisyPowerExact(PowerMethod):
         """Return the least std that meets the budget over all steps."""
         steps, width = self.length(problem, budget), self.width(problem)
         std = self.step_std(problem, budget, steps)
-        part = GaussianPart(projected_frobenius(problem, width), std)
+        # the last frame alone is released
+        part = GaussianPart(projected_frobenius(problem, width), std, attained=False)
         values = {"steps": float(steps), "columns": float(width)}
         return Calibration(problem, budget, std, (part,) * steps, values)
 
@@ -77,7 +78,7 @@ class NoisyPowerExact(PowerMethod):
         """Return a bound that counts every step as released, though only the last frame is."""
         bound = accounting.spent(self.calibrate(problem, budget).parts, budget)
         source = f"{bound.source}, all counted as released"
-        return dataclasses.replace(bound, exact=False, source=source)
+        return dataclasses.replace(bound, source=source)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

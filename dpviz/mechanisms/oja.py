@@ -17,7 +17,7 @@ from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
 from dpviz.privacy.sensitivity import projected_frobenius
-from dpviz.privacy.subsampled import epsilon_of_steps, least_epsilon, least_multiplier
+from dpviz.privacy.subsampled import SubsampledGaussian, least_epsilon, least_multiplier
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem, Relation
@@ -136,23 +136,29 @@ class Oja(Mechanism):
             reach = projected_frobenius(problem, problem.k) * steps
             values |= {"multiplier": multiplier, "step_std": multiplier * reach}
             return Calibration(problem, budget, scale, (), values)
-        part = GaussianPart(projected_frobenius(problem, problem.k), scale)
+        # the last frame alone is released
+        part = GaussianPart(projected_frobenius(problem, problem.k), scale, attained=False)
         values["step_std"] = steps * scale
         return Calibration(problem, budget, scale, (part,), values)
 
+    def row_profile(self, problem: Problem, budget: Budget) -> SubsampledGaussian | None:
+        """Return the profile of private SGD; one pass is a Gaussian part."""
+        if self.sampling != "poisson":
+            return None
+        values = self.calibrate(problem, budget).values
+        steps = int(values["steps"])
+        return SubsampledGaussian(1 / steps, values["multiplier"], steps)
+
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return a bound that counts every frame as released, though only the last is."""
-        calibration = self.calibrate(problem, budget)
-        if self.sampling == "poisson":
-            steps = int(calibration.values["steps"])
-            epsilon = epsilon_of_steps(
-                budget.delta, 1 / steps, calibration.values["multiplier"], steps
-            )
-            source = f"Renyi account of {steps} subsampled Gaussian steps"
-            return Spent(epsilon, budget.delta, exact=False, source=source)
-        bound = accounting.spent(calibration.parts, budget)
+        profile = self.row_profile(problem, budget)
+        if profile is not None:
+            source = f"Renyi account of {profile.steps} subsampled Gaussian steps"
+            found = profile.spent(problem, budget, source)
+            return dataclasses.replace(found, exact=False)
+        bound = accounting.spent(self.calibrate(problem, budget).parts, budget)
         source = f"{bound.source} of the one batch a row is in"
-        return dataclasses.replace(bound, exact=False, source=source)
+        return dataclasses.replace(bound, source=source)
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the last frame of each draw, its columns in order of growth."""

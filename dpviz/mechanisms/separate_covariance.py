@@ -73,7 +73,9 @@ class SeparateCovariance(Mechanism):
         sensitivity, mu = frobenius(problem), mu_of(budget) * (1 - 1e-15)
         matrix = sensitivity / (mu * math.sqrt(self.share))
         values = sensitivity / (mu * math.sqrt(1 - self.share))
-        parts = (GaussianPart(sensitivity, matrix), GaussianPart(sensitivity, values))
+        # of the noisy matrix the directions alone are released
+        first = GaussianPart(sensitivity, matrix, attained=False)
+        parts = (first, GaussianPart(sensitivity, values))
         return Calibration(problem, budget, matrix, parts, {"values_std": values})
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
@@ -98,5 +100,6 @@ class SeparateCovariance(Mechanism):
         """Return what the calibration rests on."""
         return (
             "Two Gaussian queries, the matrix and its eigenvalues, each moved by no more than the "
-            "Frobenius norm one person can cause; they compose exactly and spend what is claimed."
+            "Frobenius norm one person can cause, spend what is claimed together: at most, as of "
+            "the noisy matrix only the directions are released."
         )

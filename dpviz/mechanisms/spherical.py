@@ -55,7 +55,8 @@ class Spherical(Mechanism):
         """Return the least scale for unit rows, whatever the domain."""
         sensitivity = frobenius(on_the_sphere(problem))
         scale = math.nextafter(sensitivity * noise_std(budget), math.inf)
-        return Calibration(problem, budget, scale, (GaussianPart(sensitivity, scale),))
+        part = GaussianPart(sensitivity, scale, attained=False)  # the subspace alone is released
+        return Calibration(problem, budget, scale, (part,))
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the top k of the noisy second moment of the unit rows."""

@@ -58,7 +58,7 @@ class SphericalWishartDifference(Mechanism):
         part = PurePart(
             sensitivity / (2 * scale),
             "log density ratio is at most the nuclear norm/(2c)",
-            attained=True,
+            attained=False,  # the subspace alone is released
         )
         return Calibration(problem, budget, scale, (part,))
 

@@ -9,7 +9,7 @@ that can be composed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import scipy
@@ -19,10 +19,10 @@ from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import claimed_against_spent
 from dpviz.paid.steps import COUNT, Preparation, Wanted, preparation
 from dpviz.privacy import accounting
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.composition import composed
+from dpviz.privacy.accounting import Composition, Spent
+from dpviz.privacy.composition import PrivacyLoss, composed
 from dpviz.privacy.profile_loss import ProfileLoss
-from dpviz.values.parts import ApproximatePart, GaussianPart, Part, PurePart
+from dpviz.values.parts import ApproximatePart, Part, PurePart
 from dpviz.values.problem import EPSILON_RANGE, Budget, Problem
 from dpviz.values.release import Status, Verdict
 
@@ -50,44 +50,53 @@ class Together:
     source: str = ""
 
     def spent(self, budget: Budget, releases: int = 1) -> Spent:
-        """Return what all cost together, that many times, the least that is known.
-
-        Gaussian parts are in closed form, pure epsilons add at delta 0; everything else is
-        composed numerically, rounded up.
-        """
-        summed = None if self.known else accounting.spent(self.parts * releases, budget)
-        if summed is not None and not self._composes(budget, summed):
-            return summed
-        loss = composed(self.parts, releases, self.known)
-        found = Spent(
+        """Return what all cost together, that many times, the least that is known."""
+        if not self.known:
+            return accounting.spent(self.parts, budget, releases)
+        loss = self.loss(releases)
+        beside = " with the preparation" if self.parts else ""
+        return Spent(
             epsilon=loss.epsilon(budget.delta),
             delta=budget.delta,
             exact=False,
-            source=self._source(summed),
+            source=f"{self.source}, composed numerically{beside}",
             delta_at_epsilon=loss.delta(budget.epsilon),
             total_variation=loss.delta(0.0),
         )
-        return found if summed is None or found.epsilon < summed.epsilon else summed
 
-    def delta(self, budget: Budget) -> float:
-        """Return the delta that is given at the budget's epsilon, rounded up."""
-        if self.known:
-            return composed(self.parts, 1, self.known).delta(budget.epsilon)
-        summed = accounting.spent(self.parts, budget)
-        found = 1.0 if summed.delta_at_epsilon is None else summed.delta_at_epsilon
-        if not self._composes(budget, summed):
-            return found
-        return min(found, composed(self.parts).delta(budget.epsilon))
+    def loss(self, releases: int = 1) -> Composition | ProfileLoss | PrivacyLoss:
+        """Return what gives delta at an epsilon, and epsilon at a delta, for that many times."""
+        if not self.known:
+            return accounting.together(self.parts, releases)
+        if not self.parts and len(self.known) == 1:
+            longer = self.known[0].repeated(releases)
+            if longer is not None:
+                return longer
+        return composed(self.parts, releases, self.known)
 
-    def _composes(self, budget: Budget, summed: Spent) -> bool:
-        """Return whether composing may say less than adding epsilons up."""
-        other = [part for part in self.parts if not isinstance(part, GaussianPart)]
-        return budget.delta > 0 and summed.delta > 0 and bool(other)
 
-    def _source(self, summed: Spent | None) -> str:
-        if summed is not None:
-            return f"{summed.source}; losses composed numerically"
-        return f"{self.source}, composed numerically with the preparation"
+def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Together | None:
+    """Return what a release by itself is composed of; None where no epsilon describes it.
+
+    Raises
+    ------
+    TypeError
+        If the mechanism says that it spends something, but neither by parts nor by a profile: a
+        sum of nothing would be free, and so would be every repetition.
+    """
+    spent = mechanism.spent(problem, budget)
+    if spent is None or not math.isfinite(spent.epsilon):
+        return None
+    loss = _known_loss(mechanism, problem, budget)
+    if loss is not None:
+        return Together((), (loss,), spent.source)
+    parts = mechanism.calibrate(problem, budget).parts
+    if not parts and (spent.epsilon > 0 or spent.total_variation):
+        raise TypeError(
+            f"{mechanism.text} spends epsilon {spent.epsilon:.3g} without parts: its calibration "
+            "must state parts, or row_profile a profile"
+        )
+    return Together(parts)
 
 
 @dataclass(frozen=True)
@@ -114,16 +123,8 @@ class Chain:
     @property
     def together(self) -> Together | None:
         """What is composed, whatever was claimed; None where no epsilon describes the release."""
-        own = self.mechanism.spent(self.problem, self.rest)
-        if own is None:
-            return None
-        loss = _known_loss(self.mechanism, self.problem, self.rest)
-        if loss is not None:
-            return Together(self.preparation.parts, (loss,), own.source)
-        parts = self.mechanism.calibrate(self.problem, self.rest).parts
-        if not parts:
-            parts = (ApproximatePart(own.epsilon, own.delta, own.source),)
-        return Together((*self.preparation.parts, *parts))
+        own = accounted(self.mechanism, self.problem, self.rest)
+        return own and replace(own, parts=(*self.preparation.parts, *own.parts))
 
     @property
     def spent(self) -> Spent | None:
@@ -206,7 +207,7 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
         if together is None:
             return _TOO_MUCH
         if delta > 0:
-            found, allowed = together.delta(whole), delta * (1 - _MARGIN)
+            found, allowed = together.loss().delta(whole.epsilon), delta * (1 - _MARGIN)
         else:
             found, allowed = together.spent(whole).epsilon, budget.epsilon
         if found <= allowed:

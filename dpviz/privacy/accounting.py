@@ -12,14 +12,16 @@ Parts compose adaptively: each may depend on what the ones before it released.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy
 
+from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
+from dpviz.privacy.composition import PrivacyLoss, composed, epsilon_of_rho, rho_of
 from dpviz.privacy.gaussian import (
     delta_of,
     epsilon_of,
@@ -32,6 +34,8 @@ from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part,
 from dpviz.values.problem import Budget
 
 _ROUNDING = float(np.finfo(np.float64).eps)
+_RANGE_CELLS = 2048  # of where a bounded range may lie: each more narrows the bound
+_LEAST_ON_GRID = 1e-11  # a composed loss counts 1e-12 of rounding as failure
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,10 @@ class Spent:
     delta : float
         The delta at which ``epsilon`` is quoted; 0 for pure privacy.
     exact : bool
-        Whether ``epsilon`` is the least possible at ``delta``, given that the stated
-        sensitivities are attained; otherwise it is an upper bound.
+        Whether some neighbours cost as much: one query is all there is, its sensitivity is
+        attained and what carries it is released whole. The worst neighbours of several queries
+        need not be the same, and who sees a part of what is accounted for sees no more; ``epsilon``
+        is then an upper bound.
     source : str
         The account it comes from, in a phrase.
     delta_at_epsilon : float or None
@@ -68,74 +74,250 @@ class Spent:
     mu: float | None = None
 
 
-def spent(parts: Sequence[Part], budget: Budget) -> Spent:
+def spent(parts: Sequence[Part], budget: Budget, releases: int = 1) -> Spent:
     """Return what the parts cost together.
 
     Parameters
     ----------
     parts : sequence of Part
-        In any order. None at all costs nothing.
+        In the order they run. None at all costs nothing.
     budget : Budget
         Its delta is where epsilon is quoted if there is Gaussian noise; its epsilon is where
         ``delta_at_epsilon`` is computed. Nothing else is taken from it.
+    releases : int
+        How many times all of it runs, each free to depend on those before.
 
     Returns
     -------
     Spent
         Rounded up. It is quoted at the budget's delta if a part needs one, else at delta 0.
+    """
+    known = together(parts, releases)
+    if known.pure:
+        return _spent_pure(known, budget.epsilon)
+    if known.gaussian:
+        count = len(parts) * releases
+        steps = f", {count} adaptive steps" if count > 1 else ""
+        active = [part for part in parts if isinstance(part, GaussianPart) and part.mu > 0]
+        return Spent(
+            epsilon=epsilon_of(budget.delta, known.mu),
+            delta=budget.delta,
+            exact=len(active) * releases == 1 and active[0].attained,
+            source=f"exact Gaussian profile{steps}",
+            delta_at_epsilon=delta_of(budget.epsilon, known.mu),
+            total_variation=math.erf(known.mu / math.sqrt(8)),
+            mu=known.mu,
+        )
+    epsilon, source = known.least(budget.delta)
+    return Spent(
+        epsilon=epsilon,
+        delta=budget.delta,
+        exact=False,
+        source=source,
+        delta_at_epsilon=known.delta(budget.epsilon),
+        total_variation=known.delta(0.0),
+    )
+
+
+def together(parts: Sequence[Part], releases: int = 1) -> Composition:
+    """Return all that is known of parts that run one after the other, that many times.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        In the order they run.
+    releases : int
+    """
+    return _together(tuple(parts), releases)
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """Parts together; see `together`.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    releases : int
+    mu : float
+        Of the Gaussian parts.
+    total : float
+        Epsilons of the others, added up.
+    failing : float
+        The chance that any of them tells everything, rounded up.
 
     Notes
     -----
     Gaussian parts compose to one with mu^2 the sum of the mu^2, exactly, also adaptively
-    (Dong, Roth & Su 2022, Corollary 2). Pure epsilons add. A pure bound e is dominated by
-    randomised response, whose loss is +e with probability 1/(1 + exp(-e)) and -e otherwise
-    (Kairouz, Oh & Viswanath 2015), and dominating pairs compose (Zhu, Dong & Wang 2022,
-    Theorem 10), so with Gaussian noise of profile D beside it
+    (Dong, Roth & Su 2022, Corollary 2). Pure epsilons add. Beside Gaussian noise of profile D,
+    which at a negative epsilon is 1 - e^epsilon + e^epsilon D(-epsilon), the least of these holds:
 
-        delta(epsilon) <= p D(epsilon - e) + (1 - p) D(epsilon + e),   p = 1/(1 + exp(-e)).
+    *All epsilons as one.* A pure bound e is dominated by randomised response, whose loss is +e
+    with probability p = 1/(1 + exp(-e)) and -e otherwise (Kairouz, Oh & Viswanath 2015), and
+    dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10), so
+
+        delta(epsilon) <= p D(epsilon - e) + (1 - p) D(epsilon + e).
+
+    *A bounded range that runs first.* Let the log ratio of a pair of neighbours lie in
+    [t - w, t] in one part, which nothing released before could choose. The chance that D gains
+    at a ratio r = e^-loss is convex in r, whose mean is 1, so the law on both ends is the worst:
+
+        delta(epsilon) <= max over t of p D(epsilon - t) + (1 - p) D(epsilon - t + w),
+        p = (1 - e^(t - w))/(1 - e^-w),
+
+    t from w - e to e. It is attained, by an exponential mechanism with two outputs. A range that
+    starts anywhere in [a, b] lies in the one from a - w to b, so cells of t give an upper bound.
+
+    *Losses on a grid.* Each other part by the loss that dominates it (`dpviz.privacy.composition`),
+    whatever it chose itself by.
+
+    *zCDP.* rho adds and becomes an epsilon.
 
     An (e, d) release is dominated by one that tells everything with probability d and is else the
     randomised response of e (Kairouz, Oh & Viswanath 2015), so with f the chance that any of such
     parts fails, delta(epsilon) <= f + (1 - f) times the right side above, e counting theirs too.
     """
-    other = [part for part in parts if not isinstance(part, GaussianPart)]
-    pure = [part for part in other if not isinstance(part, ApproximatePart)]
+
+    parts: tuple[Part, ...]
+    releases: int
+    mu: float
+    total: float
+    failing: float
+
+    @property
+    def other(self) -> tuple[Part, ...]:
+        """The parts that are not Gaussian and cost anything."""
+        return tuple(part for part in self.parts if _costs(part))
+
+    @property
+    def pure(self) -> bool:
+        """Whether no delta is needed."""
+        return self.mu == 0 and not any(isinstance(p, ApproximatePart) for p in self.other)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether Gaussian noise is all there is."""
+        return self.mu > 0 and not self.other
+
+    @cached_property
+    def first_range(self) -> PurePart | None:
+        """The bounded range that runs first, where nothing else but Gaussian noise is there."""
+        active = [part for part in self.parts if not isinstance(part, GaussianPart) or part.mu > 0]
+        first = active[0] if active and len(self.other) * self.releases == 1 else None
+        return first if isinstance(first, PurePart) and first.ranged else None
+
+    @cached_property
+    def loss(self) -> PrivacyLoss | None:
+        """The other parts on a grid of losses, where that may say more than the rest."""
+        other = self.other
+        if not other or math.inf in (self.mu, self.total) or self.first_range is not None:
+            return None
+        alone = len(other) * self.releases == 1
+        if alone and not isinstance(other[0], LaplacePart) and not _ranged(other[0]):
+            return None
+        return composed(self.parts, self.releases)
+
+    def log_delta(self, epsilon: float, beside: float = 0.0) -> float:
+        """Return the logarithm of the least delta known at epsilon, rounded up.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+        beside : float
+            mu of one more Gaussian part.
+        """
+        mu = math.hypot(self.mu, beside)
+        if self.failing >= 1 or math.inf in (mu, self.total):
+            return 0.0
+        if self.first_range is not None:
+            found = _log_delta_of_range(epsilon, self.first_range, mu)
+        else:
+            found = _log_delta_of_mixture(epsilon, self.total, mu)
+        if self.failing > 0:
+            kept = math.log1p(-self.failing) + found
+            found = float(np.logaddexp(math.log(self.failing), kept))
+        if self.loss is not None and found > math.log(_LEAST_ON_GRID):
+            on_grid = replace(self.loss, mu=mu).delta(epsilon)
+            found = min(found, math.log(max(on_grid, math.ulp(0.0))))
+        return min(found, 0.0)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the least delta known at epsilon, rounded up."""
+        if self.gaussian:
+            return delta_of(epsilon, self.mu)
+        if self.pure and epsilon >= self.total:
+            return 0.0
+        return min(1.0, math.exp(self.log_delta(epsilon)) * (1 + 4 * _ROUNDING))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the least epsilon known at delta, rounded up; may be infinite."""
+        return self.least(delta)[0]
+
+    def least(self, delta: float) -> tuple[float, str]:
+        """Return the least epsilon known at delta, and the account it comes from in a phrase."""
+        found = [(self._at_most(delta), self._name)]
+        if delta > 0 and self.other:
+            if self.loss is not None:
+                found.append((self.loss.epsilon(delta), f"{self._name}; losses composed"))
+            rho = rho_of(self.parts)
+            if rho is not None:
+                rho *= self.releases
+                found.append((epsilon_of_rho(rho, delta), f"{self._name}; {rho:.3g}-zCDP"))
+        return min(found, key=lambda pair: pair[0])
+
+    def _at_most(self, delta: float) -> float:
+        """Return the epsilon by closed forms, rounded up."""
+        if not self.other:
+            return epsilon_of(delta, self.mu)
+        left = (delta - self.failing) * (1 - 8 * _ROUNDING)
+        left = left / (1 - self.failing) if self.failing < 1 else -1.0
+        if left < 0 or math.inf in (self.total, self.mu) or (left == 0 and self.mu > 0):
+            return math.inf
+        if self.first_range is not None and left > 0:
+            return _epsilon_of_range(left, self.first_range, self.mu)
+        if self.mu == 0:
+            return _epsilon_of_pure(left, self.total)
+        return _epsilon_of_mixture(left, self.total, self.mu)
+
+    @property
+    def _name(self) -> str:
+        names = []
+        for part in self.parts:
+            if isinstance(part, GaussianPart):
+                names += ["exact Gaussian profile"] if part.mu > 0 else []
+            else:
+                names.append("Laplace noise" if isinstance(part, LaplacePart) else part.reason)
+        return " + ".join(dict.fromkeys(names))
+
+
+@lru_cache(maxsize=4096)
+def _together(parts: tuple[Part, ...], releases: int) -> Composition:
     mu = math.hypot(*(part.mu for part in parts if isinstance(part, GaussianPart)))
-    total = _sum_up([part.epsilon for part in other])
-    if len(pure) < len(other):
-        return _spent_with_failures(parts, total, mu, budget)
-    if mu == 0:
-        return _spent_pure(pure, total, budget.epsilon)
-    count = len(parts) - len(pure)
-    attained = all(part.attained for part in parts if isinstance(part, GaussianPart))
-    gaussian = "exact Gaussian profile" + (f", {count} adaptive steps" if count > 1 else "")
-    if total == 0:
-        return Spent(
-            epsilon=epsilon_of(budget.delta, mu),
-            delta=budget.delta,
-            exact=attained,
-            source=gaussian,
-            delta_at_epsilon=delta_of(budget.epsilon, mu),
-            total_variation=math.erf(mu / math.sqrt(8)),
-            mu=mu,
-        )
-    return Spent(
-        epsilon=_epsilon_of_mixture(budget.delta, total, mu),
-        delta=budget.delta,
-        exact=False,
-        source=f"{gaussian}, composed with a pure epsilon of {total:.3g}",
-        delta_at_epsilon=math.exp(_log_delta_of_mixture(budget.epsilon, total, mu)),
-        total_variation=math.exp(_log_delta_of_mixture(0.0, total, mu)),
-    )
+    total = _sum_up([part.epsilon for part in parts if not isinstance(part, GaussianPart)])
+    if releases > 1:
+        mu = math.sqrt(releases) * mu * (1 + 4 * _ROUNDING)
+        total = releases * total * (1 + 2 * _ROUNDING)
+    return Composition(parts, releases, mu, total, _failing(parts * releases))
+
+
+def _costs(part: Part) -> bool:
+    if isinstance(part, GaussianPart):
+        return False
+    return part.epsilon > 0 or (isinstance(part, ApproximatePart) and part.delta > 0)
+
+
+def _ranged(part: Part) -> bool:
+    return isinstance(part, PurePart) and part.ranged
 
 
 def greatest_mu_beside(parts: Sequence[Part], budget: Budget) -> float:
-    """Return the greatest mu of one more Gaussian part with which all meet the budget.
+    """Return the greatest mu of one more Gaussian part, run last, with which all meet the budget.
 
     Parameters
     ----------
     parts : sequence of Part
-        They must leave something: their own cost is below the budget.
+        In the order they run. They must leave something: their own cost is below the budget.
     budget : Budget
         Its delta must be above 0.
 
@@ -150,16 +332,14 @@ def greatest_mu_beside(parts: Sequence[Part], budget: Budget) -> float:
 @lru_cache(maxsize=4096)
 def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
     high = mu_of(budget)
-    taken = math.hypot(*(part.mu for part in parts if isinstance(part, GaussianPart)))
-    other = [part for part in parts if not isinstance(part, GaussianPart)]
-    if taken < high and not other:
+    known = together(parts)
+    if known.mu < high and not known.other:
         # Gaussian parts compose by the squares of their mu; a few roundings to the safe side.
-        return math.sqrt((high - taken) * (high + taken)) / (1 + 64 * _ROUNDING)
-    total, failing = _sum_up([part.epsilon for part in other]), _failing(parts)
+        return math.sqrt((high - known.mu) * (high + known.mu)) / (1 + 64 * _ROUNDING)
+    target = math.log(budget.delta)
 
     def over(mu: float) -> float:
-        rest = math.exp(_log_delta_of_mixture(budget.epsilon, total, math.hypot(taken, mu)))
-        return failing + (1 - failing) * rest - budget.delta
+        return known.log_delta(budget.epsilon, mu) - target
 
     low = high
     while over(low) > 0:
@@ -187,33 +367,6 @@ def _failing(parts: Sequence[Part]) -> float:
     return min(1.0, -math.expm1(logs) * (1 + 4 * _ROUNDING))
 
 
-def _spent_with_failures(parts: Sequence[Part], total: float, mu: float, budget: Budget) -> Spent:
-    failing = _failing(parts)
-    left = (budget.delta - failing) * (1 - 8 * _ROUNDING)
-    left = left / (1 - failing) if failing < 1 else -1.0
-    names = []
-    for part in parts:
-        if not isinstance(part, GaussianPart):
-            names.append("Laplace noise" if isinstance(part, LaplacePart) else part.reason)
-        elif mu > 0:
-            names.append("exact Gaussian profile")
-    if mu > 0:
-        rest = math.exp(_log_delta_of_mixture(budget.epsilon, total, mu))
-        apart = math.exp(_log_delta_of_mixture(0.0, total, mu))
-        epsilon = _epsilon_of_mixture(left, total, mu) if left > 0 else math.inf
-    else:
-        rest, apart = _delta_of_pure(budget.epsilon, total), math.tanh(total / 2)
-        epsilon = _epsilon_of_pure(left, total) if left >= 0 else math.inf
-    return Spent(
-        epsilon=epsilon,
-        delta=budget.delta,
-        exact=False,
-        source=" + ".join(dict.fromkeys(names)),
-        delta_at_epsilon=min(1.0, (failing + (1 - failing) * rest) * (1 + 4 * _ROUNDING)),
-        total_variation=min(1.0, (failing + (1 - failing) * apart) * (1 + 4 * _ROUNDING)),
-    )
-
-
 def _epsilon_of_pure(delta: float, total: float) -> float:
     """Return where the profile of randomised response falls to ``delta``, rounded up."""
     share = delta * (1 + math.exp(-total))
@@ -224,18 +377,18 @@ def _epsilon_of_pure(delta: float, total: float) -> float:
     return min(total, max(0.0, total + math.log1p(-share) + 8 * _ROUNDING * total))
 
 
-def _spent_pure(parts: Sequence[LaplacePart | PurePart], total: float, claimed: float) -> Spent:
-    active = [part for part in parts if part.epsilon > 0]
-    if not active:
+def _spent_pure(known: Composition, claimed: float) -> Spent:
+    if not known.other:
         return Spent(0.0, 0.0, True, "does not depend on the data", 0.0, 0.0)
-    names = ["Laplace noise" if isinstance(p, LaplacePart) else p.reason for p in active]
+    first = known.other[0]
+    alone = len(known.other) * known.releases == 1
     return Spent(
-        epsilon=total,
+        epsilon=known.total,
         delta=0.0,
-        exact=len(active) == 1 and active[0].attained,
-        source=" + ".join(dict.fromkeys(names)),
-        delta_at_epsilon=_delta_of_pure(claimed, total),
-        total_variation=math.tanh(total / 2),
+        exact=alone and isinstance(first, (LaplacePart, PurePart)) and first.attained,
+        source=known._name,
+        delta_at_epsilon=_delta_of_pure(claimed, known.total),
+        total_variation=math.tanh(known.total / 2),
     )
 
 
@@ -248,36 +401,55 @@ def _delta_of_pure(epsilon: float, total: float) -> float:
 
 
 def _log_delta_of_mixture(epsilon: float, pure: float, mu: float) -> float:
-    if math.inf in (pure, mu):
-        return 0.0
     log_share = -math.log1p(math.exp(-pure))
-    likely = _log_profile(epsilon - pure, mu)
-    unlikely = _log_profile(epsilon + pure, mu) - pure
-    return min(0.0, log_share + float(np.logaddexp(likely, unlikely)))
+    likely, unlikely = _log_profile(np.array([epsilon - pure, epsilon + pure]), mu)
+    return min(0.0, log_share + float(np.logaddexp(likely, unlikely - pure)))
 
 
-def _log_profile(epsilon: float, mu: float) -> float:
-    """Return log delta of Gaussian noise at any real epsilon, rounded up."""
-    x = abs(epsilon)
-    value = log_delta(x, mu)
-    value += rounding_room(x, mu, value)
-    if epsilon >= 0:
-        return value
-    # delta(-x) = 1 - e^-x + e^-x delta(x): the two neighbours of a Gaussian pair are symmetric
-    return float(np.logaddexp(math.log(-math.expm1(-x)), value - x))
+def _log_delta_of_range(epsilon: float, part: PurePart, mu: float) -> float:
+    """Return the greatest over where the range may lie, from cells of that; see `Composition`."""
+    width = part.width
+    ends = np.linspace(width - part.epsilon, part.epsilon, _RANGE_CELLS + 1)
+    low, top = ends[:-1] - width, ends[1:]  # from the least start to the greatest end of a cell
+    log_room = np.log(-np.expm1(low - top))
+    log_top = np.log(-np.expm1(low)) - log_room
+    log_low = low + np.log(-np.expm1(-top)) - log_room
+    found = np.logaddexp(
+        log_top + _log_profile(epsilon - top, mu), log_low + _log_profile(epsilon - low, mu)
+    )
+    return min(0.0, float(found.max()))
+
+
+def _log_profile(epsilon: FloatArray, mu: float) -> FloatArray:
+    """Return log delta of Gaussian noise at any real epsilons, rounded up."""
+    x = np.abs(epsilon)
+    value = np.asarray(log_delta(x, np.full(x.shape, mu)))
+    value = value + rounding_room(x, mu, value)
+    with np.errstate(divide="ignore"):
+        # delta(-x) = 1 - e^-x + e^-x delta(x): the two neighbours of a Gaussian pair are symmetric
+        mirrored = np.logaddexp(np.log(-np.expm1(-x)), value - x)
+    return np.where(epsilon >= 0, value, mirrored)
 
 
 @lru_cache(maxsize=65536)
 def _epsilon_of_mixture(delta: float, pure: float, mu: float) -> float:
-    if delta == 0 or math.inf in (pure, mu):
-        return math.inf
+    return _root(lambda epsilon: _log_delta_of_mixture(epsilon, pure, mu), delta, pure, mu)
+
+
+@lru_cache(maxsize=65536)
+def _epsilon_of_range(delta: float, part: PurePart, mu: float) -> float:
+    return _root(lambda epsilon: _log_delta_of_range(epsilon, part, mu), delta, part.epsilon, mu)
+
+
+def _root(log_delta_at: Callable[[float], float], delta: float, pure: float, mu: float) -> float:
+    """Return where a profile beside Gaussian noise falls to ``delta``, rounded up."""
     high = pure + epsilon_of(delta, mu)  # basic composition is never below
     if high == math.inf:
         return math.inf
     target = math.log(delta)
 
     def gap(epsilon: float) -> float:
-        return _log_delta_of_mixture(epsilon, pure, mu) - target
+        return log_delta_at(epsilon) - target
 
     if gap(0.0) <= 0:
         return 0.0

@@ -132,7 +132,11 @@ def gdp_of(parts: Sequence[Part]) -> float | None:
 
     Gaussian parts are so exactly. A pure bound e has the trade-off function that is straight from
     (0, 1) to its fixed point at 1/(1 + e^e) and on to (1, 0); a Gaussian one through the same
-    fixed point is convex and lies below, so e costs mu = -2 Phi^-1(1/(1 + e^e)). The squares add.
+    fixed point is convex and lies below, so e costs mu = -2 Phi^-1(1/(1 + e^e)). Where the log
+    ratio ranges over w only, the law on the ends t - w and t has its corner where false alarm a
+    and miss b satisfy logit a + logit b = -w. Of such corners the one with a = b is the lowest for
+    Gaussian noise, because Phi^-1(1/(1 + e^-x)) is concave for x > 0: w costs as much as a pure
+    w/2, wherever the range lies. The squares add.
     """
     squares = []
     for part in parts:
@@ -141,7 +145,10 @@ def gdp_of(parts: Sequence[Part]) -> float | None:
         if isinstance(part, GaussianPart):
             squares.append(part.mu**2)
         else:
-            log_fixed = -part.epsilon - math.log1p(math.exp(-part.epsilon))
+            bound = part.epsilon
+            if isinstance(part, PurePart) and part.ranged:
+                bound = part.width / 2
+            log_fixed = -bound - math.log1p(math.exp(-bound))
             squares.append((2 * float(ndtri_exp(log_fixed))) ** 2)
     return math.sqrt(math.fsum(squares))
 
@@ -274,7 +281,7 @@ class GridLoss(Protocol):
     """A dominating loss that puts itself on a grid."""
 
     @property
-    def epsilon(self) -> float:
+    def reach(self) -> float:
         """The largest loss but for what tells everything."""
 
     def on_grid(self, step: float) -> tuple[FloatArray, float]:
@@ -310,7 +317,7 @@ def composed(
     failing = -math.expm1(-math.fsum(kept)) * (1 + 1e-12)
     if not other and not known:
         return PrivacyLoss(mu, 1.0, 0, np.ones(1), failing)
-    epsilons = [item.epsilon for item in (*other, *known)]
+    epsilons = [*(part.epsilon for part in other), *(loss.reach for loss in known)]
     if math.inf in epsilons:
         return PrivacyLoss(mu, 1.0, 0, np.zeros(1), 1.0)
     points = _POINTS if mu == 0 else _POINTS_BESIDE_GAUSSIAN
@@ -330,25 +337,6 @@ def composed(
     masses = np.maximum(irfft(product**releases, size)[: 2 * radius + 1], 0.0)
     single = len(laws) == 1 and releases == 1 and not known
     return PrivacyLoss(mu, step, -radius, masses, failing + (0.0 if single else _FFT_ROOM))
-
-
-def epsilon_of_releases(
-    parts: Sequence[Part], releases: int, delta: float, known: Sequence[GridLoss] = ()
-) -> float:
-    """Return the least epsilon known for that many releases at a total delta, rounded up.
-
-    ``known`` is as in `composed`.
-    """
-    active = [part for part in parts if not isinstance(part, GaussianPart) and part.epsilon > 0]
-    mu = math.sqrt(releases) * math.hypot(
-        *(part.mu for part in parts if isinstance(part, GaussianPart))
-    )
-    if not known:
-        if not active and not any(isinstance(part, ApproximatePart) for part in parts):
-            return epsilon_of(delta, mu)
-        if mu == 0 and delta == 0:
-            return releases * math.fsum(part.epsilon for part in active)
-    return composed(parts, releases, known).epsilon(delta)
 
 
 def _on_grid(part: Part, step: float) -> FloatArray:

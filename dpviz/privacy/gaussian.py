@@ -297,7 +297,15 @@ def least_meeting(
     return root
 
 
-def rounding_room(epsilon: float, mu: float, value: float, roundings: int = _REPORT_ROOM) -> float:
+@overload
+def rounding_room(epsilon: float, mu: float, value: float, roundings: int = ...) -> float: ...
+@overload
+def rounding_room(
+    epsilon: FloatArray, mu: float, value: FloatArray, roundings: int = ...
+) -> FloatArray: ...
+def rounding_room(
+    epsilon: Numbers, mu: float, value: Numbers, roundings: int = _REPORT_ROOM
+) -> Numbers:
     """Return a bound on the error of ``value = log_delta(epsilon, mu)``.
 
     A relative rounding u of mu or epsilon moves a by at most b u, so log delta by about
@@ -305,15 +313,23 @@ def rounding_room(epsilon: float, mu: float, value: float, roundings: int = _REP
 
     Parameters
     ----------
-    epsilon, mu, value : float
-        The arguments and the result.
+    epsilon, value : float or ndarray
+        The argument and the result.
+    mu : float
     roundings : int
         How many roundings to allow for; the evaluation alone needs about 5.
     """
+    if isinstance(epsilon, np.ndarray):
+        if mu == 0:
+            return np.zeros_like(epsilon)
+        a = np.clip(epsilon / mu - mu / 2, -_HUGE, _HUGE)
+        b = np.minimum(epsilon / mu + mu / 2, _HUGE)
+        room: FloatArray = -roundings * _ROUNDING * (1 + (1 + np.abs(a)) * b) * np.expm1(value)
+        return room
     if mu == 0:
         return 0.0
-    a, b = _ends(epsilon, mu)
-    return -roundings * _ROUNDING * (1 + (1 + abs(a)) * b) * math.expm1(value)
+    low, far = _ends(epsilon, mu)
+    return -roundings * _ROUNDING * (1 + (1 + abs(low)) * far) * math.expm1(float(value))
 
 
 def _check_epsilon(epsilon: float) -> None:

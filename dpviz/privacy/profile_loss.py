@@ -37,9 +37,24 @@ class ProfileLoss:
     relation: Relation
 
     @property
-    def epsilon(self) -> float:
+    def reach(self) -> float:
         """Where the profile has fallen to next to nothing, or falls no further."""
         return _reach(self.profile, self.relation)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the delta given at epsilon, rounded up."""
+        return self.profile.delta(self.relation, epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the epsilon spent at delta, rounded up; may be infinite."""
+        return self.profile.epsilon(self.relation, delta)
+
+    def repeated(self, releases: int) -> ProfileLoss | None:
+        """Return the loss of that many releases, where their profile is known."""
+        if releases == 1:
+            return self
+        longer = self.profile.repeated(releases)
+        return None if longer is None else ProfileLoss(longer, self.relation)
 
     def on_grid(self, step: float) -> tuple[FloatArray, float]:
         """Return the masses of the loss on [-m, m] steps, and the probability that all is told.

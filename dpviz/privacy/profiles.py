@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -64,6 +64,14 @@ class RowProfile(ABC):
     def epsilon(self, relation: Relation, delta: float) -> float:
         """Return the epsilon spent at delta, rounded up; infinite if no epsilon is enough."""
         return _epsilon(self, relation, delta)
+
+    def repeated(self, releases: int) -> RowProfile | None:
+        """Return the profile of that many releases, where that is known without composing it."""
+        return None
+
+    def renyi(self, order: float) -> float | None:
+        """Return a bound on the Renyi divergence of an order above 1, or None."""
+        return None
 
     def spent(self, problem: Problem, budget: Budget, source: str) -> Spent:
         """Return what a release costs at the budget's delta, and its delta at the epsilon.
@@ -200,6 +208,10 @@ class GaussianSketch(RowProfile):
     def replaced(self, epsilon: float) -> float:
         """Return the profile of one chi-square grown and another shrunk."""
         return sketch_pair(self.rows, self.lift, epsilon)
+
+    def repeated(self, releases: int) -> GaussianSketch:
+        """Return the profile of as many times the rows."""
+        return replace(self, rows=self.rows * releases)
 
     @property
     def _ratio(self) -> float:

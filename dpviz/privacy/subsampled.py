@@ -17,6 +17,7 @@ in both directions (Mironov, Talwar and Zhang 2019, section 3.3). Steps add, and
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -25,7 +26,8 @@ from scipy.special import gammaln
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
-from dpviz.values.problem import Budget
+from dpviz.privacy.profiles import RowProfile
+from dpviz.values.problem import Budget, Relation
 
 ORDERS = (
     *range(2, 21), 22, 24, 27, 30, 34, 38, 43, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512, 768,
@@ -34,6 +36,66 @@ ORDERS = (
 """The orders tried; the largest bounds how small an epsilon can be shown."""
 
 _ROUNDING = 1e-12  # room for the roundings of sums over thousands of terms
+
+
+@dataclass(frozen=True)
+class SubsampledGaussian(RowProfile):
+    """Bound on the profile of a row against the zero row, by the orders above.
+
+    Attributes
+    ----------
+    rate, multiplier : float
+        q in (0, 1], z above 0.
+    steps : int
+        T, at least 1.
+
+    Notes
+    -----
+    The conversion of one order, read for delta, and the least of all of them. No event's chance
+    differs by more than T q (2 Phi(1/(2 z)) - 1), which steps add up to and is less at small
+    epsilon. Both orders of the neighbours have this bound.
+    """
+
+    rate: float
+    multiplier: float
+    steps: int
+
+    def with_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return the least delta that any order allows."""
+        orders = np.asarray(ORDERS, dtype=np.float64)
+        total = self.steps * _renyi_orders(self.rate, self.multiplier) * (1 + _ROUNDING)
+        slack = total + _ROUNDING + np.log1p(-1 / orders)
+        logs = (orders - 1) * (slack - np.asarray(epsilon)[..., None]) - np.log(orders)
+        apart = self.steps * self.rate * math.erf(1 / (self.multiplier * math.sqrt(8)))
+        least: FloatArray = np.exp(np.minimum(logs.min(axis=-1), 0.0)) * (1 + _ROUNDING)
+        return np.minimum(least, min(1.0, apart * (1 + _ROUNDING)))
+
+    def without_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return the same bound."""
+        return self.with_row(epsilon)
+
+    def replaced(self, epsilon: float) -> float:
+        """Refuse: a replaced row is two such rows, which no step was proved for."""
+        raise NotImplementedError("subsampled steps are accounted for under zero-out only")
+
+    def epsilon(self, relation: Relation, delta: float) -> float:
+        """Return the epsilon spent at delta, rounded up."""
+        return epsilon_of_steps(delta, self.rate, self.multiplier, self.steps)
+
+    def repeated(self, releases: int) -> SubsampledGaussian:
+        """Return the profile of as many times the steps."""
+        return replace(self, steps=self.steps * releases)
+
+    def renyi(self, order: float) -> float:
+        """Return the divergence at the next whole order: it never falls with the order."""
+        return self.steps * renyi(math.ceil(order), self.rate, self.multiplier) * (1 + _ROUNDING)
+
+
+@lru_cache(maxsize=64)
+def _renyi_orders(rate: float, multiplier: float) -> FloatArray:
+    found: FloatArray = np.array([renyi(order, rate, multiplier) for order in ORDERS])
+    found.setflags(write=False)
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -75,8 +137,8 @@ def epsilon_of_steps(delta: float, rate: float, multiplier: float, steps: int) -
     steps : int
     """
     best = math.inf
-    for order in ORDERS:
-        total = steps * renyi(order, rate, multiplier) * (1 + _ROUNDING) + _ROUNDING
+    for order, one in zip(ORDERS, _renyi_orders(rate, multiplier), strict=True):
+        total = steps * float(one) * (1 + _ROUNDING) + _ROUNDING
         bound = total + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
         best = min(best, bound)
     return max(0.0, best)

@@ -20,7 +20,8 @@ class GaussianPart:
     std : float
         Standard deviation of each coordinate's noise, in the same units; 0 is no noise.
     attained : bool
-        Whether some neighbours come arbitrarily close to the sensitivity; else it is a bound.
+        Whether some neighbours come arbitrarily close to the sensitivity in what is released; else
+        it is a bound, also where the query is released in part only.
     """
 
     sensitivity: float
@@ -47,7 +48,7 @@ class LaplacePart:
     scale : float
         Scale b of the density exp(-|x|/b) / (2b), in the same units; 0 is no noise.
     attained : bool
-        Whether some neighbours come arbitrarily close to the sensitivity.
+        As of `GaussianPart`.
     """
 
     sensitivity: float
@@ -77,7 +78,7 @@ class PurePart:
     reason : str
         What proves it, in a phrase: exponential mechanism, matrix Laplace.
     attained : bool
-        Whether some neighbours and outputs come arbitrarily close to the bound.
+        Whether some neighbours and what is released come arbitrarily close to the bound.
     width : float
         The log density ratio of any two neighbours ranges over an interval of at most this length:
         ``epsilon`` for an exponential mechanism; where nothing is known it is twice ``epsilon``.

@@ -19,6 +19,7 @@ import pytest
 from dpviz.base.arrays import FloatArray
 from dpviz.base.params import params_of
 from dpviz.base.seeding import Draws, generator
+from dpviz.claims.account import account_view
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
@@ -451,6 +452,44 @@ def status_is_told_in_a_sentence(mechanism: Mechanism) -> None:
             assert spent.source.strip()
 
 
+def the_account_is_of_what_is_spent(mechanism: Mechanism) -> None:
+    """One release in the account view costs what `spent` says, and two cost more."""
+    for _, problem, budget in runnable(mechanism):
+        spent = mechanism.spent(problem, budget)
+        if spent is None or not math.isfinite(spent.epsilon):
+            with pytest.raises(CannotRun):
+                account_view(mechanism, problem, budget, (1, 2))
+            continue
+        view = account_view(mechanism, problem, budget, (1, 2))
+        one, two = view.repeated
+        assert (view.spent, view.exact) == (spent.epsilon, spent.exact)
+        # "basic" is at delta 0 for pure mechanisms, as `spent` is; a delta then costs less
+        assert one.basic == pytest.approx(spent.epsilon, rel=1e-6)
+        if spent.delta > 0 and one.exact is not None:
+            assert one.exact == pytest.approx(spent.epsilon, rel=1e-6)
+        if spent.total_variation is not None:  # the view may know more of a law than its epsilon
+            assert view.deltas[0] <= spent.total_variation * (1 + 1e-6) + 2e-12
+        if spent.epsilon == 0:
+            continue  # so little that delta covers it, or nothing at all
+        assert view.deltas[0] > 0
+        assert (view.beta < 1 - view.alpha - 1e-9).any()
+        assert two.basic > 1.2 * one.basic
+        if one.exact is not None and two.exact is not None:
+            assert 1.2 * one.exact < two.exact <= two.basic
+
+
+def exact_is_of_what_is_released(mechanism: Mechanism) -> None:
+    """One rule: a cost is exact where one query is all there is and it is released whole."""
+    for _, problem, budget in runnable(mechanism, k=1):
+        spent = mechanism.spent(problem, budget)
+        if spent is None or not spent.exact or spent.epsilon == 0:
+            continue
+        # who sees a subspace sees no query whole
+        assert mechanism.info.release != "subspace"
+        if mechanism.row_profile(problem, budget) is None:
+            assert len(mechanism.calibrate(problem, budget).parts) == 1
+
+
 def text_and_pickle_round_trip(mechanism: Mechanism) -> None:
     for copy in (parse_variant(mechanism.text), pickle.loads(pickle.dumps(mechanism))):
         assert copy == mechanism
@@ -513,6 +552,8 @@ CHECKS: dict[str, Callable[[Mechanism], None]] = {
         extreme_epsilons_are_legal,
         status_is_told_in_a_sentence,
         time_that_depends_on_data_is_declared,
+        the_account_is_of_what_is_spent,
+        exact_is_of_what_is_released,
         text_and_pickle_round_trip,
     )
 }

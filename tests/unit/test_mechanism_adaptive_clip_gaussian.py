@@ -30,14 +30,19 @@ def test_no_row_changes_the_odds_of_a_radius_by_more_than_its_epsilon(relation: 
     problem = Problem(30, 3, 1, relation, Domain.ball(3))
     calibration = MECHANISM.calibrate(problem, Budget(1.0, 1e-6))
     most = calibration.values["radius_epsilon"]
-    worst = 0.0
+    worst = widest = 0.0
     for _ in range(400):
         lengths = 10.0 ** rng.uniform(-5, 0, 30)
         other = lengths.copy()
         other[0] = 0.0 if relation is Relation.ZERO_OUT else 10.0 ** rng.uniform(-5, 0)
-        loss = np.abs(log_odds(lengths, calibration) - log_odds(other, calibration)).max()
-        worst = max(worst, float(loss))
+        loss = log_odds(lengths, calibration) - log_odds(other, calibration)
+        worst = max(worst, float(np.abs(loss).max()))
+        widest = max(widest, float(np.ptp(loss)))
     assert 0.3 * most < worst <= most * (1 + 1e-12)
+    # the width of its part: all radii's odds change within an interval of one epsilon, not of two
+    assert 0.9 * most < widest <= most * (1 + 1e-12)
+    (choice, _) = calibration.parts
+    assert choice == PurePart(most, choice.reason, width=most)
     # negative control: two rows at once may exceed it
     other[:15] = 0.0
     assert np.abs(log_odds(lengths, calibration) - log_odds(other, calibration)).max() > most
@@ -51,9 +56,20 @@ def test_the_parts_meet_the_budget_and_leave_little() -> None:
         )
         parts = MECHANISM.calibrate(problem, budget).parts
         assert [type(part) for part in parts] == [PurePart, GaussianPart]
-        assert parts[0] == PurePart(0.15 * epsilon, parts[0].reason)
+        assert parts[0] == PurePart(0.15 * epsilon, parts[0].reason, width=0.15 * epsilon)
         spent = accounting.spent(parts, budget)
         assert epsilon * (1 - 1e-6) <= spent.epsilon <= epsilon
+
+
+def test_its_bounded_range_leaves_more_to_the_noise_than_randomised_response() -> None:
+    """The same epsilon for the radius, its law known or not: a 15th less noise."""
+    for epsilon, delta in ((0.1, 3e-7), (1.0, 3e-7), (1.0, 1e-5), (10.0, 1e-5)):
+        problem = Problem(500, 9, 2, Relation.REPLACE, Domain.ball(9))
+        budget = Budget(epsilon, delta)
+        scale = MECHANISM.calibrate(problem, budget).scale
+        unknown = accounting.greatest_mu_beside((PurePart(0.15 * epsilon, "x"),), budget)
+        before = math.sqrt(2) / 500 / unknown
+        assert 0.925 < scale / before < 0.945
 
 
 def test_clipping_shortens_long_rows_only() -> None:

@@ -7,10 +7,11 @@ import itertools
 import math
 
 import mpmath
+import numpy as np
 import pytest
 from dp_accounting import gaussian_mechanism
 from dp_accounting.pld import common, privacy_loss_distribution
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.errors import InvalidSetting
@@ -52,7 +53,8 @@ def test_adaptive_gaussian_steps_compose_exactly() -> None:
     mu = math.sqrt(0.25 + 0.09 + 0.01)
     for budget in GRID:
         result = spent(parts, budget)
-        assert result.exact
+        assert not result.exact  # the worst neighbours of one query need not be another's
+        assert spent(parts[:1], budget).exact
         assert result.epsilon == pytest.approx(epsilon_of(budget.delta, mu), rel=1e-12)
         assert result.delta_at_epsilon == pytest.approx(delta_of(budget.epsilon, mu), rel=1e-12)
     assert "3 adaptive steps" in result.source
@@ -282,3 +284,118 @@ def test_parts_are_frozen_and_refuse_nonsense() -> None:
         ApproximatePart(1.0, 1.0, "x")
     with pytest.raises(InvalidSetting, match=r"^budget must be above what its other parts cost"):
         greatest_mu_beside([PurePart(2.0, "x")], Budget(1.0, 1e-6))
+
+
+# --- a bounded range beside Gaussian noise --------------------------------------------------------
+
+
+def _two_outputs(width: float, top: float) -> privacy_loss_distribution.PrivacyLossDistribution:
+    """Return dp-accounting's law of an exponential mechanism on two outputs.
+
+    Their losses are ``top`` and ``top - width``.
+    """
+    likely = -math.expm1(top - width) / -math.expm1(-width)
+    upper = {"top": math.log(likely), "low": math.log1p(-likely)}
+    lower = {"top": math.log(likely) - top, "low": math.log1p(-likely) + width - top}
+    assert math.fsum(math.exp(value) for value in lower.values()) == pytest.approx(1.0, rel=1e-12)
+    return privacy_loss_distribution.from_two_probability_mass_functions(
+        lower, upper, value_discretization_interval=INTERVAL, symmetric=False
+    )
+
+
+@pytest.mark.parametrize(("width", "mu"), [(0.15, 0.2), (0.6, 0.2), (1.5, 0.5), (1.0, 2.0)])
+def test_a_range_before_gaussian_noise_is_the_worst_of_dp_accounting(
+    width: float, mu: float
+) -> None:
+    """Over where the range lies, by other code: attained, never exceeded, less than response."""
+    gaussian = privacy_loss_distribution.from_gaussian_mechanism(
+        1 / mu, value_discretization_interval=INTERVAL
+    )
+    laws = [
+        gaussian.compose(_two_outputs(width, share * width))
+        for share in (*np.linspace(0.05, 0.95, 19), 0.99)
+    ]
+    parts = [PurePart(width, "exponential mechanism", width=width), GaussianPart(mu, 1.0)]
+    response = [PurePart(width, "a black box"), GaussianPart(mu, 1.0)]
+    for epsilon in (0.3, 1.0, 2.5):
+        found = spent(parts, Budget(epsilon, 1e-6)).delta_at_epsilon
+        assert found is not None
+        # theirs is above the truth by at most an interval for each of two laws
+        below = max(law.get_delta_for_epsilon(epsilon + 2 * INTERVAL) for law in laws)
+        above = max(law.get_delta_for_epsilon(epsilon) for law in laws)
+        assert below - 1e-13 <= found
+        # 20 places of the range and 2,048 cells of it: each misses the maximum by little
+        assert found <= above * 1.02 + 1e-13
+        unknown = spent(response, Budget(epsilon, 1e-6)).delta_at_epsilon
+        assert unknown is not None
+        assert found < 0.97 * unknown
+    result = spent(parts, Budget(1.0, 1e-6))
+    assert not result.exact
+    assert result.epsilon >= max(law.get_epsilon_for_delta(1e-6) for law in laws) - 2 * INTERVAL
+    assert result.epsilon < spent(response, Budget(1.0, 1e-6)).epsilon
+
+
+@pytest.mark.parametrize("budget", [Budget(0.3, 1e-6), Budget(1.0, 3e-7), Budget(5.0, 1e-5)])
+@pytest.mark.parametrize("share", [0.1, 0.4])
+def test_noise_beside_a_range_meets_the_budget_by_dp_accounting(
+    budget: Budget, share: float
+) -> None:
+    width = share * budget.epsilon
+    mu = greatest_mu_beside([PurePart(width, "x", width=width)], budget)
+
+    def worst(mu: float, at: float) -> float:
+        gaussian = privacy_loss_distribution.from_gaussian_mechanism(
+            1 / mu, value_discretization_interval=INTERVAL
+        )
+        places = np.linspace(0.3, 0.98, 18) * width
+        return max(
+            float(gaussian.compose(_two_outputs(width, top)).get_delta_for_epsilon(at))
+            for top in places
+        )
+
+    assert worst(mu, budget.epsilon + 2 * INTERVAL) <= budget.delta
+    # negative control: one part in fifty more signal and dp-accounting says no
+    assert worst(1.02 * mu, budget.epsilon + 2 * INTERVAL) > budget.delta
+
+
+def test_a_range_that_runs_later_is_granted_what_came_before() -> None:
+    """It may lie where what was released says, so the order of the parts is the order they run."""
+    choice, noise = PurePart(0.4, "x", width=0.4), GaussianPart(0.3, 1.0)
+    first, later, response = (
+        spent(parts, Budget(1.0, 1e-6)).epsilon
+        for parts in ([choice, noise], [noise, choice], [noise, PurePart(0.4, "x")])
+    )
+    assert first < later < response
+    # what is known at no delta and with noise of none is what it was
+    assert spent([choice], Budget(1.0, 1e-6)).epsilon == 0.4
+    assert spent([choice, GaussianPart(0.0, 1.0)], Budget(1.0, 1e-6)).epsilon == 0.4
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.01, 3.0), st.floats(1.0, 2.0), st.floats(0.05, 2.0), st.floats(1e-9, 1e-2))
+def test_a_narrower_range_never_costs_more(
+    epsilon: float, wider: float, mu: float, delta: float
+) -> None:
+    noise = GaussianPart(mu, 1.0)
+    found = [
+        spent([PurePart(epsilon, "x", width=width), noise], Budget(1.0, delta)).epsilon
+        for width in (epsilon, wider * epsilon, 2 * epsilon)
+    ]
+    # cells of the range raise delta by their width
+    assert found[0] <= found[1] * (1 + 2e-3) + 1e-12
+    assert found[1] <= found[2] * (1 + 2e-3) + 1e-12
+    assert found[0] >= epsilon_of(delta, mu) * (1 - 1e-9)
+
+
+def test_laplace_noise_beside_gaussian_noise_counts_by_its_own_law() -> None:
+    theirs = privacy_loss_distribution.from_laplace_mechanism(
+        1 / 0.5, value_discretization_interval=INTERVAL
+    ).compose(
+        privacy_loss_distribution.from_gaussian_mechanism(
+            1 / 0.2, value_discretization_interval=INTERVAL
+        )
+    )
+    found = spent([LaplacePart(0.5, 1.0), GaussianPart(0.2, 1.0)], Budget(1.0, 1e-6))
+    assert found.epsilon == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=1e-3)
+    black_box = spent([PurePart(0.5, "x"), GaussianPart(0.2, 1.0)], Budget(1.0, 1e-6))
+    assert found.epsilon < black_box.epsilon

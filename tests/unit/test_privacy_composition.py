@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.errors import InvalidSetting
+from dpviz.privacy.accounting import together
 from dpviz.privacy.composition import (
     composed,
-    epsilon_of_releases,
     epsilon_of_rho,
     gdp_of,
     renyi_of,
@@ -27,7 +27,7 @@ from dpviz.privacy.composition import (
     rho_of_pure,
     rho_of_range,
 )
-from dpviz.privacy.gaussian import delta_of, epsilon_of
+from dpviz.privacy.gaussian import delta_of, epsilon_of, trade_off
 from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
 
 
@@ -78,7 +78,9 @@ def test_laplace_noise_in_many_coordinates_is_never_worse_than_in_one() -> None:
 def test_gaussian_parts_stay_in_closed_form() -> None:
     loss = composed([GaussianPart(0.3, 1.0), GaussianPart(0.4, 1.0)], 4)
     assert loss.delta(1.0) == pytest.approx(delta_of(1.0, 1.0), rel=1e-9)
-    assert epsilon_of_releases([GaussianPart(0.5, 1.0)], 4, 1e-6) == epsilon_of(1e-6, 1.0)
+    assert together([GaussianPart(0.5, 1.0)], 4).epsilon(1e-6) == pytest.approx(
+        epsilon_of(1e-6, 1.0), rel=1e-14
+    )
 
 
 def test_a_part_that_may_fail_fails_in_each_release() -> None:
@@ -100,11 +102,11 @@ def test_composition_lies_between_one_release_and_basic(
 ) -> None:
     parts = [PurePart(epsilon, "x") for epsilon in epsilons]
     basic = releases * sum(epsilons)
-    composite = epsilon_of_releases(parts, releases, delta)
+    composite = together(parts, releases).epsilon(delta)
     # losses are rounded up to the grid: one step a part and release
     step = max(epsilons) / max(1, int(2**17 * max(epsilons) / (2 * releases * sum(epsilons))))
     assert composite <= basic + releases * len(parts) * min(step, max(epsilons))
-    assert composite >= epsilon_of_releases(parts, 1, delta) * (1 - 1e-9) - 1e-9
+    assert composite >= together(parts).epsilon(delta) * (1 - 1e-9) - 1e-9
 
 
 def test_zcdp_to_epsilon_against_dp_accounting() -> None:
@@ -186,6 +188,22 @@ def test_gdp_of_a_pure_bound_touches_its_trade_off_function() -> None:
         pure = max(0.0, (math.e - math.exp(epsilon)) / (1 + math.e))
         assert delta_of(float(epsilon), mu) >= pure * (1 - 1e-12)
     assert gdp_of([GaussianPart(0.6, 1.0), GaussianPart(0.8, 1.0)]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("width", [0.05, 0.7, 3.0, 12.0])
+def test_gdp_of_a_bounded_range_lies_below_it_wherever_it_lies(width: float) -> None:
+    """Gaussian noise of that mu gives at least the delta of each law on two ends, and no less."""
+    mu = gdp_of([PurePart(width, "x", width=width)])
+    assert mu is not None
+    assert mu < gdp_of([PurePart(width, "x")])  # type: ignore[operator]
+    touched = 0.0
+    for top in np.linspace(0.01, 0.99, 99) * width:
+        p, q = _range_pair(width, float(top))
+        # the corner of its trade-off: false alarm q, miss 1 - p
+        miss = float(trade_off(q, mu))
+        assert miss <= (1 - p) * (1 + 1e-9)
+        touched = max(touched, miss / (1 - p))
+    assert touched > 1 - 1e-9
 
 
 def test_too_many_releases_are_refused() -> None:
