@@ -217,17 +217,16 @@ class Composition:
             return None
         return composed(self.parts, self.releases)
 
-    def log_delta(self, epsilon: float, beside: float = 0.0) -> float:
+    def log_delta(self, epsilon: float, mu: float) -> float:
         """Return the logarithm of the least delta known at epsilon, rounded up.
 
         Parameters
         ----------
         epsilon : float
             At least 0.
-        beside : float
-            mu of one more Gaussian part.
+        mu : float
+            Of the Gaussian parts, in place of their own.
         """
-        mu = math.hypot(self.mu, beside)
         if self.failing >= 1 or math.inf in (mu, self.total):
             return 0.0
         if self.first_range is not None:
@@ -248,7 +247,7 @@ class Composition:
             return delta_of(epsilon, self.mu)
         if self.pure and epsilon >= self.total:
             return 0.0
-        return min(1.0, math.exp(self.log_delta(epsilon)) * (1 + 4 * _ROUNDING))
+        return min(1.0, math.exp(self.log_delta(epsilon, self.mu)) * (1 + 4 * _ROUNDING))
 
     def epsilon(self, delta: float) -> float:
         """Return the least epsilon known at delta, rounded up; may be infinite."""
@@ -332,14 +331,15 @@ def greatest_mu_beside(parts: Sequence[Part], budget: Budget) -> float:
 @lru_cache(maxsize=4096)
 def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
     high = mu_of(budget)
-    known = together(parts)
-    if known.mu < high and not known.other:
+    taken = together(parts).mu
+    known = together((*parts, GaussianPart(high, 1.0)))
+    if taken < high and not known.other:
         # Gaussian parts compose by the squares of their mu; a few roundings to the safe side.
-        return math.sqrt((high - known.mu) * (high + known.mu)) / (1 + 64 * _ROUNDING)
+        return math.sqrt((high - taken) * (high + taken)) / (1 + 64 * _ROUNDING)
     target = math.log(budget.delta)
 
     def over(mu: float) -> float:
-        return known.log_delta(budget.epsilon, mu) - target
+        return known.log_delta(budget.epsilon, math.hypot(taken, mu)) - target
 
     low = high
     while over(low) > 0:

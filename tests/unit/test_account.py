@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from dp_accounting import dp_event
 from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.rdp import RdpAccountant
 
 from dpviz.claims.account import account_view
 from dpviz.cli import main
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.privacy.accounting import Spent
+from dpviz.privacy.subsampled import ORDERS
 from dpviz.values.parts import GaussianPart, LaplacePart
 from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Calibration
 
 BUDGET = Budget(1.0, 1e-5)
 
@@ -134,3 +140,58 @@ def test_a_comparison_carries_the_account_of_each_chain(
     assert wishart["account"] is None  # no epsilon describes it
     assert main([*words, *variants]) == 0
     assert "account" not in json.loads(capsys.readouterr().out)["results"][0]
+
+
+def test_private_sgd_costs_more_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its steps add up as dp-accounting's orders do: no repetition is free."""
+    words = ["account", "oja[sampling=poisson]", "--relation", "zero-out", "--delta", "1e-6"]
+    assert main([*words, "--releases", "1,10,100", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    problem = Problem(1000, 10, 2, Relation.ZERO_OUT, Domain.ball(10))
+    mechanism = parse_variant("oja[sampling=poisson]")
+    values = mechanism.calibrate(problem, Budget(1.0, 1e-6)).values
+    steps = int(values["steps"])
+    for item in found["repeated"]:
+        accountant = RdpAccountant(orders=ORDERS)
+        event = dp_event.GaussianDpEvent(values["multiplier"])
+        accountant.compose(
+            dp_event.PoissonSampledDpEvent(1 / steps, event), steps * item["releases"]
+        )
+        assert item["exact"] == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-6)
+    one, ten, hundred = (item["exact"] for item in found["repeated"])
+    assert found["spent"]["epsilon"] == pytest.approx(one, rel=1e-9)
+    assert 1 - 1e-6 < one < ten / 2 < hundred / 6
+    orders = {item["order"]: item["epsilon"] for item in found["rdp"]}
+    assert orders[2.0] > 0
+    assert orders[1.25] == orders[2.0]  # known at whole orders, and it never falls
+    # its trade-off is not perfect privacy
+    middle = found["trade_off"][20]
+    assert middle["beta"] < 0.95 * (1 - middle["alpha"])
+
+
+class Silent(type(parse_variant("gaussian"))):  # type: ignore[misc]
+    """A mechanism that says what it spends, but not by what."""
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        return replace(super().calibrate(problem, budget), parts=())
+
+    def spent(self, problem: Problem, budget: Budget) -> Spent:
+        return Spent(budget.epsilon, budget.delta, False, "its word")
+
+
+def test_a_cost_without_parts_is_no_free_repetition() -> None:
+    with pytest.raises(TypeError, match=r"spends epsilon 1 without parts: .* must state parts"):
+        account_view(Silent(), _problem(), BUDGET, (1, 2))
+    # what spends nothing needs none
+    free = account_view(parse_variant("random_projection"), _problem(), BUDGET, (1, 2))
+    assert [item.exact for item in free.repeated] == [0.0, 0.0]
+
+
+def test_exact_is_said_of_what_is_released_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """A noisy matrix that is used for its directions alone, frames that nobody gets to see."""
+    for key in ("separate_covariance", "noisy_power_exact", "spherical", "oja"):
+        assert main(["account", key, "--releases", "1"]) == 0
+        said = capsys.readouterr().out
+        assert "(at most; " in said, said
+    assert main(["account", "gaussian", "--releases", "1"]) == 0
+    assert "(exact; " in capsys.readouterr().out
