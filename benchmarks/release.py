@@ -18,6 +18,9 @@ from sklearn.datasets import load_digits
 
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms import parse_variant
+from dpviz.privacy.composition import rho_meeting
+from dpviz.privacy.discrete import log_excess
+from dpviz.privacy.gaussian import mu_of
 from dpviz.releasing.grid import Declared, quantised, second_moment
 from dpviz.releasing.noise import Law, calibrated, released
 from dpviz.run.waterfall import default_mechanism
@@ -44,7 +47,14 @@ def main() -> None:
     rho = float(Fraction(noise.sensitivity) ** 2 / (2 * Fraction(noise.scale) ** 2))
     print(f"digits: n {n}, d {d}, grid 2^-{BITS}")
     print(f"rho {noise.rho:.10g} by OpenDP, {rho:.10g} in fractions")
-    print(f"epsilon {noise.proved.epsilon:.6g} proved, {noise.idealised.epsilon:.6g} idealised")
+    print(f"epsilon {noise.proved.epsilon:.6g} proved, {noise.mapped.epsilon:.6g} by OpenDP's map")
+    excess = math.exp(log_excess(1.0, noise.scale, d * (d + 1) // 2))
+    continuous = noise.sensitivity / mu_of(Budget(1.0, 1e-6))
+    by_map = noise.sensitivity / math.sqrt(2 * rho_meeting(1.0, 1e-6))
+    print(
+        f"scale {noise.scale / continuous - 1:.1e} above the exact Gaussian's, OpenDP's map asks "
+        f"for {by_map / continuous - 1:.1%} above; delta for rounding {excess:.1e}"
+    )
     moment = second_moment(quantised(rows, declared, BITS), BITS)
     exact = moment / (n * 4.0**BITS)
     A = rows.T @ rows / n
@@ -77,7 +87,7 @@ def main() -> None:
         print(f"noise {name}, standardised: {words}")
     mechanism = parse_variant(default_mechanism())
     problem = Problem(n, d, 2, Relation.REPLACE, Domain.ball(d))
-    calibration = mechanism.calibrate(problem, noise.idealised)
+    calibration = mechanism.calibrate(problem, noise.proved)
     found = mechanism.release_many(
         SecondMoment(A, n), calibration, Draws.trials(0, mechanism.key, range(releases))
     )

@@ -62,7 +62,8 @@ def compare(
     ----------
     table : str, path, DataFrame, ndarray of shape (n, d) or plan
         A built-in or remote key (see `datasets`); the path of a CSV or Parquet file; a frame of
-        pandas, polars or any library that speaks Arrow, or of Dask; an array, one row a person; or
+        pandas, polars or any library that speaks Arrow, or of Dask; an array of NumPy or Dask, one
+        row a person; or
         a plan without a table, ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
     progress : callable, optional
         Called with (done, total, what comes next) before each mechanism.

@@ -113,12 +113,10 @@ def shown(made: RealRelease) -> None:
     """Show what was released, and nothing else."""
     answer = made.to_json()
     st.success(made.said)
-    proved, idealised = made.noise.proved, made.noise.idealised
+    proved, mapped = made.noise.proved, made.noise.mapped
     columns = st.columns(3)
     columns[0].metric("Proved epsilon", f"{proved.epsilon:.4g}", help=answer["proved"]["source"])
-    columns[1].metric(
-        "Idealised epsilon", f"{idealised.epsilon:.4g}", help=answer["idealised"]["source"]
-    )
+    columns[1].metric("By OpenDP's map", f"{mapped.epsilon:.4g}", help=answer["opendp"]["source"])
     columns[2].metric("Delta", numeral(proved.delta, 3))
     st.caption(
         "Released components, one column each; they stand in the file with the noisy matrix, what "
@@ -173,7 +171,8 @@ def page() -> None:
             "value. Rows are cut to the bounds, centred on public numbers and truncated toward "
             "zero on a grid of 2^-20 row bounds; their lengths are certified in whole numbers, so "
             "X'X is exact and its sensitivity proved. The noise is discrete Gaussian (or Laplace "
-            "where delta is 0), drawn by OpenDP, whose own privacy map is what is claimed. Not "
+            "where delta is 0), drawn by OpenDP. Claimed is the exact Gaussian account, proved for "
+            "discrete noise, with OpenDP's looser map beside it (where delta is 0, the map). Not "
             "covered: that the table has n rows, that it is this table, and whatever else you "
             "publish about it."
         )

@@ -89,10 +89,10 @@ def _release(arguments: argparse.Namespace) -> int:
         ledger=Ledger(Path(arguments.ledger)),
         out=Path(arguments.out),
     )
-    proved, idealised = made.noise.proved, made.noise.idealised
+    proved, mapped = made.noise.proved, made.noise.mapped
     print(
         f"{made.mechanism} released to {arguments.out}: proved epsilon {proved.epsilon:.6g} at "
-        f"delta {proved.delta:g} (idealised {idealised.epsilon:.6g}; not claimed)"
+        f"delta {proved.delta:g} (OpenDP's map: {mapped.epsilon:.6g})"
     )
     print(made.said)
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 
 from dpviz.base.json_text import finite
 from dpviz.cli.data import fetch_table
@@ -29,9 +30,13 @@ def add(commands: Commands) -> None:
 def _waterfall(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments, BASE)
     fetch_table(settings.table)
-    prepared = load_measured(settings)
+    loaded = settings if arguments.bounds is not None else replace(settings, bounds="max")
+    prepared = load_measured(loaded)
     if not isinstance(prepared, Prepared):
         raise InvalidSetting("table", "rows in memory, to prepare privately", settings.table)
+    if prepared.table.bounds is None:
+        # nobody stated any: taken from the data, which every step then lists
+        settings = loaded
     found = stages(prepared, settings)
     rows = waterfall_table(found)
     if arguments.format == "json":

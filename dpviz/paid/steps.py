@@ -85,7 +85,7 @@ class Wanted:
             if name not in STEPS:
                 raise InvalidSetting("step", f"one of {', '.join(STEPS)}", name)
         for name, share in self.shares:
-            if name not in STEPS or not (0 < share < 1):
+            if name not in STEPS or not _is_share(share):
                 raise InvalidSetting(f"share of the {name}", "between 0 and 1", share)
         if not (0 < self.level <= 1):
             raise InvalidSetting("quantile", "above 0 and at most 1", self.level)
@@ -108,6 +108,10 @@ class Wanted:
     def total(self) -> float:
         """Share of all steps together."""
         return math.fsum(self.share(step) for step in STEPS)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, (int, float)) and 0 < value < 1
 
 
 def wanted_of(settings: Settings) -> Wanted | None:

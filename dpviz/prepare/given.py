@@ -10,7 +10,7 @@ import numpy as np
 from dpviz.datasets import relabelled, without
 from dpviz.datasets.frames import is_frame, read_frame, table_of_array
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidSetting, WrongArgument
+from dpviz.errors import InvalidSetting, InvalidTable, WrongArgument
 from dpviz.prepare.bounding import BoundedRows, Bounds, prepare, prepare_batches
 from dpviz.prepare.load import load_bounds, load_measured
 from dpviz.prepare.plan import Planned
@@ -18,7 +18,7 @@ from dpviz.settings import Settings, names_in
 
 TABLE_ALLOWED = (
     "a built-in key, a path, a plan such as plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5, "
-    "a data frame (pandas, polars, Arrow, Dask) or a NumPy array of shape (n, d)"
+    "a data frame (pandas, polars, Arrow, Dask) or an array of shape (n, d) (NumPy, Dask)"
 )
 
 
@@ -34,7 +34,7 @@ def name_of(given: object) -> str:
         return str(given)
     if isinstance(given, (Table, BoundedRows, Planned)):
         return given.name
-    if isinstance(given, np.ndarray):
+    if isinstance(given, np.ndarray) or _is_dask_array(given):
         return "array"
     if is_frame(given) or _is_dask(given):
         return "frame"
@@ -70,6 +70,8 @@ def prepare_given(
         return load_measured(settings, bounds)
     if bounds is None:
         bounds = load_bounds(settings)
+    if _is_dask_array(given):
+        given = _frame_of(given)
     if _is_dask(given):
         if settings.label is not None:
             raise InvalidSetting("label", "None for a Dask frame: drop the column", settings.label)
@@ -88,6 +90,28 @@ def prepare_given(
 
 
 def _is_dask(given: object) -> bool:
-    return type(given).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(
-        given, "to_delayed"
-    )
+    kind = type(given)  # a delayed value would promise any attribute
+    return kind.__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(kind, "to_delayed")
+
+
+def _is_dask_array(given: object) -> bool:
+    return _is_dask(given) and not hasattr(type(given), "columns")
+
+
+def _frame_of(array: Any) -> Any:
+    """Return a Dask array of shape (n, d) as a frame, a block of rows a partition.
+
+    Raises
+    ------
+    InvalidTable
+        If it has another shape, or holds no real numbers.
+    """
+    if getattr(array, "ndim", None) != 2:
+        found = getattr(array, "ndim", "no")
+        raise InvalidTable(f"array must have the shape (n, d); it has {found} dimensions.")
+    if array.dtype.kind not in "biuf":
+        raise InvalidTable(f"array must hold real numbers; its dtype is {array.dtype}.")
+    from dask.dataframe import from_dask_array
+
+    names = [f"column {j + 1}" for j in range(array.shape[1])]
+    return from_dask_array(array.rechunk({1: -1}), columns=names)

@@ -24,7 +24,7 @@ from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.releasing.grid import Declared, IntArray, bits_for, quantised, second_moment
 from dpviz.releasing.ledger import RELEASE, Ledger, Receipt, Spend
-from dpviz.releasing.noise import Law, Noise, calibrated, opendp_version, released
+from dpviz.releasing.noise import BY_MAP, Law, Noise, calibrated, opendp_version, released
 from dpviz.releasing.options import ReleaseOptions, require_words
 from dpviz.releasing.outputs import Outputs, telling
 from dpviz.releasing.records import Given, Records, open_records
@@ -115,12 +115,12 @@ class RealRelease:
                 "epsilon": noise.proved.epsilon,
                 "delta": noise.proved.delta,
                 "rho": noise.rho,
-                "source": "privacy map of OpenDP for discrete noise on whole numbers",
+                "source": noise.source,
             },
-            "idealised": {
-                "epsilon": noise.idealised.epsilon,
-                "delta": noise.idealised.delta,
-                "source": "continuous noise of the same scale in exact arithmetic; not claimed",
+            "opendp": {
+                "epsilon": noise.mapped.epsilon,
+                "delta": noise.mapped.delta,
+                "source": BY_MAP,
             },
             "noise": {
                 "law": str(noise.law),

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from numbers import Real
 
 from dpviz.errors import InvalidSetting
 from dpviz.values.allocation import UNIFORM, Allocation
@@ -46,12 +47,16 @@ class Budget:
 
     def __post_init__(self) -> None:
         low, high = EPSILON_RANGE
-        if not (low <= self.epsilon <= high):
+        if not _is_number(self.epsilon) or not (low <= self.epsilon <= high):
             raise InvalidSetting(
                 "epsilon", f"a number from {low:g} to {high:g}", self.epsilon, "--epsilon"
             )
-        if not (0 <= self.delta < 1):
-            raise InvalidSetting("delta", "at least 0 and below 1", self.delta, "--delta")
+        if not _is_number(self.delta) or not (0 <= self.delta < 1):
+            raise InvalidSetting("delta", "a number from 0 to below 1", self.delta, "--delta")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def test_digits_keep_what_the_same_account_allows() -> None:
         ours.append(share(vectors[:, ::-1][:, :2]))
     mechanism = parse_variant("gaussian")
     problem = Problem(n, d, 2, Relation.REPLACE, Domain.ball(d))
-    calibration = mechanism.calibrate(problem, noise.idealised)
+    calibration = mechanism.calibrate(problem, noise.proved)
     found = mechanism.release_many(
         SecondMoment(A, n), calibration, Draws.trials(0, mechanism.key, range(20))
     )

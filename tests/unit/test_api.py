@@ -487,3 +487,19 @@ def test_no_message_about_a_frame_shows_a_cell() -> None:
             dpviz.compare(given, k=1, mechanisms="gaussian", trials=2)
         assert "7316" not in str(caught.value)
         assert caught.value.__cause__ is None
+
+
+def test_a_dask_array_is_read_as_the_table_it_is() -> None:
+    da = pytest.importorskip("dask.array")
+    rows = np.random.default_rng(3).standard_normal((90, 4)) * [3, 2, 1, 1]
+    options = {"k": 2, "delta": 1e-6, "trials": 3, "mechanisms": "gaussian"}
+    whole = dpviz.compare(rows, **options).table()
+    found = dpviz.compare(da.from_array(rows, chunks=(20, 3)), **options)
+    assert found.comparison.prepared.n == 90
+    assert found.comparison.prepared.columns == tuple(f"column {j}" for j in range(1, 5))
+    # sums in another order: the same to rounding
+    assert found.table()["recovery"].item() == pytest.approx(whole["recovery"].item(), rel=1e-9)
+    with pytest.raises(InvalidTable, match=r"shape \(n, d\); it has 1 dimensions"):
+        dpviz.compare(da.ones(5), **options)
+    with pytest.raises(InvalidTable, match="must hold real numbers; its dtype is complex128"):
+        dpviz.compare(da.ones((5, 3), dtype=complex), **options)

@@ -399,3 +399,24 @@ def test_a_comma_alone_names_no_mechanism(capsys: pytest.CaptureFixture[str]) ->
     assert main(["compare", "iris", "--trials", "2", "--mechanism", ","]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("dpviz: --mechanism must be mechanism keys")
+
+
+def test_a_waterfall_needs_no_bounds_that_nobody_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``waterfall TABLE``, for a table without public bounds: they are listed as taken from it."""
+    path = tmp_path / "mine.csv"
+    rows = np.random.default_rng(2).standard_normal((60, 3)) * [3, 1, 1]
+    np.savetxt(path, rows, delimiter=",", header="a,b,c", comments="")
+    assert main(["waterfall", str(path), "--trials", "2", "--k", "1", "--format", "json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert [step["step"] for step in steps][:2] == ["everything public", "mean private"]
+    assert any(
+        "the feature bounds (smallest and largest" in text for text in steps[1]["assumed_public"]
+    )
+    assert main(["waterfall", "iris", "--trials", "2", "--k", "1"]) == 0
+    assert "n private" in capsys.readouterr().out
+    # what is stated is kept
+    words = ["waterfall", str(path), "--trials", "2", "--k", "1", "--bounds", "known"]
+    assert main(words) == 2
+    assert "this table has no known ones" in capsys.readouterr().err

@@ -349,3 +349,15 @@ def test_how_long_a_fit_takes_is_listed_where_it_depends_on_the_rows(rows: np.nd
     listed = compare(prepare(table, settings), settings).to_json()["assumed_public"]
     assert listed.count(said) == 1
     assert sum("how long" in item for item in listed) == 1
+
+
+@pytest.mark.parametrize("changed", [{"epsilon": "1"}, {"delta": "1e-6"}, {"epsilon": True}])
+def test_a_number_that_is_none_is_one_sentence(changed: dict[str, object]) -> None:
+    rows = np.random.default_rng(0).standard_normal((50, 3))
+    (name,) = changed
+    with pytest.raises(InvalidSetting, match=rf"^{name} must be a number from .* got "):
+        PrivatePCA(1, **{"row_bound": 5.0, "bounds": (-4, 4), **changed}).fit(rows)
+    with pytest.raises(InvalidSetting, match=r"^share of the mean must be between 0 and 1"):
+        PrivatePCA(1, row_bound=5.0, bounds=(-4, 4), center="private", shares={"mean": "0.1"}).fit(
+            rows
+        )

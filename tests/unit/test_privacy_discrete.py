@@ -1,0 +1,137 @@
+"""Discrete Gaussian noise by the exact profile: the constant, and delta by other code."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from dpviz.errors import InvalidSetting
+from dpviz.privacy.composition import rho_meeting
+from dpviz.privacy.discrete import least_scale, log_excess, proved_epsilon, rounding_distance
+from dpviz.privacy.gaussian import delta_of, mu_of
+from dpviz.values.problem import Budget
+
+
+def apart(scale: float) -> float:
+    """Return the total variation between discrete and rounded Gaussian noise, by direct sums."""
+    with mpmath.workdps(50):
+        s = mpmath.mpf(scale)
+        far = int(30 * scale) + 2  # what lies beyond is below 1e-190
+        weights = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * s * s)) for k in range(far)]
+        total = 2 * mpmath.fsum(weights[1:]) + weights[0]
+        tails = [
+            mpmath.erfc((mpmath.mpf(2 * k + 1) / 2) / (s * mpmath.sqrt(2))) / 2 for k in range(far)
+        ]
+        rounded = [1 - 2 * tails[0]] + [tails[k - 1] - tails[k] for k in range(1, far)]
+        gaps = [abs(w / total - r) for w, r in zip(weights, rounded, strict=True)]
+        return float((2 * mpmath.fsum(gaps[1:]) + gaps[0]) / 2)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.3, 1.5, 2.0, 2.7, 4.0, 8.5, 16.0, 33.3])
+def test_the_constant_holds_and_could_hardly_be_smaller(scale: float) -> None:
+    true = apart(scale)
+    assert true <= rounding_distance(scale)
+    # the leading term is 4 phi(1)/48 = .020164: nothing smaller would do
+    assert rounding_distance(scale) <= (1.02 if scale >= 8 else 1.65) * true
+    # negative control: a hundredth below the leading term is false from s = 8 on
+    if scale >= 8:
+        assert true > 0.99 * 0.0201643 / scale**2
+
+
+def test_the_numbers_of_the_proof() -> None:
+    """Each step by quadrature or high precision, so that a slip of the pen shows."""
+    phi = mpmath.npdf
+    assert mpmath.quad(lambda v: (mpmath.mpf(1) / 2 - abs(v)) ** 2 / 2, [-0.5, 0, 0.5]) * 24 == (
+        pytest.approx(1)
+    )
+    second = mpmath.quad(lambda u: abs(u * u - 1) * phi(u), [-mpmath.inf, -1, 1, mpmath.inf])
+    assert float(second) == pytest.approx(float(4 * phi(1)), rel=1e-12)
+    assert 4 * phi(1) / 48 <= 0.0201643
+    # the variation of |f''|' for s = 1, from a fine grid and by the closed form
+    u = np.linspace(-12, 12, 2_400_001)
+    g = (3 * u - u**3) * np.exp(-u * u / 2) / math.sqrt(2 * math.pi)
+    turned = np.where(np.abs(u) < 1, -g, g)
+    grid = float(np.abs(np.diff(turned)).sum())
+    a, b = math.sqrt(3 - math.sqrt(6)), math.sqrt(3 + math.sqrt(6))
+    extreme = [abs((3 * x - x**3) * float(phi(x))) for x in (a, b)]
+    closed = 4 * sum(extreme) + 8 * float(phi(1))
+    assert grid == pytest.approx(closed, rel=1e-4)
+    assert closed <= 4.737
+    assert 4.737 / 16 / 48 <= 0.00617
+    # what is left for the normaliser
+    for s in (1.0, 1.5, 3.0):
+        assert (0.02017 - 0.0201643) / s**2 > 1.001 * math.exp(-2 * math.pi**2 * s * s)
+    # Poisson: the sum of the density over whole numbers
+    s = mpmath.mpf("1.2")
+    total = mpmath.nsum(lambda k: mpmath.npdf(k, 0, s), [-mpmath.inf, mpmath.inf])
+    dual = 1 + 2 * mpmath.nsum(
+        lambda m: mpmath.exp(-2 * mpmath.pi**2 * s * s * m * m), [1, mpmath.inf]
+    )
+    assert float(total - dual) == pytest.approx(0, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("scale", "moves"),
+    [(2.0, (1,)), (3.0, (1, 1)), (4.0, (2, 1, 1)), (6.0, (3, 2)), (9.0, (4,))],
+)
+def test_delta_of_discrete_noise_is_below_the_theorem(scale: float, moves: tuple[int, ...]) -> None:
+    """dp-accounting's discrete Gaussian, one coordinate after the other, at small scales."""
+    interval = 1e-4
+    law = None
+    for move in moves:
+        one = pld.from_discrete_gaussian_mechanism(
+            scale, sensitivity=move, value_discretization_interval=interval
+        )
+        law = one if law is None else law.compose(one)
+    assert law is not None
+    mu = math.sqrt(sum(move * move for move in moves)) / scale
+    beyond = False
+    for epsilon in (0.1, 0.3, 0.6, 1.0, 1.7, 2.5):
+        # theirs is pessimistic by at most an interval a coordinate
+        theirs = law.get_delta_for_epsilon(epsilon + len(moves) * interval)
+        exact = delta_of(epsilon, mu)
+        assert theirs <= exact + math.exp(log_excess(epsilon, scale, len(moves)))
+        beyond |= theirs > exact * (1 + 1e-6)
+    # negative control: without the correction the continuous profile is false somewhere
+    assert beyond
+
+
+def test_the_scale_meets_the_budget_and_is_the_exact_gaussians() -> None:
+    for epsilon, delta, sensitivity, entries in (
+        (1.0, 1e-6, 99 << 40, 1891),
+        (0.1, 1e-9, 99 << 24, 3),
+        (8.0, 1e-5, 99 << 32, 500_000),
+    ):
+        budget = Budget(epsilon, delta)
+        scale = least_scale(budget, sensitivity, entries)
+        assert scale is not None
+        mu = sensitivity / scale
+        whole = delta_of(epsilon, mu) + math.exp(log_excess(epsilon, scale, entries))
+        assert whole <= delta
+        assert scale < sensitivity / mu_of(budget) * (1 + 1e-4)
+        assert scale < 0.95 * sensitivity / math.sqrt(2 * rho_meeting(epsilon, delta))
+        proved = proved_epsilon(budget, scale, sensitivity, entries)
+        assert proved is not None
+        assert epsilon * (1 - 1e-4) < proved <= epsilon
+        # negative control: a thousandth less noise is not proved
+        assert proved_epsilon(budget, 0.999 * scale, sensitivity, entries) is None
+
+
+def test_at_the_release_of_digits_the_correction_is_nothing() -> None:
+    scale = least_scale(Budget(1.0, 1e-6), 99 << 40, 1891)
+    assert scale == pytest.approx(4.7e14, rel=0.1)
+    assert math.exp(log_excess(1.0, scale, 1891)) < 1e-27
+
+
+def test_where_the_correction_is_large_nothing_is_proved() -> None:
+    assert least_scale(Budget(60.0, 1e-6), 99 << 40, 1891) is None
+    assert least_scale(Budget(1.0, 1e-12), 99 << 8, 1891) is None
+    assert least_scale(Budget(1e4, 0.1), 3, 1) is None  # a scale below 1
+    assert proved_epsilon(Budget(1.0, 1e-6), 0.5, 1, 1) is None
+    assert proved_epsilon(Budget(60.0, 1e-6), 1e14, 99 << 40, 1891) is None
+    with pytest.raises(InvalidSetting, match="at least 1"):
+        rounding_distance(0.9)
