@@ -216,8 +216,10 @@ class Settings(Declared):
         {"public": "public", PRIVATE: "private"},
         label="Number of people",
         group="Preparation",
-        help="Whether n is public or paid for. Replacing a person does not change n: only zero-out "
-        "has something to pay for.",
+        help="Whether how many of the n rows are people who are present is public or paid for, for "
+        "the mean, the scale and the row bound. The n of the padded table, with a zero row for who "
+        "is withdrawn, stays public: the release is divided by it. Only zero-out has something to "
+        "pay for.",
         examples=(PRIVATE,),
     )
     range_share: float = _share(0.05, "feature bounds")

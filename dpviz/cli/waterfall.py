@@ -19,7 +19,7 @@ from dpviz.run.waterfall import BASE, stages, told, waterfall_table
 def add(commands: Commands) -> None:
     """Add the parser of the command."""
     parser = commands.add_parser(
-        "waterfall", help="what a private mean, scale, row bound and n cost, step by step"
+        "waterfall", help="what a private mean, scale, row bound and count cost, step by step"
     )
     add_settings(parser, base=BASE)
     add_set(parser)

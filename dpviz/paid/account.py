@@ -180,7 +180,9 @@ def chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted
 @lru_cache(maxsize=4096)
 def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted) -> Chain:
     if COUNT in wanted.steps and mechanism.info.release == "data":
-        raise CannotRun(mechanism.text, "it releases a row for each person, so n cannot be private")
+        raise CannotRun(
+            mechanism.text, "it releases every row of the table, so a count of people has no use"
+        )
     claim = mechanism.claim(problem, budget)
     pure = budget.delta == 0 or (claim is not None and claim.delta == 0)
     d = wanted.features or problem.d

@@ -92,9 +92,10 @@ class Prepared:
     row_bound : ndarray of shape (size,)
         In scaled units.
     count : ndarray of shape (size,)
-        The number of people that later steps use.
+        The number of people present that means, spreads and ranks use.
     moments : ndarray of shape (size, d, d)
-        X'X/n of the bounded rows, in squared row bounds: what the mechanism sees, not released.
+        X'X/n of the bounded rows, in squared row bounds: what the mechanism sees, not released. n
+        is that of the padded table, which is public: the mean goes over absent people's zero rows.
     reach : ndarray of shape (size,) or None
         Where bounds were bought: every feature lies between minus and plus this.
     """

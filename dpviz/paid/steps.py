@@ -2,8 +2,10 @@
 
 All steps read sums over people of a function of one person's row, cut to bounds that are public
 or were bought first, and mapped to u in [-1, 1]^d. A person who is withdrawn (zero-out) adds
-nothing to any sum; n is public unless it is paid for. With R and Z for replace and zero-out, one
-person moves
+nothing to any sum. The n of the padded table, in which a withdrawn person's row is zero, is public
+always: moments are divided by it, and noise, batches and steps are sized by it. How many people are
+present is public or paid for; means, spreads and ranks use that count. With R and Z for replace and
+zero-out, one person moves
 
 * sum u by at most 2 sqrt d (R), sqrt d (Z) in l2 and 2 d, d in l1 norm: opposite corners;
 * sum u^2 (feature by feature) by at most sqrt d in l2 and d in l1 norm, under both: every entry
@@ -12,7 +14,7 @@ person moves
   both; and all such numbers move the same way when a row grows;
 * the sum of squared row lengths (n times the trace) by at most the square of the longest that a
   row can be, under both;
-* the number of people by 0 (R: it is the same for all neighbours), 1 (Z).
+* the number of people present by 0 (R: it is the same for all neighbours), 1 (Z).
 
 Under R no row moves both sum u and sum u^2 that far: with D = |u - u'| of a feature u^2 moves by
 at most D (2 - D), nothing at opposite corners. The two are accounted for as one query

@@ -34,6 +34,10 @@ from dpviz.values.problem import Domain
 Bounds = Mapping[str, tuple[float, float]]
 
 _PEOPLE = "the number of rows n and the features' names"
+_PADDED = (
+    "the number of rows n of the padded table, of whom how many are present is paid for, and "
+    "the features' names"
+)
 _LARGE, _SMALL = 1e100, 1e-100  # sizes whose squares, summed, are still ordinary numbers
 
 
@@ -229,9 +233,7 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
     said, assumed = passes.said()
     notes = list(said)
     paid = settings.paid_shares
-    public = [_PEOPLE if "count" not in paid else "the features' names", *assumed]
-    if "count" in paid and settings.delta is None:
-        public.append("the order of magnitude of n, which the default delta is taken from")
+    public = [_PADDED if "count" in paid else _PEOPLE, *assumed]
 
     keep = facts.low < facts.high
     low, high = facts.low[keep], facts.high[keep]

@@ -26,7 +26,7 @@ COLUMNS = ("step", "recovery", "se", "low", "high", "change", "epsilon_left", "a
 EVERYTHING = "everything public"
 _BOUND = "row bound"
 BASE = Settings(relation=str(Relation.ZERO_OUT), bounds="known", trials=20)
-"""What the command starts from: neighbours under which n can be private, and public bounds."""
+"""What the command starts from: neighbours of whom a count can be private, and public bounds."""
 PRIVATE_BOUND = f"{PRIVATE}:0.9"
 """The private row bound of a waterfall whose settings name none."""
 
@@ -64,7 +64,7 @@ class Stage:
 
 
 def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
-    """Return the bars in order: all public, then mean, scale, bound and n private.
+    """Return the bars in order: all public, then mean, scale, bound and count private.
 
     Whichever steps the settings pay for already: what they say of shares, of the private row
     bound and of scaling is kept.
@@ -90,7 +90,7 @@ def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
     wanted = settings.row_bound if settings.row_bound.startswith(PRIVATE) else PRIVATE_BOUND
     more(_BOUND, row_bound=wanted)
     if settings.relation == Relation.ZERO_OUT:
-        more("n", count=PRIVATE)
+        more("count", count=PRIVATE)
     return found
 
 

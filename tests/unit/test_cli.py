@@ -415,7 +415,12 @@ def test_a_waterfall_needs_no_bounds_that_nobody_has(
         "the feature bounds (smallest and largest" in text for text in steps[1]["assumed_public"]
     )
     assert main(["waterfall", "iris", "--trials", "2", "--k", "1"]) == 0
-    assert "n private" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    # noise, batches and divisors are sized by n, so n is public in every bar, paid count or not
+    assert "count private" in said
+    bars = [line for line in said.splitlines() if "the number of rows n" in line]
+    assert len(bars) == said.count("private  ") + 1 == 4
+    assert "the number of rows n of the padded table, of whom how many are present" in bars[-1]
     # what is stated is kept
     words = ["waterfall", str(path), "--trials", "2", "--k", "1", "--bounds", "known"]
     assert main(words) == 2

@@ -72,14 +72,16 @@ def test_rounds_are_the_same_in_any_parts() -> None:
     np.testing.assert_array_equal(whole, apart)
     assert plan.verdict(parse_variants(("gaussian",))[0], 1.0) is Verdict.HOLDS
     listed = " ".join(plan.assumed_public)
-    for gone in ("means", "scales", "row bound", "number of rows"):
+    for gone in ("means", "scales", "row bound"):
         assert gone not in listed
+    # noise, batches and divisors are sized by n: a paid count of those present does not hide it
+    assert "the number of rows n of the padded table" in listed
 
 
 def test_what_cannot_run_behind_it_says_why() -> None:
     plan = _planned(RELEASED, replace(PAID, mechanisms=("data_gaussian",)))
     assert plan.mechanisms == ()
-    assert "n cannot be private" in plan.skipped[0].reason
+    assert "a count of people has no use" in plan.skipped[0].reason
 
 
 def test_the_features_are_prepared_and_the_label_beside_them_is_not() -> None:
