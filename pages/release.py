@@ -17,7 +17,6 @@ from dpviz.datasets import Table
 from dpviz.releasing.ledger import Ledger, ledger_named
 from dpviz.releasing.making import RealRelease, make
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
-from dpviz.releasing.schema import Schema
 from pages.ui import accounts, schema_editor
 from pages.ui.guard import guard
 
@@ -97,16 +96,15 @@ def form() -> tuple[dict[str, str], str, str] | None:
     return (written, ledger, limit) if st.session_state.pop(ASKED, False) else None
 
 
-def release(
-    table: Table | BinaryIO, schema: Schema | None, written: dict[str, str], name: str, limit: str
-) -> RealRelease:
+def release(table: Table | BinaryIO, written: dict[str, str], name: str, limit: str) -> RealRelease:
     """Make the release; the rows are read after the spend is on the disk."""
     options = ReleaseOptions(**{key: PARAMS[key].parse(text) for key, text in written.items()})
     options.require()
+    schema = schema_editor.declared()
     ledger = Ledger(ledger_named(name))
     if limit.strip():
         LedgerOptions(limit=limit.strip(), relation=options.relation).create(ledger)
-    return make(options, table, schema, ledger=ledger)
+    return make(options, table, schema, from_data=schema.from_data, ledger=ledger)
 
 
 def shown(made: RealRelease) -> None:
@@ -155,12 +153,12 @@ def page() -> None:
         "The table is read anew, under its schema and nothing else: state what was known before "
         "anybody looked at it. Every click makes another release and spends again."
     )
-    schema = schema_editor.ask(table)
+    schema_editor.draw(table)
     sent = form()
     if sent is not None:
         st.session_state.pop(MADE, None)
         with guard(), st.spinner("Releasing"):
-            st.session_state[MADE] = release(table, schema, *sent)
+            st.session_state[MADE] = release(table, *sent)
     if MADE in st.session_state:
         shown(st.session_state[MADE])
     with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import BinaryIO
 
+import pandas as pd
 import streamlit as st
 
 from dpviz.datasets import Table, builtin_tables
-from dpviz.releasing.schema import Schema, public_schema
-from pages.ui import state, table_cache
-from pages.ui.guard import guard
+from dpviz.errors import DpvizError, InvalidSetting
+from dpviz.releasing.drafting import draft
+from dpviz.releasing.schema import (
+    DECIMALS,
+    DELIMITERS,
+    ENCODINGS,
+    MOST_SKIPPED,
+    THOUSANDS,
+    Column,
+    Schema,
+    SchemaError,
+    public_schema,
+)
+from pages.ui import limits, state, table_cache
+from pages.ui.guard import say_error
+
+KNOWN, TAKEN = "known", "taken"
+ORIGINS = {
+    KNOWN: "Known before anybody looked at this table",
+    TAKEN: "Taken from this table: not private, and the release says so",
+}
+_READING = ("delimiter", "decimal", "thousands", "header", "skip", "encoding")
+_HEIGHT = 320  # of the list of columns: some eight of them
 
 
 def given() -> Table | BinaryIO | None:
@@ -21,15 +43,232 @@ def given() -> Table | BinaryIO | None:
     return file
 
 
-def ask(table: Table | BinaryIO) -> Schema | None:
-    """Draw what declares the table; return the schema once there is one."""
-    file = st.file_uploader(
-        "Schema",
-        key="release.schema",
-        help="A schema file: names, bounds and typical values of the columns, agreed before "
-        "anybody looked at the table. dpviz schema writes a first one.",
+def draw(table: Table | BinaryIO) -> None:
+    """Draw what declares the table, to be filled in, loaded and kept."""
+    _follow(table)
+    public = isinstance(table, Table) and public_schema(table) is not None
+    with st.expander("Schema", expanded=not public, icon=":material/rule:"):
+        st.caption(
+            "How each cell is read and what may stand in it, agreed before anybody looks. What is "
+            "no number becomes the typical value; all is cut to low and high."
+        )
+        if not isinstance(table, Table):
+            _reading()
+        _columns()
+        _files(table)
+        if "schema.problem" in st.session_state:
+            say_error(st.session_state["schema.problem"])
+        st.radio(
+            "What stands above was",
+            list(ORIGINS),
+            index=None,
+            format_func=ORIGINS.__getitem__,
+            key="schema.origin",
+            persist_state="session",
+        )
+
+
+def declared() -> Schema:
+    """Return what is declared now, or raise `DpvizError` where it is no schema yet."""
+    found = _written()
+    if st.session_state["schema.origin"] is None:
+        raise SchemaError(
+            "the schema must say whether it was known before anybody looked at the table, or taken "
+            "from it; nothing was spent."
+        )
+    return found
+
+
+def _written() -> Schema:
+    frame: pd.DataFrame = st.session_state["schema.now"]
+    columns = []
+    for row in frame.to_dict("records"):
+        name = row["name"]
+        if not isinstance(name, str) or not name.strip():  # a line that was added and left empty
+            continue
+        low, high, typical = (
+            None if pd.isna(row[key]) else float(row[key]) for key in ("low", "high", "typical")
+        )
+        missing = _codes(name, row["missing"])
+        columns.append(Column(name, low, high, typical, missing, bool(row["use"])))
+    return Schema(
+        tuple(columns),
+        packing=st.session_state["schema.packing"],
+        from_data=st.session_state["schema.origin"] != KNOWN,
+        **{name: st.session_state[f"schema.{name}"] for name in _READING},
     )
-    if file is not None:
-        with guard():
-            return Schema.from_text(file.getvalue(), "the schema file")
-    return public_schema(table) if isinstance(table, Table) else None
+
+
+def _codes(name: str, written: object) -> tuple[float, ...]:
+    words = written.replace(",", " ").replace(";", " ").split() if isinstance(written, str) else []
+    try:
+        return tuple(float(word) for word in words)
+    except ValueError:
+        raise InvalidSetting(f"missing of {name!r}", "numbers with commas", written) from None
+
+
+def _follow(table: Table | BinaryIO) -> None:
+    """Begin anew where the table is another one; go on where the page was left and came back."""
+    own = table.name if isinstance(table, Table) else st.session_state["file"].file_id
+    if st.session_state.get("schema.table") != own:
+        st.session_state["schema.table"] = own
+        _begin(table)
+    elif _key() not in st.session_state and "schema.now" in st.session_state:
+        st.session_state["schema.base"] = st.session_state["schema.now"]
+
+
+def _begin(table: Table | BinaryIO) -> None:
+    """Show the public schema of a built-in table, or names whose bounds are to be filled in."""
+    public = public_schema(table) if isinstance(table, Table) else None
+    if public is not None:
+        _show(public, KNOWN)
+        return
+    try:
+        _show(draft(table, "the table", "none"), None)
+    except DpvizError as error:
+        _show(None, None)
+        st.session_state["schema.problem"] = (
+            f"{error} Its columns can be declared by hand, or by a schema file."
+        )
+
+
+def _show(schema: Schema | None, origin: str | None) -> None:
+    """Show a schema in place of what is shown; None for an empty one."""
+    store = st.session_state
+    columns = () if schema is None else schema.columns
+    store["schema.base"] = pd.DataFrame(
+        {
+            "use": pd.Series([column.use for column in columns], dtype=bool),
+            "name": pd.Series([column.name for column in columns], dtype=object),
+            "low": pd.Series([column.low for column in columns], dtype=float),
+            "high": pd.Series([column.high for column in columns], dtype=float),
+            "typical": pd.Series([column.typical for column in columns], dtype=float),
+            "missing": pd.Series(
+                [", ".join(f"{code:g}" for code in column.missing) for column in columns],
+                dtype=object,
+            ),
+        }
+    )
+    store["schema.version"] = store.get("schema.version", 0) + 1
+    reading = schema or Schema((Column("x"),))
+    for name in (*_READING, "packing"):
+        store[f"schema.{name}"] = getattr(reading, name)
+    store["schema.origin"] = origin
+    store.pop("schema.now", None)
+    store.pop("schema.problem", None)
+
+
+def _key() -> str:
+    return f"schema.editor~{st.session_state['schema.version']}"
+
+
+def _reading() -> None:
+    """Draw how the table is written."""
+    delimiter, decimal, thousands, encoding, skip, header = st.columns(
+        [2, 2, 2, 2, 2, 3], vertical_alignment="bottom"
+    )
+    for column, name, label, words in (
+        (delimiter, "delimiter", "Between cells", DELIMITERS),
+        (decimal, "decimal", "Decimal mark", DECIMALS),
+        (thousands, "thousands", "Between thousands", THOUSANDS),
+        (encoding, "encoding", "Encoding of names", dict(zip(ENCODINGS, ENCODINGS, strict=True))),
+    ):
+        column.selectbox(
+            label,
+            list(words),
+            format_func=words.__getitem__,
+            key=f"schema.{name}",
+            persist_state="session",
+        )
+    skip.number_input(
+        "Lines above",
+        0,
+        MOST_SKIPPED,
+        key="schema.skip",
+        persist_state="session",
+        help="Lines above the line of names, or above the rows, that are not read.",
+    )
+    header.toggle(
+        "A line names the columns",
+        key="schema.header",
+        persist_state="session",
+        help="Without one the list below is that of all columns, in order.",
+    )
+
+
+def _columns() -> None:
+    """Draw the list of columns."""
+    number = st.column_config.NumberColumn
+    st.session_state["schema.now"] = st.data_editor(
+        st.session_state["schema.base"],
+        key=_key(),
+        num_rows="dynamic",
+        hide_index=True,
+        height=_HEIGHT,
+        alt="Each column: whether it is used, its bounds, its typical value and codes for missing",
+        column_config={
+            "use": st.column_config.CheckboxColumn("Use", default=True, width="small"),
+            "name": st.column_config.TextColumn("Column", required=True),
+            "low": number("Low"),
+            "high": number("High"),
+            "typical": number("Typical", help="Empty for the middle of the bounds."),
+            "missing": st.column_config.TextColumn(
+                "Numbers for missing", help="Such as -999, 9999. Texts need none."
+            ),
+        },
+    )
+
+
+def _files(table: Table | BinaryIO) -> None:
+    """Draw where a schema can come from, and go to."""
+
+    def filled() -> None:
+        _try(lambda: draft(table, "the table"))
+
+    def loaded() -> None:
+        file = st.session_state["schema.file"]
+        if file is not None:
+            _try(lambda: Schema.from_text(file.getvalue(), "the schema file"))
+
+    text = ""
+    try:
+        text = _written().to_text()
+    except DpvizError as error:
+        say_error(error)
+    with st.container(horizontal=True, key="schema.files"):
+        st.button(
+            "Fill in from this table (not private)",
+            key="schema.fill",
+            icon=":material/table_view:",
+            on_click=filled,
+            help="Each column's smallest and largest number: a start, to be replaced by what was "
+            "known without the table.",
+        )
+        if limits.caps().uploads:
+            with st.popover("Load a file", icon=":material/upload:"):
+                st.file_uploader(
+                    "Schema file",
+                    key="schema.file",
+                    on_change=loaded,
+                    help="python -m dpviz schema TABLE writes a first one.",
+                )
+        st.download_button(
+            "Save as a file",
+            text,
+            file_name="schema.json",
+            mime="application/json",
+            icon=":material/download:",
+            on_click="ignore",
+            disabled=not text,
+            key="schema.save",
+        )
+
+
+def _try(act: Callable[[], Schema]) -> None:
+    """Show a schema that is being made, or why there is none; what is shown then stays."""
+    try:
+        found = act()
+    except DpvizError as error:
+        st.session_state["schema.problem"] = str(error)
+        return
+    _show(found, TAKEN if found.from_data else KNOWN)

@@ -64,6 +64,9 @@ FIRST = "Explore"
 OWN_SETTINGS = {"Guide", "Papers"}
 """Pages that ignore the shared settings and so do not show them."""
 
+OWN_READING = {"Release"}
+"""Pages that read the table by themselves: what Explore makes of it is nothing to them."""
+
 UNREAD = {
     "Decide": ("epsilon", "precision", "directions", "mechanisms"),
     "Release": ("epsilon", "delta", "k", "precision", "directions", "mechanisms"),
@@ -146,7 +149,7 @@ def run() -> None:
     try:
         st.html(looks.STYLE + printing.STYLE + copying.STYLE)
         _notices(current, page.title)
-        if page.title not in OWN_SETTINGS:
+        if page.title not in OWN_SETTINGS | OWN_READING:
             _check(current)
         with limits.looking_up():
             page.run()
@@ -211,7 +214,7 @@ def _notices(current: Current, title: str) -> None:
     said = delta_warning(current)
     if said is not None and title != FIRST and title not in OWN_SETTINGS:
         st.warning(said, icon=":material/shield:")
-    if current.problem is not None and title not in OWN_SETTINGS:
+    if current.problem is not None and title not in OWN_SETTINGS | OWN_READING:
         say_error(current.problem)
 
 
