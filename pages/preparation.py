@@ -8,13 +8,14 @@ current = shell.through_entry()
 
 from dataclasses import replace
 
+from dpviz.errors import InvalidSetting
 from dpviz.figures.waterfall import waterfall
 from dpviz.mechanisms import parse_variant
 from dpviz.paid.steps import wanted_of
 from dpviz.prepare.bounding import Prepared
 from dpviz.run.waterfall import BASE, default_mechanism, steps_of, told
 from dpviz.settings import Settings
-from dpviz.values.bounds_text import PRIVATE
+from dpviz.values.bounds_text import BOUNDS_WORDS, PRIVATE, names_file
 from pages.ui import accounts, controls, parts, state
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
@@ -58,7 +59,15 @@ def bounds() -> None:
     key = "preparation.bounds"
 
     def typed() -> None:
-        state.put_text("bounds", st.session_state[key].strip())
+        written = st.session_state[key].strip()
+        try:
+            if names_file(written):  # files are the command line's alone
+                allowed = f"{', '.join(BOUNDS_WORDS)} or LOW:HIGH"
+                raise InvalidSetting("feature bounds", allowed, written)
+        except InvalidSetting as error:
+            st.session_state.complaints["bounds"] = str(error)
+        else:
+            state.put_text("bounds", written)
 
     if state.complaint("bounds") is None:
         controls.fill(key, state.get("bounds"))

@@ -90,7 +90,9 @@ def _written() -> Schema:
             None if pd.isna(row[key]) else float(row[key]) for key in ("low", "high", "typical")
         )
         missing = _codes(name, row["missing"])
-        columns.append(Column(name, low, high, typical, missing, bool(row["use"])))
+        columns.append(
+            Column(name, low, high, typical, missing, bool(pd.isna(row["use"]) or row["use"]))
+        )
     return Schema(
         tuple(columns),
         packing=st.session_state["schema.packing"],
@@ -138,11 +140,11 @@ def _show(schema: Schema | None, origin: str | None) -> None:
     columns = () if schema is None else schema.columns
     store["schema.base"] = pd.DataFrame(
         {
-            "use": pd.Series([column.use for column in columns], dtype=bool),
+            "use": pd.Series([column.use for column in columns], dtype="boolean"),
             "name": pd.Series([column.name for column in columns], dtype=object),
-            "low": pd.Series([column.low for column in columns], dtype=float),
-            "high": pd.Series([column.high for column in columns], dtype=float),
-            "typical": pd.Series([column.typical for column in columns], dtype=float),
+            "low": pd.Series([column.low for column in columns], dtype="Float64"),
+            "high": pd.Series([column.high for column in columns], dtype="Float64"),
+            "typical": pd.Series([column.typical for column in columns], dtype="Float64"),
             "missing": pd.Series(
                 [", ".join(f"{code:g}" for code in column.missing) for column in columns],
                 dtype=object,
@@ -204,7 +206,8 @@ def _columns() -> None:
         key=_key(),
         num_rows="dynamic",
         hide_index=True,
-        height=_HEIGHT,
+        height=min(_HEIGHT, 35 * (len(st.session_state["schema.base"]) + 2) + 3),
+        placeholder=" ",
         alt="Each column: whether it is used, its bounds, its typical value and codes for missing",
         column_config={
             "use": st.column_config.CheckboxColumn("Use", default=True, width="small"),
@@ -234,7 +237,8 @@ def _files(table: Table | BinaryIO) -> None:
     try:
         text = _written().to_text()
     except DpvizError as error:
-        say_error(error)
+        if len(st.session_state["schema.now"]):
+            say_error(error)
     with st.container(horizontal=True, key="schema.files"):
         st.button(
             "Fill in from this table (not private)",

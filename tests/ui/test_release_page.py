@@ -106,6 +106,9 @@ def test_a_table_without_public_bounds_asks_for_them() -> None:
     at.text_input(key="preparation.bounds").set_value("8:0").run()
     (said,) = errors(at)
     assert "low below high" in said
+    at.text_input(key="preparation.bounds").set_value("bounds.csv").run()
+    (said,) = errors(at)
+    assert "feature bounds must be max, known, private or LOW:HIGH; got 'bounds.csv'" in said
 
 
 def test_a_paid_preparation_follows_to_every_page_and_back() -> None:
