@@ -17,7 +17,7 @@ from dpviz.datasets.columns import clean_names
 from dpviz.datasets.files import DAMAGED, flat_of
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.sentinels import MISSING_MARKERS, SENTINELS, far_from
-from dpviz.datasets.source import Source, readable
+from dpviz.datasets.source import Limits, Source, readable
 from dpviz.releasing.records import Given, lines_of, number_parser, open_records, split, usable
 from dpviz.releasing.schema import (
     DECIMALS,
@@ -34,7 +34,12 @@ _SAMPLE_LINES = 500
 _MISSING = {marker.encode() for marker in MISSING_MARKERS}
 
 
-def draft(given: Given, name: str, bounds: tuple[float, float] | str = "data") -> Schema:
+def draft(
+    given: Given,
+    name: str,
+    bounds: tuple[float, float] | str = "data",
+    limits: Limits | None = None,
+) -> Schema:
     """Return a first schema of a table.
 
     Parameters
@@ -43,7 +48,10 @@ def draft(given: Given, name: str, bounds: tuple[float, float] | str = "data") -
     name : str
         What messages call it.
     bounds : pair of float, "data" or "none"
-        The same for every column, taken from its smallest and largest number, or left open.
+        The same for every column, taken from its smallest and largest number, or left open: then
+        only the start of a text is read.
+    limits : Limits, optional
+        What a text may take once it is unpacked.
 
     Returns
     -------
@@ -53,20 +61,27 @@ def draft(given: Given, name: str, bounds: tuple[float, float] | str = "data") -
     public = public_schema(given) if isinstance(given, Table) else None
     if public is not None and bounds == "data":
         return public
-    outline = _outline(given, name)
-    used = _measured(outline, given)
+    outline, start = _outline(given, name)
     if bounds == "none":
+        used = outline
+        if start is not None:  # unpacked, whatever the file is
+            used = replace(
+                _measured(replace(outline, packing="text"), start), packing=outline.packing
+            )
         found = replace(used, columns=tuple(replace(c, low=None, high=None) for c in used.columns))
     else:
+        if limits is not None and not (start is None or isinstance(given, Table)):
+            Source(given, name).extent(limits)
+        used = _measured(outline, given)
         found = used if isinstance(bounds, str) else with_bounds(used, *bounds)
     # the columns of a table of ours are public, and so is what the caller says of them
     return replace(found, from_data=isinstance(bounds, str) or not isinstance(given, Table))
 
 
-def _outline(given: Given, name: str) -> Schema:
-    """Return how a table is written, with a column for each that could hold numbers."""
+def _outline(given: Given, name: str) -> tuple[Schema, bytes | None]:
+    """Return how a table is written, columns that could hold numbers in use, and a text's start."""
     if isinstance(given, Table):
-        return Schema(tuple(Column(found) for found in clean_names(given.columns)[0]))
+        return Schema(tuple(Column(found) for found in clean_names(given.columns)[0])), None
     source = Source(given, name)
     if source.is_parquet:
         with readable(DAMAGED.format(name)):
@@ -74,15 +89,16 @@ def _outline(given: Given, name: str) -> Schema:
             columns = flat_of(file.schema_arrow.empty_table())
         names = clean_names([found for found, _ in columns])[0]
         kinds = (usable(values.type) for _, values in columns)
-        return Schema(tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True)))
+        return Schema(tuple(Column(n, use=use) for n, use in zip(names, kinds, strict=True))), None
     return _of_text(source)
 
 
-def _of_text(source: Source) -> Schema:
-    """Return how a text is written, judged on its start as Explore judges it."""
-    head: bytes = source.open_text().read(_SAMPLE_BYTES)
-    if len(head) == _SAMPLE_BYTES and b"\n" in head:
-        head = head[: head.rindex(b"\n") + 1]
+def _of_text(source: Source) -> tuple[Schema, bytes]:
+    """Return how a text is written, judged on its start as Explore judges it, and the start."""
+    start: bytes = source.open_text().read(_SAMPLE_BYTES)
+    if len(start) == _SAMPLE_BYTES and b"\n" in start:
+        start = start[: start.rindex(b"\n") + 1]
+    head = start
     encoding = "utf-8"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
@@ -121,7 +137,7 @@ def _of_text(source: Source) -> Schema:
         numbers = sum(math.isfinite(parse(cell)) for cell in cells)
         coded = any(cell[:1] == b"0" and cell[1:2].isdigit() for cell in cells)
         columns.append(replace(column, use=2 * numbers >= len(cells) > 0 and not coded))
-    return replace(best, columns=tuple(columns))
+    return replace(best, columns=tuple(columns)), start
 
 
 def _line_of_names(head: bytes, layout: Layout) -> tuple[Sequence[str], int | None]:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 import pandas as pd
 import streamlit as st
 
-from dpviz.datasets import Table, builtin_tables
+from dpviz.datasets import UPLOADED, Table, builtin_tables
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.schema import (
@@ -226,7 +226,7 @@ def _files(table: Table | BinaryIO) -> None:
     """Draw where a schema can come from, and go to."""
 
     def filled() -> None:
-        _try(lambda: draft(table, "the table"))
+        _try(lambda: draft(table, "the table", limits=UPLOADED))
 
     def loaded() -> None:
         file = st.session_state["schema.file"]

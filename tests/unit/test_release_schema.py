@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dpviz.base.paths import PACKAGE
 from dpviz.cli import main
-from dpviz.datasets import Table, builtin_tables, load_builtin
+from dpviz.datasets import Limits, Table, builtin_tables, load_builtin
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.records import open_records
@@ -226,6 +226,14 @@ def test_columns_that_are_no_measurement_are_left_out_at_first() -> None:
     lines = [f"{j},00{j % 3},{'xyz'[j % 3]},7,{j % 4}.5,2024-01-0{j + 1}" for j in range(9)]
     found = draft(("row,code,text,constant,x,date\n" + "\n".join(lines) + "\n").encode(), "t")
     assert [column.name for column in found.used] == ["x"]
+
+
+def test_bounds_left_open_need_the_start_of_a_text_alone() -> None:
+    bomb = gzip.compress(b"a,b\n1,2\n" + b"3,4\n" * (1 << 20), mtime=0)
+    found = draft(bomb[: len(bomb) // 2], "t", "none")  # damaged where nobody looks
+    assert [(column.name, column.low) for column in found.used] == [("a", None), ("b", None)]
+    with pytest.raises(DpvizError, match="t holds more than 1 MiB of text"):
+        draft(bomb, "t", limits=Limits(1 << 20, 1 << 20))
 
 
 def test_parquet_and_a_csv_called_parquet_have_a_first_schema(tmp_path: Path) -> None:
