@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.base.number_text import numeral
 from dpviz.claims.audit import (
     DEFAULT_D,
     DEFAULT_K,
@@ -308,7 +309,7 @@ def audit_command(
     """
     words = ["python", "-m", "dpviz", "audit", mechanism.text, "--epsilon", f"{budget.epsilon:g}"]
     if mechanism.info.guarantee == "approximate" and budget.delta > 0:
-        words += ["--delta", f"{budget.delta:g}"]
+        words += ["--delta", numeral(budget.delta, 6)]
     if d != DEFAULT_D:
         words += ["--dimension", str(d)]
     if trials != DEFAULT_TRIALS:

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 
 from dpviz.base.json_text import finite
+from dpviz.base.number_text import numeral
 from dpviz.base.params import Declared, again, params_of, text
 from dpviz.claims.account import RELEASES, account_view
 from dpviz.claims.audit import AuditOptions
@@ -111,11 +112,11 @@ def _account(arguments: argparse.Namespace) -> int:
         steps = ", ".join(f"{step} {view.paid.share(step):g}" for step in view.paid.steps)
         print(
             f"the whole chain: preparation (shares: {steps}), then {mechanism.text} with what is "
-            f"left, epsilon {view.rest.epsilon:.6g} at delta {view.rest.delta:g}"
+            f"left, epsilon {view.rest.epsilon:.6g} at delta {numeral(view.rest.delta, 6)}"
         )
     who = mechanism.text if view.paid is None else "together"
     print(
-        f"{who}: spends epsilon {view.spent:.6g} at delta {view.spent_delta:g} "
+        f"{who}: spends epsilon {view.spent:.6g} at delta {numeral(view.spent_delta, 6)} "
         f"({kind}; {view.source})"
     )
     shown = [f"{name} {value:.6g}" for name, value in (("mu", view.mu), ("rho", view.rho)) if value]
@@ -133,5 +134,5 @@ def _account(arguments: argparse.Namespace) -> int:
             for item in view.repeated
         ],
     )
-    print(f"epsilon for all of them, at delta {options.delta:g} in total")
+    print(f"epsilon for all of them, at delta {numeral(options.delta, 6)} in total")
     return 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dpviz import api
 from dpviz.base.json_text import json_text
+from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
 from dpviz.base.whole import whole
 from dpviz.claims.audit import AuditOptions
@@ -61,7 +62,7 @@ def _audit(arguments: argparse.Namespace) -> int:
     claimed = answer.pop("claimed")
     promise = "nothing" if claimed is None else f"epsilon {claimed['epsilon']:g}"
     if claimed is not None and claimed["delta"]:
-        promise += f", delta {claimed['delta']:g}"
+        promise += f", delta {numeral(claimed['delta'], 6)}"
     rows = [[name, f"{x:.4g}" if isinstance(x, float) else str(x)] for name, x in answer.items()]
     print_table(("claimed", promise), rows)
     return 0

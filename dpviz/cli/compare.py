@@ -8,6 +8,7 @@ from typing import Any
 
 from dpviz import api
 from dpviz.answers.asked import options_of
+from dpviz.base.number_text import numeral
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import (
     CACHE_HELP,
@@ -136,8 +137,8 @@ def _print_comparison(comparison: Comparison) -> None:
     prepared, budget = comparison.prepared, comparison.budget
     print(
         f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
-        f"row bound {prepared.row_bound:.4g}; epsilon {budget.epsilon:g}, delta {budget.delta:g}, "
-        f"k {comparison.problem.k}, {comparison.problem.relation}"
+        f"row bound {prepared.row_bound:.4g}; epsilon {budget.epsilon:g}, "
+        f"delta {numeral(budget.delta, 6)}, k {comparison.problem.k}, {comparison.problem.relation}"
     )
     for note in prepared.notes:
         print(f"note: {note}")

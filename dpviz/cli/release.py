@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from dpviz.base.json_text import finite
+from dpviz.base.number_text import numeral
 from dpviz.cli.options import Commands, add_settings, stated
 from dpviz.cli.terminal import print_table
 from dpviz.releasing.ledger import Contents, Ledger
@@ -92,7 +93,7 @@ def _release(arguments: argparse.Namespace) -> int:
     proved, mapped = made.noise.proved, made.noise.mapped
     print(
         f"{made.mechanism} released to {arguments.out}: proved epsilon {proved.epsilon:.6g} at "
-        f"delta {proved.delta:g} (OpenDP's map: {mapped.epsilon:.6g})"
+        f"delta {numeral(proved.delta, 6)} (OpenDP's map: {mapped.epsilon:.6g})"
     )
     print(made.said)
     return 0
@@ -121,7 +122,7 @@ def _show(arguments: argparse.Namespace) -> int:
                 s.when,
                 s.mechanism + (" (approximate)" if s.approximate else ""),
                 f"{s.epsilon:.6g}",
-                f"{s.delta:.3g}",
+                numeral(s.delta, 3),
                 s.purpose,
                 kept[number].name if number in kept else "no file" if s.releases else "",
             ]
@@ -134,9 +135,10 @@ def _show(arguments: argparse.Namespace) -> int:
 def _said(ledger: Ledger, contents: Contents) -> str:
     (epsilon, delta), left, limit = contents.total, contents.left, contents.limit
     return (
-        f"{ledger.path.name}: epsilon {epsilon:.6g}, delta {delta:.3g} spent of epsilon "
-        f"{limit.epsilon:g}, delta {limit.delta:g}; epsilon {left[0]:.6g}, delta {left[1]:.3g} "
-        f"left ({contents.account} account, relation {contents.relation}, unit {contents.unit})"
+        f"{ledger.path.name}: epsilon {epsilon:.6g}, delta {numeral(delta, 3)} spent of epsilon "
+        f"{limit.epsilon:g}, delta {numeral(limit.delta, 6)}; epsilon {left[0]:.6g}, "
+        f"delta {numeral(left[1], 3)} left ({contents.account} account, relation "
+        f"{contents.relation}, unit {contents.unit})"
     )
 
 

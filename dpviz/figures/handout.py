@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 import dpviz
+from dpviz.base.number_text import numeral
 from dpviz.base.params import Param, params_of
 from dpviz.figures.board import assets, shown, written
 from dpviz.mechanisms import parse_variants
@@ -124,7 +125,7 @@ def _settings(comparison: Comparison, name: str) -> str:
     settings = comparison.settings
     values = {param.label: param.format(getattr(settings, key)) for key, param in _params().items()}
     values["Table"] = name
-    values["Delta"] = f"{comparison.budget.delta:g}"
+    values["Delta"] = numeral(comparison.budget.delta, 6)
     values["Mechanisms"] = ", ".join(result.mechanism.text for result in comparison.results)
     rows = "".join(
         f"<tr><th>{escape(label)}</th><td>{escape(value)}</td></tr>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.base.number_text import numeral
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
 from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
@@ -64,7 +65,7 @@ class WishartApprox(Mechanism):
         if budget.epsilon >= 1:
             return f"it is stated for epsilon below 1; got {budget.epsilon:g}"
         if budget.delta >= 1 / math.e:
-            return f"it is stated for delta below 1/e = 0.367; got {budget.delta:g}"
+            return f"it is stated for delta below 1/e = 0.367; got {numeral(budget.delta, 6)}"
         return None
 
     def promised_elsewhere(self, problem: Problem, budget: Budget) -> str | None:

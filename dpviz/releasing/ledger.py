@@ -38,6 +38,7 @@ from typing import Any, TypeAlias
 from filelock import FileLock, Timeout
 
 from dpviz.base.json_text import strict_json
+from dpviz.base.number_text import numeral
 from dpviz.base.whole import flush_folder
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.privacy.composition import epsilon_of_rho, rho_meeting, rho_of_pure
@@ -512,8 +513,9 @@ class Ledger:
             spent_epsilon, spent_delta = contents.total
             raise LedgerError(
                 f"ledger {name} refuses: epsilon {made.epsilon:.6g} and delta "
-                f"{made.delta:.3g} on top of the {spent_epsilon:.6g} and {spent_delta:.3g} already "
-                f"spent would pass its limit of {limit.epsilon:g} and {limit.delta:g}; {_NOTHING}."
+                f"{numeral(made.delta, 3)} on top of the {spent_epsilon:.6g} and "
+                f"{numeral(spent_delta, 3)} already spent would pass its limit of "
+                f"{limit.epsilon:g} and {numeral(limit.delta, 6)}; {_NOTHING}."
             )
 
     def _checked(self, lines: list[str]) -> Contents:

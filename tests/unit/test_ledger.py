@@ -75,7 +75,7 @@ def test_a_limit_refuses_and_writes_nothing(tmp_path: Path) -> None:
     _spend(ledger, 0.5, 5e-7)  # just the limit
     assert ledger.read().left == (0.0, 0.0)
     before = _bytes(tmp_path)
-    with pytest.raises(LedgerError, match=r"refuses: .* would pass its limit of 1 and 1e-06"):
+    with pytest.raises(LedgerError, match=r"refuses: .* would pass its limit of 1 and 1e-6"):
         _spend(ledger, 1e-3, 0.0)
     with pytest.raises(LedgerError, match="refuses"):
         ledger.check(Spend("m", 1e-3), Relation.REPLACE)
@@ -418,7 +418,7 @@ def test_the_command_makes_shows_and_keeps_a_limit(
     path = tmp_path / "ledger"
     words = ["ledger", "new", str(path), "--limit", "3,1e-5", "--relation", "zero-out"]
     assert main([*words, "--purpose", "a study"]) == 0
-    assert "epsilon 3, delta 1e-05 left" in capsys.readouterr().out
+    assert "epsilon 3, delta 1e-5 left" in capsys.readouterr().out
     assert main(["ledger", "show", str(path), "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "limit": {"epsilon": 3.0, "delta": 1e-5},
