@@ -46,7 +46,7 @@ def take_away(comparison: Comparison) -> None:
         known = deciding.known(current.settings, current.prepared, current.data_key)
         take.along(comparison, current.prepared, known)
     parts.command(current.settings)
-    st.caption("Each figure has a save button in its lower or upper right corner.")
+    st.caption("Each chart has a save button in its lower or upper right corner.")
 
 
 def more(comparison: Comparison) -> None:
@@ -63,8 +63,8 @@ def more(comparison: Comparison) -> None:
     ):
         sections.spectrum(comparison, current.data_key)
         sections.distance(comparison)
-        sections.projection(comparison)
         if current.prepared is not None:
+            sections.projection(comparison, current.prepared)
             sections.preparation(comparison, current.prepared, current.data_key)
 
 

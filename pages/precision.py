@@ -206,7 +206,8 @@ def more(comparison: Comparison) -> None:
     if st.toggle("Spectra, distances and pictures", key="precision.more", persist_state="session"):
         views.spectrum(comparison, current.data_key)
         views.distance(comparison)
-        views.projection(comparison)
+        if current.prepared is not None:
+            views.projection(comparison, current.prepared)
 
 
 st.title("Precision: spend noise where it hurts least", anchor=False)

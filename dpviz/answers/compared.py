@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -93,10 +92,12 @@ class Compared(Answer):
         shown = panels(found.results)
         prepared, problem = found.prepared, found.problem
         if name == "spectrum":
-            edges: Mapping[str, tuple[float, float]] = {
-                r.mechanism.text: r.edges for r in found.results if r.edges is not None
+            edges = {r.mechanism.text: r.edges for r in found.results if r.edges is not None}
+            thresholds = {
+                r.mechanism.text: r.threshold for r in found.results if r.threshold is not None
             }
-            return side_by_side.spectra(spectrum_table(prepared, found.results), shown, edges)
+            table = spectrum_table(prepared, found.results)
+            return side_by_side.spectra(table, shown, edges, thresholds)
         if name == "distance":
             d, k = problem.d, problem.k
             return distance_figure(
@@ -111,9 +112,8 @@ class Compared(Answer):
                 allowed = f"one of {allowed} where the rows are not in memory"
                 raise InvalidSetting("figure", allowed, name)
             results = list(found.results)
-            return side_by_side.pictures(
-                picture_table(prepared, results, 0, "aligned", _POINTS), shown
-            )
+            table = picture_table(prepared, results, 0, "aligned", _POINTS)
+            return side_by_side.pictures(table, shown, strip=problem.k == 1)
         return side_by_side.measures(measure_table(found.results, name), shown, METRICS[name])
 
     def _shown(self) -> pd.DataFrame:

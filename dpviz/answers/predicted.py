@@ -116,7 +116,11 @@ class Predictions(Answer):
         shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
         if name == "spectrum":
             edges = {i.mechanism.text: i.edges for i in self.found if i.edges is not None}
-            return side_by_side.spectra(expected_spectrum(rows, self.found), shown, edges)
+            thresholds = {
+                i.mechanism.text: i.threshold for i in self.found if i.threshold is not None
+            }
+            table = expected_spectrum(rows, self.found)
+            return side_by_side.spectra(table, shown, edges, thresholds)
         values = self.table()[["mechanism", name]].dropna()
         drawn = [(key, value, value, value) for key, value in values.itertuples(index=False)]
         table = pd.DataFrame(drawn, columns=list(MEASURE_COLUMNS))

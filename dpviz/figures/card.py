@@ -39,7 +39,7 @@ STYLE = """
 
 
 def pictures(shown: Mapping[str, pd.DataFrame], side: int = 170) -> str:
-    """Return small pictures side by side, on shared axes, as one HTML element.
+    """Return small pictures side by side, all at one scale, as one HTML element.
 
     Parameters
     ----------
@@ -48,17 +48,14 @@ def pictures(shown: Mapping[str, pd.DataFrame], side: int = 170) -> str:
     side : int
         Pixels.
     """
-    # One scale for each axis: where one variance dwarfs the other, both still show.
-    across, up = (
-        max(float(np.abs(table[axis].to_numpy()).max()) for table in shown.values()) or 1.0
-        for axis in ("x", "y")
-    )
+    reach = max(float(np.abs(table[["x", "y"]].to_numpy()).max()) for table in shown.values())
+    unit = 46 / (reach or 1.0)
     kinds = sorted({kind for table in shown.values() for kind in table["label"]})
     colours = {kind: LABEL_COLOURS[i % len(LABEL_COLOURS)] for i, kind in enumerate(kinds)}
     parts = []
     for name, table in shown.items():
         dots = "".join(
-            f'<circle cx="{50 + 46 * x / across:.1f}" cy="{50 - 46 * y / up:.1f}" r="1.3" '
+            f'<circle cx="{50 + unit * x:.1f}" cy="{50 - unit * y:.1f}" r="1.3" '
             f'fill="{colours[kind]}"/>'
             for x, y, kind in zip(table["x"], table["y"], table["label"], strict=True)
         )

@@ -22,6 +22,7 @@ from dpviz.figures.theme import (
     WARNING_TONE,
     colour_of,
     log_ticks,
+    to_scale,
 )
 from dpviz.mechanisms import Mechanism
 
@@ -132,11 +133,11 @@ def cone_figure(table: pd.DataFrame) -> go.Figure:
             )  # fmt: skip
         low = 0.0 - 0.12 * reach if part["outside"].any() else -reach
         figure.update_xaxes(title="half the trace", range=[low, reach], row=1, col=column)
-        figure.update_yaxes(range=[0, reach], matches=None, row=1, col=column)
+        figure.update_yaxes(range=[0, reach], row=1, col=column)
         if column > 1:
             figure.update_yaxes(showticklabels=True, row=1, col=column)
     figure.update_yaxes(title="radius", row=1, col=1)
-    return _layout(figure, 440)
+    return to_scale(_layout(figure, 440))
 
 
 def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
@@ -182,7 +183,7 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(title=first, range=[-0.3, 1.3], row=1, col=column)
         figure.update_yaxes(range=[-0.3, 1.3], row=1, col=column)
     figure.update_yaxes(title=second, row=1, col=1)
-    return _layout(figure, 380)
+    return to_scale(_layout(figure, 380))
 
 
 def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:

@@ -14,11 +14,18 @@ _WIDTH, _HEIGHT, _PAD = 240.0, 140.0, 10.0
 def term_picture(term: Term) -> str:
     """Return a term's picture as an image element."""
     words = f"{term.word}: {term.shows}"
-    return picture(layers_svg(term.picture()), words, round(_WIDTH), round(_HEIGHT))
+    return picture(layers_svg(term.picture(), term.space), words, round(_WIDTH), round(_HEIGHT))
 
 
-def layers_svg(layers: Sequence[Layer]) -> str:
-    """Return layers as an SVG on shared axes; bars stand on zero."""
+def layers_svg(layers: Sequence[Layer], space: bool = False) -> str:
+    """Return layers as an SVG on shared axes; bars stand on zero.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+    space : bool
+        Whether a unit is as long across as up.
+    """
     left = min(float(layer.x.min()) for layer in layers)
     right = max(float(layer.x.max()) for layer in layers)
     low = min(float(layer.y.min()) for layer in layers)
@@ -26,11 +33,16 @@ def layers_svg(layers: Sequence[Layer]) -> str:
     if any(layer.kind == "bars" for layer in layers):
         low, left, right = min(low, 0.0), left - 0.5, right + 0.5
 
+    per_x = (_WIDTH - 2 * _PAD) / ((right - left) or 1.0)
+    per_y = (_HEIGHT - 2 * _PAD) / ((high - low) or 1.0)
+    if space:
+        per_x = per_y = min(per_x, per_y)
+
     def x(value: float) -> float:
-        return _PAD + (value - left) / ((right - left) or 1.0) * (_WIDTH - 2 * _PAD)
+        return _WIDTH / 2 + per_x * (value - (left + right) / 2)
 
     def y(value: float) -> float:
-        return _HEIGHT - _PAD - (value - low) / ((high - low) or 1.0) * (_HEIGHT - 2 * _PAD)
+        return _HEIGHT / 2 - per_y * (value - (low + high) / 2)
 
     parts = []
     for layer in layers:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import FIRST_TONE, SECOND_TONE, TRUE_COLOUR, WARNING_TONE
+from dpviz.figures.theme import FIRST_TONE, SECOND_TONE, TRUE_COLOUR, WARNING_TONE, to_scale
 from dpviz.guide.leaking import Leak
 
 _HEIGHT = 420
@@ -124,4 +124,4 @@ def leak_figure(leak: Leak, shown: str, declared: bool, larger: float = 1.0) -> 
     reach = 1.08 * (leak.declared_bound if declared else leak.bound_with)
     figure.update_xaxes(title=names[0], range=[0, reach])
     figure.update_yaxes(title=names[1], range=[0, reach if shown == "bound" else 0.45 * reach])
-    return _layout(figure, larger)
+    return to_scale(_layout(figure, larger))  # a bound on the length is a circle

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.base.number_text import numeral, percent
-from dpviz.figures.theme import TRUE_COLOUR, Panel, wrapped
+from dpviz.figures.theme import TRUE_COLOUR, Panel, to_scale, wrapped
 
 PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
@@ -197,10 +197,10 @@ def ellipses_figure(
     # The same limits on both axes, so that a circle is a circle and a thin ellipse has room.
     shown = table[table["mechanism"].isin([panel.key for panel in panels])]
     most = 1.1 * float(shown[["first", "second"]].to_numpy().max()) if len(shown) else 1.0
-    axis = {"range": [-most, most], "zeroline": True, "constrain": "domain", "nticks": 6}
+    axis = {"range": [-most, most], "zeroline": True, "nticks": 6}
     figure.update_xaxes(title=f"noise along {first}", **axis)
-    figure.update_yaxes(title=f"noise along {second}", scaleanchor="x", **axis)
-    return _layout(figure, 460)
+    figure.update_yaxes(title=f"noise along {second}", **axis)
+    return to_scale(_layout(figure, 460))
 
 
 def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:

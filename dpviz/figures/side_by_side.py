@@ -10,7 +10,15 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpviz.figures.theme import LABEL_COLOURS, TRUE_COLOUR, Panel, SymmetricLog, faded, wrapped
+from dpviz.figures.theme import (
+    LABEL_COLOURS,
+    TRUE_COLOUR,
+    Panel,
+    SymmetricLog,
+    faded,
+    to_scale,
+    wrapped,
+)
 from dpviz.metrics import Metric
 
 _ACROSS = 3  # panels in a row
@@ -46,7 +54,10 @@ def _titles(panels: Sequence[Panel]) -> list[str]:
 
 
 def spectra(
-    table: pd.DataFrame, panels: Sequence[Panel], edges: Mapping[str, tuple[float, float]]
+    table: pd.DataFrame,
+    panels: Sequence[Panel],
+    edges: Mapping[str, tuple[float, float]],
+    thresholds: Mapping[str, float],
 ) -> go.Figure:
     """Draw noisy eigenvalues, median and range, against the true ones.
 
@@ -57,6 +68,8 @@ def spectra(
     panels : sequence of Panel
     edges : mapping of str to (float, float)
         Lower and upper limit of the noise's own spectrum, by variant, where it is known.
+    thresholds : mapping of str to float
+        Variance below which the noise hides a lone component, likewise.
 
     Returns
     -------
@@ -75,6 +88,7 @@ def spectra(
     def at(values: pd.Series) -> list[float]:
         return [axis.forward(float(value)) for value in values]
 
+    named: set[str] = set()
     for number, panel in enumerate(panels):
         part, place = table[table["mechanism"] == panel.key], _place(number, across)
         first = number == 0
@@ -107,10 +121,20 @@ def spectra(
             ),
             **place,
         )  # fmt: skip
-        if panel.key in edges and edges[panel.key][1] <= most:
-            figure.add_hline(
-                y=axis.forward(edges[panel.key][1]), **place,
-                line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
+        edge = edges[panel.key][1] if panel.key in edges else None
+        levels = (("noise edge", edge, "dot"), ("threshold", thresholds.get(panel.key), "dash"))
+        for name, level, dash in levels:
+            if level is None or level > most:
+                continue
+            new = name not in named
+            named.add(name)
+            figure.add_trace(
+                go.Scatter(
+                    x=[0.5, len(part) + 0.5], y=[axis.forward(level)] * 2, mode="lines",
+                    line={"color": TRUE_COLOUR, "dash": dash, "width": 1.5}, name=name,
+                    legendgroup=name, showlegend=new, hoverinfo="skip",
+                ),
+                **place,
             )  # fmt: skip
     ticks = axis.ticks(low, high)
     figure.update_yaxes(
@@ -161,14 +185,16 @@ def _listed(figure: go.Figure, count: int) -> go.Figure:
     )
 
 
-def pictures(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
-    """Draw the 2-D picture of each variant after the exact one.
+def pictures(table: pd.DataFrame, panels: Sequence[Panel], *, strip: bool = False) -> go.Figure:
+    """Draw the 2-D picture of each variant after the exact one, all at one scale.
 
     Parameters
     ----------
     table : DataFrame
         `dpviz.tidy.projection.PICTURE_COLUMNS`, the exact picture under the name "".
     panels : sequence of Panel
+    strip : bool
+        Whether the height of a point only keeps it from the others.
     """
     figure, across = _grid(["exact", *_titles(panels)], square=True)
     kinds = list(dict.fromkeys(table["label"]))
@@ -185,6 +211,9 @@ def pictures(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 ),
                 **_place(number, across),
             )  # fmt: skip
-    figure.update_xaxes(showticklabels=False, zeroline=False)
-    figure.update_yaxes(showticklabels=False, zeroline=False, scaleanchor="x")
-    return figure
+    wide, up = (1.05 * float(table[axis].abs().max() or 1.0) for axis in ("x", "y"))
+    if not strip:
+        wide = up = max(wide, up)
+    figure.update_xaxes(showticklabels=False, zeroline=False, range=[-wide, wide])
+    figure.update_yaxes(showticklabels=False, zeroline=False, range=[-up, up])
+    return figure if strip else to_scale(figure)

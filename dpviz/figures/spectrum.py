@@ -30,6 +30,7 @@ def spectrum_figure(
     panels: Sequence[Panel],
     true: Sequence[float],
     edges: Mapping[str, tuple[float, float]],
+    thresholds: Mapping[str, float],
     *,
     predicted: Mapping[str, Sequence[float]] | None = None,
     scale: str = "symmetric log",
@@ -45,6 +46,8 @@ def spectrum_figure(
         All d true eigenvalues, descending.
     edges : mapping of str to (float, float)
         Noise edges of the variants that have them.
+    thresholds : mapping of str to float
+        Variance below which the noise hides a lone component, likewise.
     predicted : mapping of str to sequence of float, optional
         Expected noisy eigenvalues of the variants that have them, descending.
     scale : {"symmetric log", "linear"}
@@ -102,7 +105,9 @@ def spectrum_figure(
                 "lineStyle": {"color": TRUE_COLOUR, "width": 2},
                 "itemStyle": {"color": TRUE_COLOUR},
                 "data": reference,
-                "markLine": _lines(edges.get(panel.key), axis, low, high),
+                "markLine": _lines(
+                    edges.get(panel.key), thresholds.get(panel.key), axis, low, high
+                ),
             },
             {
                 **shared, "type": "line", "z": 5,
@@ -189,9 +194,13 @@ def _y_axis(number: int, low: float, high: float, span: float, *, linear: bool) 
 
 
 def _lines(
-    edge: tuple[float, float] | None, axis: SymmetricLog | None, low: float, high: float
+    edge: tuple[float, float] | None,
+    threshold: float | None,
+    axis: SymmetricLog | None,
+    low: float,
+    high: float,
 ) -> dict[str, Any]:
-    """Return the horizontal lines: ticks of the symmetric log, zero, noise edge."""
+    """Return the horizontal lines: ticks of the symmetric log, zero, noise edge and threshold."""
     # Faint by colour: an opacity would fade the labels too.
     faint = {"color": "rgba(127, 127, 127, 0.25)", "width": 1, "type": "solid"}
     data: list[dict[str, Any]] = []
@@ -205,13 +214,18 @@ def _lines(
                           "color": TRUE_COLOUR, "opacity": 1},
             }
         )  # fmt: skip
-    if edge is not None:
-        value = edge[1] if axis is None else axis.forward(edge[1])
+    levels = (
+        (edge and edge[1], "noise edge", "dotted", "insideEndTop"),
+        (threshold, "threshold", "dashed", "insideEndBottom"),
+    )
+    for value, name, dash, place in levels:
+        if value is None:
+            continue
         data.append(
             {
-                "yAxis": value,
-                "lineStyle": {"color": TRUE_COLOUR, "type": "dashed", "width": 1.5},
-                "label": {"position": "insideEndTop", "formatter": "noise edge", "fontSize": 10,
+                "yAxis": value if axis is None else axis.forward(value),
+                "lineStyle": {"color": TRUE_COLOUR, "type": dash, "width": 1.5},
+                "label": {"position": place, "formatter": name, "fontSize": 10,
                           "color": TRUE_COLOUR},
             }
         )  # fmt: skip

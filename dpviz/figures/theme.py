@@ -7,12 +7,15 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.run.cells import Result
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Status
+
+if TYPE_CHECKING:  # a board needs colours and no Plotly
+    import plotly.graph_objects as go
 
 # A mechanism has one colour wherever it stands; its place among them is `Info.highlight`. The first
 # six are shown before a user chooses, the last two come with unequal precision. Every one has a
@@ -130,6 +133,15 @@ def scatter(**properties: Any) -> dict[str, Any]:
     A `plotly.graph_objects.Scatter` is checked and built twice: by itself and by the figure.
     """
     return {"type": "scatter", **properties}
+
+
+def to_scale(figure: go.Figure) -> go.Figure:
+    """Make a unit as long across as up in every plot of a figure; all axes have their ranges."""
+    figure.update_xaxes(constrain="domain", matches=None)
+    figure.update_yaxes(constrain="domain", matches=None)
+    for axis in figure.select_yaxes():
+        axis.scaleanchor = axis.anchor or "x"
+    return figure
 
 
 def standing(now: float, *, log: bool) -> dict[str, list[dict[str, Any]]]:

@@ -18,6 +18,7 @@ from dpviz.claims.worlds import both_worlds
 from dpviz.guide.cast import plain, pure
 from dpviz.guide.measures import recovery, table_of
 from dpviz.guide.person import others
+from dpviz.noise.limits import FreeNoise
 from dpviz.privacy import accounting
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import delta_of, noise_std
@@ -75,6 +76,8 @@ class Term:
     numbers : mapping of str to callable
     also : tuple of str
         What texts call it besides ``word``.
+    space : bool
+        Whether both axes of the picture are features: a unit is then as long across as up.
     """
 
     key: str
@@ -84,6 +87,7 @@ class Term:
     shows: str
     numbers: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     also: tuple[str, ...] = ()
+    space: bool = False
 
     @cached_property
     def said(self) -> str:
@@ -161,14 +165,22 @@ def _spectrum() -> tuple[Layer, ...]:
     return (Layer("bars", np.arange(1.0, 16.0), values),)
 
 
-def _edge() -> tuple[Layer, ...]:
+def _digits_noise() -> FreeNoise:
+    """Return the law of the exact Gaussian's noise on digits."""
     table = table_of(_digits())
     calibration = plain().calibrate(table.problem(_digits()), table.budget(_digits()))
     noise = plain().free_noise(calibration)
     assert noise is not None
-    place = np.arange(1.0, 16.0)
-    edge = np.full(15, noise.edges[1])
-    return Layer("bars", place, table.moment.eigenvalues[:15]), Layer("line", place, edge, "other")
+    return noise
+
+
+def _edge() -> tuple[Layer, ...]:
+    place, noise = np.arange(1.0, 16.0), _digits_noise()
+    return (
+        Layer("bars", place, table_of(_digits()).moment.eigenvalues[:15]),
+        Layer("line", place, np.full(15, noise.edges[1]), "other"),
+        Layer("line", place, np.full(15, noise.visible_above), "faint"),
+    )
 
 
 def _recovery() -> tuple[Layer, ...]:
@@ -249,6 +261,7 @@ TERMS: tuple[Term, ...] = (
         _neighbours,
         "the same people, and one of them in two places",
         also=("neighbour", "neighbouring"),
+        space=True,
     ),
     Term(
         "sensitivity",
@@ -280,6 +293,7 @@ TERMS: tuple[Term, ...] = (
         _component,
         "two features of iris, and the direction of largest variance",
         also=("component", "components", "principal components"),
+        space=True,
     ),
     Term(
         "eigenspectrum",
@@ -300,9 +314,15 @@ TERMS: tuple[Term, ...] = (
     Term(
         "noise-edge",
         "noise edge",
-        "The largest variance that noise alone would show; components well below it drown.",
+        "The largest variance that noise alone would show; a lone true one is all but lost below "
+        "the threshold, {half} of the edge for Gaussian noise, and at the edge its direction is "
+        "found with a squared overlap of {found}.",
         _edge,
-        "variances of digits and the noise edge at epsilon one",
+        "variances of digits, the noise edge at epsilon one and, below it, the threshold",
+        {
+            "half": lambda: percent(_digits_noise().visible_above / _digits_noise().edges[1]),
+            "found": lambda: percent(float(_digits_noise().lone_overlap(_digits_noise().edges[1]))),
+        },
     ),
     Term(
         "recovery",
@@ -327,6 +347,7 @@ TERMS: tuple[Term, ...] = (
         _bounded,
         "rows inside the bound, and longer ones before and after",
         also=("row bounds",),
+        space=True,
     ),
     Term(
         "composition",

@@ -103,8 +103,8 @@ _ABOVE, _BELOW = 6.0, 2.0
 _MOST_KINDS = 10
 
 LINES = (
-    "Noise alone reaches the edge; alone, a true variance below the threshold leaves no trace, and "
-    "above it the more the larger it is."
+    "Noise alone reaches the edge; a lone true variance is all but lost below the threshold and "
+    "found ever better above it."
 )
 """What the two lines of a spectrum mean; see `dpviz.noise.limits.FreeNoise.lone_overlap`."""
 
@@ -194,7 +194,7 @@ def _budget(epsilon: float, delta: float) -> str:
     return f"ε {numeral(epsilon, 3)}" + (f", δ {numeral(delta)}" if delta else "")
 
 
-def _cell(result: Result, picture: _Picture) -> dict[str, Any]:
+def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> dict[str, Any]:
     distances, status = result.metrics["projection_distance"], result.status
     middle, spread = float(np.median(distances)), summarise(distances)
     worlds = both_worlds(result.spent)
@@ -215,7 +215,7 @@ def _cell(result: Result, picture: _Picture) -> dict[str, Any]:
         "spectrum": _spectrum(result),
         "edges": None if result.edges is None else [_short(edge) for edge in result.edges],
         "threshold": None if result.threshold is None else _short(result.threshold),
-        "picture": picture.packed(result.components[0]),
+        "picture": picture.packed(result.components[draw], axes),
         "texts": {
             "recovery": text,
             "words": words,
@@ -270,6 +270,9 @@ def frame(
     epsilon: float,
     results: Sequence[Result],
     skipped: Sequence[Skipped] = (),
+    *,
+    draw: int = 0,
+    axes: str = "aligned",
 ) -> dict[str, Any]:
     """Return what the board shows at one epsilon.
 
@@ -281,6 +284,10 @@ def frame(
     results : sequence of Result
         With the metrics `FRAME_METRICS` at least.
     skipped : sequence of Skipped
+    draw : int
+        Whose picture is shown, from 0.
+    axes : {"aligned", "raw"}
+        As in `dpviz.tidy.projection.coordinates`.
 
     Returns
     -------
@@ -288,7 +295,7 @@ def frame(
         ``epsilon``; ``draws``, how many it holds; ``cells`` by mechanism: status, recovery (mean,
         the central 95 % of the draws, and the mean's standard error, 0 for a single draw),
         distances (one a draw), distance (median and range), spectrum, edges of the noise, the
-        threshold below which it hides a component, picture of the first draw, and texts: recovery
+        threshold below which it hides a component, picture of one draw, and texts: recovery
         with its words, risk (how many of a hundred releases make an informed guesser say that one
         person is in, when they are out and when in), distance, claim and found (name and text of
         each line); ``skipped``: why, by mechanism.
@@ -297,15 +304,20 @@ def frame(
     return {
         "epsilon": epsilon,
         "draws": max((len(result.components) for result in results), default=0),
-        "cells": {result.mechanism.text: _cell(result, picture) for result in results},
+        "cells": {result.mechanism.text: _cell(result, picture, draw, axes) for result in results},
         "skipped": {item.mechanism: item.reason for item in skipped},
     }
 
 
 def frame_of(
-    comparison: Comparison, prepared: Prepared, draws: int | None = None
+    comparison: Comparison,
+    prepared: Prepared,
+    draws: int | None = None,
+    *,
+    draw: int = 0,
+    axes: str = "aligned",
 ) -> dict[str, Any]:
-    """Return the frame of a whole comparison, or of its first draws."""
+    """Return the frame of a whole comparison, or of its first draws; see `frame`."""
     results: Sequence[Result] = comparison.results
     if draws is not None:
         results = [first_draws(result, draws) for result in results]
@@ -315,6 +327,8 @@ def frame_of(
         comparison.budget.epsilon,
         results,
         comparison.skipped,
+        draw=draw,
+        axes=axes,
     )
 
 

@@ -20,12 +20,13 @@ from dpviz.values.release import Status
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """One variant's prediction, with its noise edges and the status of its claim."""
+    """One variant's prediction, with its noise's edges and threshold and its claim's status."""
 
     mechanism: Mechanism
     prediction: Prediction
     status: Status
     edges: tuple[float, float] | None
+    threshold: float | None
 
 
 def expectations(
@@ -50,7 +51,7 @@ def expectations(
             skipped.append(Skipped(mechanism.text, reason))
             continue
         seen = predict(measured.moment.eigenvalues, problem.k, noise, worth(measured))
-        found.append(Expected(mechanism, seen, account.status, account.edges))
+        found.append(Expected(mechanism, seen, account.status, account.edges, account.threshold))
     return found, skipped
 
 

@@ -40,6 +40,31 @@ _MOUNT = st.components.v2.component(
     "dpviz_board", css=assets().css + IN_A_PAGE, js=f"{assets().js}\n{_ADAPTER}"
 )
 
+# The board with nothing but its pictures.
+_PICTURES = st.components.v2.component(
+    "dpviz_pictures",
+    css=assets().css + IN_A_PAGE + "\n.dpv:not([data-phone]) { --dpv-picture: 300px; }\n",
+    js=assets().js
+    + """
+const held = new WeakMap();
+export default function ({ data, parentElement }) {
+  let mine = held.get(parentElement);
+  if (mine) mine.setPayload(data);
+  else {
+    const root = parentElement.appendChild(document.createElement("div"));
+    mine = DpvizBoard.mount(root, data, {
+      rows: ["picture"], controls: [], strip: false, answer: false, label: "Pictures",
+    });
+    held.set(parentElement, mine);
+  }
+  return () => {
+    mine.destroy();
+    held.delete(parentElement);
+  };
+}
+""",
+)
+
 
 def draw(
     comparison: Comparison,
@@ -123,6 +148,15 @@ def draw(
             frames.feed(place, token, plan, settings.epsilon, make)
 
     return follow
+
+
+def pictures(comparison: Comparison, prepared: Prepared, draw: int, axes: str) -> None:
+    """Draw the rows in each released space of one draw, from 0, and nothing else."""
+    settings = comparison.settings
+    frame = board.frame_of(comparison, prepared, draw=draw, axes=axes)
+    columns = shown([result.mechanism for result in comparison.results])
+    payload = board.payload(prepared, settings, columns, [settings.epsilon], [frame])
+    _PICTURES(key="projection", data=payload)
 
 
 def opened(comparison: Comparison) -> Comparison | None:

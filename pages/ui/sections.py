@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.figures.distance import distance_figure
-from dpviz.figures.projection import projection_figure
 from dpviz.figures.spectrum import spectrum_figure
 from dpviz.figures.theme import panels
 from dpviz.figures.waterfall import waterfall
@@ -15,13 +14,12 @@ from dpviz.narrative.phrases import account_words
 from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
 from dpviz.run.waterfall import mechanism_of, told
+from dpviz.tidy.board import LINES, PICTURE_POINTS
 from dpviz.tidy.comparison import distance_table, every_measure_table, spectrum_table
 from dpviz.tidy.projection import picture_table
-from pages.ui import account_cache, cached, controls, highlight, parts, state
+from pages.ui import account_cache, board, cached, controls, highlight, parts, state
 from pages.ui.guard import guard
 from pages.ui.texts import plain
-
-PICTURE_POINTS = 300
 
 
 def spectrum(comparison: Comparison, data_key: tuple[str, ...]) -> None:
@@ -33,6 +31,7 @@ def spectrum(comparison: Comparison, data_key: tuple[str, ...]) -> None:
         panels(comparison.results),
         comparison.prepared.reference.eigenvalues.tolist(),
         {r.mechanism.text: r.edges for r in comparison.results if r.edges is not None},
+        {r.mechanism.text: r.threshold for r in comparison.results if r.threshold is not None},
         predicted=cached.predicted_spectra(data_key, comparison),
         scale=state.get("spectrum", "explore"),
     )
@@ -40,7 +39,7 @@ def spectrum(comparison: Comparison, data_key: tuple[str, ...]) -> None:
     st.echarts_chart(option, height=height, key="spectrum", alt=f"Eigenspectra. {caption}")
     st.caption(
         f"{caption} Grey: true eigenvalues, in units of the squared row bound. Coloured: median "
-        "and range of the draws. Dotted: the median predicted without a draw."
+        f"and range of the draws. Dotted: the median predicted without a draw. {LINES}"
     )
     controls.setting("spectrum", "explore")
     parts.numbers("spectrum", table)
@@ -68,30 +67,23 @@ def distance(comparison: Comparison) -> None:
     parts.numbers("distance", table)
 
 
-def projection(comparison: Comparison) -> None:
+def projection(comparison: Comparison, prepared: Prepared) -> None:
     """Draw the rows in each released space."""
     st.header("Projection: what an analyst would see", anchor="projection")
     view = state.explore()
     draw = min(view.draw, comparison.settings.trials)
-    table = picture_table(
-        comparison.prepared, comparison.results, draw - 1, view.axes, PICTURE_POINTS
-    )
-    name = comparison.prepared.table.label_name
-    option, height = projection_figure(
-        table, panels(comparison.results), k=comparison.problem.k, label_name=name
-    )
-    caption = explore_words.projection_caption(comparison)
-    st.echarts_chart(option, height=height, key="projection", alt=f"Projections. {caption}")
-    coloured = f" Colour: {plain(name)}." if name else ""
+    board.pictures(comparison, prepared, draw - 1, view.axes)
     st.caption(
-        f"{caption}{coloured} Draw {draw} of {comparison.settings.trials}; all panels share their "
-        "limits. The subspace is private; this picture of the rows is not."
+        f"{explore_words.projection_caption(comparison)} Draw {draw} of "
+        f"{comparison.settings.trials}; all pictures share one scale. The subspace is private; "
+        "this picture of the rows is not."
     )
     left, right = st.columns(2)
     with left:
         controls.setting("axes", "explore")
     with right:
         controls.setting("draw", "explore", upper=comparison.settings.trials)
+    table = picture_table(prepared, list(comparison.results), draw - 1, view.axes, PICTURE_POINTS)
     parts.numbers("projection", table)
 
 

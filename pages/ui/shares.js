@@ -36,12 +36,7 @@ export function rebalanced(shares, stays, least) {
   return found;
 }
 
-// A bar's length is the root of its share: equal shares of many directions can still be seen.
-const length = (share) => Math.sqrt(Math.max(share, 0));
-const percent = (share) => {
-  const value = 100 * share;
-  return `${value >= 9.95 ? value.toFixed(0) : value >= 0.095 ? value.toFixed(1) : "<0.1"} %`;
-};
+const percent = DpvizNumbers.percent; // number_text.js, before this in one module
 
 class Bars {
   constructor(parent, send) {
@@ -114,10 +109,10 @@ class Bars {
       const share = this.shares[i];
       one.row.toggleAttribute("data-locked", this.locked[i]);
       one.row.toggleAttribute("data-chosen", chosen.includes(i + 1));
-      one.fill.style.width = `${100 * length(share)}%`;
-      one.equal.style.left = `${100 * length(1 / names.length)}%`;
+      one.fill.style.width = `${100 * share}%`;
+      one.equal.style.left = `${100 / names.length}%`;
       one.value.textContent = percent(share);
-      one.track.setAttribute("aria-valuenow", (100 * share).toFixed(2));
+      one.track.setAttribute("aria-valuenow", 100 * share);
       one.track.setAttribute("aria-valuetext", percent(share));
       one.track.setAttribute("aria-disabled", String(this.locked[i] || this.room(i) === 0));
       one.lock.setAttribute("aria-pressed", String(this.locked[i]));
@@ -126,7 +121,7 @@ class Bars {
       one.path.setAttribute("d", this.locked[i] ? SHUT : OPEN);
     });
     const sum = this.shares.reduce((total, share) => total + share, 0);
-    this.said.textContent = `together ${(100 * sum).toFixed(0)} %`;
+    this.said.textContent = `together ${percent(sum)}`;
   }
 
   /** Most that a share can have: what is not locked, but for the least of each other one. */
@@ -173,8 +168,7 @@ class Bars {
     const start = event.clientX;
     const at = (x) => {
       const box = track.getBoundingClientRect();
-      const place = Math.min(Math.max((x - box.left) / box.width, 0), 1);
-      return place * place;
+      return Math.min(Math.max((x - box.left) / box.width, 0), 1);
     };
     let moved = false;
     const follow = (next) => {

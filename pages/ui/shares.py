@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.base.number_text import script as number_script
 from dpviz.datasets import read_thetas
 from dpviz.errors import DpvizError
 from dpviz.prepare.bounding import Prepared
@@ -24,7 +25,7 @@ _HERE = Path(__file__).parent
 _MOUNT = st.components.v2.component(
     "dpviz_shares",
     css=(_HERE / "shares.css").read_text(encoding="utf-8"),
-    js=(_HERE / "shares.js").read_text(encoding="utf-8"),
+    js=f"{number_script()}\n{(_HERE / 'shares.js').read_text(encoding='utf-8')}",
 )
 _KEY = "shares.bars"
 

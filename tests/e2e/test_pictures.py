@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import base64
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import Browser, Page
+from plotly.offline import get_plotlyjs
 
 from dpviz.base.number_text import numeral, of_hundred, percent, script
+from dpviz.claims import exhibits
+from dpviz.figures import side_by_side
 from dpviz.figures.board import board_html, shown
+from dpviz.figures.card import pictures as card_pictures
+from dpviz.figures.claims import cone_figure, turning_figure
+from dpviz.figures.lessons import leak_figure
+from dpviz.figures.precision import ellipses_figure
+from dpviz.figures.theme import panels
+from dpviz.guide.leaking import leak
 from dpviz.mechanisms import parse_variants
 from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.load import load_prepared
+from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.tidy import board
+from dpviz.tidy.projection import picture_table
 
 # Every circle that goes into a path, by path: where the dots of a picture are drawn.
 _WATCH_CIRCLES = """
@@ -131,6 +146,73 @@ def test_a_unit_is_as_long_across_as_up_tells_a_stretched_picture(plain_page: Pa
     plain_page.evaluate(_TWO_FRAMES)
     across, up = scales(plain_page, payload, "exact")
     assert across != pytest.approx(up, rel=1e-2)
+
+
+# Pixels a unit, across and up, of every plot of a figure.
+_PIXELS_A_UNIT = """
+async ([data, layout_]) => {
+  const layout = (await Plotly.newPlot('plot', data, layout_))._fullLayout;
+  const unit = axis => axis._length / Math.abs(axis.range[1] - axis.range[0]);
+  return Object.keys(layout).filter(key => /^yaxis/.test(key)).map(key => {
+    const across = layout[layout[key].anchor.replace('x', 'xaxis')];
+    return [unit(across), unit(layout[key])];
+  });
+}
+"""
+
+
+def plots_in_space() -> dict[str, go.Figure]:
+    """Return the figures both of whose axes are features, variances or directions."""
+    settings = Settings(table="wine", mechanisms=("gaussian", "laplace", "wishart"), trials=3)
+    ready = load_prepared(settings)
+    results = list(compare(ready, settings).results)
+    shown_ = panels(results)
+    rows = picture_table(ready, results, 0, "aligned", 100)  # type: ignore[arg-type]
+    rows["y"] /= 7  # one variance dwarfs the other
+    given = leak()
+    found = {
+        "pictures": side_by_side.pictures(rows, shown_),
+        "turning": turning_figure(exhibits.turning_rows(), exhibits.turning_table(1.0, 0)),
+        "cone": cone_figure(exhibits.cone_table(1.0, 0)),
+        "ellipses": ellipses_figure(
+            pd.DataFrame({"mechanism": ["gaussian"], "first": [1.0], "second": [0.2]}),
+            shown_, "one", "two",
+        ),
+    }  # fmt: skip
+    for shown_part, declared in (("", False), ("mean", False), ("bound", False), ("bound", True)):
+        found[f"leak {shown_part} {declared}"] = leak_figure(given, shown_part, declared)
+    return found
+
+
+def test_a_unit_is_as_long_across_as_up_in_every_plot_of_space(plain_page: Page) -> None:
+    plain_page.set_content("<div id='plot'></div>")
+    plain_page.add_script_tag(content=get_plotlyjs())
+    for name, figure in plots_in_space().items():
+        for width in (1000, 380):
+            figure.update_layout(width=width)
+            drawn = json.loads(figure.to_json())
+            found = plain_page.evaluate(_PIXELS_A_UNIT, [drawn["data"], drawn["layout"]])
+            assert found
+            for across, up in found:
+                assert across == pytest.approx(up, rel=0.01), (name, width)
+
+
+def test_pictures_on_a_card_are_at_one_scale() -> None:
+    """By their SVG: the wider variance fills the box, and the other keeps its share of it."""
+    rng = np.random.default_rng(2)
+    places = pd.DataFrame({"x": rng.normal(size=40), "y": rng.normal(size=40) / 9, "label": "a"})
+    html = card_pictures({"near": places, "far": places.assign(x=places["x"] / 2)})
+    for coded, table in zip(
+        re.findall(r"base64,([^\"]+)", html),
+        (places, places.assign(x=places["x"] / 2)),
+        strict=True,
+    ):
+        svg = base64.b64decode(coded).decode()
+        drawn = np.array(re.findall(r'<circle cx="([^"]+)" cy="([^"]+)"', svg), dtype=float)
+        across = np.polyfit(table["x"], drawn[:, 0], 1)[0]
+        up = -np.polyfit(table["y"], drawn[:, 1], 1)[0]
+        assert across == pytest.approx(up, rel=0.02)  # places have one decimal
+        assert across == pytest.approx(46 / places["x"].abs().max(), rel=0.02)
 
 
 def written_in(page: Page, function: str, values: Sequence[float], *digits: int) -> list[str]:

@@ -219,6 +219,14 @@ def echarts(at: AppTest, key: str) -> dict[str, Any]:
     return option
 
 
+def component(at: AppTest, key: str) -> dict[str, Any]:
+    """Return what a component of our own is sent."""
+    sent = [node for node in nodes(at) if node.type == "bidi_component" and node.key == key]
+    assert len(sent) == 1, f"{len(sent)} components with the key {key!r}"
+    data: dict[str, Any] = json.loads(sent[0].proto.json)
+    return data
+
+
 def results(at: AppTest) -> pd.DataFrame:
     """Return the table of results on the Explore page."""
     tables = [frame.value for frame in at.dataframe if "evidence" in frame.value.columns]

@@ -600,9 +600,10 @@ def test_charts_have_names() -> None:
     at = start("precision", **BOX, allocation="binary:1:0.8")
     first = {"payoff", "stds", "accounts", "prices"}
     asked = {"ellipses", "spectrum", "distance", "projection"}
+    kinds = ("plotly_chart", "echarts_chart", "bidi_component")
 
     def drawn() -> set[str]:
-        return {node.key for node in nodes(at) if node.type in ("plotly_chart", "echarts_chart")}
+        return {node.key for node in nodes(at) if node.type in kinds}
 
     assert first <= drawn()
     assert not asked & drawn()

@@ -23,6 +23,7 @@ from tests.ui.driver import (
     SHARED,
     change,
     commands,
+    component,
     echarts,
     errors,
     found,
@@ -394,12 +395,12 @@ def test_every_chart_on_explore_follows_the_settings() -> None:
     wide = echarts(at, "spectrum")
     change(at, "explore.spectrum", "linear")
     assert echarts(at, "spectrum") != wide
-    turned = echarts(at, "projection")
+    turned = component(at, "projection")
     change(at, "explore.axes", "as released")
-    assert echarts(at, "projection") != turned
-    first = echarts(at, "projection")
+    assert component(at, "projection") != turned
+    first = component(at, "projection")
     change(at, "explore.draw", 3)
-    assert echarts(at, "projection") != first
+    assert component(at, "projection") != first
 
 
 def test_row_bound_kinds_lead_to_each_other() -> None:

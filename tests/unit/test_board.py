@@ -14,6 +14,7 @@ import pytest
 from dpviz.base.number_text import percent
 from dpviz.datasets import load
 from dpviz.figures.board import assets, board_html, shown
+from dpviz.figures.theme import LABEL_COLOURS, LABEL_SHAPES
 from dpviz.mechanisms import featured, parse_variants
 from dpviz.metrics import chance_share, summarise
 from dpviz.narrative.explore import verdict
@@ -22,6 +23,7 @@ from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
 from dpviz.theory.predict import predict
 from dpviz.tidy import board
+from dpviz.tidy.projection import coordinates
 from dpviz.values.release import Verdict
 
 BASE = Settings(table="wine", mechanisms=featured(), trials=7)
@@ -108,6 +110,33 @@ def test_the_picture_is_that_of_the_rows() -> None:
         placed = floats(text, "<i2").reshape(-1, 2) * unit
         lengths = np.linalg.norm(rows @ result.components[0], axis=1)
         np.testing.assert_allclose(np.linalg.norm(placed, axis=1), lengths, atol=2 * unit)
+
+
+@pytest.mark.parametrize(("draw", "axes"), [(0, "raw"), (4, "aligned"), (6, "raw")])
+def test_a_picture_is_that_of_the_draw_and_axes_asked_for(draw: int, axes: str) -> None:
+    ready, comparison = made()
+    rows, _ = ready.picture(board.PICTURE_POINTS)
+    true = ready.reference.eigenvectors[:, : BASE.k]
+    unit = whole()["limits"]["scale"] / 32767
+    cells = board.frame_of(comparison, ready, draw=draw, axes=axes)["cells"]
+    usual = board.frame_of(comparison, ready)["cells"]
+    for result in comparison.results:
+        drawn = floats(cells[result.mechanism.text]["picture"], "<i2").reshape(-1, 2) * unit
+        wanted = coordinates(rows, result.components[draw], true, axes)
+        np.testing.assert_allclose(drawn, wanted, atol=unit)
+    assert any(cells[key]["picture"] != usual[key]["picture"] for key in cells)
+
+
+def test_no_two_of_thirty_labels_are_drawn_alike() -> None:
+    found = re.search(r"const LABELS = \[(.*?)\]", assets().js, re.DOTALL)
+    shapes = re.search(r"const SHAPES = \[(.*?)\]", assets().js)
+    assert found
+    assert shapes
+    colours = re.findall(r'"(#\w+)"', found[1])
+    names = re.findall(r'"(\w+)"', shapes[1])
+    assert (tuple(colours), tuple(names)) == (LABEL_COLOURS, LABEL_SHAPES)
+    looks = {(colours[i % len(colours)], names[i % len(names)]) for i in range(30)}
+    assert len(looks) == 30
 
 
 def test_the_truth_and_its_axes_do_not_move_with_epsilon() -> None:

@@ -10,18 +10,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpviz import datasets
 from dpviz.figures.distance import distance_figure
 from dpviz.figures.grid import columns_for, layout
-from dpviz.figures.projection import projection_figure
 from dpviz.figures.spectrum import spectrum_figure
 from dpviz.figures.theme import (
     GREY,
     HIGHLIGHTS,
-    LABEL_COLOURS,
     MARKERS,
     TRUE_COLOUR,
     SymmetricLog,
@@ -38,7 +35,6 @@ from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
 from dpviz.tidy.comparison import distance_table, spectrum_table
 from dpviz.tidy.precision import precision_variants
-from dpviz.tidy.projection import picture_table
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 SOME = ("laplace", "gaussian", "analyze_gauss", "wishart_difference", "ppca")
@@ -57,21 +53,11 @@ def spectrum(found: Comparison, scale: str = "log") -> dict[str, Any]:
         panels(found.results),
         found.prepared.reference.eigenvalues.tolist(),
         {r.mechanism.text: r.edges for r in found.results if r.edges is not None},
+        {r.mechanism.text: r.threshold for r in found.results if r.threshold is not None},
         scale=scale,
     )
     assert height > 100
     json.dumps(option, allow_nan=False)  # or the browser gets no chart
-    return option["baseOption"]
-
-
-def projection(found: Comparison, table: pd.DataFrame | None = None) -> dict[str, Any]:
-    if table is None:
-        table = picture_table(found.prepared, found.results, 0, "aligned", 300)
-    option, height = projection_figure(
-        table, panels(found.results), k=found.problem.k, label_name="species"
-    )
-    assert height > 100
-    json.dumps(option, allow_nan=False)
     return option["baseOption"]
 
 
@@ -246,13 +232,15 @@ def test_negative_eigenvalues_are_within_the_axes(scale: str) -> None:
     assert len(limits) == 1, "panels share their limits"
 
 
-def test_the_noise_edge_is_drawn_where_it_is() -> None:
+def test_both_lines_of_the_noise_are_drawn_where_they_are() -> None:
     found = comparison()
     option = spectrum(found, "linear")
     for number, result in enumerate(found.results):
         marks = in_panel(option, number, "true")["markLine"]["data"]
         edges = [m["yAxis"] for m in marks if m["label"]["formatter"] == "noise edge"]
         assert edges == ([] if result.edges is None else [result.edges[1]])
+        thresholds = [m["yAxis"] for m in marks if m["label"]["formatter"] == "threshold"]
+        assert thresholds == ([] if result.threshold is None else [result.threshold])
     assert any(result.edges is None for result in found.results)  # both cases were seen
     assert any(result.edges is not None for result in found.results)
 
@@ -270,14 +258,14 @@ def test_one_loud_mechanism_does_not_press_the_others_flat() -> None:
     true = found.prepared.reference.eigenvalues.tolist()
     loud = table["mechanism"] == "laplace"
     table.loc[loud, ["median", "low", "high"]] *= 1e12
-    option, _ = spectrum_figure(table, panels(found.results), true, {}, scale="linear")
+    option, _ = spectrum_figure(table, panels(found.results), true, {}, {}, scale="linear")
     base = option["baseOption"]
     assert base["yAxis"][0]["max"] < 1e6
     beyond = ["beyond the scale" in title["subtext"] for title in base["title"]]
     assert beyond == [result.mechanism.key == "laplace" for result in found.results]
     # Where every mechanism is that loud, the quietest sets the scale and none is lost.
     table[["median", "low", "high"]] *= 1e9
-    option, _ = spectrum_figure(table, panels(found.results), true, {}, scale="linear")
+    option, _ = spectrum_figure(table, panels(found.results), true, {}, {}, scale="linear")
     assert option["baseOption"]["yAxis"][0]["max"] > 1e6
 
 
@@ -348,97 +336,6 @@ def test_a_browser_is_sent_few_traces() -> None:
     assert len(figure.data) <= 2 * (len(HIGHLIGHTS) + 1) + 1
 
 
-# Projections
-
-
-def test_projection_shows_the_exact_picture_first_and_shares_limits() -> None:
-    found = comparison()
-    option = projection(found)
-    assert option["title"][0]["text"] == "Exact PCA"
-    assert [t["text"] for t in option["title"][1:]] == [p.label for p in panels(found.results)]
-    assert len({(axis["min"], axis["max"]) for axis in option["xAxis"]}) == 1
-    assert len({(axis["min"], axis["max"]) for axis in option["yAxis"]}) == 1
-    table = picture_table(found.prepared, found.results, 0, "aligned", 300)
-    for number, key in enumerate(["", *(r.mechanism.text for r in found.results)]):
-        part = table[table["mechanism"] == key]
-        (series,) = [s for s in option["series"] if s.get("xAxisIndex") == number]
-        drawn = np.array(series["data"])
-        np.testing.assert_allclose(drawn[:, :2], part[["x", "y"]], atol=1e-4)
-        axis = option["xAxis"][number]
-        assert np.abs(drawn[:, 0]).max() <= axis["max"]
-
-
-def test_labels_have_the_colours_of_the_legend() -> None:
-    found = comparison()
-    table = picture_table(found.prepared, found.results, 0, "aligned", 300)
-    option = projection(found, table)
-    kinds = sorted(table["label"].unique(), key=str)
-    assert option["legend"]["data"] == [str(kind) for kind in kinds]
-    pieces = {piece["value"]: piece["color"] for piece in option["visualMap"]["pieces"]}
-    named = {s["name"]: s["itemStyle"]["color"] for s in option["series"] if not s["data"]}
-    places = np.array(option["series"][0]["data"])[:, 2]
-    wanted = table.loc[table["mechanism"] == "", "label"]
-    for place, label in zip(places, wanted, strict=True):
-        assert pieces[place] == named[str(label)]
-    assert len(set(pieces.values())) == len(kinds)
-
-
-def relabelled(labels: np.ndarray) -> dict[str, Any]:
-    found = comparison()
-    table = picture_table(found.prepared, found.results, 0, "aligned", 300)
-    repeats = table["mechanism"].nunique()
-    return projection(found, table.assign(label=np.tile(labels, repeats)))
-
-
-def test_more_than_ten_labels_repeat_colours_with_other_symbols() -> None:
-    labels = np.array([f"kind {i % 23:02d}" for i in range(150)])
-    option = relabelled(labels)
-    pieces = option["visualMap"]["pieces"]
-    assert len(pieces) == 23
-    assert len({(p["color"], p["symbol"]) for p in pieces}) == 23
-    assert len({p["color"] for p in pieces}) == len(LABEL_COLOURS)
-    assert option["legend"]["type"] == "scroll"
-    assert len(option["legend"]["data"]) == 23
-
-
-@pytest.mark.parametrize("kind", ["float", "many whole numbers"])
-def test_numeric_labels_get_a_scale(kind: str) -> None:
-    labels = np.linspace(-2, 5, 150) if kind == "float" else np.arange(150)
-    option = relabelled(labels)
-    assert "legend" not in option
-    scale = option["visualMap"]
-    assert (scale["min"], scale["max"]) == (labels.min(), labels.max())
-    assert "species" in scale["text"][0]
-    np.testing.assert_allclose([p[2] for p in option["series"][0]["data"]], labels)
-
-
-def test_few_whole_numbers_are_labels_and_not_a_scale() -> None:
-    option = relabelled(np.arange(150) % 4)
-    assert option["legend"]["data"] == ["0", "1", "2", "3"]
-
-
-def test_one_label_needs_no_legend() -> None:
-    option = relabelled(np.full(150, "all"))
-    assert "legend" not in option
-    assert len(option["visualMap"]["pieces"]) == 1
-
-
-def test_one_component_is_a_strip() -> None:
-    found = comparison(replace(BASE, k=1))
-    option = projection(found)
-    assert not any(axis["show"] for axis in option["yAxis"])
-    first, second = (np.array(option["series"][i]["data"]) for i in (0, 1))
-    np.testing.assert_array_equal(first[:, 1], second[:, 1])  # heights only keep points apart
-    assert np.abs(first[:, 1]).max() <= 1
-    assert len(next(t for t in distance(found).data if t.name == "angles").x) >= 1
-    assert spectrum(found)["series"]
-
-
-def test_the_exact_picture_is_not_drawn_twice() -> None:
-    option = projection(comparison(replace(BASE, mechanisms=("non_private", "gaussian"))))
-    assert [t["text"] for t in option["title"]] == ["Exact PCA", "Gaussian, exact"]
-
-
 def test_two_features() -> None:
     table = replace(
         datasets.load("iris"),
@@ -450,7 +347,6 @@ def test_two_features() -> None:
         settings = replace(BASE, k=k, mechanisms=SOME if k == 1 else SOME[:-1])
         found = compare(prepare(table, settings), settings)
         assert spectrum(found)["xAxis"][0]["max"] == 3
-        assert len(projection(found)["series"][0]["data"]) == 150
         assert np.isfinite([x for trace in distance(found).data for x in trace.x]).all()
 
 
@@ -461,8 +357,6 @@ def test_every_mechanism_at_once() -> None:
     option = spectrum(found)
     assert len(option["grid"]) == len(option["title"]) == len(shown)
     assert len(option["xAxis"]) == len(option["yAxis"]) == len(shown)
-    pictures = projection(found)
-    assert len(pictures["grid"]) == len(pictures["title"]) == len(shown)  # one is the exact one
     assert len(distance(found).layout.yaxis.ticktext) == len(shown)
 
 
@@ -473,4 +367,3 @@ def test_extreme_epsilons_still_draw(epsilon: float) -> None:
         for axis in spectrum(found, scale)["yAxis"]:
             assert axis["min"] < axis["max"]
     assert distance(found).data
-    assert projection(found)["series"]

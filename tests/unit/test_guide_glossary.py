@@ -48,9 +48,17 @@ def test_a_term_is_one_sentence_without_a_typed_number_and_a_picture(one: Term) 
         assert layer.x.shape == layer.y.shape
         assert np.isfinite(layer.x).all()
         assert np.isfinite(layer.y).all()
-    svg = layers_svg(layers)
+    svg = layers_svg(layers, one.space)
     assert svg.startswith("<svg")
     assert "nan" not in svg
+    if one.space:  # features on both axes: a unit is as long across as up
+        drawn = np.array(re.findall(r'<circle cx="([^"]+)" cy="([^"]+)"', svg), dtype=float)
+        meant = np.column_stack([
+            np.concatenate([layer.x for layer in layers if layer.kind == "dots"]),
+            np.concatenate([layer.y for layer in layers if layer.kind == "dots"]),
+        ])  # fmt: skip
+        across, up = (np.polyfit(meant[:, axis], drawn[:, axis], 1)[0] for axis in (0, 1))
+        assert across == pytest.approx(-up, rel=0.01)  # places have one decimal
     assert "data:image/svg+xml;base64," in term_picture(one)
 
 
@@ -76,6 +84,8 @@ def test_every_number_of_the_glossary_against_other_code() -> None:
         "sensitivity": [f"{math.sqrt(2):.3g}"],
         "noise": ["1e-6", "1", f"{std:.2g}"],
         "eigenspectrum": ["2", f"{100 * share:.0f}"],
+        # a semicircle of radius 2: a lone spike is seen from 1 on, with overlap 1 - 1/theta^2
+        "noise-edge": [f"{100 * 1 / 2:.0f}", f"{100 * (1 - 1 / 2**2):.0f}"],
         "recovery": ["100", "1", f"{100 * recovered:.0f}"],
         "composition": ["1", "73", "100", "4", f"{100 / (1 + math.exp(-4)):.3g}"],
         "both-worlds": ["1", f"{100 * alarm:.0f}", "100", f"{100 * (1 - alarm):.0f}"],
@@ -173,3 +183,7 @@ def test_the_notebook_is_one() -> None:
         if cell["cell_type"] == "code":
             ast.parse(cell["source"])
             assert cell["outputs"] == []
+
+
+def test_pictures_of_space_are_those_of_two_features() -> None:
+    assert {one.key for one in TERMS if one.space} == {"neighbours", "component", "row-bound"}

@@ -64,7 +64,7 @@ ARROWS: dict[str, str] = {
         "base claims mechanisms metrics privacy reproduce run settings targets tasks values"
     ),
     "guide": (
-        "base claims errors mechanisms metrics paid prepare privacy run settings targets "
+        "base claims errors mechanisms metrics noise paid prepare privacy run settings targets "
         "theory tidy values"
     ),
     "figures": (

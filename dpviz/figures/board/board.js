@@ -140,7 +140,7 @@ const DpvizBoard = (() => {
       this.redrawAt = null;
       this.all = false; // every component of a spectrum, or the first ones
       this.cleanups = [];
-      this.element = make("div", "dpv", { role: "group", "aria-label": "The board" });
+      this.element = make("div", "dpv", { role: "group", "aria-label": options.label || "The board" });
       root.append(this.element);
       this.listen(globalThis, "keydown", (event) => this.onKey(event));
       const scheme = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
