@@ -128,8 +128,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Notes
     -----
     What is private (mean, scale, row bound) and the release spend one budget: Gaussian steps
-    compose by the squares of their mu, exactly; pure steps beside them by the profile of
-    randomised response (Dong, Roth & Su 2022; Zhu, Dong & Wang 2022). ``spent_`` is that account.
+    compose by the squares of their mu, exactly; pure steps beside them by what is known of their
+    losses (`dpviz.privacy.accounting.Composition`). ``spent_`` is that account.
 
     Noise is drawn in doubles (idealised numerics): low-order bits of continuous noise can leak
     (Mironov 2012). ``python -m dpviz release`` makes a release without that weakness.
