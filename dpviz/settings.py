@@ -438,5 +438,9 @@ class Settings(Declared):
         """Return all values by name, with defaults that need no data resolved."""
         values = {name: getattr(self, name) for name in params_of(type(self))}
         values["mechanisms"] = list(self.variants)
+        for name in ("table", "bounds"):  # where a file lies is nobody else's business
+            written = values[name]
+            if not written.startswith("plan:"):
+                values[name] = written.replace("\\", "/").rpartition("/")[2] or written
         values["center"] = self.centring
         return values

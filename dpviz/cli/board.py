@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import Commands, add_set, add_settings, settings_from
 from dpviz.cli.terminal import end_progress, show_progress
-from dpviz.errors import InvalidSetting
+from dpviz.datasets import builtin_tables, is_remote
+from dpviz.errors import InvalidSetting, printable
 from dpviz.guide.decide import candidates, card_of, offer_of
 from dpviz.guide.questions import LEVELS, Answers
 from dpviz.guide.risk import risk
 from dpviz.narrative import again
 from dpviz.prepare.load import load_measured, resolve_allocation
+from dpviz.prepare.plan import PREFIX
 from dpviz.prepare.prepared import Measured
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
+from dpviz.values.bounds_text import names_file
+
+YOUR_FILE = "YOUR_FILE.csv"
+"""What a command says for a table whose name is nobody else's business."""
 
 _ENDINGS = (".html", ".py", ".ipynb")
 
@@ -46,6 +54,13 @@ def add(commands: Commands) -> None:
         help="with --report: also the least epsilon of each mechanism that keeps so much of the "
         f"structure ({', '.join(LEVELS)}), with its risk and consequences",
     )
+    board.add_argument(
+        "--name",
+        metavar="TEXT",
+        default=None,
+        help="what the file calls the table; no file carries the name or folder of yours. Default: "
+        "the key of a built-in table, and table for any other.",
+    )
     board.set_defaults(run=_board)
 
 
@@ -65,25 +80,46 @@ def _board(arguments: argparse.Namespace) -> int:
     measured = load_measured(settings)
     settings = resolve_allocation(settings, measured)
     measured.problem(settings)
+    written = _handed_on(settings)
+    own = settings.table if written is settings else "table"
+    measured = replace(measured, name=printable(arguments.name or own))
     if out.suffix == ".py":
-        text = again.script(settings)
+        text = again.script(written)
     elif out.suffix == ".ipynb":
-        text = again.notebook(settings)
+        text = again.notebook(written)
     elif arguments.report:
         comparison = compare(measured, settings, show_progress)
+        comparison = replace(comparison, plan=replace(comparison.plan, settings=written))
         text = report_page(
             comparison,
-            command=settings.command(),
+            command=written.command(),
             link="",
             card=_card(measured, settings, arguments.card),
         )
     else:
-        command = f"{settings.command(verb='board')} --out {out.name}"
+        command = f"{written.command(verb='board')} --out {out.name}"
         text = board_file(in_memory(measured), settings, show_progress, command=command)
     end_progress()
     out.write_text(text, encoding="utf-8")
     print(f"{out} ({out.stat().st_size / 1e6:.2f} MB)")
     return 0
+
+
+def _handed_on(settings: Settings) -> Settings:
+    """Return settings as a file that is handed on may carry them: without a file's name.
+
+    The same object where they name none.
+    """
+    changed: dict[str, Any] = {}
+    if settings.table.startswith(PREFIX):
+        head, _, spectrum = settings.table.partition("spectrum=")
+        if Path(spectrum).is_file():
+            changed["table"] = f"{head}spectrum={YOUR_FILE}"
+    elif settings.table not in builtin_tables() and not is_remote(settings.table):
+        changed["table"] = YOUR_FILE
+    if names_file(settings.bounds):
+        changed["bounds"] = "bounds.csv"
+    return replace(settings, **changed) if changed else settings
 
 
 def _card(measured: Measured, settings: Settings, survive: str | None) -> str:
@@ -98,4 +134,4 @@ def _card(measured: Measured, settings: Settings, survive: str | None) -> str:
         found.append(offer_of(measured, settings, answers, mechanism))
     card = card_of(measured, settings, answers, found)
     seen = None if card.best is None else risk(card, card.best)
-    return card_html(card, seen, card.settings.command(), "")
+    return card_html(card, seen, _handed_on(card.settings).command(), "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpviz.datasets import RawTable, Table, builtin_tables
-from dpviz.errors import DpvizError, InvalidSetting
+from dpviz.errors import DpvizError, InvalidSetting, printable
 from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import parse_allocation
@@ -126,7 +126,8 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     settings = state.settings()
     label = _label(raw)
     left = names_in(settings.leave_out)
-    options = (label, settings.categorical, settings.missing, settings.decimal, left)
+    name = printable(st.session_state.get("upload.name", "")) or "table"
+    options = (label, settings.categorical, settings.missing, settings.decimal, left, name)
     return table_cache.uploaded(file_id, *options, raw), f"{file_id}/{options!r}"
 
 

@@ -116,6 +116,13 @@ def upload(current: Current) -> None:
         return
     assert raw is not None
     choices = raw.label_choices
+    st.text_input(
+        "Name in pages and files",
+        key="upload.name",
+        placeholder="table",
+        persist_state="session",
+        help="What boards, reports and cards call the table; they never carry your file's name.",
+    )
 
     def labelled() -> None:
         st.session_state.label_index = st.session_state["upload.label"]

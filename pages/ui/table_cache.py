@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dpviz import datasets
@@ -50,10 +52,14 @@ def uploaded(
     missing: str,
     decimal: str,
     leave_out: tuple[str, ...],
+    name: str,
     _raw: RawTable,
 ) -> Table:
-    """Return the upload as a numeric table."""
-    return _raw.to_table(label=label, categorical=categorical, missing=missing, leave_out=leave_out)
+    """Return the upload as a numeric table, by a name that is not its file's."""
+    table = _raw.to_table(
+        label=label, categorical=categorical, missing=missing, leave_out=leave_out
+    )
+    return replace(table, name=name)
 
 
 @st.cache_resource(scope="session", max_entries=4, show_spinner="Preparing", show_time=True)
