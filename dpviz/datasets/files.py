@@ -1,7 +1,7 @@
 """Reads a CSV, gzipped CSV or Parquet file into a `RawTable`.
 
 What a file is follows from its bytes: its name is only looked at to say that
-a ``.parquet`` is none.
+a ``.parquet`` holds text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpviz.datasets.columns import Kind, RawColumn, clean_names, distinct, liste
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.numerals import COMMA, POINT
 from dpviz.datasets.raw import RawTable
-from dpviz.datasets.source import AT_HAND, IN_MEMORY, Limits, Source, readable, refuse_foreign
+from dpviz.datasets.source import AT_HAND, IN_MEMORY, Limits, Source, readable
 from dpviz.datasets.survey import Survey, is_number, is_text, settle, survey
 from dpviz.errors import InvalidSetting, InvalidTable, printable
 
@@ -49,11 +49,11 @@ class Settled:
     mark: str | None
 
 
-def refuse_misnamed(source: Source) -> None:
-    """Raise InvalidTable where a file that is no Parquet has the name of one."""
+def misnamed(source: Source) -> list[str]:
+    """Return a sentence where a file that is no Parquet has the name of one, else none."""
     if source.name.lower().endswith((".parquet", ".pq")):
-        refuse_foreign(source.open().read(64), source.name)
-        raise InvalidTable(f"{source.name} is named Parquet but is not a Parquet file.")
+        return [f"{source.name} is named Parquet and holds text: it was read as text."]
+    return []
 
 
 def shown_name(name: str) -> str:
@@ -100,8 +100,8 @@ def read_raw(
     if given.is_parquet:
         settled, notes = _read_parquet(given, mark, limits)
     else:
-        refuse_misnamed(given)
         settled, notes = _read_text(given, mark, limits)
+        notes = [*misnamed(given), *notes]
     return _raw_table(name, settled, notes, limits)
 
 

@@ -31,7 +31,7 @@ from dpviz.datasets.files import (
     decimal_mark,
     flat_columns,
     flat_of,
-    refuse_misnamed,
+    misnamed,
     settled_columns,
     settled_text,
     shown_name,
@@ -184,7 +184,6 @@ class FileBatches:
         """Return what the columns are, judged on a text's first block or a Parquet's first rows."""
         if self._source.is_parquet:
             return self._parquet_head()
-        refuse_misnamed(self._source)
         extent = self._source.extent()
         layout = detect(self._source, extent, self._decimal)
         check_size(self.name, 0, layout.width, IN_MEMORY)
@@ -197,7 +196,8 @@ class FileBatches:
             return pa.table({str(j): pa.nulls(0) for j in range(layout.width)})
 
         self._layout = layout
-        return settled_text(self.name, first(()), layout, self._decimal, first)
+        settled, said = settled_text(self.name, first(()), layout, self._decimal, first)
+        return settled, [*misnamed(self._source), *said]
 
     def _parquet_head(self) -> tuple[list[Settled], list[str]]:
         with readable(DAMAGED.format(self.name)):

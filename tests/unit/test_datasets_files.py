@@ -26,6 +26,7 @@ from dpviz.datasets import Kind, Table, load, read_raw
 from dpviz.datasets.columns import MAX_CATEGORIES, clean_names, distinct
 from dpviz.datasets.source import Limits
 from dpviz.errors import DpvizError, InvalidSetting, InvalidTable
+from dpviz.prepare.batches import FileBatches, is_large
 
 PLANTED_NUMBER = "31337.25"
 PLANTED_TEXT = "SECRETCELL"
@@ -414,9 +415,27 @@ def test_bad_options_name_the_allowed_ones() -> None:
         table_of("a,b\n1,2\n3,4\n", categorical="ordinal")
 
 
-def test_a_parquet_name_needs_parquet_bytes() -> None:
-    said = sentence_of("a,b\n1,2\n3,4\n", name="t.parquet")
-    assert said == "t.parquet is named Parquet but is not a Parquet file."
+@pytest.mark.parametrize("name", ["t.parquet", "T.PQ"])
+def test_the_bytes_decide_and_not_the_name(name: str, tmp_path: Path) -> None:
+    text = "a,b\n1,2\n3,4\n5,7\n"
+    plain, named = table_of(text), table_of(text, name=name)
+    np.testing.assert_array_equal(named.rows, plain.rows)
+    assert named.columns == plain.columns
+    note = f"{name} is named Parquet and holds text: it was read as text."
+    assert [said for said in named.notes if said not in plain.notes] == [note]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert not is_large(tmp_path / name)
+    batches = FileBatches(tmp_path / name)  # in batches alike
+    np.testing.assert_array_equal(batches.first(), plain.rows)
+    assert note in batches.notes
+    # and a Parquet file by another name is one
+    data = parquet_bytes(pa.table({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1]}))
+    assert table_of(data, name="t.csv").columns == ("a", "b")
+
+
+def test_bytes_that_are_neither_are_refused_whatever_the_name() -> None:
+    assert "it holds binary data" in sentence_of(b"\x01\x00\x02", name="t.parquet")
+    assert "is a PNG image" in sentence_of(b"\x89PNG", name="t.parquet")
 
 
 def test_a_truncated_parquet() -> None:
