@@ -13,8 +13,8 @@ RUN_STAMP  := $(VENV)/.dpviz-run
 DEV_STAMP  := $(VENV)/.dpviz-dev
 PYTHON_OK  := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
-# One BLAS thread in every process: the same bytes whatever the machine, and workers that do not
-# fight for cores.
+# One BLAS thread in every process: the same bytes whatever the number of cores (docs/scale.md), and
+# workers that do not fight for them.
 export OPENBLAS_NUM_THREADS    := 1
 export OMP_NUM_THREADS         := 1
 export MKL_NUM_THREADS         := 1

@@ -169,7 +169,7 @@ class Settings(Declared):
         2**63 - 1,
         label="Seed",
         group="Mechanisms",
-        help="Same seed, same bytes.",
+        help="Same seed, same bytes on the same machine.",
         examples=(1, 12),
     )
     center: str | None = choice(

@@ -49,7 +49,9 @@ def add(commands: Commands) -> None:
     )
     redoing.add_argument("--quick", action="store_true", help="few runs, in seconds each")
     redoing.add_argument("--out", metavar="DIR", default=None, help="folder for the report's files")
-    redoing.add_argument("--seed", default="0", help="same seed, same bytes (default 0)")
+    redoing.add_argument(
+        "--seed", default="0", help="same seed, same bytes on the same machine (default 0)"
+    )
     redoing.add_argument("--workers", default="1", metavar="N", help="processes (default 1)")
     redoing.add_argument(
         "--download",

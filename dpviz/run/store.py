@@ -1,8 +1,9 @@
 """Finished cells on disk, found again by what they were made of.
 
 A cell's key is a digest of everything its numbers depend on: the moments, the
-problem, the variant, the budget, the seed, the trials, the metrics, and the
-source of the core itself with the versions of NumPy and SciPy. One small file
+problem, the variant, the budget, the seed, the trials, the metrics, the source
+of the core itself with the versions of NumPy and SciPy, and the kernel of BLAS,
+which moves the last digits from one processor to another. One small file
 per cell is written aside and renamed, so that an interrupted run leaves whole
 files only. Files hold utility metrics of the user's data, which are not
 private: the folder is the user's own.
@@ -24,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.blas import kernel
 from dpviz.base.paths import PACKAGE, user_cache
 from dpviz.base.whole import cannot_write, whole
 from dpviz.errors import InvalidSetting
@@ -82,6 +84,7 @@ class Keys:
             self._digest[with_rows] = _data_digest(self._measured, with_rows)
         facts = [
             source_digest(),
+            kernel(),
             self._digest[with_rows],
             cell.mechanism.text,
             "" if cell.mechanism.ours else _class_digest(type(cell.mechanism)),
