@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.base.csv_text import csv_text
 from dpviz.narrative import explore as narrative
 from dpviz.run.compare import Comparison
 from pages.ui import board, cached, controls, deciding, loading, parts, sections, shell, state, take
@@ -20,7 +21,7 @@ def take_away(comparison: Comparison) -> None:
     row = st.container(horizontal=True, key="take.numbers")
     row.download_button(
         "Summary (CSV)",
-        lambda: comparison.summary_table().to_csv(index=False),
+        lambda: csv_text(comparison.summary_table()),
         file_name="dpviz-summary.csv",
         icon=":material/download:",
         on_click="ignore",
@@ -28,7 +29,7 @@ def take_away(comparison: Comparison) -> None:
     )
     row.download_button(
         "Every draw (CSV)",
-        lambda: comparison.table().to_csv(index=False),
+        lambda: csv_text(comparison.table()),
         file_name="dpviz-draws.csv",
         icon=":material/download:",
         on_click="ignore",

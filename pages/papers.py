@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.base.csv_text import csv_text
 from dpviz.base.here import NO_DOWNLOADS, ONE_PROCESS, in_browser
 from dpviz.datasets import remote
 from dpviz.errors import DpvizError
@@ -321,7 +322,7 @@ def take_away(found: Findings) -> None:
     row = st.container(horizontal=True, key="papers.take")
     row.download_button(
         "Reported and measured (CSV)",
-        lambda: lines_table(found).to_csv(index=False),
+        lambda: csv_text(lines_table(found)),
         file_name=f"{key}-lines.csv",
         on_click="ignore",
         key="papers.lines.csv",
@@ -329,7 +330,7 @@ def take_away(found: Findings) -> None:
     )
     row.download_button(
         "Every measured point (CSV)",
-        lambda: found.points.to_csv(index=False),
+        lambda: csv_text(found.points),
         file_name=f"{key}-points.csv",
         on_click="ignore",
         key="papers.points.csv",

@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpviz.base.csv_text import csv_text
 from dpviz.base.params import params_of
 from dpviz.errors import InvalidTable
 from dpviz.figures.tasks import task_figure
@@ -255,7 +256,7 @@ def results(plan: TaskPlan, table: pd.DataFrame, bands: pd.DataFrame, figure: go
     left, right = st.columns(2)
     left.download_button(
         "Every round (CSV)",
-        lambda: table.to_csv(index=False),
+        lambda: csv_text(table),
         file_name="dpviz-tasks.csv",
         on_click="ignore",
         key="tasks.csv",

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from dpviz.base.csv_text import csv_text
 from dpviz.datasets import builtin_tables
 from dpviz.figures.names import cut
 from dpviz.figures.still import still_curves
@@ -395,7 +396,7 @@ def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figu
     left, right = st.columns(2)
     left.download_button(
         "This curve (CSV)",
-        lambda: bands.to_csv(index=False),
+        lambda: csv_text(bands),
         file_name="dpviz-curve.csv",
         on_click="ignore",
         key="tradeoffs.csv",

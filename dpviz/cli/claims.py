@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from dpviz import api
+from dpviz.base.csv_text import csv_text
 from dpviz.base.json_text import json_text
 from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
@@ -79,7 +80,7 @@ def _claims(arguments: argparse.Namespace) -> int:
     if shown == "json":
         text = json_text(table.to_dict("records")) + "\n"
     elif shown == "csv":
-        text = table.to_csv(index=False)
+        text = csv_text(table)
     else:
         columns = ["mechanism", "relation", "status", "evidence", "verdict", "epsilon_lower"]
         columns += ["delta_lower", "at_epsilon"]

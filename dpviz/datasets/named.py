@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from dpviz.base.csv_text import unguarded
 from dpviz.datasets.files import read_raw
 from dpviz.errors import InvalidTable
 
@@ -93,4 +94,4 @@ def _name(value: object) -> str:
     """Return a cell as a name; whole numbers lose the point that parsing gave them."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return unguarded(str(value))

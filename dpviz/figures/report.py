@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpviz.base.csv_text import write_csv
 from dpviz.base.whole import whole
 from dpviz.reproduce.report import Findings, drawn, lines_table, markdown
 
@@ -34,10 +35,9 @@ def write(reproduction: Findings, folder: Path) -> list[Path]:
     with whole(report) as aside:
         aside.write_text(markdown(reproduction, level=1), encoding="utf-8")
     lines, points = folder / f"{key}-lines.csv", folder / f"{key}-points.csv"
-    with whole(lines) as aside:
-        lines_table(reproduction).to_csv(aside, index=False)
-    with whole(points) as aside:
-        reproduction.points.to_csv(aside, index=False)
+    for path, table in ((lines, lines_table(reproduction)), (points, reproduction.points)):
+        with whole(path) as aside:
+            write_csv(table, aside)
     files = [report, lines, points]
     library = folder / "plotly.min.js"
     if not library.is_file():  # else the first picture would write it, in place

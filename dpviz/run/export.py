@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpviz.base.csv_text import write_csv
 from dpviz.base.whole import whole
 from dpviz.errors import InvalidSetting
 
@@ -24,7 +25,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
     file = check_out(path)
     with whole(file) as aside:
         if file.suffix.lower() == ".csv":
-            table.to_csv(aside, index=False, lineterminator="\n")
+            write_csv(table, aside)
         else:
             table.to_parquet(aside, index=False)
 

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.csv_text import csv_text
 from dpviz.errors import InvalidSetting
 from dpviz.values.allocation import SMALLEST_SHARE, SUM_TOLERANCE, UNIFORM, Allocation, refused
 
@@ -131,4 +132,4 @@ def shares_file(allocation: Allocation, names: Sequence[str], shares: Sequence[f
     """
     key = "feature" if allocation.directions == "features" else "direction"
     keys = list(names) if key == "feature" else list(range(1, len(names) + 1))
-    return pd.DataFrame({key: keys, "theta": list(shares)}).to_csv(index=False)
+    return csv_text(pd.DataFrame({key: keys, "theta": list(shares)}))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
+from dpviz.base.csv_text import csv_text
 from dpviz.datasets import Table
 from dpviz.errors import InvalidSetting
 from dpviz.prepare.bounding import Prepared
@@ -132,8 +134,5 @@ def _current(prepared: Prepared) -> dict[str, tuple[float, float]]:
 
 
 def _csv(bounds: dict[str, tuple[float, float]]) -> str:
-    lines = ["feature,low,high"]
-    for name, (low, high) in bounds.items():
-        quoted = '"' + name.replace('"', '""') + '"'
-        lines.append(f"{quoted},{low!r},{high!r}")
-    return "\n".join(lines) + "\n"
+    low, high = zip(*bounds.values(), strict=True)
+    return csv_text(pd.DataFrame({"feature": list(bounds), "low": low, "high": high}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz import reproduce
+from dpviz.base.csv_text import csv_text
 from dpviz.base.number_text import numeral
 from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
@@ -44,6 +46,14 @@ def numbers(name: str, table: pd.DataFrame) -> None:
     box = st.expander(f"The numbers behind {words}", key=f"numbers.{name}", on_change="rerun")
     if box.open:
         box.dataframe(table, hide_index=True, alt=f"Numbers behind the {name} chart")
+        box.download_button(
+            "These numbers (CSV)",
+            lambda: csv_text(table),
+            file_name=f"dpviz-{re.sub('[^a-z]+', '-', name)}.csv",
+            on_click="ignore",
+            key=f"numbers.{name}.csv",
+            icon=":material/download:",
+        )
 
 
 def written(table: pd.DataFrame, digits: Mapping[str, int]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from dpviz.base.csv_text import csv_text
 from dpviz.claims.table import STATUSES, filtered, spending_table
 from dpviz.figures.claims import spending_figure
 from dpviz.narrative import claims as claims_words
@@ -48,7 +49,7 @@ def verdicts(claims: pd.DataFrame) -> None:
     shown = filtered(claims, None if picked == ANY else picked)
     right.download_button(
         "This table (CSV)",
-        lambda: shown.to_csv(index=False),
+        lambda: csv_text(shown),
         file_name="dpviz-claims.csv",
         on_click="ignore",
         key="claims.csv",

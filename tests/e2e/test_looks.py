@@ -142,3 +142,21 @@ def test_every_kind_of_view_fits_a_phone(
     check_shape(page)
     assert page.get_by_test_id("stAlertContentError").count() == 0
     assert problems_of(page) == ""
+
+
+def test_numbers_are_taken_along_by_a_button_of_ours(page: Page, server: Server) -> None:
+    """A grid's own button would write other people's names as formulas."""
+    open_app(page, server.url + "/tradeoffs?v=1&table=iris&trials=5")
+    with rerun(page):
+        page.get_by_text("The numbers behind this chart").first.click()
+    grid = page.get_by_test_id("stDataFrame").first
+    grid.hover()
+    tools = page.get_by_test_id("stElementToolbar").first
+    expect(tools.get_by_role("button", name="Search")).to_be_visible()
+    expect(tools.get_by_role("button", name="Download as CSV")).to_be_hidden()
+    with page.expect_download() as got:
+        page.get_by_role("button", name="These numbers (CSV)").click()
+    assert got.value.suggested_filename == "dpviz-curve.csv"
+    header = got.value.path().read_text(encoding="utf-8").splitlines()[0]
+    assert "mechanism" in header.split(",")
+    page.screenshot(path="/tmp/rs-numbers.png")
