@@ -12,7 +12,7 @@ from dpviz.cli.options import Commands, add_set, add_settings, settings_from
 from dpviz.cli.terminal import end_progress, show_progress
 from dpviz.datasets import builtin_tables, is_remote
 from dpviz.errors import InvalidSetting, printable
-from dpviz.guide.decide import candidates, card_of, offer_of
+from dpviz.guide import decide
 from dpviz.guide.questions import LEVELS, Answers
 from dpviz.guide.risk import risk
 from dpviz.narrative import again
@@ -128,10 +128,9 @@ def _card(measured: Measured, settings: Settings, survive: str | None) -> str:
         return ""
     from dpviz.figures.card import card_html
 
-    answers, found, asked = Answers(survive=survive), [], list(candidates())
-    for done, mechanism in enumerate(asked):
-        show_progress(done, len(asked), f"asking {mechanism.label}")
-        found.append(offer_of(measured, settings, answers, mechanism))
-    card = card_of(measured, settings, answers, found)
+    def tell(step: decide.Step) -> None:
+        show_progress(step.place, step.total, step.words)
+
+    card = decide.card(measured, settings, Answers(survive=survive), tell)
     seen = None if card.best is None else risk(card, card.best)
     return card_html(card, seen, _handed_on(card.settings).command(), "")

@@ -16,8 +16,6 @@ from dpviz.guide.decide import Card, Offer
 from dpviz.guide.risk import Risk
 from dpviz.values.release import VERDICT_WORDS
 
-MOST_OFFERS = 8
-
 STYLE = """
 .dp-card { font-family: inherit; font-size: 15px; line-height: 1.45; }
 .dp-card h1 { font-size: 22px; margin: 0 0 4px; }
@@ -122,7 +120,7 @@ def card_html(card: Card, risk: Risk | None, command: str, link: str) -> str:
     ]
     if card.offers:
         parts += ["<h2>Least epsilon of each mechanism whose claim holds there</h2>"]
-        parts += [_offers(card, card.offers[:MOST_OFFERS])]
+        parts += [_offers(card, card.offers)]
     if best is not None and risk is not None:
         parts += [
             f"<h2>Risk for one person, {escape(best.mechanism.label)}</h2>",

@@ -7,23 +7,28 @@ each mechanism whose claim holds at that answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from dpviz.base.number_text import numeral
 from dpviz.guide.needed import goal_of
 from dpviz.guide.questions import Answers
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
-from dpviz.targets.least import Target, least, predicted_crossing
+from dpviz.targets.least import Predicted, Target, about, least, predicted_crossing
 from dpviz.values.problem import EPSILON_RANGE, Budget
-from dpviz.values.release import Verdict
+from dpviz.values.release import Status, Verdict
 
-DRAWS = 64
-"""Most draws at each epsilon tried: an answer comes within seconds, and says how wide it is."""
+DRAWS = 32
+"""Most draws at an epsilon that is tried at first; more follow where they narrow the answer."""
+
+SEARCHED = 8
+"""Mechanisms with the least epsilons that are searched and shown; others are named with theirs."""
 
 _GOOD = (Verdict.HOLDS, Verdict.LOOSE)
+_NEVER = "no epsilon that it takes is enough"
 
 
 @dataclass(frozen=True)
@@ -106,15 +111,11 @@ class Card:
 
 
 def candidates() -> Iterator[Mechanism]:
-    """Yield the mechanisms that could answer, before any of them is asked."""
+    """Yield every mechanism that makes a claim; each is offered or left out with a reason."""
     for cls in all_mechanisms().values():
         mechanism = cls()
-        info = mechanism.info
-        if info.guarantee == "none" or info.needs_rows or mechanism.follows_allocation:
-            continue  # shaped noise with equal shares repeats its plain twin
-        if info.release == "data":
-            continue
-        yield mechanism
+        if mechanism.info.guarantee != "none":
+            yield mechanism
 
 
 def why_left_out(
@@ -124,7 +125,8 @@ def why_left_out(
     if answers.delta_allowed == "no" and mechanism.info.guarantee != "pure":
         return "it needs a delta"
     if answers.hand_out != "directions" and not mechanism.releases_variances:
-        return "it releases directions and no variances"
+        what = "noisy rows" if mechanism.info.release == "data" else "directions"
+        return f"it releases {what} and no variances"
     problem, budget = measured.problem(settings), measured.budget(settings)
     for epsilon in (1.0, 0.1):
         now = Budget(epsilon, budget.delta)
@@ -135,10 +137,37 @@ def why_left_out(
     return None
 
 
+def look_at(
+    measured: Measured, settings: Settings, answers: Answers, mechanism: Mechanism
+) -> Predicted | LeftOut:
+    """Return about what one mechanism needs, by prediction or a few draws, or why it is left out.
+
+    Raises
+    ------
+    InvalidSetting
+        If the goal makes no sense for the table.
+    """
+    goal = goal_of(measured, settings.k, answers.recovery)
+    problem = measured.problem(settings)
+    goal.check(problem)
+    reason = why_left_out(mechanism, measured, settings, answers)
+    if reason is not None:
+        return LeftOut(mechanism, reason)
+    found = about(measured, settings, mechanism, goal)
+    if found.value is None:
+        last = Budget(EPSILON_RANGE[1], measured.budget(settings).delta)
+        reason = mechanism.why_not(problem, last, rows=measured.has_rows)
+        return LeftOut(mechanism, reason or "the preparation's shares leave nothing for it")
+    if math.isinf(found.value):
+        return LeftOut(mechanism, _NEVER)
+    reason = _not_good(found.status)
+    return found if reason is None else LeftOut(mechanism, reason)
+
+
 def offer_of(
     measured: Measured, settings: Settings, answers: Answers, mechanism: Mechanism
 ) -> Offer | LeftOut:
-    """Return one mechanism's answer, or why it has none.
+    """Return one mechanism's answer, searched by tests, or why it has none.
 
     Raises
     ------
@@ -157,14 +186,82 @@ def offer_of(
     return Offer(target, _people(measured, settings, target, goal))
 
 
-def card_of(
-    measured: Measured, settings: Settings, answers: Answers, found: Iterable[Offer | LeftOut]
-) -> Card:
-    """Return the card of the answers of all mechanisms."""
-    listed = list(found)
-    offers = sorted(
-        (item for item in listed if isinstance(item, Offer)), key=lambda offer: offer.epsilon
+LOOK, SEARCH = "look", "search"
+Found = dict[tuple[str, str], Predicted | Offer | LeftOut]
+"""What is known of a question so far, by `Step.key`."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The next piece of work on a card.
+
+    Attributes
+    ----------
+    stage : {"look", "search"}
+        Every mechanism gets a first look; those that need the least are searched.
+    mechanism : Mechanism
+    place, total : int
+        Which of this stage, from 0, and of how many.
+    """
+
+    stage: str
+    mechanism: Mechanism
+    place: int
+    total: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What names the step among those of one question."""
+        return self.stage, self.mechanism.text
+
+    @property
+    def words(self) -> str:
+        """What is being done."""
+        doing = "A first look at" if self.stage == LOOK else "Searching"
+        return f"{doing} {self.mechanism.label}, {self.place + 1} of {self.total}"
+
+    def run(
+        self, measured: Measured, settings: Settings, answers: Answers
+    ) -> Predicted | Offer | LeftOut:
+        """Return what the step finds."""
+        act = look_at if self.stage == LOOK else offer_of
+        return act(measured, settings, answers, self.mechanism)
+
+
+def next_step(found: Found) -> Step | None:
+    """Return what is to be done next for a card, or None where all is known."""
+    for stage, mechanisms in ((LOOK, list(candidates())), (SEARCH, _worth_searching(found))):
+        for place, mechanism in enumerate(mechanisms):
+            step = Step(stage, mechanism, place, len(mechanisms))
+            if step.key not in found:
+                return step
+    return None
+
+
+def _worth_searching(found: Found) -> list[Mechanism]:
+    """Return the mechanisms that a card shows: the least epsilon, and the least without a delta."""
+    looks = sorted(
+        (look for look in found.values() if isinstance(look, Predicted)), key=Predicted.order
     )
+    pure = [look for look in looks if look.mechanism.info.guarantee == "pure"]
+    chosen = [*looks[:SEARCHED], *pure[:1]]
+    return list(dict.fromkeys(look.mechanism for look in chosen))
+
+
+def card_of(measured: Measured, settings: Settings, answers: Answers, found: Found) -> Card:
+    """Return the card of what all steps found."""
+    offers, left_out = [], []
+    for mechanism in candidates():
+        look, searched = (found.get((stage, mechanism.text)) for stage in (LOOK, SEARCH))
+        last = look if searched is None else searched
+        if isinstance(last, Offer):
+            offers.append(last)
+        elif isinstance(last, LeftOut):
+            left_out.append(last)
+        elif isinstance(last, Predicted) and last.value is not None:
+            more = f"it needs a larger epsilon, about {numeral(last.value)}"
+            left_out.append(LeftOut(mechanism, more))
+    offers.sort(key=lambda offer: offer.target.estimate)
     chosen = settings
     if offers:
         chosen = replace(
@@ -173,13 +270,27 @@ def card_of(
             delta=measured.budget(settings).delta,  # said, so that later defaults change nothing
             mechanisms=tuple(offer.mechanism.text for offer in offers[:3]),
         )
-    left_out = tuple(item for item in listed if isinstance(item, LeftOut))
-    return Card(measured, chosen, answers, tuple(offers), left_out)
+    return Card(measured, chosen, answers, tuple(offers), tuple(left_out))
 
 
-def card(measured: Measured, settings: Settings, answers: Answers) -> Card:
-    """Return the card for a prepared table or a plan."""
-    found = [offer_of(measured, settings, answers, one) for one in candidates()]
+def card(
+    measured: Measured,
+    settings: Settings,
+    answers: Answers,
+    tell: Callable[[Step], None] = lambda step: None,
+) -> Card:
+    """Return the card for a prepared table or a plan.
+
+    Parameters
+    ----------
+    measured, settings, answers
+    tell : callable
+        Told each step before it is done.
+    """
+    found: Found = {}
+    while (step := next_step(found)) is not None:
+        tell(step)
+        found[step.key] = step.run(measured, settings, answers)
     return card_of(measured, settings, answers, found)
 
 
@@ -194,13 +305,18 @@ def _fails(target: Target) -> str | None:
     if target.reason is not None:
         return target.reason
     if target.never or target.high is None:
-        return "no epsilon that it takes is enough"
+        return _NEVER
     if not target.monotone:
         return "there is no single least epsilon"
-    if target.status is None or target.status.verdict not in _GOOD:
-        words = "its claim is not known" if target.status is None else target.status.words
-        return f"{words} at the epsilon that it would need"
-    return None
+    return _not_good(target.status)
+
+
+def _not_good(status: Status | None) -> str | None:
+    """Return why a claim is none to rely on, or None."""
+    if status is not None and status.verdict in _GOOD:
+        return None
+    words = "its claim is not known" if status is None else status.words
+    return f"{words} at the epsilon that it would need"
 
 
 def _people(measured: Measured, settings: Settings, target: Target, goal: Goal) -> float | None:

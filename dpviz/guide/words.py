@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from dpviz.base.number_text import numeral, of_hundred, percent
-from dpviz.guide.decide import Card, Offer
+from dpviz.guide.decide import Card, Offer, rounded_up
 from dpviz.guide.questions import Answers
 from dpviz.guide.risk import Risk
 from dpviz.mechanisms import Mechanism
+from dpviz.narrative.targets import range_words
 from dpviz.values.problem import Budget
 
 
@@ -16,8 +17,8 @@ def epsilon_words(offer: Offer) -> str:
     """Return an offer's least epsilon with its interval."""
     low = offer.target.low
     if low is None:
-        return f"at most {offer.epsilon:.3g}"
-    return f"{offer.epsilon:.3g} (shown to lie above {low:.3g})"
+        return f"at most {numeral(rounded_up(offer.epsilon), 3)}"
+    return range_words(low, offer.epsilon, "epsilon")
 
 
 def headline(card: Card) -> str:
@@ -26,11 +27,11 @@ def headline(card: Card) -> str:
     wanted = f"{card.answers.survive} % of the structure"
     if best is None:
         return f"No mechanism whose claim holds keeps {wanted} here."
-    words = f"{best.mechanism.label} keeps {wanted} from epsilon {best.epsilon:.3g} on"
+    words = f"{wanted} survives from an epsilon of {epsilon_words(best)}, by {best.mechanism.label}"
     if not best.pure:
-        words += f", with delta {numeral(_delta(card))}"
+        words += f" with delta {numeral(_delta(card))}"
         if pure is not None:
-            words += f"; without a delta, {pure.mechanism.label} from {pure.epsilon:.3g} on"
+            words += f"; without a delta from {epsilon_words(pure)}, by {pure.mechanism.label}"
     return words + "."
 
 

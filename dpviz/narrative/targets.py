@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dpviz.base.number_text import numeral
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import PEOPLE_RANGE, Predicted, Target
 from dpviz.values.problem import EPSILON_RANGE
@@ -34,6 +35,33 @@ def _amount(value: float, what: str) -> str:
     return f"{value:,.0f} people" if what == "n" else f"epsilon {value:.3g}"
 
 
+def range_words(low: float, high: float, what: str) -> str:
+    """Return an interval as an estimate with its ends: about 7, between 6.53 and 7.48.
+
+    Ends are rounded outwards, to three digits; the estimate is their middle on a logarithmic axis,
+    with as many digits as keep it between them.
+    """
+    if what == "n":
+        ends = f"{math.floor(low):,} and {math.ceil(high):,}"
+        return f"about {_inside(low, high):,.0f} people, between {ends}"
+    ends = f"{_outwards(low, -1)} and {_outwards(high, 1)}"
+    return f"about {numeral(_inside(low, high), 6)}, between {ends}"
+
+
+def _inside(low: float, high: float) -> float:
+    """Return the middle of an interval with as few digits as leave it there, two at least."""
+    middle = math.sqrt(low * high)
+    few = (float(f"{middle:.{digits}g}") for digits in range(2, 7))
+    return next((found for found in few if low <= found <= high), middle)
+
+
+def _outwards(value: float, side: int) -> str:
+    """Return a number of three digits that is not inside of the one given."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    turned = math.floor if side < 0 else math.ceil
+    return numeral(turned(value / step - side * 1e-9) * step, 3)
+
+
 def sentence(target: Target, k: int) -> str:
     """Return the answer in words."""
     label, what, goal = target.mechanism.label, target.what, goal_words(target.goal, k)
@@ -54,8 +82,9 @@ def sentence(target: Target, k: int) -> str:
     elif target.low is None:
         words = f"{label} needs at most {_amount(target.high, what)} {goal} ({sure})"
     else:
-        low, high = _amount(target.low, what), _amount(target.high, what)
-        words = f"{label} needs between {low} and {high} {goal} ({sure})"
+        unit = "" if what == "n" else "epsilon "
+        amount = unit + range_words(target.low, target.high, what)
+        words = f"{label} needs {amount}, {goal} ({sure})"
     words += "."
     if target.status is not None and target.status.verdict.fails:
         words += f" Not counted there: {target.status.words}."

@@ -62,6 +62,9 @@ def measured_need(
 
 PEOPLE_RANGE = (10, 10**12)
 _ENTRIES = 1_000_000  # of the matrices that are drawn at a time
+# Draws of a first guess where nothing is predicted, apart from those that tests are made on.
+_GUESSING = range(10**9, 10**9 + 16)
+_GUESS_EVERY = 4  # of the lattice
 
 
 # Targets -------------------------------------------------------------------
@@ -236,6 +239,20 @@ class _Question:
         seen = predict(values, problem.k, noise, worth(self.measured))
         return seen.metric(self.goal.metric, problem.k)
 
+    def expects(self, expected: Callable[[float], float | None]) -> Callable[[float], bool | None]:
+        """Return whether an expected value reaches the goal, as a function of the point."""
+
+        def reaches(point: float) -> bool | None:
+            value = expected(point)
+            return None if value is None else self.goal.reached_by(value)
+
+        return reaches
+
+    def drawn(self, point: float) -> bool:
+        """Return whether the mean of a few draws reaches the goal."""
+        values = self.sample(point, _GUESSING)
+        return float(values.mean()) >= self.goal.unit_threshold(self.problem(point))
+
     def monotone_draws(self, points: FloatArray) -> bool:
         """Return whether the proof of the module docstring applies along these points."""
         if not isinstance(self.mechanism, AdditiveMechanism):
@@ -259,9 +276,11 @@ def predicted_crossing(
         return None  # a paid preparation has no law to predict from
     question = _Question(mechanism, measured, settings, goal, what)
     points = _possible(question, _lattice(what))
-    place = _first_reached(question, points, question.predicted) if len(points) else None
-    if place is None:
-        return None
+    place = _first_reached(points, question.expects(question.predicted)) if len(points) else None
+    return None if place is None else _value(points, place)
+
+
+def _value(points: FloatArray, place: int) -> float:
     return math.inf if place == len(points) else float(points[place])
 
 
@@ -290,23 +309,48 @@ def _possible(question: _Question, points: FloatArray) -> FloatArray:
     return possible[high:]
 
 
-def _first_reached(
-    question: _Question, points: FloatArray, expected: Callable[[float], float | None]
-) -> int | None:
+def _first_reached(points: FloatArray, reaches: Callable[[float], bool | None]) -> int | None:
     """Return the first point expected to reach the goal, len(points) if none, None if unknown."""
-
-    def reaches(index: int) -> bool | None:
-        value = expected(float(points[index]))
-        return None if value is None else question.goal.reached_by(value)
-
     low, high = -1, len(points)
     while high - low > 1:
         middle = (low + high) // 2
-        met = reaches(middle)
+        met = reaches(float(points[middle]))
         if met is None:
             return None
         low, high = (low, middle) if met else (middle, high)
     return high
+
+
+def _guess(question: _Question, points: FloatArray) -> tuple[int, bool]:
+    """Return about where the goal is reached first, len(points) if nowhere, and if predicted.
+
+    Where there is no prediction the means of a few draws are halved over: no answer, but a place
+    to start at, and enough to tell what is hopeless.
+    """
+    place = _first_reached(points, question.expects(question.guessed))
+    if place is not None:
+        return place, True
+    sparse = points[::_GUESS_EVERY]
+    place = _first_reached(sparse, question.drawn)
+    assert place is not None
+    return min(place * _GUESS_EVERY, len(points)), False
+
+
+def about(
+    measured: Measured, settings: Settings, mechanism: Mechanism, goal: Goal, what: str = "epsilon"
+) -> Predicted:
+    """Return about where a mechanism reaches a goal: by prediction, else by a few draws.
+
+    The claim is judged there. It costs a small part of `least`, and comes without a confidence.
+    Parameters are those of `least`.
+    """
+    question = _Question(mechanism, measured, settings, goal, what)
+    points = _possible(question, _lattice(what))
+    if len(points) == 0:
+        return Predicted(mechanism, None, None)
+    place, _ = _guess(question, points)
+    value = _value(points, place)
+    return Predicted(mechanism, value, None if math.isinf(value) else question.status(value))
 
 
 def least(
@@ -353,20 +397,20 @@ def least(
         nothing = "the preparation's shares leave nothing for it"
         reason = question.why_not(float(points[-1])) or nothing
         return Target(mechanism, what, goal, reason=reason)
-    place = _first_reached(question, able, question.guessed)
+    place, known = _guess(question, able)
     shared = question.monotone_draws(able)
     found = crossing(
         able,
         question.sample,
         goal.unit_threshold(measured.problem(settings)),
         shared=shared,
-        start=None if place is None else min(place, len(able) - 1),
+        start=min(place, len(able) - 1),
         confidence=confidence,
         most_draws=most_draws,
     )
     predicted = None
-    if place is not None and goal.of_draws is None and measured.raw is None:
-        predicted = math.inf if place == len(able) else float(able[place])
+    if known and goal.of_draws is None and measured.raw is None:
+        predicted = _value(able, place)
     where = found.high if found.high is not None else float(able[-1])
     return Target(
         mechanism=mechanism,

@@ -17,6 +17,13 @@ _FIRST_DRAWS = 16
 _BETS = 0.95 * np.logspace(0, -2.5, 10)
 _STAKES = 0.7 ** np.arange(10) / (0.7 ** np.arange(10)).sum()
 _MANY_TESTS = 20  # more than a search makes, as a rule
+WITHIN = 1.15
+"""Ends of an interval that are no further apart than this are not brought closer by more draws."""
+_PATIENCE = 32  # times as many draws where they are
+_NARROWINGS = 16  # points at most that get them
+# Lattice steps from the crossing at which more draws are made. Bounded values prove a mean near 1
+# to be above the goal more slowly than below it, so the upper end gets more room.
+_BELOW, _ABOVE = 2, 4
 _CHECKS = (round(math.log(4) / SEARCH_STEP), round(math.log(64) / SEARCH_STEP))
 
 Sampler = Callable[[float, range], FloatArray]
@@ -93,6 +100,17 @@ class Found:
 
 
 @dataclass
+class _Test:
+    """What is known of one point."""
+
+    number: int
+    bets: Bets
+    draws: int = 0
+    total: float = 0.0
+    verdict: int = 0
+
+
+@dataclass
 class _Search:
     """One search on a lattice; see the module docstring."""
 
@@ -104,29 +122,30 @@ class _Search:
     shared: bool
 
     def __post_init__(self) -> None:
-        self.verdicts: dict[int, int] = {}
-        self.draws = 0
+        self.tests: dict[int, _Test] = {}
 
-    def test(self, index: int) -> int:
-        """Return 1, -1 or 0: the point is above, below or not told apart."""
-        if index in self.verdicts:
-            return self.verdicts[index]
-        number = len(self.verdicts)
+    def test(self, index: int, most: int | None = None) -> int:
+        """Return 1, -1 or 0: the point is above, below or not told apart by so many draws."""
+        test = self.tests.setdefault(index, _Test(len(self.tests), Bets(self.threshold)))
+        most = self.most_draws if most is None else most
         if self.shared:  # alpha/2 for each of the two ends, once
             log_needed, first = math.log(2 / self.alpha), 0
         else:
-            log_needed = math.log((number + 1) * (number + 2) / self.alpha)
-            first = number * self.most_draws
-        bets, done, verdict = Bets(self.threshold), 0, 0
-        while done < self.most_draws and verdict == 0:
-            upto = min(max(2 * done, _FIRST_DRAWS), self.most_draws)
-            trials = range(first + done, first + upto)
-            bets.see(self.sample(float(self.points[index]), trials))
-            done = upto
-            verdict = bets.verdict(log_needed)
-        self.draws += done
-        self.verdicts[index] = verdict
-        return verdict
+            log_needed = math.log((test.number + 1) * (test.number + 2) / self.alpha)
+            first = test.number * _PATIENCE * self.most_draws
+        while test.draws < most and test.verdict == 0:
+            upto = min(max(2 * test.draws, _FIRST_DRAWS), most)
+            trials = range(first + test.draws, first + upto)
+            values = self.sample(float(self.points[index]), trials)
+            test.bets.see(values)
+            test.draws, test.total = upto, test.total + float(values.sum())
+            test.verdict = test.bets.verdict(log_needed)
+        return test.verdict
+
+    @property
+    def verdicts(self) -> dict[int, int]:
+        """What was found of each point so far."""
+        return {index: test.verdict for index, test in self.tests.items()}
 
     def run(self, start: int, step: int) -> Found:
         """Search from a first guess, in growing steps and then by halving."""
@@ -151,6 +170,8 @@ class _Search:
             middle = (floor + high) // 2
             high, floor = (middle, floor) if self.test(middle) > 0 else (high, middle)
 
+        if low >= 0 and high <= top:
+            low, high = self._narrowed(low, high)
         if not self.shared:
             for distance in _CHECKS:
                 for far in (high + distance, low - distance):
@@ -163,9 +184,44 @@ class _Search:
             high=float(self.points[high]) if high <= top else None,
             last_is_below=low == top,
             monotone=not above or not below or max(below) < min(above),
-            tests=len(self.verdicts),
-            draws=self.draws,
+            tests=len(self.tests),
+            draws=sum(test.draws for test in self.tests.values()),
         )
+
+    def _narrowed(self, low: int, high: int) -> tuple[int, int]:
+        """Return ends that are closer by more draws on either side of the likely crossing."""
+        most = _PATIENCE * self.most_draws
+        for _ in range(_NARROWINGS):
+            if self.points[high] <= WITHIN * self.points[low]:
+                break
+            # What even that many draws do not tell apart is given up.
+            silent = [
+                i for i, t in self.tests.items()
+                if low < i < high and t.verdict == 0 and t.draws >= most
+            ]  # fmt: skip
+            first, last = min(silent, default=high), max(silent, default=low)
+            middle = self._likely(low, high)
+            under, over = math.floor(middle) - _BELOW, math.ceil(middle) + _ABOVE
+            under = max(under, low + 1) if under < first else (low + first) // 2
+            over = min(over, high - 1) if over > last else (high + last + 1) // 2
+            ends = [(under - low, under)] if low < under < first else []
+            ends += [(high - over, over)] if last < over < high else []
+            if not ends:
+                break
+            place = max(ends)[1]
+            found = self.test(place, most)
+            low, high = (place if found < 0 else low), (place if found > 0 else high)
+        return low, high
+
+    def _likely(self, low: int, high: int) -> float:
+        """Return where a line through the means seen between two points reaches the threshold."""
+        places = [i for i in self.tests if low <= i <= high]
+        tests = [self.tests[i] for i in places]
+        weights = np.sqrt([float(test.draws) for test in tests])
+        means = [test.total / test.draws for test in tests]
+        slope, start = np.polyfit(np.array(places) - low, means, 1, w=weights)
+        at = low + (self.threshold - start) / slope if slope > 0 else (low + high) / 2
+        return float(min(max(at, low), high))
 
 
 def crossing(
@@ -200,9 +256,10 @@ def crossing(
         Probability that ``low`` and ``high`` both are on their right side, for
         a non-decreasing mean.
     most_draws : int
-        Per point; more draws narrow the interval. Raised to twice what a run of
-        perfect draws needs, where the threshold is close to 0 or 1: a mean above
-        .99 cannot be shown by fewer than some hundred draws.
+        Per point at first; where the ends are further apart than `WITHIN`, some points near
+        the crossing get up to 32 times as many. Raised to twice what a run of perfect draws
+        needs, where the threshold is close to 0 or 1: a mean above .99 cannot be shown by
+        fewer than some hundred draws.
     """
     if not 0 < confidence < 1:
         raise InvalidSetting("confidence", "above 0 and below 1", confidence)

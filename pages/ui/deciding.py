@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
-from dpviz.guide.decide import Card, LeftOut, Offer, candidates, card_of, offer_of
+from dpviz.guide import words
+from dpviz.guide.decide import LOOK, Card, Found, LeftOut, Offer, Step, card_of, next_step
 from dpviz.guide.example import example_table
 from dpviz.guide.questions import Answers, plan_text
-from dpviz.mechanisms import Mechanism
 from dpviz.narrative.phrases import duration
 from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.load import load_measured
@@ -26,7 +25,7 @@ from dpviz.settings import Settings
 from pages.ui import limits, state
 
 STOPPED, HELD = "decide.stopped", "decide.offers"
-_MOST_HELD = 500
+_MOST_HELD = 20
 
 Question = tuple[Measured | None, Settings, tuple[str, ...]]
 
@@ -88,56 +87,52 @@ def _own(settings: Settings) -> Settings:
     return replace(settings, epsilon=1.0, mechanisms=(), trials=20)
 
 
-def _held() -> dict[tuple[str, ...], Offer | LeftOut]:
-    found: dict[tuple[str, ...], Offer | LeftOut] = st.session_state.setdefault(HELD, {})
+Token = tuple[str, ...]
+
+
+def _held() -> dict[Token, Found]:
+    found: dict[Token, Found] = st.session_state.setdefault(HELD, {})
     return found
 
 
-def _token(key: tuple[str, ...], settings: Settings, answers: Answers) -> tuple[str, ...]:
+def _token(key: Token, settings: Settings, answers: Answers) -> Token:
     """Return what names a search: another answer is another one."""
     return (*key, repr(settings), answers.survive, answers.delta_allowed, answers.hand_out)
 
 
-def known(settings: Settings, prepared: Prepared, data_key: tuple[str, ...]) -> Card | None:
+def known(settings: Settings, prepared: Prepared, data_key: Token) -> Card | None:
     """Return the card of the dashboard's table if it was searched in this session."""
     answers = answered()
     measured, chosen, key = about(settings, prepared, data_key)
-    token, held = _token(key, _own(chosen), answers), _held()
-    if measured is not prepared or any((*token, one.text) not in held for one in candidates()):
+    found = _held().get(_token(key, _own(chosen), answers), {})
+    if measured is not prepared or next_step(found) is not None:
         return None
-    found = [held[*token, one.text] for one in candidates()]
     return card_of(prepared, chosen, answers, found)
 
 
-def card(
-    key: tuple[str, ...], measured: Measured, settings: Settings, answers: Answers
-) -> Card | None:
+def card(key: Token, measured: Measured, settings: Settings, answers: Answers) -> Card | None:
     """Return the card, searched one mechanism at a time; None where the search was stopped."""
-    asked, own, held = list(candidates()), _own(settings), _held()
+    own, held = _own(settings), _held()
     token = _token(key, own, answers)
-    missing = [one for one in asked if (*token, one.text) not in held]
-    if missing and st.session_state.get(STOPPED) == token:
-        _go_on(asked, missing, [held[*token, one.text] for one in asked if one not in missing])
+    found = held.setdefault(token, {})
+    step = next_step(found)
+    if step is not None and st.session_state.get(STOPPED) == token:
+        _go_on(step, found)
         return None
-    if missing:
+    if step is not None:
         control = st.empty()
         with control.container():
-            _search(missing, len(asked), token, measured, own, answers)
+            _search(found, token, measured, own, answers)
         control.empty()
         while len(held) > _MOST_HELD:
             del held[next(iter(held))]
-    return card_of(measured, settings, answers, [held[*token, one.text] for one in asked])
+    return card_of(measured, settings, answers, found)
 
 
 def _search(
-    missing: Sequence[Mechanism],
-    total: int,
-    token: tuple[str, ...],
-    measured: Measured,
-    settings: Settings,
-    answers: Answers,
+    found: Found, token: Token, measured: Measured, settings: Settings, answers: Answers
 ) -> None:
-    """Ask the mechanisms that were not asked yet."""
+    """Do what is still to be done, a step at a time."""
 
     def stop() -> None:
         st.session_state[STOPPED] = token
@@ -145,38 +140,38 @@ def _search(
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     right.button("Stop", key="decide.stop", icon=":material/stop:", on_click=state.on_change(stop))
     bar, began = left.progress(0.0), time.monotonic()
-    for place, mechanism in enumerate(missing, start=total - len(missing)):
+    while (step := next_step(found)) is not None:
 
-        def tell(place: int = place, label: str = mechanism.label) -> None:
-            seconds, done = time.monotonic() - began, place - (total - len(missing))
-            words = f"Asking {label}, {place + 1} of {total}, {duration(seconds)}"
-            if done:  # as long each as those before
-                words += f", about {duration(seconds / done * (total - place))} left"
-            bar.progress(place / total, words)
+        def tell(step: Step = step) -> None:
+            seconds = duration(time.monotonic() - began)
+            bar.progress(_done(step), f"{step.words}, {seconds}")
 
         tell()
         try:
             with limits.telling(tell), limits.deadline(limits.caps().work):
-                found = offer_of(measured, settings, answers, mechanism)
+                found[step.key] = step.run(measured, settings, answers)
         except limits.TooSlow:
-            found = LeftOut(mechanism, limits.too_slow(math.inf))
-        _held()[*token, mechanism.text] = found
+            found[step.key] = LeftOut(step.mechanism, limits.too_slow(math.inf))
 
 
-def _go_on(
-    asked: Sequence[Mechanism], missing: Sequence[Mechanism], found: Sequence[Offer | LeftOut]
-) -> None:
+def _done(step: Step) -> float:
+    """Return how much of a search lies behind a step: first looks take about a third of it."""
+    share = step.place / step.total
+    return share / 3 if step.stage == LOOK else (1 + 2 * share) / 3
+
+
+def _go_on(step: Step, found: Found) -> None:
     """Say what a stopped search has found, and offer to go on."""
 
     def proceed() -> None:
         st.session_state[STOPPED] = None
 
-    st.markdown(
-        f"**Stopped: {len(asked) - len(missing)} of {len(asked)} mechanisms were asked.** There is "
-        "no card before all were."
+    st.markdown(f"**Stopped: {step.words} comes next.** There is no card before all were asked.")
+    offers = sorted(
+        (one for one in found.values() if isinstance(one, Offer)),
+        key=lambda offer: offer.target.estimate,
     )
-    offers = sorted((one for one in found if isinstance(one, Offer)), key=lambda one: one.epsilon)
-    lines = [f"- {one.mechanism.label}: epsilon {one.epsilon:.3g}" for one in offers]
+    lines = [f"- {offer.mechanism.label}: epsilon {words.epsilon_words(offer)}" for offer in offers]
     st.markdown("\n".join(lines))
     st.button(
         "Go on",

@@ -64,8 +64,8 @@ ARROWS: dict[str, str] = {
         "base claims mechanisms metrics privacy reproduce run settings targets tasks values"
     ),
     "guide": (
-        "base claims errors mechanisms metrics noise paid prepare privacy run settings targets "
-        "theory tidy values"
+        "base claims errors mechanisms metrics narrative noise paid prepare privacy run settings "
+        "targets theory tidy values"
     ),
     "figures": (
         "base claims errors guide mechanisms metrics narrative prepare reproduce run settings "

@@ -15,24 +15,27 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import generator
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
-from dpviz.narrative.targets import goal_words, predicted_sentence, sentence
+from dpviz.metrics import Outcome
+from dpviz.narrative.targets import goal_words, predicted_sentence, range_words, sentence
 from dpviz.prepare.load import load_prepared
 from dpviz.prepare.plan import planned
+from dpviz.prepare.prepared import Measured
 from dpviz.prepare.spectrum import spectrum_of
 from dpviz.privacy.gaussian import noise_std
-from dpviz.run.cells import Cell, run_cell
+from dpviz.run.cells import Cell, evaluate, run_cell
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import (
     PEOPLE_RANGE,
     Predicted,
     Target,
+    about,
     least,
     predicted_crossing,
     predicted_target,
     targets,
 )
-from dpviz.targets.search import Bets, Found, crossing
+from dpviz.targets.search import WITHIN, Bets, Found, crossing
 from dpviz.values.problem import EPSILON_RANGE, Budget
 from dpviz.values.release import Verdict
 
@@ -193,6 +196,66 @@ def test_a_goal_near_the_end_of_the_scale_gets_the_draws_it_needs() -> None:
     assert found.high is not None
     assert found.low <= 1 < found.high
     assert found.high / found.low < 1.03
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_wide_interval_is_narrowed_by_more_draws(shared: bool) -> None:
+    """Thirty-two draws at a point leave it wider than 15 %; more follow near its ends."""
+    for seed in range(10):
+        found = _found(seed, shared=shared, confidence=0.95, most=32)
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low < ANSWER < found.high <= WITHIN * found.low
+
+
+def test_what_no_draws_tell_apart_stays_wide() -> None:
+    """The control: on a step of the curve at the goal itself nothing is shown."""
+
+    def flat(point: float, trials: range) -> FloatArray:
+        mean = 0.7 if 0.5 < point < 4 else 0.5 if point <= 0.5 else 0.9
+        noise = [generator(3, repr(point), trial).uniform(-0.05, 0.05) for trial in trials]
+        return mean + np.array(noise)
+
+    found = crossing(POINTS, flat, 0.7, shared=False, start=200, most_draws=16)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= 0.5
+    assert found.high >= 4
+    assert found.draws < 200_000
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (6.5301, 7.4799, "about 7, between 6.53 and 7.48"),
+        (0.1669, 0.1885, "about 0.18, between 0.166 and 0.189"),
+        (1.021, 1.039, "about 1.03, between 1.02 and 1.04"),
+        (240.0, 270.0, "about 250, between 240 and 270"),
+        (0.00021, 0.00024, "about 0.00022, between 0.00021 and 0.00024"),
+    ],
+)
+def test_an_interval_in_words_is_rounded_outwards(low: float, high: float, said: str) -> None:
+    assert range_words(low, high, "epsilon") == said
+
+
+def test_about_is_near_the_search_and_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no prediction a few draws tell where a search will end, within half of it."""
+    measured, settings = load_prepared(Settings(table="wine")), Settings(k=2)
+    spherical = parse_variant("spherical")
+    found = least(measured, settings, spherical, Goal(value=0.95), most_draws=64)
+    drawn: list[int] = []
+
+    def counted(cell: Cell, seen: Measured) -> Outcome:
+        drawn.append(len(cell.trials))
+        return evaluate(cell, seen)
+
+    monkeypatch.setattr("dpviz.targets.least.evaluate", counted)
+    guess = about(measured, settings, spherical, Goal(value=0.95))
+    assert guess.value is not None
+    assert guess.counts
+    assert abs(math.log(guess.value / found.estimate)) < math.log(1.5)
+    assert sum(drawn) < found.draws / 5
+    assert not about(measured, settings, parse_variant("wishart"), Goal(value=0.95)).counts
 
 
 def test_never_and_from_the_start() -> None:
@@ -421,8 +484,8 @@ def test_goals_in_words() -> None:
     gaussian = parse_variant("gaussian")
     needed = Target(gaussian, "n", Goal(), low=1000, high=1200, first=10, last=1e12)
     assert sentence(needed, 1) == (
-        "Gaussian, exact needs between 1,000 people and 1,200 people to keep 90 % of the variance "
-        "that one component can explain (95 % confidence)."
+        "Gaussian, exact needs about 1,100 people, between 1,000 and 1,200, to keep 90 % of the "
+        "variance that one component can explain (95 % confidence)."
     )
     crooked = dataclasses.replace(needed, monotone=False)
     assert "no single least value" in sentence(crooked, 1)
