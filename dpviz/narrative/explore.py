@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +93,24 @@ def verdict(comparison: Comparison) -> str:
 
 def _owners(results: Sequence[Result]) -> str:
     return "its" if len(results) == 1 else "their"
+
+
+def least_words(found: Mapping[str, Mapping[str, Any] | None]) -> str | None:
+    """Return from where 90 % is recovered, as `dpviz.tidy.board.least_epsilons` finds it."""
+    any_kind, pure = found["approximate"], found["pure"]
+    said = [("90 %", any_kind), ("without delta", pure), ("not on the board", found["elsewhere"])]
+    if any_kind is not None and pure is not None and any_kind["key"] == pure["key"]:
+        said[:2] = [("90 %, without delta too,", pure)]
+    parts = [(start, answer) for start, answer in said if answer is not None]
+    if not parts:
+        return None
+    words = [
+        f"{start} from {'' if place else 'about ε '}{numeral(answer['epsilon'])} "
+        f"({answer['label']})"
+        for place, (start, answer) in enumerate(parts)
+    ]
+    lead = "" if words[0].startswith("90 %") else "90 %, "
+    return lead + ", ".join(words)
 
 
 def delta_note(delta: float, n: int) -> tuple[str, bool]:

@@ -63,7 +63,9 @@ def measured_need(
 PEOPLE_RANGE = (10, 10**12)
 _ENTRIES = 1_000_000  # of the matrices that are drawn at a time
 # Draws of a first guess where nothing is predicted, apart from those that tests are made on.
-_GUESSING = range(10**9, 10**9 + 16)
+_GUESS_FROM = 10**9
+_GUESSES = 16, 4  # in few and in many dimensions, where a draw is slow and its measure steady
+_MANY = 64
 _GUESS_EVERY = 4  # of the lattice
 
 
@@ -250,7 +252,8 @@ class _Question:
 
     def drawn(self, point: float) -> bool:
         """Return whether the mean of a few draws reaches the goal."""
-        values = self.sample(point, _GUESSING)
+        few = _GUESSES[self.measured.d > _MANY]
+        values = self.sample(point, range(_GUESS_FROM, _GUESS_FROM + few))
         return float(values.mean()) >= self.goal.unit_threshold(self.problem(point))
 
     def monotone_draws(self, points: FloatArray) -> bool:
@@ -337,19 +340,35 @@ def _guess(question: _Question, points: FloatArray) -> tuple[int, bool]:
 
 
 def about(
-    measured: Measured, settings: Settings, mechanism: Mechanism, goal: Goal, what: str = "epsilon"
+    measured: Measured,
+    settings: Settings,
+    mechanism: Mechanism,
+    goal: Goal,
+    what: str = "epsilon",
+    *,
+    up_to: float = math.inf,
 ) -> Predicted:
     """Return about where a mechanism reaches a goal: by prediction, else by a few draws.
 
     The claim is judged there. It costs a small part of `least`, and comes without a confidence.
-    Parameters are those of `least`.
+
+    Parameters
+    ----------
+    measured, settings, mechanism, goal, what
+        Those of `least`.
+    up_to : float
+        Where nobody asks for a larger answer: infinite is then returned, at a look for most.
     """
     question = _Question(mechanism, measured, settings, goal, what)
-    points = _possible(question, _lattice(what))
+    lattice = _lattice(what)
+    points = _possible(question, lattice[lattice <= up_to])
     if len(points) == 0:
         return Predicted(mechanism, None, None)
-    place, _ = _guess(question, points)
-    value = _value(points, place)
+    if question.expects(question.guessed)(float(points[-1])) is None and not question.drawn(
+        float(points[-1])
+    ):
+        return Predicted(mechanism, math.inf, None)
+    value = _value(points, _guess(question, points)[0])
     return Predicted(mechanism, value, None if math.isinf(value) else question.status(value))
 
 

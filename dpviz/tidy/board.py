@@ -22,7 +22,7 @@ The payload (`payload`) is a dictionary of texts, numbers, lists and dictionarie
     beyond     where an axis goes on at either end: [epsilon, text], or null
     steps      how many epsilons a table gets for which draws are cheap, or null: fewer are said
     predicted  recovery expected without a draw, by mechanism: [recovery, text, words] an epsilon
-    least      the least epsilon predicted to recover 90 %, with and without delta
+    least      from where 90 % is recovered, in words, or null
     frames     those that are computed so far, see `frame`
 
 What is read travels as text: the page that draws it writes no number. Arrays of numbers that are
@@ -47,7 +47,7 @@ from dpviz.base.number_text import numeral, of_hundred, percent
 from dpviz.base.pauses import in_threads
 from dpviz.base.seeding import generator
 from dpviz.claims.worlds import both_worlds
-from dpviz.mechanisms import Mechanism, parse_variants
+from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants
 from dpviz.metrics import (
     FLAT,
     Summary,
@@ -63,9 +63,10 @@ from dpviz.run.cells import Cell, Result, Skipped, first_draws, plan, run_cell
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
-from dpviz.targets.least import predicted_crossing
+from dpviz.targets.least import Predicted, about
 from dpviz.theory.predict import predict
 from dpviz.tidy.projection import coordinates
+from dpviz.values.problem import EPSILON_RANGE
 from dpviz.values.release import Verdict
 
 VERSION = 2
@@ -92,6 +93,11 @@ ORDERED_AT = 1.0
 """Epsilon at which the columns are put in order, so that the order holds still."""
 
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+FAR = 2.0
+"""A mechanism that is not on the board is named where it needs so many times less epsilon."""
+
+_GOOD = (Verdict.HOLDS, Verdict.LOOSE)
 
 # Renard's series R10: ten round steps a decade.
 _STEPS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
@@ -491,43 +497,48 @@ def predicted(
 def least_epsilons(
     prepared: Measured, settings: Settings, wanted: float = 0.9
 ) -> dict[str, dict[str, Any] | None]:
-    """Return the least epsilon that is predicted to recover a share, with and without delta.
+    """Return about the least epsilon that recovers a share: on the board, and off it if far less.
 
-    Each answer is judged at itself: a mechanism counts only if its claim holds at the epsilon
-    found, and only where its noise has a law that predicts.
+    By prediction where the noise has a law, else by a few draws. Each answer is judged at itself:
+    a mechanism counts only if its claim holds at the epsilon found. Nothing is said behind a paid
+    preparation, which every look would have to repeat.
 
     Returns
     -------
     dict
-        ``approximate`` (any guarantee) and ``pure`` (no delta), each with key, label, epsilon and
-        its text, or None where nothing reaches the share.
+        ``approximate`` (any guarantee) and ``pure`` (no delta) of the settings' mechanisms, and
+        ``elsewhere``, the least of all others where it is at most 1/`FAR` of those; each with key,
+        label and epsilon, or None.
     """
-    found: list[tuple[float, Mechanism]] = []
     chance = chance_share(prepared.reference, settings.k)
-    if 1 - chance >= FLAT:
-        goal = Goal.of_recovery(wanted, chance)
-        for mechanism in parse_variants(settings.mechanisms):
-            epsilon = predicted_crossing(prepared, settings, mechanism, goal)
-            if epsilon is None or math.isinf(epsilon):
-                continue
-            there = replace(settings, epsilon=epsilon)
-            status = mechanism.status(prepared.problem(there), prepared.budget(there))
-            if status.verdict in (Verdict.HOLDS, Verdict.LOOSE):
-                found.append((epsilon, mechanism))
-    found.sort(key=lambda pair: (pair[0], pair[1].info.slot))
+    if 1 - chance < FLAT or prepared.raw is not None:
+        return {"approximate": None, "pure": None, "elsewhere": None}
+    goal = Goal.of_recovery(wanted, chance)
 
-    def first(kinds: tuple[str, ...]) -> dict[str, Any] | None:
-        for epsilon, mechanism in found:
-            if mechanism.info.guarantee in kinds:
-                return {
-                    "key": mechanism.text,
-                    "label": mechanism.label,
-                    "epsilon": epsilon,
-                    "text": numeral(epsilon),
-                }
+    def answers(mechanisms: Iterable[Mechanism], up_to: float = math.inf) -> list[Predicted]:
+        found = [about(prepared, settings, one, goal, up_to=up_to) for one in mechanisms]
+        held = [one for one in found if one.status and one.status.verdict in _GOOD]
+        return sorted(held, key=Predicted.order)
+
+    def first(found: Sequence[Predicted], kinds: tuple[str, ...]) -> dict[str, Any] | None:
+        for one in found:
+            if one.mechanism.info.guarantee in kinds:
+                named = {"key": one.mechanism.text, "label": one.mechanism.label}
+                return named | {"epsilon": one.value}
         return None
 
-    return {"approximate": first(("pure", "approximate")), "pure": first(("pure",))}
+    chosen = parse_variants(settings.mechanisms)
+    here = answers(chosen)
+    claiming = (cls() for cls in all_mechanisms().values() if cls.info.guarantee != "none")
+    others = [mechanism for mechanism in claiming if mechanism not in chosen]
+    least = here[0].value if here else None
+    there = answers(others, EPSILON_RANGE[1] if least is None else least / FAR)
+    every = ("pure", "approximate")
+    return {
+        "approximate": first(here, every),
+        "pure": first(here, ("pure",)),
+        "elsewhere": first(there, every),
+    }
 
 
 def _labels(prepared: Prepared, index: NDArray[np.intp]) -> dict[str, Any]:
@@ -567,7 +578,7 @@ def payload(
     frames: Sequence[dict[str, Any]],
     *,
     expected: Mapping[str, Sequence[tuple[float, str, str] | None]] | None = None,
-    least: Mapping[str, Any] | None = None,
+    least: str | None = None,
     steps: int | None = None,
     caution: str | None = None,
 ) -> dict[str, Any]:
@@ -586,8 +597,8 @@ def payload(
         Those at hand; others may be added to ``frames`` later.
     expected : mapping, optional
         `predicted` at ``epsilons``.
-    least : mapping, optional
-        `least_epsilons`.
+    least : str, optional
+        `least_epsilons` in words.
     steps : int, optional
         How many epsilons there would be if draws were cheap.
     caution : str, optional
@@ -655,7 +666,7 @@ def payload(
         "steps": steps,
         "caution": caution,
         "predicted": dict(expected or {}),
-        "least": None if least is None else dict(least),
+        "least": least,
         "frames": list(frames),
     }
 

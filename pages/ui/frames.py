@@ -20,6 +20,7 @@ import streamlit as st
 
 from dpviz.base.pauses import pause
 from dpviz.mechanisms import parse_variants
+from dpviz.narrative.explore import least_words
 from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
@@ -109,8 +110,8 @@ def _told_by_epsilon(
     return {}  # by epsilon: a move adds one and predicts nothing again
 
 
-def _least(token: str, _prepared: Prepared, _settings: Settings) -> dict[str, Any]:
-    return board.least_epsilons(_prepared, _settings)
+def _least(token: str, _prepared: Prepared, _settings: Settings) -> str | None:
+    return least_words(board.least_epsilons(_prepared, _settings))
 
 
 _told_public = st.cache_resource(max_entries=100, show_spinner=False)(_told_by_epsilon)

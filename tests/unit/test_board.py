@@ -16,9 +16,11 @@ from dpviz.datasets import load
 from dpviz.figures.board import assets, board_html, shown
 from dpviz.figures.theme import LABEL_COLOURS, LABEL_SHAPES
 from dpviz.mechanisms import featured, parse_variants
-from dpviz.metrics import chance_share, summarise
-from dpviz.narrative.explore import verdict
+from dpviz.metrics import Outcome, chance_share, summarise
+from dpviz.narrative.explore import least_words, verdict
 from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.prepare.prepared import Measured
+from dpviz.run.cells import Cell, evaluate
 from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
 from dpviz.theory.predict import predict
@@ -206,7 +208,7 @@ def test_the_whole_space_has_no_recovery() -> None:
         assert frame["cells"]["gaussian"]["recovery"] is None
         assert "ppca" in frame["skipped"]
     assert board.predicted(prepared(settings), settings, [1.0]) == {}
-    nothing = {"approximate": None, "pure": None}
+    nothing = {"approximate": None, "pure": None, "elsewhere": None}
     assert board.least_epsilons(prepared(settings), settings) == nothing
 
 
@@ -255,6 +257,52 @@ def test_the_least_epsilon_counts_claims_that_hold_at_it() -> None:
     assert answer["pure"] is not None
     assert answer["pure"]["key"] == "wishart_difference"
     assert answer["pure"]["epsilon"] > answer["approximate"]["epsilon"]
+
+
+def test_a_mechanism_off_the_board_is_named_where_it_needs_far_less() -> None:
+    """On wine the rows' directions alone need a tenth of the epsilon; on digits half of it."""
+    ready = prepared()
+    found = board.least_epsilons(ready, BASE)
+    here, there = found["approximate"], found["elsewhere"]
+    assert here is not None
+    assert there is not None
+    assert here["key"] == "gaussian"
+    assert there["key"] == "spherical"
+    assert there["epsilon"] < here["epsilon"] / 5
+    said = least_words(found)
+    assert said is not None
+    assert said.startswith("90 % from about ε 2.6 (Gaussian, exact), without delta from ")
+    assert said.endswith(", not on the board from 0.25 (Spherical)")
+    # On the board it is one of the others, and nothing else needs far less.
+    with_it = replace(BASE, mechanisms=(*BASE.mechanisms, "spherical"))
+    found = board.least_epsilons(ready, with_it)
+    assert found["approximate"] == there
+    assert found["elsewhere"] is None
+
+
+def test_what_is_off_the_board_costs_one_look_where_it_needs_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[str] = []
+
+    def counted(cell: Cell, seen: Measured) -> Outcome:
+        looks.append(cell.mechanism.key)
+        return evaluate(cell, seen)
+
+    monkeypatch.setattr("dpviz.targets.least.evaluate", counted)
+    board.least_epsilons(prepared(), BASE)
+    assert looks.count("kapralov_talwar") == 1
+    assert looks.count("gaussian") == 0  # it has a law
+    assert 1 < looks.count("spherical") < 12
+
+
+def test_nothing_is_said_where_nothing_recovers_so_much() -> None:
+    assert least_words({"approximate": None, "pure": None, "elsewhere": None}) is None
+    alone = {"key": "spherical", "label": "Spherical", "epsilon": 0.25}
+    said = least_words({"approximate": None, "pure": None, "elsewhere": alone})
+    assert said == "90 %, not on the board from about ε 0.25 (Spherical)"
+    both = least_words({"approximate": alone, "pure": alone, "elsewhere": None})
+    assert both == "90 %, without delta too, from about ε 0.25 (Spherical)"
 
 
 @pytest.mark.parametrize(

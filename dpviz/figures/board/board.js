@@ -1164,15 +1164,7 @@ const DpvizBoard = (() => {
         const rivals = tied.length > 2 ? `${tied.length} others` : listed(tied.map(([other]) => label[other]));
         const tie = tied.length ? `, tied with ${rivals}` : "";
         parts.push([`At ε ${epsilon}, ${label[key]} recovers ${best.texts.recovery}${tie}`, "recovery"]);
-        const { least } = this.payload;
-        if (least) {
-          const one = (found, what) => (found ? `${what} from ε ${found.text} (${label[found.key] || found.label})` : null);
-          const both = least.approximate && least.pure && least.approximate.key === least.pure.key;
-          const said = both
-            ? [one(least.pure, "90 %, without delta too,")]
-            : [one(least.approximate, "90 %"), one(least.pure, "without delta")].filter(Boolean);
-          if (said.length) parts.push([said.join(", "), "least"]);
-        }
+        if (this.payload.least) parts.push([this.payload.least, "least"]);
         const [out, within] = best.texts.risk;
         parts.push([`a guess that somebody is in: right ${within}, wrong ${out} of 100`, "risk"]);
       }
