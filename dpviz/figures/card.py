@@ -115,6 +115,7 @@ def card_html(card: Card, risk: Risk | None, command: str, link: str) -> str:
     best = card.best
     parts = [
         f"<h1>{escape(words.headline(card))}</h1>",
+        f"<p>{escape(words.by_whom(card))}</p>",
         f"<p>{escape(card.measured.name)}: {card.measured.n:,} people, {card.measured.d} "
         f"features, k {card.settings.k}. {escape(words.chance_words(card.answers))}</p>",
     ]

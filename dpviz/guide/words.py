@@ -23,15 +23,21 @@ def epsilon_words(offer: Offer) -> str:
 
 def headline(card: Card) -> str:
     """Return the answer in one sentence."""
-    best, pure = card.best, card.best_pure
     wanted = f"{card.answers.survive} % of the structure"
-    if best is None:
+    if card.best is None:
         return f"No mechanism whose claim holds keeps {wanted} here."
-    words = f"{wanted} survives from an epsilon of {epsilon_words(best)}, by {best.mechanism.label}"
-    if not best.pure:
-        words += f" with delta {numeral(_delta(card))}"
-        if pure is not None:
-            words += f"; without a delta from {epsilon_words(pure)}, by {pure.mechanism.label}"
+    return f"{wanted} survives from an epsilon of {epsilon_words(card.best)}."
+
+
+def by_whom(card: Card) -> str:
+    """Return which mechanisms the answer is of, with a delta and without."""
+    best, pure = card.best, card.best_pure
+    if best is None:
+        return ""
+    words = f"By {best.mechanism.label}"
+    words += ", without a delta" if best.pure else f", with delta {numeral(_delta(card))}"
+    if pure is not None and not best.pure:
+        words += f"; without a delta from {epsilon_words(pure)}, by {pure.mechanism.label}"
     return words + "."
 
 

@@ -41,7 +41,7 @@ def test_answers_are_in_the_link_and_survive_another_page() -> None:
     again = start("decide", table="iris", ask="card", survive="50", with_delta="no")
     assert errors(again) == []
     assert "50 % of the structure" in html(again)
-    assert "without a delta" not in html(again)
+    assert "without a delta from" not in html(again)
     assert "no exceptions" in html(again)
 
 
