@@ -64,7 +64,7 @@ PEOPLE_RANGE = (10, 10**12)
 _ENTRIES = 1_000_000  # of the matrices that are drawn at a time
 # Draws of a first guess where nothing is predicted, apart from those that tests are made on.
 _GUESS_FROM = 10**9
-_GUESSES = 16, 4  # in few and in many dimensions, where a draw is slow and its measure steady
+_GUESSES = 48, 4  # in few and in many dimensions, where a draw is slow and its measure steady
 _MANY = 64
 _GUESS_EVERY = 4  # of the lattice
 
