@@ -102,7 +102,7 @@ def label(card: Card) -> list[tuple[str, str]]:
         (
             "What is protected",
             "One person's whole row, whatever it is and whatever others know, in what is handed "
-            "out: " + _handed(answers) + ".",
+            "out: " + _handed(answers) + "." + _uncovered(card),
         ),
         (
             "What is not protected",
@@ -114,6 +114,30 @@ def label(card: Card) -> list[tuple[str, str]]:
     else:
         rows.append(("Delta", "None: the promise has no exceptions."))
     return rows
+
+
+def _uncovered(card: Card) -> str:
+    """Return whom the promise leaves out because their own row set a bound, or nothing."""
+    settings = card.settings
+    if card.answers.source == "plan":
+        return ""
+    if card.measured.domain.kind == "box":
+        if settings.bounds != "max":
+            return ""
+        return (
+            " Not covered: whoever has the least or largest value of a feature, for these are its "
+            "bounds, taken from the data."
+        )
+    if settings.row_bound == "max":
+        return (
+            " Not covered: the person with the longest row, whose length is the row bound, taken "
+            "from the data."
+        )
+    if settings.row_bound.startswith("quantile"):
+        return (
+            " Not covered: the people whose rows set the row bound, a quantile taken from the data."
+        )
+    return ""
 
 
 def _handed(answers: Answers) -> str:

@@ -304,6 +304,29 @@ def test_the_label_says_who_sees_what(card: Card, pure: bool) -> None:
         assert item in label["What is not protected"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "left_out"),
+    [
+        ({"row_bound": "max"}, "the person with the longest row"),
+        ({"row_bound": "quantile:0.9"}, "the people whose rows set the row bound"),
+        ({"domain": "box", "bounds": "max"}, "least or largest value of a feature"),
+        ({"row_bound": "10"}, ""),
+        ({"row_bound": "private:0.9", "bounds": "0:8"}, ""),
+        ({"domain": "box", "bounds": "0:8", "center": "midpoint"}, ""),
+    ],
+)
+def test_whose_row_set_a_bound_is_not_covered_and_that_is_said_there(
+    card: Card, changes: dict[str, str], left_out: str
+) -> None:
+    settings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
+    found = replace(card, settings=settings, measured=load_measured(settings))
+    protected = dict(words.label(found))["What is protected"]
+    assert ("Not covered" in protected) == bool(left_out)
+    assert left_out in protected
+    planned = replace(found, answers=Answers(source="plan"))
+    assert "Not covered" not in dict(words.label(planned))["What is protected"]
+
+
 def test_an_offer_pays_for_the_preparation_too() -> None:
     """The least epsilon is that of the whole chain, and its claim is judged as a whole."""
     paid = replace(SETTINGS, center="private", row_bound="private:0.9", bounds="0:8")
