@@ -15,6 +15,7 @@ from dpviz.prepare.load import load_prepared
 from dpviz.run.cells import Result, plan, run_cell
 from dpviz.settings import Settings
 from dpviz.theory.predict import components_found
+from dpviz.tidy.board import PICTURE_POINTS
 
 _PLANES = 200
 
@@ -62,6 +63,11 @@ def people(settings: Settings) -> tuple[int, int]:
     """Return n and d of a lesson's table."""
     table = table_of(settings)
     return table.n, table.d
+
+
+def dots(settings: Settings) -> int:
+    """Return how many people a picture shows."""
+    return len(table_of(settings).picture(PICTURE_POINTS)[1])
 
 
 def sorted_apart(settings: Settings, mechanism: str, label: object) -> float:

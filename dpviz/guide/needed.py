@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +15,13 @@ from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import predicted_crossing
+from dpviz.theory.predict import predict
 
 GOAL = 0.9
 """The recovery that lesson 7 asks for."""
 
 NEEDED_COLUMNS = ("epsilon", "people")
+_COARSE = 1.05  # more than the lattice of answers is wide, which is refined
 _EPSILONS = tuple(float(value) for value in np.geomspace(0.05, 10.0, 9))
 
 
@@ -28,13 +31,23 @@ def goal_of(measured: Measured, k: int, recovery: float) -> Goal:
 
 
 def people_needed(settings: Settings, mechanism: Mechanism, recovery: float = GOAL) -> float:
-    """Return the fewest people at which the predicted recovery reaches a goal."""
+    """Return the fewest people at which the predicted recovery reaches a goal, to the last one."""
     measured = load_measured(settings)
     goal = goal_of(measured, settings.k, recovery)
     found = predicted_crossing(measured, settings, mechanism, goal, "n")
     if found is None:
         raise RuntimeError(f"{mechanism.text} has no prediction")
-    return found
+    if math.isinf(found):
+        return found
+    low, high = int(found / _COARSE), int(found)  # not enough, enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        problem = replace(measured.problem(settings), n=middle)
+        noise = mechanism.free_noise(mechanism.calibrate(problem, measured.budget(settings)))
+        assert noise is not None  # or there was no prediction above
+        share = predict(measured.moment.eigenvalues, settings.k, noise).captured_share
+        low, high = (low, middle) if goal.reached_by(share) else (middle, high)
+    return float(high)
 
 
 def needed_table(settings: Settings, mechanism: Mechanism, recovery: float = GOAL) -> pd.DataFrame:

@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from dpviz.base.params import params_of
-from dpviz.mechanisms import all_mechanisms
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.narrative.phrases import join_words
 from dpviz.prepare.bounding import Prepared
 from dpviz.settings import Settings
 from dpviz.tidy.precision import following
@@ -141,3 +142,6 @@ def bring_followers() -> None:
     if shown:
         missing = [key for key in following() if key not in shown]
         state.put("mechanisms", (*shown, *missing))
+        if missing:
+            names = join_words(parse_variant(key).label for key in missing)
+            state.notice(f"Added to show what the precision does to their noise: {names}.")

@@ -10,7 +10,7 @@ from streamlit.testing.v1.element_tree import Selectbox
 from dpviz import datasets
 from dpviz.base.params import choice, integer, number, params_of, text
 from dpviz.datasets import builtin_tables
-from dpviz.mechanisms import all_mechanisms
+from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.settings import Settings
 from pages.ui import controls, link, sidebar, state
 from pages.ui import page_options as view
@@ -401,6 +401,21 @@ def test_every_chart_on_explore_follows_the_settings() -> None:
     first = component(at, "projection")
     change(at, "explore.draw", 3)
     assert component(at, "projection") != first
+
+
+def test_mechanisms_that_join_when_the_precision_moves_are_named() -> None:
+    at = start(**QUICK)
+    before = set(held(at, "mechanisms"))
+    change(at, "bar.share", 80)
+    joined = [key for key in held(at, "mechanisms") if key not in before]
+    assert len(joined) >= 2
+    (said,) = notices(at)
+    assert said.startswith("Added to show what the precision does to their noise: ")
+    for key in joined:
+        assert parse_variant(key).label in said
+    change(at, "bar.share", 70)  # they are there now, and nothing is added
+    assert set(held(at, "mechanisms")) == before | set(joined)
+    assert notices(at) == []
 
 
 def test_row_bound_kinds_lead_to_each_other() -> None:

@@ -45,6 +45,7 @@ LESSON = Lesson(
     opens=OPENS,
     numbers={
         "n": lambda: f"{measures.people(OPENS)[0]:,}",
+        "dots": lambda: str(measures.dots(OPENS)),
         "opens": lambda: format_number(OPENS.epsilon),
         "least": lambda: format_number(LEAST),
         "first": lambda: format_number(BETS[0]),
@@ -60,7 +61,7 @@ LESSON = Lesson(
     steps=(
         Step(
             title="Look",
-            say="Each dot is one of {n} written digits, placed by exact PCA and by a private "
+            say="The dots are {dots} of {n} written digits, placed by exact PCA and by a private "
             "release at epsilon {opens}.",
             view={"measures": ("picture", "recovery")},
         ),

@@ -10,6 +10,7 @@ from dpviz.guide import measures
 from dpviz.guide.cast import plain
 from dpviz.guide.lesson import Lesson, Question, Step
 from dpviz.settings import Settings
+from dpviz.tidy.board import FIRST_COMPONENTS
 
 OPENS = Settings(
     table="digits", epsilon=10.0, delta=1e-6, k=2, trials=20, mechanisms=(plain().key,)
@@ -52,6 +53,7 @@ LESSON = Lesson(
         "asked": lambda: format_number(ASKED),
         "least": lambda: format_number(LEAST),
         "d": lambda: str(measures.people(OPENS)[1]),
+        "drawn": lambda: str(min(FIRST_COMPONENTS, measures.people(OPENS)[1])),
         "many": lambda: str(_found(OPENS.epsilon)),
         "found": lambda: str(_found(ASKED)),
         "few": lambda: str(_found(LEAST)),
@@ -61,13 +63,14 @@ LESSON = Lesson(
     steps=(
         Step(
             title="Look",
-            say="Bars are the variances of the {d} components, the line marks where noise alone "
-            "would reach; at epsilon {opens} the largest {many} are found.",
+            say="Grey are the true variances of the first {drawn} of {d} components, coloured the "
+            "released ones; noise alone reaches the dotted line, and at epsilon {opens} the "
+            "largest {many} are found.",
             view={"measures": ("spectrum", "recovery")},
         ),
         Step(
             title="Bet, then move epsilon",
-            say="Lower epsilon means more noise, and the line rises.",
+            say="Lower epsilon means more noise, and both lines rise.",
             control="epsilon",
             move={"epsilon": LEAST},
             moved="Move epsilon from {opens} to {least}",
@@ -82,8 +85,9 @@ LESSON = Lesson(
                 right,
                 ("{found} are predicted to turn by less than half a right angle.",),
             ),
-            why="Alone, {naive} variances would be large enough to be seen at epsilon {asked}, but "
-            "those of similar size mix: {found} directions are found, and {few} at {least}.",
+            why="At epsilon {asked} {naive} variances lie above the dashed threshold, enough to be "
+            "seen alone, but those of similar size mix: {found} directions are found, and {few} "
+            "at {least}.",
         ),
     ),
 )

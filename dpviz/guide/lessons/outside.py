@@ -22,6 +22,7 @@ LESSON = Lesson(
     opens=OPENS,
     numbers={
         "epsilon": lambda: format_number(OPENS.epsilon),
+        "people": lambda: str(len(leak().rows)),
         "recovered": lambda: _listed(leak().recovered),
         "true": lambda: _listed(leak().rows[-1]),
         "with": lambda: f"{leak().bound_with:.3g}",
@@ -42,7 +43,7 @@ LESSON = Lesson(
             scene="leak",
             control="mean",
             move={"shown": "mean"},
-            moved="Subtract the others from the mean",
+            moved="Take the others' sum from {people} times the mean",
             question=Question(
                 "Epsilon is {epsilon}. What does the printed mean give away?",
                 ("Nothing, epsilon protects it", "A rough idea", "The whole row"),
@@ -53,7 +54,8 @@ LESSON = Lesson(
                     "the row is {recovered}.",
                 ),
             ),
-            why="From the mean: {recovered}. The row: {true}. There was no noise on the mean.",
+            why="{people} times the mean is the sum of all rows; less the others: {recovered}. "
+            "The row: {true}. There was no noise on the mean.",
         ),
         Step(
             title="Bet, then compare",

@@ -6,9 +6,9 @@ import math
 from dataclasses import replace
 from functools import cache, partial
 
-from dpviz.base.number_text import percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.base.params import format_number
-from dpviz.guide.cast import plain
+from dpviz.guide.cast import pure
 from dpviz.guide.lesson import Lesson, Question, Step
 from dpviz.guide.needed import GOAL, people_needed
 from dpviz.guide.questions import Answers, plan_text
@@ -21,7 +21,7 @@ OPENS = Settings(
     epsilon=1.0,
     delta=1e-6,
     k=2,
-    mechanisms=(plain().key,),
+    mechanisms=(pure().key,),
 )
 HALVED = OPENS.epsilon / 2
 FACTORS = (1.0, math.sqrt(2), 2.0, 4.0)
@@ -30,7 +30,7 @@ FACTORS = (1.0, math.sqrt(2), 2.0, 4.0)
 @cache
 def needed(epsilon: float) -> float:
     """Return how many people the goal needs."""
-    return people_needed(replace(OPENS, epsilon=epsilon), plain())
+    return people_needed(replace(OPENS, epsilon=epsilon), pure())
 
 
 def _factor(place: int) -> str:
@@ -57,14 +57,15 @@ LESSON = Lesson(
         "halved": lambda: format_number(HALVED),
         "needed": lambda: f"{needed(OPENS.epsilon):,.0f}",
         "then": lambda: f"{needed(HALVED):,.0f}",
-        "ratio": lambda: f"{needed(HALVED) / needed(OPENS.epsilon):.2f}",
+        "ratio": lambda: numeral(needed(HALVED) / needed(OPENS.epsilon), 3),
+        "mechanism": lambda: pure().label,
         **{f"times_{i}": partial(_factor, i) for i in range(4)},
     },
     steps=(
         Step(
             title="Look",
-            say="A plan, no data: with {d} features, {goal} recovery at epsilon {opens} needs "
-            "{needed} people.",
+            say="A plan, no data: with {d} features and the {mechanism}, {goal} recovery at "
+            "epsilon {opens} needs {needed} people.",
             scene="people",
         ),
         Step(
