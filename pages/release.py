@@ -8,25 +8,17 @@ current = shell.through_entry()
 
 from typing import BinaryIO
 
-import pandas as pd
-
 from dpviz.base.here import NO_LEDGER, in_browser
-from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
 from dpviz.datasets import Table
-from dpviz.releasing.ledger import Ledger, ledger_named
-from dpviz.releasing.making import RealRelease, make
-from dpviz.releasing.options import LedgerOptions, ReleaseOptions
-from pages.ui import accounts, schema_editor
+from dpviz.errors import DpvizError
+from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.making import Plan, RealRelease, make, plan
+from dpviz.releasing.options import ReleaseOptions
+from pages.ui import accounts, schema_editor, spending, state
 from pages.ui.guard import guard
 
 PARAMS = params_of(ReleaseOptions)
-MADE, ASKED = "release.made", "release.asked"
-
-
-def ask() -> None:
-    """Note that the form was sent; a callback, which runs before the page does."""
-    st.session_state[ASKED] = True
 
 
 def field(name: str, *, value: str = "", such_as: str | None = None) -> str:
@@ -59,82 +51,54 @@ def picked(name: str) -> str:
     )
 
 
-def form() -> tuple[dict[str, str], str, str] | None:
-    """Draw the fields and the button; return what was written once it was pressed."""
+def form() -> dict[str, str]:
+    """Draw the fields; return what is written in them."""
     left, middle, right = st.columns(3)
     with left:
         written = {
             "row_bound": field("row_bound", such_as="a length, such as 60"),
             "center": picked("center"),
-            "name": field("name", value="auto"),
         }
     with middle:
         written["epsilon"] = field("epsilon", value="1")
-        written["delta"] = field("delta", value="1e-6")
-        written["k"] = field("k", value="2")
+        written["delta"] = field("delta", such_as="below 1/n, such as 1e-6")
     with right:
-        written["relation"] = picked("relation")
-        ledger = st.text_input(
-            "Ledger",
-            "",
-            key="release.ledger",
-            placeholder="a name, such as my-table",
-            persist_state="session",
-            help="Name of the ledger of this table: letters, digits, dashes. It is a file on "
-            "this machine; python -m dpviz ledger shows it.",
-        )
-        limit = st.text_input(
-            "Limit of a new ledger",
-            "",
-            key="release.limit",
-            placeholder="EPSILON,DELTA",
-            persist_state="session",
-            help="EPSILON,DELTA that all releases together may not pass; empty where it is there.",
-        )
-    st.button("Release, and spend", type="primary", key="release.send", on_click=ask)
-    # taken once: whatever makes the page run again does not spend again
-    return (written, ledger, limit) if st.session_state.pop(ASKED, False) else None
+        written["k"] = field("k", value="2")
+        written["name"] = field("name", value="auto")
+    return written
 
 
-def release(table: Table | BinaryIO, written: dict[str, str], name: str, limit: str) -> RealRelease:
-    """Make the release; the rows are read after the spend is on the disk."""
-    options = ReleaseOptions(**{key: PARAMS[key].parse(text) for key, text in written.items()})
-    options.require()
-    schema = schema_editor.declared()
-    ledger = Ledger(ledger_named(name))
-    if limit.strip():
-        LedgerOptions(limit=limit.strip(), relation=options.relation).create(ledger)
-    return make(options, table, schema, from_data=schema.from_data, ledger=ledger)
+def wanted(table: Table | BinaryIO, written: dict[str, str]) -> spending.Wanted:
+    """Return what the form asks for; the rows are read after the spend is on the disk."""
 
+    def options(relation: str, accept: tuple[str, ...]) -> ReleaseOptions:
+        said = {key: PARAMS[key].parse(text) for key, text in written.items()}
+        return ReleaseOptions(**said, relation=relation, accept=accept)
 
-def shown(made: RealRelease) -> None:
-    """Show what was released, and nothing else."""
-    answer = made.to_json()
-    st.success(made.said)
-    proved, mapped = made.noise.proved, made.noise.mapped
-    columns = st.columns(3)
-    columns[0].metric("Proved epsilon", f"{proved.epsilon:.4g}", help=answer["proved"]["source"])
-    columns[1].metric("By OpenDP's map", f"{mapped.epsilon:.4g}", help=answer["opendp"]["source"])
-    columns[2].metric("Delta", numeral(proved.delta, 3))
-    st.caption(
-        "Released components, one column each; they stand in the file with the noisy matrix, what "
-        "was declared, and a digest of the settings."
-    )
-    names = [f"component {number + 1}" for number in range(made.components.shape[1])]
-    st.dataframe(
-        pd.DataFrame(made.components, columns=names), hide_index=True, alt="Released components"
-    )
-    st.download_button(
-        "Download the release",
-        made.to_text(),
-        file_name="release.json",
-        mime="application/json",
-        key="release.download",
-    )
+    def cost(relation: str, accept: tuple[str, ...]) -> Plan:
+        asked, schema = options(relation, accept), schema_editor.declared()
+        return plan(asked, table, schema, from_data=schema.from_data)
+
+    def carry_out(
+        relation: str, accept: tuple[str, ...], ledger: Ledger, token: str
+    ) -> RealRelease:
+        asked, schema = options(relation, accept), schema_editor.declared()
+        return make(asked, table, schema, from_data=schema.from_data, ledger=ledger, token=token)
+
+    try:
+        schema = schema_editor.declared()
+        declared = f"{schema.digest}, from data: {schema.from_data}"
+    except DpvizError as error:
+        declared = str(error)
+    seen = getattr(table, "file_id", state.get("table"))
+    return spending.Wanted({**written, "table": seen, "schema": declared}, cost, carry_out)
 
 
 def repeating(epsilon: str, delta: str) -> None:
     """Draw what several releases with the form's epsilon and delta cost."""
+    if not delta:
+        st.caption("State delta first.")
+        return
     with guard():
         budget = PARAMS["epsilon"].parse(epsilon), PARAMS["delta"].parse(delta) or 0.0
         accounts.draw(account_cache.account_of_releases(*budget), "release")
@@ -146,21 +110,19 @@ def page() -> None:
         st.info(NO_LEDGER, icon=":material/web_asset_off:")
         return
     table = schema_editor.given()
+    asked = None
     if table is None:
         st.info("Choose a table.")
+    else:
+        st.caption(
+            "The table is read anew, under its schema and nothing else: state what was known "
+            "before anybody looked at it. Every release spends, also of the same table again."
+        )
+        schema_editor.draw(table)
+        asked = wanted(table, form())
+    spending.draw(asked)
+    if asked is None:
         return
-    st.caption(
-        "The table is read anew, under its schema and nothing else: state what was known before "
-        "anybody looked at it. Every click makes another release and spends again."
-    )
-    schema_editor.draw(table)
-    sent = form()
-    if sent is not None:
-        st.session_state.pop(MADE, None)
-        with guard(), st.spinner("Releasing"):
-            st.session_state[MADE] = release(table, *sent)
-    if MADE in st.session_state:
-        shown(st.session_state[MADE])
     with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
         repeating(st.session_state["release.epsilon"], st.session_state["release.delta"])
     with st.expander("What this proves, and what not", icon=":material/gavel:"):

@@ -57,6 +57,12 @@ def add(commands: Commands) -> None:
     making = actions.add_parser("new", help="make an empty ledger; its limit is never changed")
     making.add_argument("file", metavar="FILE")
     add_settings(making, LedgerOptions)
+    making.add_argument(
+        "--schema",
+        metavar="FILE",
+        default=None,
+        help="the only schema that may be released from it; by default any of the same people",
+    )
     making.set_defaults(run=_new)
 
     showing = actions.add_parser("show", help="show a ledger; ledger FILE does the same")
@@ -101,7 +107,8 @@ def _release(arguments: argparse.Namespace) -> int:
 
 def _new(arguments: argparse.Namespace) -> int:
     ledger = Ledger(Path(arguments.file))
-    LedgerOptions(**stated(arguments, LedgerOptions)).create(ledger)
+    schema = "" if arguments.schema is None else Schema.read(Path(arguments.schema)).digest
+    LedgerOptions(**stated(arguments, LedgerOptions)).create(ledger, schema)
     print(_said(ledger, ledger.read()))
     return 0
 

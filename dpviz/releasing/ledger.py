@@ -205,10 +205,6 @@ class Contents:
         """Epsilon and delta of all spends together, by the ledger's account."""
         return _total(self.spends, self.account, self.limit)
 
-    def total_after(self, number: int) -> tuple[float, float]:
-        """Return epsilon and delta of the first spends together."""
-        return _total(self.spends[:number], self.account, self.limit)
-
     @property
     def left(self) -> tuple[float, float]:
         """Epsilon and delta that may still be spent.
@@ -224,6 +220,21 @@ class Contents:
             return 0.0, 0.0
         rest = rho_meeting(self.limit.epsilon, room) - rho
         return (epsilon_of_rho(rest, room) if rest > 0 else 0.0), room
+
+    def number_of(self, token: str) -> int | None:
+        """Return which spend a form became, or None."""
+        numbers = (at for at, spend in enumerate(self.spends, start=1) if spend.token == token)
+        return next(numbers, None)
+
+    def receipt(self, number: int) -> Receipt:
+        """Return what the ledger said when a spend was written."""
+        then = replace(self, spends=self.spends[:number])
+        spend, head = self.spends[number - 1], self.heads[number - 1]
+        return Receipt(self.identity, number, head, spend, then.total, then.left)
+
+    def left_after(self, spend: Spend) -> tuple[float, float]:
+        """Return epsilon and delta that could still be spent after one more."""
+        return replace(self, spends=(*self.spends, spend)).left
 
     def to_json(self) -> dict[str, Any]:
         """Return the ledger as ``python -m dpviz ledger`` prints it; without its salt."""
@@ -265,6 +276,16 @@ class Receipt:
     spend: Spend
     total: tuple[float, float]
     left: tuple[float, float]
+
+    @property
+    def said(self) -> str:
+        """What the ledger says after the spend, in one sentence."""
+        epsilon, delta = self.total
+        return (
+            f"This is spend number {self.number} in the ledger, which stands at epsilon "
+            f"{epsilon:.6g} and delta {numeral(delta, 3)} now and has {self.left[0]:.6g} and "
+            f"{numeral(self.left[1], 3)} left."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the part of a release's file that is about the ledger."""
@@ -478,8 +499,7 @@ class Ledger:
             number = len(contents.spends) + 1
             lines.append(_line({"spend": number, **made.to_json()}, _digest_of(lines[-1])))
             self._write(file, lines)
-        after = self._parse(lines)
-        return Receipt(after.identity, number, after.heads[-1], made, after.total, after.left)
+        return self._parse(lines).receipt(number)
 
     # --- what is refused ----------------------------------------------------------------------
 
@@ -500,13 +520,12 @@ class Ledger:
                 f"ledger {name} is about another table; if this one holds the same people, say "
                 f"dpviz ledger bind {name} TABLE; {_NOTHING}."
             )
-        if made.token:
-            for number, spend in enumerate(contents.spends, start=1):
-                if spend.token == made.token:
-                    raise LedgerError(
-                        f"this form was sent before and is spend number {number} of ledger {name}; "
-                        "nothing more was spent."
-                    )
+        number = contents.number_of(made.token) if made.token else None
+        if number is not None:
+            raise LedgerError(
+                f"this form was sent before and is spend number {number} of ledger {name}; nothing "
+                "more was spent."
+            )
         epsilon, delta = _total((*contents.spends, made), contents.account, limit)
         room = 1 + _ROUNDING
         if epsilon > limit.epsilon * room or delta > limit.delta * room:

@@ -17,7 +17,6 @@ import numpy as np
 from dpviz import __version__
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.blas import one_blas_thread
-from dpviz.base.number_text import numeral
 from dpviz.datasets import Table, builtin_tables, is_remote, load
 from dpviz.datasets.source import Source
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
@@ -150,14 +149,7 @@ class RealRelease:
     @property
     def said(self) -> str:
         """What the ledger says after this release, in one sentence; empty without one."""
-        if self.receipt is None:
-            return ""
-        (epsilon, delta), left = self.receipt.total, self.receipt.left
-        return (
-            f"This is spend number {self.receipt.number} in the ledger, which stands at epsilon "
-            f"{epsilon:.6g} and delta {numeral(delta, 3)} now and has {left[0]:.6g} and "
-            f"{numeral(left[1], 3)} left."
-        )
+        return "" if self.receipt is None else self.receipt.said
 
 
 ROWS_PUBLIC = "the number of rows n"

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
+from dpviz.base.json_text import strict_json
 from dpviz.base.number_text import numeral
 from dpviz.base.whole import Reserved, cannot_write
 from dpviz.errors import CannotWrite, DpvizError
@@ -88,6 +90,25 @@ class Outputs:
             raise SpentWithoutFile(
                 f"{spent(self._ledger, receipt)} and the release {where}, as {failed[0]}"
             )
+
+
+def read_release(path: Path) -> dict[str, Any]:
+    """Return a release's file as data.
+
+    Raises
+    ------
+    DpvizError
+        If it cannot be read or is none.
+    """
+    try:
+        found = strict_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DpvizError(f"{path.name} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or "dpviz_release" not in found:
+        raise DpvizError(f"{path.name} is no release of this version of dpviz.")
+    return found
 
 
 @contextmanager

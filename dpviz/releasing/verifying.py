@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpviz.base.json_text import strict_json
 from dpviz.errors import DpvizError
 from dpviz.releasing.ledger import Contents, Ledger, LedgerError
 from dpviz.releasing.making import digest
+from dpviz.releasing.outputs import read_release
 
 # A total read from a file is that of the ledger but for the order of summing.
 _CLOSE = 1e-9
@@ -89,7 +89,7 @@ def _against(one: _Seen, contents: Contents, name: str) -> list[str]:
         )
         return found
     spend = contents.spends[one.number - 1]
-    total = contents.total_after(one.number)
+    total = contents.receipt(one.number).total
     if (
         (one.settings, one.epsilon, one.delta) != (spend.settings, spend.epsilon, spend.delta)
         or abs(one.total[0] - total[0]) > _CLOSE * total[0]
@@ -117,14 +117,14 @@ def _branches(seen: Sequence[_Seen]) -> list[str]:
 
 
 def _read(path: Path) -> _Seen:
+    found = read_release(path)
+    if found.get("ledger", "") is None:
+        raise DpvizError(f"{path.name} was made without a ledger.")
     try:
-        found = strict_json(path.read_text(encoding="utf-8"))
         of_ledger: dict[str, Any] = found["ledger"]
-        if of_ledger is None:
-            raise DpvizError(f"{path.name} was made without a ledger.")
         number = of_ledger["spends"]
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise ValueError
+            raise TypeError
         return _Seen(
             path.name,
             str(of_ledger["id"]),
@@ -136,9 +136,5 @@ def _read(path: Path) -> _Seen:
             float(found["proved"]["delta"]),
             (float(of_ledger["epsilon"]), float(of_ledger["delta"])),
         )
-    except DpvizError:
-        raise
-    except OSError as error:
-        raise DpvizError(f"{path.name} cannot be read: {error.strerror}.") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         raise DpvizError(f"{path.name} is no release of this version of dpviz.") from None

@@ -102,6 +102,7 @@ class Server:
     ) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.folder = log_path.parent
         self._log_path = log_path
         self._checked = 0
         with log_path.open("wb") as log:

@@ -7,9 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.e2e.harness import Server, open_app, rerun
+from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.verifying import verify
+from dpviz.values.problem import Budget, Relation
+from tests.e2e.harness import Server, open_app, rerun, wait_idle
 
 PHONE = {"width": 420, "height": 900}
 VIEW = "?v=1&table=wine&trials=5&relation=zero-out"
@@ -27,18 +30,50 @@ def overflows(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > window.innerWidth"))
 
 
+LIMIT = Budget(9.0, 1e-4)
+
+
+def ledger_of(server: Server, name: str) -> Ledger:
+    """Make a ledger where the server looks for them."""
+    ledger = Ledger(server.folder / "ledgers" / f"{name}.jsonl")
+    ledger.path.parent.mkdir(exist_ok=True)
+    ledger.create(LIMIT, Relation.REPLACE)
+    return ledger
+
+
+def confirm(page: Page, server: Server) -> Locator:
+    """Fill the form for the ledger last made, look at the cost, and return the button."""
+    open_app(page, f"{server.url}/release?v=1&table=digits")
+    write(page, "Row bound", "60")
+    write(page, "Delta", "1e-6")
+    with rerun(page):
+        page.get_by_role("button", name="Show what it costs").click()
+    return page.get_by_role("button", name="Release, and spend")
+
+
 def test_one_release_is_one_spend(page: Page, server: Server, tmp_path: Path) -> None:
     open_app(page, f"{server.url}/release?v=1&table=digits")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Release")
-    send = page.get_by_role("button", name="Release, and spend")
+    choice = page.get_by_role("combobox", name="Ledger")
+    if "a new ledger" not in (choice.input_value() or ""):
+        choice.click()
+        with rerun(page):
+            page.get_by_role("option", name="a new ledger").click()
+    write(page, "Name of the ledger", "browser")
+    write(page, "Limit", "3,1e-5")
     with rerun(page):
-        send.click()
-    expect(page.get_by_text("row bound must be a number above 0")).to_be_visible()
+        page.get_by_role("button", name="Make the ledger").click()
+    look = page.get_by_role("button", name="Show what it costs")
+    with rerun(page):
+        look.click()
+    expect(page.get_by_text("delta must be stated: a number from 0")).to_be_visible()
     write(page, "Row bound", "60")
-    write(page, "Ledger", "browser")
-    write(page, "Limit of a new ledger", "3,1e-5")
+    write(page, "Delta", "1e-6")
     with rerun(page):
-        send.click()
+        look.click()
+    expect(page.get_by_text("This release spends ε 1 and δ 1e-6 by gaussian")).to_be_visible()
+    with rerun(page):
+        page.get_by_role("button", name="Release, and spend").click()
     expect(page.get_by_text("spend number 1")).to_be_visible()
     with page.expect_download() as found:
         page.get_by_role("button", name="Download the release").click()
@@ -48,11 +83,67 @@ def test_one_release_is_one_spend(page: Page, server: Server, tmp_path: Path) ->
     assert made["dpviz_release"] == 1
     assert made["declared"]["row_bound"] == 60
     assert made["proved"]["epsilon"] == pytest.approx(1)
+    assert verify(Ledger(server.folder / "ledgers" / "browser.jsonl"), [target]) == []
     # whatever else makes the page run again spends nothing
     write(page, "Epsilon", "0.5")
     expect(page.get_by_text("spend number 1")).to_be_visible()
     page.set_viewport_size(PHONE)
     assert not overflows(page)
+
+
+@pytest.mark.parametrize("apart", [0, 80, 200, 400, 700])
+def test_a_double_click_spends_once(page: Page, server: Server, apart: int) -> None:
+    ledger = ledger_of(server, f"double{apart}")
+    box = confirm(page, server).bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.click(x, y)
+    page.evaluate("pause => new Promise(done => setTimeout(done, pause))", apart)
+    page.mouse.click(x, y)
+    expect(page.get_by_text("This is spend number 1 in the ledger")).to_be_visible()
+    wait_idle(page)
+    assert len(ledger.read().spends) == 1
+    assert list(ledger.kept()) == [1]
+
+
+def test_a_double_click_on_the_cost_spends_nothing(page: Page, server: Server) -> None:
+    ledger = ledger_of(server, "looked")
+    confirm(page, server)
+    look = page.get_by_role("button", name="Show what it costs")
+    look.dblclick()
+    expect(page.get_by_text("This release spends ε 1")).to_be_visible()
+    wait_idle(page)
+    assert ledger.read().spends == ()
+
+
+def test_a_reload_right_after_the_click_loses_nothing(page: Page, server: Server) -> None:
+    ledger = ledger_of(server, "reloaded")
+    confirm(page, server).click()
+    page.reload()
+    wait_idle(page)
+    # the click may have been too late for the server: what was spent is what can be seen
+    kept, spends = ledger.kept(), ledger.read().spends
+    assert list(kept) == list(range(1, len(spends) + 1))
+    if not spends:
+        return
+    open_app(page, f"{server.url}/release?v=1&table=digits")
+    shown = page.get_by_role("combobox", name="Release", exact=True)
+    expect(shown).to_have_value(re.compile("^1 · .* · gaussian"))
+    expect(page.get_by_role("button", name="Download the release")).to_be_visible()
+
+
+def test_a_release_is_there_for_the_next_visit(page: Page, server: Server) -> None:
+    ledger = ledger_of(server, "visited")
+    with rerun(page):
+        confirm(page, server).click()
+    page.reload()
+    wait_idle(page)
+    expect(page.get_by_text("This is spend number")).to_have_count(0)
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Download the release").click()
+    (kept,) = ledger.kept().values()
+    assert Path(found.value.path()).read_bytes() == kept.read_bytes()
+    assert len(ledger.read().spends) == 1
 
 
 def test_what_is_paid_for_stands_in_the_link(page: Page, server: Server) -> None:

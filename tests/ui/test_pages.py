@@ -39,12 +39,12 @@ TEXTS = {
     "tasks.epsilons": "0.5,2",
     "preparation.bounds": "0:9",
     "release.row_bound": "40",
-    "release.bounds": "0:9",
     "release.epsilon": "0.5",
     "release.delta": "1e-7",
     "release.k": "1",
-    "release.ledger": "some-ledger",
-    "release.limit": "3,1e-5",
+    "release.new.name": "some-ledger",
+    "release.new.limit": "3,1e-5",
+    "release.new.purpose": "a study",
 }
 
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from dpviz.releasing.ledger import Ledger
+from dpviz.base.whole import Reserved
+from dpviz.cli import main
+from dpviz.errors import CannotWrite
+from dpviz.releasing.ledger import Ledger, Spend
+from dpviz.values.problem import Budget, Relation
 from pages.ui import shell
-from tests.ui.driver import QUICK, commands, errors, go, more, start
+from tests.ui.driver import QUICK, change, commands, errors, found, go, keys, more, press, start
 
 SETTING = {**QUICK, "table": "digits"}
 
@@ -21,52 +29,232 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _fill(at: object, **values: str) -> None:
-    for name, value in values.items():
-        at.text_input(key=f"release.{name}").set_value(value)  # type: ignore[attr-defined]
+def _ledger(folder: Path, epsilon: float = 25.0, name: str = "mine", **more: Any) -> Ledger:
+    ledger = Ledger(folder / f"{name}.jsonl")
+    ledger.create(Budget(epsilon, more.pop("delta", 1e-4)), more.pop("relation", Relation.REPLACE))
+    return ledger
 
 
-def _send(at: object) -> object:
-    return at.button(key="release.send").click().run()  # type: ignore[attr-defined]
+def _open(**values: str) -> AppTest:
+    at = start("release", **SETTING)
+    assert errors(at) == []
+    for name, value in {"row_bound": "60", "delta": "1e-6", **values}.items():
+        found(at, f"release.{name}").set_value(value)
+    return at.run()
+
+
+def _look(at: AppTest) -> AppTest:
+    return press(at, "release.look")
+
+
+def _send(at: AppTest) -> AppTest:
+    return press(at, "release.send")
+
+
+def _waits(at: AppTest) -> bool:
+    return "release.send" in keys(at)
+
+
+def test_a_ledger_is_made_by_the_code_of_the_command(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = start("release", **SETTING)
+    assert "release.look" not in keys(at)  # nothing pays
+    (said,) = errors(press(at, "release.new.make"))
+    assert "a name of letters, digits and dashes" in said
+    for name, limit, sentence in (
+        ("../elsewhere", "3,1e-5", "a name of letters, digits and dashes"),
+        ("mine", "", "limit must be stated as EPSILON,DELTA"),
+        ("mine", "much", "limit must be written EPSILON,DELTA"),
+    ):
+        found(at, "release.new.name").set_value(name)
+        found(at, "release.new.limit").set_value(limit)
+        (said,) = errors(press(at, "release.new.make"))
+        assert sentence in said
+    assert not list(folder.glob("*.jsonl"))
+    found(at, "release.new.limit").set_value("3,1e-5")
+    found(at, "release.new.relation").set_value("zero out one person")
+    at = press(at, "release.new.make")
+    assert errors(at) == []
+    contents = Ledger(folder / "mine.jsonl").read()
+    assert (contents.limit, contents.relation) == (Budget(3.0, 1e-5), Relation.ZERO_OUT)
+    assert [box.value for box in at.metric] == ["ε 0", "ε 3", "ε 3"]
+    # a limit typed for a ledger that exists changes nothing, here and on the command line
+    at = change(at, "release.ledger", "a new ledger ...")
+    found(at, "release.new.name").set_value("mine")
+    found(at, "release.new.limit").set_value("9,1e-5")
+    (said,) = errors(press(at, "release.new.make"))
+    assert main(["ledger", "new", str(folder / "mine.jsonl"), "--limit", "9,1e-5"]) == 2
+    for text in (said, capsys.readouterr().err):
+        assert "is there already" in text
+        assert "its limit was set when it was made" in text
+    assert Ledger(folder / "mine.jsonl").read().limit == Budget(3.0, 1e-5)
 
 
 def test_nothing_is_spent_before_all_is_declared(folder: Path) -> None:
-    at = start("release", **SETTING)
+    ledger = _ledger(folder)
+    for changed, sentence in (
+        ({"row_bound": ""}, "row_bound must be a number above 0"),
+        ({"delta": ""}, "delta must be stated: a number from 0 to below 1"),
+        ({"epsilon": ""}, "epsilon must be a number from"),
+        ({"k": "99"}, "k must be a whole number from 1 to"),
+        ({"epsilon": "26"}, "refuses: epsilon 26"),
+    ):
+        at = _look(_open(**changed))
+        (said,) = set(errors(at))
+        assert sentence.replace("row_bound", "row bound") in said
+        assert not _waits(at)
+    assert ledger.read().spends == ()
+    assert not ledger.folder.exists()
+
+
+def test_a_release_takes_two_steps_and_each_spends_once(folder: Path) -> None:
+    ledger = _ledger(folder, 2.0)
+    at = _look(_open())
     assert errors(at) == []
-    _fill(at, ledger="mine")
-    at = _send(at)
-    (said,) = errors(at)
-    assert "row bound must be a number above 0" in said
-    _fill(at, row_bound="60", ledger="../elsewhere")
-    at = _send(at)
-    (said,) = errors(at)
-    assert "a name of letters, digits and dashes" in said
-    assert not list(folder.glob("*.jsonl"))
-
-
-def test_a_second_click_spends_again_and_says_so(folder: Path) -> None:
-    at = start("release", **SETTING)
-    _fill(at, row_bound="60", ledger="mine", limit="2,1e-5")
+    assert ledger.read().spends == ()
+    (said,) = [box.value for box in at.main.markdown if "This release spends" in box.value]
+    assert "**ε 1** and **δ 1e-6** by gaussian" in said
+    assert "has ε 2 and δ 0.0001 left, and ε 1 and δ 9.9e-5 afterwards" in said
     at = _send(at)
     assert errors(at) == []
     assert "spend number 1" in at.success[0].value
-    at = _send(at)
-    (said,) = errors(at)
-    assert "its limit was set when it was made" in said
-    _fill(at, limit="")
-    at = _send(at)
+    assert not _waits(at)  # a second click finds no button
+    assert [box.value for box in at.metric][:3] == ["ε 1", "ε 1", "ε 2"]
+    for _ in range(2):  # whatever makes the page run again spends nothing
+        at = at.run()
+    assert len(ledger.read().spends) == 1
+    at = _send(_look(at))
     assert "spend number 2" in at.success[0].value
-    ledger = Ledger(folder / "mine.jsonl")
-    assert len(ledger.read().spends) == 2
-    at = _send(at)
+    at = _look(at)
     (said,) = errors(at)
     assert "refuses" in said
-    assert not at.success  # nothing of the refused release is shown
-    assert len(ledger.read().spends) == 2
-    # what was typed survives a visit elsewhere, or is asked for again; it is never spent twice
+    assert not _waits(at)
+    # what was typed survives a visit elsewhere; it is never spent twice
     at = go(go(at, "claims"), "release")
-    assert errors(at) == []
+    assert errors(at) == [said]
+    assert found(at, "release.row_bound").value == "60"
     assert len(ledger.read().spends) == 2
+
+
+def test_a_form_that_is_sent_again_is_the_same_spend(folder: Path) -> None:
+    """As when a second click, or a lost connection, ends the run in the middle of the first."""
+    ledger = _ledger(folder)
+    at = _look(_open())
+    pending = dict(at.session_state["release.pending"])
+    at = _send(at)
+    assert "spend number 1" in at.success[0].value
+    at.session_state["release.sent"] = {**pending, "accept": ()}
+    at = at.run()
+    assert errors(at) == []
+    assert "spend number 1" in at.success[0].value
+    assert len(ledger.read().spends) == 1
+    assert ledger.read().spends[0].token == pending["token"]
+
+
+def test_a_change_takes_the_confirmation_back(folder: Path) -> None:
+    ledger = _ledger(folder)
+    _ledger(folder, name="other")
+    for key, value in (
+        ("release.epsilon", "2"),
+        ("release.row_bound", "61"),
+        ("release.k", "3"),
+        ("release.ledger", "mine"),
+        ("view.table", "Iris"),
+    ):
+        at = _look(_open())
+        assert _waits(at)
+        assert not _waits(change(at, key, value)), key
+    at = _look(_open())
+    pending = dict(at.session_state["release.pending"])
+    at.session_state["release.sent"] = {**pending, "asked": {"epsilon": "9"}, "accept": ()}
+    (said,) = errors(at.run())
+    assert "changed after its cost was shown" in said
+    at = press(_look(_open()), "release.leave")
+    assert not _waits(at)
+    assert ledger.read().spends == ()
+
+
+def test_what_protects_little_is_meant_in_words(folder: Path) -> None:
+    ledger = _ledger(folder, delta=0.1)
+    at = _look(_open(epsilon="11"))
+    assert found(at, "release.send").disabled
+    (box,) = [box for box in at.checkbox if box.key.startswith("release.accept")]
+    assert "odds on what one person's row is grow by a factor of more than 22,000" in box.label
+    at = change(at, box.key, True)
+    assert not found(at, "release.send").disabled
+    at = _send(at)
+    assert errors(at) == []
+    (path,) = ledger.kept().values()
+    assert json.loads(path.read_text())["settings"]["accept"] == "epsilon-above-10"
+    # of the next one it is not meant yet
+    assert found(_look(at), "release.send").disabled
+    at = _look(_open(delta="0.001"))
+    (box,) = [box for box in at.checkbox if box.key.startswith("release.accept")]
+    assert "the whole row of one person, drawn by lot" in box.label
+
+
+def test_a_release_is_there_after_a_reload(folder: Path) -> None:
+    _ledger(folder, name="another")
+    ledger = _ledger(folder, relation=Relation.ZERO_OUT)
+    _send(_look(_open()))
+    (path,) = ledger.kept().values()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text())["relation"] == "zero-out"
+    at = start("release", **SETTING)
+    assert found(at, "release.ledger").value == "mine"  # the one last written
+    assert found(at, "release.shown").value == 1
+    assert "release.download" in keys(at)
+    assert not at.success
+    made = json.loads(path.read_text())
+    (shown,) = [frame.value for frame in at.dataframe if "component 1" in frame.value.columns]
+    assert np.allclose(shown["component 1"], made["components"][0])
+    # also where the table is gone
+    at = start("release", **{**SETTING, "table": "upload"})
+    assert "release.download" in keys(at)
+    assert "release.look" not in keys(at)
+
+
+def test_a_spend_without_a_file_is_marked(folder: Path) -> None:
+    ledger = _ledger(folder)
+    at = _send(_look(_open()))
+    ledger.spend(Spend("gaussian", 0.5, 1e-7, purpose="release"), Relation.REPLACE)
+    ledger.spend(Spend("gaussian", 0.5, 1e-7, purpose="fit"), Relation.REPLACE)
+    at = start("release", **SETTING)
+    assert found(at, "release.shown").value == 2
+    assert "release.download" not in keys(at)
+    (said,) = [box.value for box in at.warning]
+    assert "Spend 2 has no file" in said
+    (lines,) = [frame.value for frame in at.dataframe if "spend" in frame.value.columns]
+    assert lines["release"].tolist() == ["kept", "no file", ""]
+    at = change(at, "release.shown", at.selectbox(key="release.shown").options[1])
+    assert "release.download" in keys(at)
+
+
+def test_a_release_that_cannot_be_kept_says_so_and_shows_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = _ledger(folder)
+    at = _look(_open())
+
+    def broken(self: Reserved, path: Path, content: bytes) -> None:
+        raise CannotWrite(f"{path.name} cannot be written: the disk reports an error.")
+
+    monkeypatch.setattr(Reserved, "become", broken)
+    at = _send(at)
+    (said,) = errors(at)
+    assert "are spent, as spend number 1 of ledger mine.jsonl" in said
+    assert [box.value for box in at.warning if "has no file" in box.value]
+    assert len(ledger.read().spends) == 1
+
+
+def test_a_damaged_ledger_is_a_sentence(folder: Path) -> None:
+    ledger = _ledger(folder)
+    ledger.path.write_text("[" * 200_000 + "\n")
+    at = start("release", **SETTING)
+    (said,) = errors(at)
+    assert "ledger mine.jsonl is damaged" in said
+    assert "release.look" not in keys(at)
 
 
 def test_the_page_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,17 @@ from typing import Any
 
 import pytest
 
+from dpviz.base.paths import PACKAGE
 from dpviz.cli import main
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.privacy.composition import epsilon_of_rho
 from dpviz.releasing import ledger as ledger_module
 from dpviz.releasing.ledger import Contents, Ledger, LedgerError, Receipt, Spend
 from dpviz.releasing.options import LedgerOptions
+from dpviz.releasing.schema import Schema
 from dpviz.values.problem import Budget, Relation
+
+DATA = PACKAGE.parent / "data"
 
 
 def _new(path: Path, epsilon: float = 10.0, delta: float = 1e-5, **more: Any) -> Ledger:
@@ -52,7 +56,8 @@ def test_spends_are_kept_in_order_and_added_up(tmp_path: Path) -> None:
     assert [receipt.number for receipt in receipts] == [1, 2, 3]
     assert tuple(receipt.head for receipt in receipts) == contents.heads
     assert {receipt.ledger for receipt in receipts} == {contents.identity}
-    assert receipts[1].total == contents.total_after(2) == pytest.approx((0.3, 2e-8))
+    assert receipts == [contents.receipt(number) for number in (1, 2, 3)]
+    assert receipts[1].total == pytest.approx((0.3, 2e-8))
     assert receipts[1].left == pytest.approx((9.7, 1e-5 - 2e-8))
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["ledger", "ledger.head", "ledger.lock"]
@@ -235,6 +240,7 @@ def test_a_form_is_spent_once(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"sent before and is spend number 1 .* nothing more"):
         _spend(ledger, token="one")
     assert _spend(ledger, token="two").number == 2
+    assert [ledger.read().number_of(token) for token in ("two", "three")] == [2, None]
     assert _spend(ledger).number == 3
     assert _spend(ledger).number == 4
 
@@ -476,3 +482,14 @@ def test_the_command_binds_a_corrected_table(
         assert main(["ledger", "bind", str(path), str(table), "--purpose", "corrected"]) == 0
     assert "is about 2 table(s)" in capsys.readouterr().out
     assert len(Ledger(path).read().tables) == 2
+
+
+def test_the_command_fixes_a_schema(tmp_path: Path) -> None:
+    path, schema = tmp_path / "ledger", DATA / "example-schema.json"
+    words = ["ledger", "new", str(path), "--limit", "3,1e-5", "--schema", str(schema)]
+    assert main(words) == 0
+    digest = Schema.read(schema).digest
+    assert Ledger(path).read().schema == digest
+    words[2], words[-1] = str(tmp_path / "other"), str(tmp_path / "missing.json")
+    assert main(words) == 2
+    assert not (tmp_path / "other").exists()

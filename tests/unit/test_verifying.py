@@ -161,6 +161,7 @@ def test_bad_files_are_a_sentence_each(tmp_path: Path, capsys: pytest.CaptureFix
         "none.json": _changed(first, tmp_path / "none.json", ledger=None).read_text(),
         "zero.json": _changed(first, tmp_path / "zero.json", ledger={"spends": 0}).read_text(),
         "list.json": "[]",
+        "number.json": _changed(first, tmp_path / "n.json", proved={"epsilon": "x"}).read_text(),
         "settings.json": _changed(first, tmp_path / "settings.json", settings=[]).read_text(),
     }
     for name, text in files.items():
@@ -175,6 +176,7 @@ def test_bad_files_are_a_sentence_each(tmp_path: Path, capsys: pytest.CaptureFix
         "none.json was made without a ledger.",
         f"zero.json {no_release}",
         f"list.json {no_release}",
+        f"number.json {no_release}",
         f"settings.json {no_release}",
         f"bytes.json {no_release}",
         "missing.json cannot be read: No such file or directory.",
