@@ -59,13 +59,13 @@ class Outcome:
     def captured_each(self) -> FloatArray:
         """Variance of the data along each released direction, shape (size, k)."""
         V = self.release.components
-        captured: FloatArray = np.einsum("tij,tij->tj", V, self.reference.A @ V)
+        captured: FloatArray = np.einsum("tij,tij->tj", V, self.reference.times(V))
         return captured
 
     @cached_property
     def angles(self) -> FloatArray:
         """Principal angles to the true top k, radians, ascending, shape (size, k)."""
-        return principal_angles(self.reference.eigenvectors[:, : self.k], self.release.components)
+        return principal_angles(self.reference.top(self.k), self.release.components)
 
 
 def principal_angles(true: FloatArray, released: FloatArray) -> FloatArray:
@@ -174,10 +174,14 @@ def _largest_angle(outcome: Outcome) -> FloatArray:
 
 
 def _noise_spectral(outcome: Outcome) -> FloatArray | None:
+    if outcome.release.exact:
+        return np.zeros(len(outcome.release.components))
     return None if outcome.noise is None else spectral_norms(outcome.noise)
 
 
 def _noise_frobenius(outcome: Outcome) -> FloatArray | None:
+    if outcome.release.exact:
+        return np.zeros(len(outcome.release.components))
     if outcome.noise is None:
         return None
     # one by one: a sum over the batch would round by the size of the batch
@@ -189,9 +193,7 @@ def _low_rank_error(outcome: Outcome) -> FloatArray | None:
     if values is None:
         return None
     true = outcome.reference
-    return residual_norms(
-        true.eigenvalues, true.eigenvectors, outcome.release.components, values[:, : outcome.k]
-    )
+    return residual_norms(*true.span, outcome.release.components, values[:, : outcome.k])
 
 
 def _negative_eigenvalues(outcome: Outcome) -> FloatArray | None:

@@ -104,9 +104,9 @@ def residual_norms(
 
     Parameters
     ----------
-    values : ndarray of shape (d,)
-    basis : ndarray of shape (d, d)
-        Eigenvalues and eigenvectors of A.
+    values : ndarray of shape (r,)
+    basis : ndarray of shape (d, r)
+        Eigenvalues and eigenvectors of A, all but zeros at least.
     vectors : ndarray of shape (size, d, k)
     weights : ndarray of shape (size, k)
 
@@ -117,6 +117,10 @@ def residual_norms(
         costs d k.
     """
     d = len(values)
+    if d < len(basis):
+        return np.array(
+            [_residual_of_few(values, basis, V, w) for V, w in zip(vectors, weights, strict=True)]
+        )
     turned = basis.T @ vectors
     if d < BATCHED_BELOW:
         whole = np.diag(values) - (turned * weights[:, None, :]) @ turned.transpose(0, 2, 1)
@@ -135,6 +139,15 @@ def residual_norms(
             norm = float(np.abs(np.linalg.eigvalsh(whole)).max())
         found[index] = norm
     return found
+
+
+def _residual_of_few(values: FloatArray, basis: FloatArray, V: FloatArray, w: FloatArray) -> float:
+    """Return ||U diag(values) U' - V diag(w) V'||, in the space that U and V span together."""
+    both = np.concatenate([basis, V], axis=1)
+    frame = np.linalg.qr(both).Q
+    inside = frame.T @ both
+    weights = np.concatenate([values, -w])
+    return float(np.abs(np.linalg.eigvalsh((inside * weights) @ inside.T)).max())
 
 
 def largest_in_size(product: Callable[[FloatArray], FloatArray], d: int) -> float | None:

@@ -96,7 +96,7 @@ class PowerMethod(Mechanism):
             pause()
             noise = draws.normal(problem.d, width)
             noise *= calibration.scale * self.noise_factor(frames)
-            product = data.A @ frames
+            product = data.times(frames)
             product += noise
             if step < int(calibration.values["steps"]):
                 frames = np.linalg.qr(product).Q

@@ -40,13 +40,12 @@ class NonPrivate(Mechanism):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return A once per draw, decomposed once."""
         k, size = calibration.problem.k, draws.size
+        components = np.broadcast_to(data.top(k), (size, data.d, k))
+        eigenvalues = np.broadcast_to(data.eigenvalues, (size, data.d))
+        if data.root is not None:
+            return Release(components, components, eigenvalues=eigenvalues, exact=True)
         matrices = np.broadcast_to(data.A, (size, *data.A.shape))
-        return Release(
-            raw=matrices,
-            components=np.broadcast_to(data.eigenvectors[:, :k], (size, data.d, k)),
-            matrix=matrices,
-            eigenvalues=np.broadcast_to(data.eigenvalues, (size, data.d)),
-        )
+        return Release(matrices, components, matrices, eigenvalues)
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return None: no epsilon describes it."""

@@ -97,7 +97,7 @@ class BoundedRows(Measured):
         if n > self.n:
             if with_rows:
                 raise RuntimeError("there are no rows for people who are not in the table")
-            return self._measured(SecondMoment(self.moment.A, n))
+            return self._measured(self.moment.with_n(n))
         chosen = Subsample(seed, self.n, n)
         raw = self.raw
         if raw is not None:
@@ -142,7 +142,7 @@ class Prepared(BoundedRows):
     def moment_with_rows(self) -> SecondMoment:
         """The moment with its bounded rows, for mechanisms that need them."""
         rows, _ = self.transform.bounded(self.table.rows)
-        return SecondMoment(self.moment.A, self.moment.n, rows)
+        return self.moment.with_n(self.moment.n, rows)
 
     def again(self, row_bound: str) -> Prepared:
         """Return the same table prepared with another row bound."""

@@ -9,6 +9,7 @@ shortens rows takes a second. A quantile of the norms is refused: it would need 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -21,8 +22,8 @@ from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.prepare.subsample import Subsample
 from dpviz.prepare.sums import Extent, Longest, Moments, Sum, norms
-from dpviz.prepare.transform import Transform
-from dpviz.values.moments import SecondMoment
+from dpviz.prepare.transform import Transform, into_domain
+from dpviz.values.moments import SecondMoment, is_thin
 
 _BLOCK_ROWS = 65_536  # rows at a time: bounds memory beside the table itself
 _BLOCK_ENTRIES = 1 << 21  # and entries, few enough that the next block reuses the memory
@@ -134,6 +135,14 @@ class InMemory:
 
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
         """Return the two moments and the count moved."""
+        n = len(self.table.rows)
+        if is_thin(n, transform.domain.d):
+            free = transform.unbounded(self.table.rows)
+            bounded, moved = into_domain(free, transform.domain)
+            moment = SecondMoment.of_root(bounded / math.sqrt(n), n)
+            if moved == 0:
+                return moment, moment, 0
+            return moment, SecondMoment.of_root(free / math.sqrt(n), n), moved
         sums = Moments(transform)
         for block in _blocks(self.table.rows):
             sums.add(block, sums.rows)
@@ -143,6 +152,10 @@ class InMemory:
         """Return the moment of a subsample, with its rows where asked."""
         if with_rows:
             rows, _ = transform.bounded(self.table.rows[chosen.chosen(0, chosen.total)])
+        if is_thin(chosen.n, transform.domain.d):
+            few, _ = transform.bounded(self.table.rows[chosen.chosen(0, chosen.total)])
+            root = few / math.sqrt(chosen.n)
+            return SecondMoment.of_root(root, chosen.n, few if with_rows else None)
         sums = Moments(transform, chosen, with_free=False)
         for block in _blocks(self.table.rows):
             sums.add(block, sums.rows)

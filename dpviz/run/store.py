@@ -113,7 +113,7 @@ def _class_digest(cls: type) -> str:
 def _data_digest(measured: Measured, with_rows: bool) -> str:
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((measured.n, measured.d, measured.row_bound, measured.domain)).encode())
-    arrays = [measured.moment.A, measured.reference.A]
+    arrays = [measured.moment.kept, measured.reference.kept]
     if with_rows:
         rows = measured.moment_with_rows.rows
         assert rows is not None

@@ -308,7 +308,7 @@ def _diagonalise(measured: Measured) -> None:
     """Have the eigenvectors found here, once, and not again in every worker."""
     with one_blas_thread():
         for moment in (measured.moment, measured.reference):
-            _ = moment.eigenvectors
+            _ = moment.span
 
 
 def _table(grid: _Grid, found: Mapping[int, Mapping[str, FloatArray]]) -> pd.DataFrame:

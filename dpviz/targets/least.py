@@ -44,7 +44,6 @@ from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.search import SEARCH_STEP, crossing
 from dpviz.theory.predict import predict
-from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, default_delta
 from dpviz.values.release import Status
 
@@ -169,7 +168,7 @@ class _Question:
         seen = self.measured
         if self.what == "epsilon":
             return seen
-        moment = SecondMoment(seen.moment.A, round(point))
+        moment = seen.moment.with_n(round(point))
         return Measured(
             seen.name, seen.columns, seen.domain, seen.row_bound, moment, seen.reference,
             seen.bounded_rows, seen.notes, seen.assumed_public, raw=seen.raw,

@@ -128,6 +128,8 @@ class Release:
         The score along each draw's chain, for samplers that only converge.
     variances : ndarray of shape (size, d) or None
         Noisy eigenvalues of A, descending, released beside a subspace.
+    exact : bool
+        Whether the matrix is what the mechanism saw, without noise, and is left out.
     """
 
     raw: FloatArray
@@ -136,6 +138,7 @@ class Release:
     eigenvalues: FloatArray | None = None
     trace: FloatArray | None = None
     variances: FloatArray | None = None
+    exact: bool = False
 
     @classmethod
     def of_matrices(cls, matrices: FloatArray, k: int, raw: FloatArray | None = None) -> Self:
@@ -170,8 +173,9 @@ class Release:
             found = [getattr(batch, name) for batch in batches]
             return None if any(part is None for part in found) else np.concatenate(found)
 
-        names = [each.name for each in fields(cls)]
-        return cls(**{name: together(name) for name in names})  # type: ignore[arg-type]
+        names = [each.name for each in fields(cls) if each.name != "exact"]
+        exact = all(batch.exact for batch in batches)
+        return cls(**{name: together(name) for name in names}, exact=exact)  # type: ignore[arg-type]
 
     def times(self, factor: float) -> Self:
         """Return the release in another unit: matrices and variances times a factor above 0.

@@ -1,0 +1,124 @@
+"""A table of few rows and many columns: what is exact about it takes no d x d matrix."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.eigen import residual_norms
+from dpviz.datasets.table import Table
+from dpviz.prepare.bounding import prepare
+from dpviz.prepare.prepared import Measured
+from dpviz.run.compare import compare
+from dpviz.settings import Settings
+from dpviz.values.moments import THIN_FROM, SecondMoment, is_thin
+
+N, D, K = 6, 400, 3
+EXACT = ("random_projection", "non_private", "noisy_power_exact")
+
+
+def table(n: int, d: int) -> Table:
+    rows = np.random.default_rng(1).normal(size=(n, d)) * np.linspace(3, 1, d)
+    return Table("wide", rows, tuple(f"c{i}" for i in range(d)))
+
+
+def settings(**more: Any) -> Settings:
+    return Settings(k=K, trials=4, mechanisms=EXACT, **more)
+
+
+@pytest.fixture(scope="module")
+def both() -> tuple[SecondMoment, SecondMoment]:
+    """Return one moment as its root and as its matrix."""
+    root = np.random.default_rng(2).normal(size=(N, D)) / 10
+    return SecondMoment.of_root(root, N), SecondMoment(root.T @ root, N)
+
+
+def test_a_root_and_its_matrix_say_the_same(both: tuple[SecondMoment, SecondMoment]) -> None:
+    thin, full = both
+    assert (thin.d, thin.n) == (full.d, full.n) == (D, N)
+    largest = full.eigenvalues[0]
+    np.testing.assert_allclose(thin.eigenvalues, full.eigenvalues, atol=1e-13 * largest)
+    np.testing.assert_allclose(thin.top(N), full.top(N), atol=1e-9)
+    assert thin.total == pytest.approx(full.total, rel=1e-13)
+    V = np.linalg.qr(np.random.default_rng(3).normal(size=(2, D, K))).Q
+    np.testing.assert_allclose(thin.times(V), full.times(V), atol=1e-13)
+    np.testing.assert_allclose(thin.A, full.A, atol=1e-15)
+    weights = np.array([[3.0, -1.0, 0.5], [0.0, 0.0, 0.0]])
+    ours, theirs = (residual_norms(*each.span, V, weights) for each in both)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    assert ours[1] == pytest.approx(largest)
+
+
+def test_more_components_than_rows_are_orthonormal(both: tuple[SecondMoment, SecondMoment]) -> None:
+    thin, _ = both
+    for k in (N, N + 1, D):
+        V = thin.top(k)
+        assert V.shape == (D, k)
+        np.testing.assert_allclose(V.T @ V, np.eye(k), atol=1e-12)
+    np.testing.assert_allclose(
+        (thin.eigenvectors * thin.eigenvalues) @ thin.eigenvectors.T, thin.A, atol=1e-13
+    )
+
+
+def test_it_travels_and_stays_read_only(both: tuple[SecondMoment, SecondMoment]) -> None:
+    for moment in both:
+        again = pickle.loads(pickle.dumps(moment))
+        np.testing.assert_array_equal(again.A, moment.A)
+        for found in (again.with_n(7).A, again.kept, again.top(1)):
+            with pytest.raises(ValueError, match="read-only"):
+                found[0, 0] = 1.0
+    assert both[0].with_n(7).root is both[0].root
+
+
+def measures(prepared: Measured) -> dict[str, dict[str, FloatArray]]:
+    return {r.mechanism.key: r.metrics for r in compare(prepared, settings()).results}
+
+
+def test_every_measure_is_that_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = table(N, D)
+    thin = prepare(wide, settings(row_bound="20"))
+    monkeypatch.setattr("dpviz.prepare.passes.is_thin", lambda rows, d: False)
+    full = prepare(wide, settings(row_bound="20"))
+    assert thin.moment.root is not None
+    assert full.moment.root is None
+    assert thin.bounded_rows == full.bounded_rows > 0  # so that the reference is another moment
+    ours, theirs = measures(thin), measures(full)
+    assert ours.keys() == theirs.keys() == set(EXACT)
+    for key, metrics in theirs.items():
+        assert ours[key].keys() == metrics.keys()
+        for name, values in metrics.items():
+            np.testing.assert_allclose(ours[key][name], values, rtol=1e-7, atol=1e-9)
+
+
+def test_a_subsample_is_thin_too() -> None:
+    prepared = prepare(table(N, D), settings())
+    fewer = prepared.with_n(4, 0)
+    assert fewer.moment.root is not None
+    assert fewer.moment.root.shape == (4, D)
+    assert prepared.with_n(10, 0).moment.root is prepared.moment.root
+
+
+def test_what_is_exact_takes_no_matrix() -> None:
+    """Less than a fifth of one d x d matrix, where it took several: 72 MB each."""
+    d = 3_000
+    wide = table(5, d)
+    tracemalloc.start()
+    try:
+        found = compare(prepare(wide, settings()), settings())
+        found.to_json()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * d**2 / 5
+
+
+def test_other_tables_are_kept_as_before() -> None:
+    assert not is_thin(5, THIN_FROM - 1)
+    assert not is_thin(D // 4 + 1, D)
+    assert is_thin(D // 4, D)
+    assert prepare(table(D // 4 + 1, D), settings()).moment.root is None
