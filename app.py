@@ -2,12 +2,17 @@
 
 import streamlit as st
 
-from pages.ui import shell
+if __name__ == "__main__":  # a page runs
+    from pages.ui import shell
 
-st.set_page_config(
-    page_title="dpviz",
-    page_icon=shell.TAB_ICON,
-    layout="wide",
-    initial_sidebar_state="collapsed",
-)
-shell.run()
+    st.set_page_config(
+        page_title="dpviz",
+        page_icon=shell.TAB_ICON,
+        layout="wide",
+        initial_sidebar_state="collapsed",
+    )
+    shell.run()
+else:  # a server starts
+    from pages.ui import serving
+
+    app = st.App(__file__, middleware=serving.MIDDLEWARE, lifespan=serving.lifespan)

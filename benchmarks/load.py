@@ -121,7 +121,7 @@ class Visitor:
         await self._stream.send(back.SerializeToString())
         await self._until(lambda: self._urls is not None)
         urls = self._urls.file_urls[0]
-        await asyncio.to_thread(self._put, urls.upload_url, name, content)
+        await asyncio.to_thread(self.put, urls.upload_url, name, content)
         state = BackMsg().rerun_script.widget_states.widgets.add()
         info = state.file_uploader_state_value.uploaded_file_info.add()
         info.name, info.size, info.file_id = name, len(content), urls.file_id
@@ -129,10 +129,14 @@ class Visitor:
         self._values["upload"] = ("file_uploader_state_value", state.file_uploader_state_value)
         await self._run()
 
-    def _put(self, path: str, name: str, content: bytes) -> None:
+    def cookie(self) -> str:
+        """Return the cookie that every request has to repeat which changes something."""
         with urllib.request.urlopen(f"{self.url}/_stcore/health") as answer:
-            cookie = answer.headers.get("Set-Cookie", "").split(";")[0]
-        edge = "dpviz-load"
+            return str(answer.headers.get("Set-Cookie", "").split(";")[0])
+
+    def put(self, path: str, name: str, content: bytes) -> None:
+        """Send a file to where the server wants it."""
+        cookie, edge = self.cookie(), "dpviz-load"
         body = (
             f'--{edge}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n'
         ).encode()
@@ -149,6 +153,14 @@ class Visitor:
         )
         with urllib.request.urlopen(request) as answer:
             assert answer.status == 204, answer.status
+
+    def take_away(self, path: str) -> int:
+        """Take a file away again, as a browser does; return the answer's status."""
+        cookie = self.cookie()
+        headers = {"Cookie": cookie, "X-Xsrftoken": cookie.partition("=")[2]}
+        request = urllib.request.Request(self.url + path, method="DELETE", headers=headers)
+        with urllib.request.urlopen(request) as answer:
+            return int(answer.status)
 
     async def move(self, epsilon: float) -> None:
         """Move epsilon; note when its numbers came and when the page was done."""

@@ -17,6 +17,7 @@ from dpviz.releasing.making import Plan, RealRelease, make, plan
 from dpviz.releasing.options import ReleaseOptions
 from pages.ui import accounts, schema_editor, spending, state
 from pages.ui.guard import guard
+from pages.ui.texts import plain
 
 PARAMS = params_of(ReleaseOptions)
 
@@ -143,7 +144,8 @@ st.markdown(
     "One real release: whole-number rows, discrete noise by OpenDP from the system's entropy, and "
     "a ledger that is written first. There is no seed, no preview and no undo."
 )
-if shell.releases():
+switched_off = shell.no_releases()
+if switched_off is None:
     page()
 else:
-    st.info("Releases are switched off here.")
+    st.info(plain(switched_off))

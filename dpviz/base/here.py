@@ -1,11 +1,12 @@
 """Where dpviz runs: the one place that tells a browser from a machine with processes and sockets.
 
-What a browser cannot do is said with the sentences of this file and with no others.
+What cannot be done somewhere is said with the sentences of this file and with no others.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 NO_DOWNLOADS = (
     "Inside a browser no data set can be downloaded, as the page asks no other host for anything; "
@@ -14,6 +15,10 @@ NO_DOWNLOADS = (
 NO_LEDGER = (
     "Inside a browser no real release can be made, as its ledger has to outlive the page and a "
     "browser may clear what it keeps; an installed dpviz can make it."
+)
+NO_OPENDP = (
+    "a release needs OpenDP, which is not installed here: python -m pip install "
+    '"opendp>=0.14,<0.17"'
 )
 ONE_PROCESS = "Inside a browser everything runs in one process: slower, and with the same numbers."
 UPLOADS_STAY = (
@@ -25,3 +30,8 @@ UPLOADS_STAY = (
 def in_browser() -> bool:
     """Return whether this Python runs inside a browser."""
     return sys.platform == "emscripten"
+
+
+def can_release() -> bool:
+    """Return whether the library that draws a release's noise is installed."""
+    return find_spec("opendp") is not None

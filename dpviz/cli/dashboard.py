@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+from dpviz.base.environment import server_options
 from dpviz.base.paths import app_path
 from dpviz.cli.options import Commands
 from dpviz.errors import InvalidSetting
@@ -21,17 +22,29 @@ def add(commands: Commands) -> None:
 
 
 def _app(arguments: argparse.Namespace) -> int:
-    """Start Streamlit on the app's own files, from any folder."""
+    """Become Streamlit on the app's own files, from any folder."""
+    server_options()  # what it would refuse is said here, and in one line
     command = [sys.executable, "-m", "streamlit", "run", str(app_path())]
+    if "STREAMLIT_SERVER_ADDRESS" not in os.environ:
+        command += ["--server.address", "localhost"]
     if arguments.port is not None:
         if not 1 <= arguments.port <= 65_535:
             raise InvalidSetting("port", "from 1 to 65535", arguments.port, "--port")
         command += ["--server.port", str(arguments.port)]
     if arguments.headless:
         command += ["--server.headless", "true"]
-    try:
-        # BLAS reads this at start only; its threads would fight over small matrices.
-        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
-        return subprocess.run(command, env=environment, check=False).returncode
-    except KeyboardInterrupt:
-        return 0
+    # BLAS reads this at start only; its threads would fight over small matrices.
+    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
+    if os.name == "posix":
+        # The server takes this process's place, so that what ends the one ends the other.
+        os.execve(sys.executable, command, environment)
+    return _watched(command, environment)
+
+
+def _watched(command: list[str], environment: dict[str, str]) -> int:
+    """Run the server where no program can take the place of another, and end it with this one."""
+    with subprocess.Popen(command, env=environment) as server:
+        try:
+            return server.wait()
+        finally:
+            server.terminate()

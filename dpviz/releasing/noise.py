@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.here import NO_OPENDP
 from dpviz.errors import CannotRun, DpvizError
 from dpviz.privacy.composition import epsilon_of_rho, rho_meeting, rho_of_pure
 from dpviz.privacy.discrete import least_scale, proved_epsilon
@@ -93,9 +94,7 @@ def opendp() -> Any:
     try:
         prelude = import_module("opendp.prelude")
     except ImportError:
-        raise NoOpenDP(
-            'a release needs OpenDP, which is not installed: pip install "dpviz[release]".'
-        ) from None
+        raise NoOpenDP(f"{NO_OPENDP}.") from None
     prelude.enable_features("contrib")
     return prelude
 

@@ -332,7 +332,7 @@ def _cluster(pool: Pool) -> Iterator[Any]:
     except ImportError:
         raise InvalidSetting(
             "backend",
-            "one whose library is installed; dask comes with the extra dpviz[dask]",
+            'one whose library is installed (python -m pip install "dask[dataframe,distributed]")',
             pool.backend,
             "--backend",
         ) from None

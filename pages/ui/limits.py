@@ -1,32 +1,29 @@
 """What one visitor may use, and all of them together: the one place where that is set.
 
 `DPVIZ_PUBLIC=1` is the demo that strangers may use; `DPVIZ_SESSIONS` and `DPVIZ_UPLOADS` change
-single caps. Streamlit's own limits (an upload's megabytes) are in its settings file.
+single caps. One upload's megabytes are Streamlit's own limit, in its settings file; a session may
+have no more in all.
 """
 
 from __future__ import annotations
 
-import gc
-import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
 
 import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.base.memory import give_back, share_heaps
+from dpviz.base.environment import server_options
 from dpviz.base.pauses import pausing
-from dpviz.errors import DpvizError, InvalidSetting
+from dpviz.errors import DpvizError
 from dpviz.narrative.phrases import duration
 
-# Streamlit forgets a closed session two minutes later, but only when somebody else comes.
-_TEND_SECONDS = 20.0
 # A run looks up this often, and one piece of it may take so long.
 _LOOK_SECONDS = 0.2
 _TELL_SECONDS = 1.0
@@ -41,35 +38,29 @@ class Caps:
     ----------
     public : bool
         Whether strangers use it: no uploads, no release, nothing written.
-    uploads : bool
+    uploads, releases : bool
+    hosts : tuple of str
+        Names that it is reached by, beside those of this machine.
     sessions : int
         People at a time.
     trials : int
         Most draws of one view.
     work : float
         Most seconds that one view may be predicted to take on one core.
+    held : int
+        Most bytes of uploads that all sessions may have on the server together.
     """
 
     public: bool = False
     uploads: bool = True
+    releases: bool = True
+    hosts: tuple[str, ...] = ()
     sessions: int = 20
     trials: int = 1_000
     work: float = 180.0
+    held: int = 2**30
 
 
-PUBLIC = Caps(public=True, uploads=False, trials=50, work=30.0)
-"""The public demo."""
-
-
-def _switch(name: str, default: bool) -> bool:
-    written = os.environ.get(name, "").strip().lower()
-    words = {"": default, "0": False, "1": True, "false": False, "true": True}
-    if written not in words:
-        raise InvalidSetting(name, "0 or 1", written)
-    return words[written]
-
-
-@cache
 def caps() -> Caps:
     """Return what this server allows, from its environment.
 
@@ -78,17 +69,64 @@ def caps() -> Caps:
     InvalidSetting
         If a variable is set to something else than it may be.
     """
-    found = PUBLIC if _switch("DPVIZ_PUBLIC", False) else Caps()
-    uploads = found.uploads and _switch("DPVIZ_UPLOADS", True)
-    written = os.environ.get("DPVIZ_SESSIONS", "").strip()
-    if written and not (written.isascii() and written.isdigit() and 0 < int(written) < 10_000):
-        raise InvalidSetting("DPVIZ_SESSIONS", "a whole number from 1 to 9999", written)
-    return replace(found, uploads=uploads, sessions=int(written) if written else found.sessions)
+    said = server_options()
+    found = Caps(said.public, said.uploads, said.release, said.hosts, said.sessions)
+    return replace(found, trials=50, work=30.0) if said.public else found
 
 
-@st.cache_resource(show_spinner=False)
-def _admitted() -> dict[str, None]:
-    return {}  # session ids, in the order they came
+@dataclass
+class Sessions:
+    """Who has come, who was let in, and who has left.
+
+    Runs of pages, requests and the server's own look after what is left all ask here.
+    """
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _admitted: set[str] = field(default_factory=set)
+    _left: dict[str, float | None] = field(default_factory=dict)
+
+    def admit(self, session: str, active: Callable[[str], bool], places: int) -> bool:
+        """Return whether a session may stay, which it then does until it is left."""
+        with self._lock:
+            self._left[session] = None
+            self._admitted = {one for one in self._admitted if one == session or active(one)}
+            if session not in self._admitted and len(self._admitted) >= places:
+                return False
+            self._admitted.add(session)
+            return True
+
+    def admitted(self, session: str) -> bool:
+        """Return whether a session has been let in."""
+        return session in self._admitted
+
+    def leaving(self, active: Callable[[str], bool], now: float, grace: float) -> list[str]:
+        """Return the sessions that were left so many seconds ago, and forget them."""
+        with self._lock:
+            for session, since in self._left.items():
+                if active(session):
+                    self._left[session] = None
+                elif since is None:
+                    self._left[session] = now
+            gone = [
+                session
+                for session, since in self._left.items()
+                if since is not None and now - since >= grace
+            ]
+            for session in gone:
+                del self._left[session]
+                self._admitted.discard(session)
+            return gone
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody is here, or was a moment ago."""
+        return not self._left
+
+
+@cache
+def sessions() -> Sessions:
+    """Return the sessions of this server."""
+    return Sessions()
 
 
 def enter() -> None:
@@ -96,20 +134,14 @@ def enter() -> None:
     context = get_script_run_ctx()
     if context is None or not serving():
         return
-    _tended()
-    here = {info.session.id for info in _sessions().list_active_sessions()}
-    admitted = _admitted()
-    for gone in [session for session in admitted if session not in here]:
-        del admitted[gone]
-    if context.session_id not in admitted:
-        if len(admitted) >= caps().sessions:
-            st.info(
-                f"This server shows dpviz to {caps().sessions} people at a time, and all places "
-                "are taken. Reload in a few minutes; the link keeps every setting.",
-                icon=":material/hourglass_empty:",
-            )
-            st.stop()
-        admitted[context.session_id] = None
+    active = runtime.get_instance().is_active_session
+    if not sessions().admit(context.session_id, active, caps().sessions):
+        st.info(
+            f"This server shows dpviz to {caps().sessions} people at a time, and all places "
+            "are taken. Reload in a few minutes; the link keeps every setting.",
+            icon=":material/hourglass_empty:",
+        )
+        st.stop()
 
 
 def refuse_in_public(what: str) -> None:
@@ -198,40 +230,3 @@ def too_slow(seconds: float) -> str:
 def serving() -> bool:
     """Return whether a server runs this, and no test of a page."""
     return runtime.exists() and type(runtime.get_instance()) is runtime.Runtime
-
-
-def _sessions() -> Any:  # Streamlit's own manager
-    return runtime.get_instance()._session_mgr
-
-
-@st.cache_resource(show_spinner=False)
-def _tended() -> bool:
-    """Make the server forget closed sessions, uploads included, also when nobody else comes.
-
-    A timer of the server's own event loop, and no thread: it reaps what has expired.
-    """
-    share_heaps()
-    gc.collect()
-    gc.freeze()  # what is imported stays: no later look goes through it
-    loop = runtime.get_instance()._get_async_objs().eventloop
-    here: set[str] = set()
-
-    def tend() -> None:
-        nonlocal here
-        if not serving() or loop.is_closed():
-            return
-        loop.call_later(_TEND_SECONDS, tend)  # first, so that it goes on whatever happens
-        closed = _sessions()._session_storage._cache
-        len(closed)  # reaps
-        active = (info.session.id for info in _sessions().list_active_sessions())
-        before, here = here, {*active, *closed}
-        if before - here:  # what has gone lets go of the last of it a little later
-            loop.call_later(_TEND_SECONDS, give_back)
-
-    loop.call_soon_threadsafe(lambda: loop.call_later(_TEND_SECONDS, tend))
-    return True
-
-
-def session_count() -> int:
-    """Return how many sessions are open."""
-    return len(_sessions().list_active_sessions())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextvars import ContextVar
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from dpviz.base.here import NO_OPENDP, can_release, in_browser
 from dpviz.errors import DpvizError
 from dpviz.narrative.explore import delta_note, epsilon_note, too_few_rows
 from pages.ui import (
@@ -102,13 +102,16 @@ def pages() -> list[StreamlitPage]:
     return [page for group in menu().values() for page in group]
 
 
-def releases() -> bool:
-    """Return whether real releases may be made: not by strangers, nor with DPVIZ_RELEASE=off."""
-    return os.environ.get("DPVIZ_RELEASE", "on") != "off" and not limits.caps().public
+def no_releases() -> str | None:
+    """Return why no real release can be made here, if none can."""
+    if not limits.caps().releases:
+        return "Releases are switched off here."
+    # a browser has its own sentence, on the page
+    return None if can_release() or in_browser() else f"{NO_OPENDP[:1].upper()}{NO_OPENDP[1:]}."
 
 
 def _release() -> list[StreamlitPage]:
-    if not releases():
+    if no_releases() is not None:
         return []
     return [st.Page("pages/release.py", title="Release", icon=":material/output:")]
 

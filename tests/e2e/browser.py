@@ -1,10 +1,12 @@
-"""Which browser the tests drive. Imports nothing but the standard library."""
+"""Which browser the tests drive. Imports nothing that is not quick to come."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from pathlib import Path
+
+from dpviz.base.environment import switch
 
 NO_BROWSER = (
     "browser tests skipped: no Chromium on PATH; get one with apt-get install chromium,"
@@ -51,4 +53,4 @@ def find_chromium() -> Path | None:
 
 def browser_required() -> bool:
     """Return whether a missing browser fails the tests (``DPVIZ_REQUIRE_BROWSER=1``, as in CI)."""
-    return os.environ.get("DPVIZ_REQUIRE_BROWSER", "0") not in {"", "0"}
+    return switch("DPVIZ_REQUIRE_BROWSER")

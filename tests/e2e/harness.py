@@ -17,7 +17,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Self
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, BrowserContext, Page, Request, WebSocket
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, WebSocket
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -90,6 +90,8 @@ class Server:
         Working directory; the script's folder if left out.
     port : int, optional
         That of a server that ended, whose pages are still open; a free one if left out.
+    command : sequence of str, optional
+        What starts it and knows its port by itself; Streamlit on the script if left out.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Server:
         environment: Mapping[str, str] | None = None,
         directory: Path | None = None,
         port: int | None = None,
+        command: Sequence[str] | None = None,
     ) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -107,7 +110,8 @@ class Server:
         self._checked = 0
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(
-                [
+                command
+                or [
                     *(sys.executable, "-m", "streamlit", "run", str(app)),
                     *("--server.address", "127.0.0.1", "--server.port", str(self.port)),
                     *("--server.headless", "true"),
@@ -166,6 +170,11 @@ class Server:
                 self._process.wait()
 
     @property
+    def ended(self) -> bool:
+        """Whether the process is over."""
+        return self._process.poll() is not None
+
+    @property
     def pid(self) -> int:
         """Number of the server's process."""
         return self._process.pid
@@ -188,8 +197,8 @@ class Watch:
     Parameters
     ----------
     problems : list of str
-        Exceptions shown by the app, uncaught JavaScript errors and requests to other hosts. A test
-        that provokes one takes it out of the list.
+        Exceptions shown by the app, uncaught JavaScript errors, requests to other hosts and what
+        the content policy kept out. A test that provokes one takes it out of the list.
     runs : int
         Runs of the script that ended, over all documents the page has shown.
     running : bool
@@ -219,6 +228,11 @@ class Watch:
             self.problems.append(f"request to another host: {parts.hostname}")
         if request.is_navigation_request() and request.frame.parent_frame is None:
             self.running, self.asked, self.files, self._stream = True, False, 0, None
+
+    def on_console(self, message: ConsoleMessage) -> None:
+        """Note what the content policy has kept from the page."""
+        if "Content Security Policy" in message.text:
+            self.problems.append(f"kept out: {message.text}")
 
     def on_answer(self, request: Request) -> None:
         """Note the end of an upload, after which the page asks for a run."""
@@ -295,6 +309,7 @@ def new_page(context: BrowserContext) -> Page:
     page.on("response", lambda response: watch.on_answer(response.request))
     page.on("requestfailed", watch.on_answer)
     page.on("websocket", watch.on_websocket)
+    page.on("console", watch.on_console)
     page.on("pageerror", lambda error: watch.problems.append(f"page error: {error}"))
     page.expose_function(
         "dpvizReport", lambda text: watch.problems.append(f"the app shows an exception: {text}")

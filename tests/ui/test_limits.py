@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,13 +13,6 @@ from dpviz.run.cells import plan, run_cell
 from dpviz.settings import Settings
 from pages.ui import limits
 from tests.ui.driver import errors, keys, nodes, notices, start
-
-
-@pytest.fixture(autouse=True)
-def fresh_caps() -> Iterator[None]:
-    limits.caps.cache_clear()
-    yield
-    limits.caps.cache_clear()
 
 
 def test_the_public_demo_takes_no_uploads(monkeypatch: pytest.MonkeyPatch) -> None:

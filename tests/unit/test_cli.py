@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -230,21 +231,52 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_app_starts_streamlit_on_its_own_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[list[str]] = []
+    class Became(Exception):
+        """This process has become another program."""
 
-    def fake_run(
-        command: list[str], env: dict[str, str], check: bool
-    ) -> subprocess.CompletedProcess[str]:
-        started.append(command)
-        assert env["OPENBLAS_NUM_THREADS"]  # small matrices: threads would only fight
-        return subprocess.CompletedProcess(command, 0)
+    def execve(program: str, command: list[str], environment: dict[str, str]) -> None:
+        assert program == command[0] == sys.executable
+        assert environment["OPENBLAS_NUM_THREADS"]  # small matrices: threads would only fight
+        raise Became(command[1:])
 
-    monkeypatch.setattr(dashboard.subprocess, "run", fake_run)
-    assert main(["app", "--port", "8600", "--headless"]) == 0
-    (command,) = started
-    assert command[:4] == [sys.executable, "-m", "streamlit", "run"]
-    assert Path(command[4]).name == "app.py"
-    assert command[5:] == ["--server.port", "8600", "--server.headless", "true"]
+    monkeypatch.setattr(dashboard.os, "execve", execve)
+    monkeypatch.delenv("STREAMLIT_SERVER_ADDRESS", raising=False)
+    with pytest.raises(Became) as caught:
+        main(["app", "--port", "8600", "--headless"])
+    (command,) = caught.value.args
+    assert command[:3] == ["-m", "streamlit", "run"]
+    assert Path(command[3]).name == "app.py"
+    rest = ["--server.port", "8600", "--server.headless", "true"]
+    assert command[4:] == ["--server.address", "localhost", *rest]
+    monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", "0.0.0.0")
+    with pytest.raises(Became) as caught:
+        main(["app"])
+    assert caught.value.args[0][4:] == []  # the environment has the word
+
+
+def test_where_no_program_becomes_another_the_server_ends_with_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows."""
+    program = "import sys, signal; print('there', flush=True); signal.pause()"
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Popen(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], env: dict[str, str]) -> None:
+            super().__init__([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE)
+            started.append(self)
+
+        def wait(self, timeout: float | None = None) -> int:
+            if self.poll() is None and not self.stdout.closed:  # type: ignore[union-attr]
+                assert self.stdout.readline() == b"there\n"  # type: ignore[union-attr]
+                self.stdout.close()  # type: ignore[union-attr]
+                raise KeyboardInterrupt
+            return super().wait(timeout)
+
+    monkeypatch.setattr(dashboard.os, "name", "nt")
+    monkeypatch.setattr(dashboard.subprocess, "Popen", Popen)
+    assert main(["app"]) == 130
+    assert started[0].returncode == -signal.SIGTERM
 
 
 # What is refused -----------------------------------------------------------------------------

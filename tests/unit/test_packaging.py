@@ -16,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from dpviz.base.here import NO_OPENDP
 from dpviz.base.paths import app_path
 from tests.sources import Import, imports, imports_in
 
@@ -26,8 +27,13 @@ CONFIG = app_path().parent / ".streamlit" / "config.toml"
 _DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow"}
 _SHOW_OPTIONS = "from streamlit import config; print(*config.get_config_options())"
 # Imported, and not required by itself because the named requirement depends on it.
-_COMES_WITH = {"altair": "streamlit", "requests": "pooch"}
-_COMES_WITH_FOR_TESTS = {"PIL": "streamlit", "packaging": "pytest", "websockets": "streamlit"}
+_COMES_WITH = {"altair": "streamlit", "requests": "pooch", "starlette": "streamlit"}
+_COMES_WITH_FOR_TESTS = {
+    "PIL": "streamlit",
+    "packaging": "pytest",
+    "starlette": "streamlit",
+    "websockets": "streamlit",
+}
 # Run by interpreters with environments of their own, which benchmarks/peers.py makes.
 _ELSEWHERE = {"benchmarks/peers_worker.py": {"diffprivlib"}}
 
@@ -233,7 +239,9 @@ def _config() -> dict[str, Any]:
 
 def test_the_dashboard_keeps_to_itself() -> None:
     config = _config()
-    assert config["server"]["address"] == "localhost"
+    # no address, so that a host finds it; tests/process/test_server.py: it answers its own machine
+    assert "address" not in config["server"]
+    assert config["logger"]["hideWelcomeMessage"] is True  # it would ask for an address outside
     assert config["server"]["maxUploadSize"] == 400
     assert config["server"]["showEmailPrompt"] is False
     assert config["browser"]["gatherUsageStats"] is False
@@ -297,3 +305,12 @@ def test_text_and_accent_can_be_read(name: str) -> None:
     assert min(_contrast(accent, ground) for ground in pages) >= 4.5
     assert _contrast("#ffffff", accent) >= 4.5
     assert min(_contrast(accent, ground) for ground in grounds) >= 3.0
+
+
+def test_what_to_install_works_in_a_checkout_and_in_a_wheel() -> None:
+    """The name is on no index: what is missing is told by its own name, with the range declared."""
+    for path in [*_sources(), *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        assert 'pip install "dpviz[' not in path.read_text(encoding="utf-8"), path
+    (declared,) = _pyproject()["project"]["optional-dependencies"]["release"]
+    assert f'python -m pip install "{declared}"' in NO_OPENDP
+    assert f'python -m pip install "{declared}"' in (ROOT / "README.md").read_text("utf-8")

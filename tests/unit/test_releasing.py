@@ -338,7 +338,7 @@ def test_no_schema_a_full_ledger_and_no_opendp_spend_nothing(
         raise ImportError(name)
 
     monkeypatch.setattr(noise_module, "import_module", missing)
-    with pytest.raises(NoOpenDP, match=r'pip install "dpviz\[release\]"'):
+    with pytest.raises(NoOpenDP, match="is not installed here: python -m pip install"):
         make(_options(), _table(), _schema(), ledger=ledger)
     assert ledger.read().spends == ()
 

@@ -1,0 +1,496 @@
+"""A real server: what it asks outside, whom it answers, what it keeps, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from benchmarks.load import Visitor, memory, table
+from dpviz.base.paths import app_path
+from tests.e2e.harness import Server, free_port, is_free
+
+ROOT = Path(__file__).resolve().parents[2]
+VIEW = "v=1&table=iris&trials=2&m=gaussian"
+# Runs first in every interpreter that finds it, and writes down whom the interpreter asks.
+WATCH = """
+import os, sys
+
+ASKING = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr",
+          "socket.sendto", "socket.sendmsg"}
+
+def note(event, arguments):
+    if event in ASKING:
+        to = arguments[1] if isinstance(arguments[0], __import__("socket").socket) else arguments
+        write(f"{event} {to!r}")
+
+def write(line):
+    with open(os.environ["ASKED"], "a") as file:
+        file.write(line + "\\n")
+
+write(f"{os.getpid()} is watched")
+sys.addaudithook(note)
+"""
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> dict[str, str]:
+    """Return an environment in which it is written down whom a process asks."""
+    folder = tmp_path / "watch"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(WATCH, encoding="utf-8")
+    return {"PYTHONPATH": str(folder), "ASKED": str(tmp_path / "asked")}
+
+
+def asked(watch: Mapping[str, str]) -> list[str]:
+    """Return what was asked of anybody but this machine's own loopback."""
+    lines = Path(watch["ASKED"]).read_text(encoding="utf-8").splitlines()
+    own = (" is watched", "('127.0.0.1'", "('localhost'", "('::1'", "(b'127.0.0.1'")
+    return [line for line in lines if not any(word in line for word in own)]
+
+
+@contextmanager
+def served(
+    folder: Path, environment: Mapping[str, str] | None = None, *words: str
+) -> Iterator[Server]:
+    """Start the dashboard as ``dpviz app`` does."""
+    port = free_port()
+    own = {"XDG_CACHE_HOME": str(folder), "DPVIZ_LEDGERS": str(folder / "ledgers")}
+    command = [sys.executable, "-m", "dpviz", "app", "--headless", "--port", str(port), *words]
+    log = folder / "server.log"
+    with Server(
+        app_path(), log, {**own, **(environment or {})}, ROOT, port=port, command=command
+    ) as running:
+        yield running
+        assert running.new_traceback() == ""
+
+
+def answer(
+    server: Server, path: str = "/", *, method: str = "GET", **headers: str
+) -> tuple[int, bytes]:
+    """Return the status and the body of one request; headers are given with underscores."""
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)) as line:
+        line.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            line.putheader(name.replace("_", "-"), value)
+        line.endheaders()
+        found = line.getresponse()
+        return found.status, found.read()
+
+
+async def shaken(server: Server, **headers: str) -> int:
+    """Return how a websocket's handshake is answered: 101 where it may speak."""
+    address = f"ws://127.0.0.1:{server.port}/_stcore/stream"
+    host = headers.pop("Host", None)
+    if host is not None:
+        # the address gives the name, and the machine is reached all the same
+        address = address.replace("127.0.0.1", host)
+    try:
+        async with connect(address, additional_headers=headers, host="127.0.0.1", port=server.port):
+            return 101
+    except InvalidStatus as refused:
+        return refused.response.status_code
+
+
+def visited(server: Server, query: str = VIEW) -> None:
+    """Let somebody come, see the page and leave."""
+
+    async def come() -> None:
+        visitor = Visitor(1, server.url)
+        await visitor.visit(query)
+        assert visitor.problems == []
+        await visitor.leave()
+
+    asyncio.run(come())
+
+
+# Outside -------------------------------------------------------------------------------------
+
+
+def test_the_watch_sees_what_is_asked(watch: dict[str, str]) -> None:
+    program = (
+        "import socket\n"
+        "with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one: one.connect(('8.8.8.8', 1))"
+        "\ntry: socket.getaddrinfo('nowhere.invalid', 80)\nexcept OSError: pass\n"
+    )
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, **watch}, check=True)
+    assert asked(watch) == [
+        "socket.connect ('8.8.8.8', 1)",
+        "socket.getaddrinfo ('nowhere.invalid', 80, 0, 0, 0)",
+    ]
+
+
+def test_nothing_is_asked_outside(watch: dict[str, str], tmp_path: Path) -> None:
+    """As in a container: any address, no browser; then requests that make Streamlit wonder."""
+    everywhere = {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0", "DPVIZ_HOSTS": "dpviz.example.org"}
+    with served(tmp_path, {**watch, **everywhere}) as server:
+        visited(server)
+        for origin in ("https://evil.example", "https://dpviz.example.org", "null"):
+            asyncio.run(shaken(server, Origin=origin))
+            answer(server, Origin=origin)
+            answer(server, "/_stcore/host-config", Origin=origin)
+        asyncio.run(shaken(server, Host="evil.example"))
+        assert answer(server)[0] == 200
+        watched = Path(watch["ASKED"]).read_text(encoding="utf-8")
+        assert f"{server.pid} is watched\n" in watched
+        assert asked(watch) == []
+
+
+def test_names_and_origins_of_others_are_refused(tmp_path: Path) -> None:
+    with served(tmp_path, {"DPVIZ_HOSTS": "dpviz.example.org"}) as server:
+        assert answer(server)[0] == 200
+        assert answer(server, Host="dpviz.example.org")[0] == 200
+        status, said = answer(server, Host="evil.example")
+        assert (status, b"DPVIZ_HOSTS" in said) == (421, True)
+        assert answer(server, Origin="https://evil.example")[0] == 403
+        assert asyncio.run(shaken(server)) == 101
+        assert asyncio.run(shaken(server, Origin=server.url)) == 101
+        assert asyncio.run(shaken(server, Origin="https://dpviz.example.org")) == 101
+        assert asyncio.run(shaken(server, Origin="https://evil.example")) == 403
+        assert asyncio.run(shaken(server, Host="evil.example")) == 403
+        # whoever looks after the machine knows it by another name
+        assert answer(server, "/_stcore/health", Host="10.1.2.3:8501") == (200, b"ok")
+
+
+def test_until_it_is_opened_it_answers_its_own_machine_only(tmp_path: Path) -> None:
+    """`streamlit run app.py` listens everywhere: hosts that start it so knock from outside."""
+    near = _other_address()
+    if near is None:
+        pytest.skip("this machine has no address but its loopback")
+    command = [sys.executable, "-m", "streamlit", "run", str(app_path())]
+    port = free_port()
+    own = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_SERVER_PORT": str(port)}
+    for opened, expected in (({}, 403), ({"DPVIZ_HOSTS": f"{near},app.example"}, 200)):
+        with Server(
+            app_path(), tmp_path / "log", {**own, **opened}, port=port, command=command
+        ) as server:
+            assert answer(server)[0] == 200
+            assert _knock(near, port, "/_stcore/health") == 200
+            assert _knock(near, port, "/") == expected
+            assert server.new_traceback() == ""
+
+
+def _other_address() -> str | None:
+    """Return an address of this machine that is not its loopback; no packet leaves."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            one.connect(("198.51.100.1", 1))  # of documentation: nobody's
+        except OSError:
+            return None
+        return str(one.getsockname()[0])
+
+
+def _knock(name: str, port: int, path: str) -> int:
+    try:
+        with urllib.request.urlopen(f"http://{name}:{port}{path}", timeout=20) as found:
+            return int(found.status)
+    except HTTPError as refused:
+        return refused.code
+
+
+# Uploads -------------------------------------------------------------------------------------
+
+
+def put(server: Server, session: str, length: int | None, cookie: str) -> socket.socket:
+    """Begin to send a file, of which nothing is sent yet."""
+    line = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    line.sendall(
+        f"PUT /_stcore/upload_file/{session}/1 HTTP/1.1\r\nHost: localhost:{server.port}\r\n"
+        "Content-Type: multipart/form-data; boundary=edge\r\n"
+        f"Cookie: {cookie}\r\nX-Xsrftoken: {cookie.partition('=')[2]}\r\n{size}\r\n\r\n".encode()
+    )
+    return line
+
+
+def _status(line: socket.socket) -> int:
+    return int(line.recv(4096).split()[1])
+
+
+@pytest.mark.parametrize("switch", [{"DPVIZ_PUBLIC": "Yes"}, {"DPVIZ_UPLOADS": "OFF"}])
+def test_where_uploads_are_off_a_file_is_refused_before_it_is_sent(
+    switch: dict[str, str], tmp_path: Path
+) -> None:
+    with served(tmp_path, switch) as server:
+
+        async def try_it() -> None:
+            visitor = Visitor(1, server.url)
+            await visitor.visit(VIEW)
+            for length in (150 * 2**20, None):
+                with closing(put(server, visitor.session, length, visitor.cookie())) as line:
+                    assert await asyncio.to_thread(_status, line) == 403
+            await visitor.leave()
+
+        asyncio.run(try_it())
+        closed = "DPVIZ_PUBLIC" in switch
+        assert answer(server, "/_stcore/metrics")[0] == (404 if closed else 200)
+
+
+def test_who_was_turned_away_uploads_nothing(tmp_path: Path) -> None:
+    with served(tmp_path, {"DPVIZ_SESSIONS": "1"}) as server:
+
+        async def try_it() -> None:
+            first, late = Visitor(1, server.url), Visitor(2, server.url)
+            await first.visit(VIEW)
+            await late.visit(VIEW)
+            assert any("all places are taken" in said for said in late.notices)
+            with closing(put(server, late.session, 2**20, late.cookie())) as line:
+                assert await asyncio.to_thread(_status, line) == 403
+            await first.leave()
+            await late.leave()
+
+        asyncio.run(try_it())
+
+
+def test_a_session_has_so_much_room_and_gets_it_back(tmp_path: Path) -> None:
+    with served(tmp_path, {"STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "1"}) as server:
+
+        async def send(visitor: Visitor, name: str, size: int) -> int:
+            there = f"/_stcore/upload_file/{visitor.session}/{name}"
+            try:
+                await asyncio.to_thread(visitor.put, there, f"{name}.csv", bytes(size))
+            except HTTPError as refused:
+                return refused.code
+            return 204
+
+        async def try_it() -> None:
+            one, two = Visitor(1, server.url), Visitor(2, server.url)
+            await one.visit(VIEW)
+            await two.visit(VIEW)
+            assert await send(one, "a", 700_000) == 204
+            assert await send(one, "b", 700_000) == 413
+            assert await send(one, "b", 300_000) == 204
+            assert await send(two, "a", 700_000) == 204  # each has its own
+            there = f"/_stcore/upload_file/{one.session}/a"
+            assert await asyncio.to_thread(one.take_away, there) == 204
+            assert await send(one, "b", 700_000) == 204
+            # of no stated length: cut off on its way
+            with closing(put(server, two.session, None, one.cookie())) as line:
+                head = b'--edge\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
+                for piece in (head, *(bytes(2**16),) * 64):
+                    try:
+                        line.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))
+                    except OSError:
+                        break  # it does not listen any more
+                assert await asyncio.to_thread(_status, line) == 413
+            await one.leave()
+            await two.leave()
+
+        asyncio.run(try_it())
+
+
+def until(true: Callable[[], bool], seconds: float) -> bool:
+    """Return whether something becomes true in time, without a word to any server."""
+    end, again = time.monotonic() + seconds, threading.Event()
+    while not true():
+        if time.monotonic() > end:
+            return False
+        again.wait(0.1)
+    return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_what_a_visitor_left_is_dropped_on_a_server_that_nobody_touches(tmp_path: Path) -> None:
+    """The first visitor, whose session holds what was made with the server's own first things."""
+    own = {"XDG_CACHE_HOME": str(tmp_path), "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "5"}
+    with Server(app_path(), tmp_path / "log", own) as server:
+
+        async def try_it() -> tuple[float, float]:
+            visitor = Visitor(2, server.url)
+            await visitor.visit("v=1&table=upload&trials=2&m=gaussian")
+            _, small = table(1, 100)
+            await visitor.upload("small.csv", small)  # what is imported for it stays
+            before = memory(server.pid)
+            _, content = table(2, 20_000)
+            await visitor.upload("mine.csv", content)
+            raw = f"/_stcore/upload_file/{visitor.session}/raw"
+            await asyncio.to_thread(visitor.put, raw, "raw.csv", os.urandom(200 * 2**20))
+            with_it = memory(server.pid)
+            await visitor.leave()
+            return before, with_it
+
+        before, with_it = asyncio.run(try_it())
+        assert with_it - before > 200
+        # 4 s of grace and a look every third of a second
+        assert until(lambda: memory(server.pid) - before < 50, 60), memory(server.pid) - before
+        assert server.new_traceback() == ""
+
+
+# The end -------------------------------------------------------------------------------------
+
+
+def ended(server: Server, number: int) -> None:
+    """Send a signal and see that the port is free within two seconds, and the process gone."""
+    os.kill(server.pid, signal.SIGTERM)
+    assert until(lambda: is_free(number), 2)
+    assert until(lambda: server.ended, 10)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_signal_to_the_command_ends_the_server(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        visited(server)
+        ended(server, server.port)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_it_ends_with_visitors_and_an_upload_that_hangs(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+
+        async def try_it() -> None:
+            visitor = Visitor(1, server.url)
+            await visitor.visit(VIEW)
+            with closing(put(server, visitor.session, 2**20, visitor.cookie())) as line:
+                line.sendall(b"--edge\r\n")
+                await asyncio.to_thread(ended, server, server.port)
+
+        asyncio.run(try_it())
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_a_signal_to_make_ends_the_server(tmp_path: Path) -> None:
+    binaries = tmp_path / "venv" / "bin"
+    binaries.mkdir(parents=True)
+    # make run finds this environment set up
+    (binaries / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    (binaries / "python").chmod(0o755)
+    (tmp_path / "venv" / ".dpviz-run").touch()
+    port = free_port()
+    own = {
+        "STREAMLIT_SERVER_PORT": str(port),
+        "STREAMLIT_SERVER_HEADLESS": "true",
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
+    command = ["make", "run", f"VENV={tmp_path / 'venv'}"]
+    with Server(
+        app_path(), tmp_path / "server.log", own, ROOT, port=port, command=command
+    ) as server:
+        ended(server, port)
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("DPVIZ_PUBLIC", "maybe"), ("DPVIZ_RELEASE", "never"), ("DPVIZ_HOSTS", "a:b")],
+)
+def test_a_wrong_word_stops_the_start_in_one_sentence(name: str, word: str) -> None:
+    said = f"{name} must be "
+    stopped = subprocess.run(
+        [sys.executable, "-m", "dpviz", "app", "--headless", "--port", str(free_port())],
+        cwd=ROOT, env={**os.environ, name: word}, stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (stopped.returncode, stopped.stdout) == (2, "")
+    assert stopped.stderr.startswith(f"dpviz: {said}")
+    assert stopped.stderr.count("\n") == 1
+    # and so where the script is given to Streamlit
+    stopped = subprocess.run(
+        [sys.executable, "-m", "streamlit", "run", str(app_path()), "--server.headless", "true",
+         "--server.port", str(free_port())],
+        env={**os.environ, name: word}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert stopped.returncode != 0
+    assert f"dpviz: {said}" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a script as a browser")
+def test_a_browser_is_opened_where_it_may(tmp_path: Path) -> None:
+    script, opened = tmp_path / "browser", tmp_path / "opened"
+    script.write_text(f'#!/bin/sh\necho "$1" > "{opened}"\n', encoding="utf-8")
+    script.chmod(0o755)
+    port = free_port()
+    own = {"BROWSER": f"{script} %s", "STREAMLIT_SERVER_HEADLESS": "false", "DISPLAY": ""}
+    command = [sys.executable, "-m", "dpviz", "app", "--port", str(port)]
+    with Server(app_path(), tmp_path / "log", own, ROOT, port=port, command=command) as server:
+        assert until(lambda: opened.is_file() and opened.read_text().endswith("\n"), 20)
+        assert opened.read_text().strip() == f"http://localhost:{port}"
+        assert f"dpviz: http://localhost:{port}\n" in server.log()
+
+
+def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path) -> None:
+    """A host without a place for variables has one for secrets, which Streamlit puts there."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    for name in ("app.py", "pages", "dpviz", "data"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / ".streamlit").mkdir()
+    shutil.copy(ROOT / ".streamlit" / "config.toml", folder / ".streamlit")
+    secret = json.dumps("my.app.example")
+    (folder / ".streamlit" / "secrets.toml").write_text(
+        f'DPVIZ_PUBLIC = "on"\nDPVIZ_HOSTS = {secret}\n', encoding="utf-8"
+    )
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+    own = {"STREAMLIT_SERVER_PORT": str(port), "STREAMLIT_SERVER_HEADLESS": "true"}
+    with Server(
+        folder / "app.py", tmp_path / "log", own, folder, port=port, command=command
+    ) as server:
+        assert answer(server, Host="my.app.example")[0] == 200
+        assert answer(server, Host="other.app.example")[0] == 421
+        assert answer(server, "/_stcore/metrics")[0] == 404
+        visited(server)
+
+
+# The table of hosts --------------------------------------------------------------------------
+
+
+def rows() -> list[tuple[str, str]]:
+    """Return every command of the table in docs/deploy.md, and the name that it is reached by."""
+    text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    table_of_hosts = text.partition("<!-- hosts: start -->")[2].partition("<!-- hosts: end -->")[0]
+    found = [line.split("|") for line in table_of_hosts.strip().splitlines()[2:]]
+    return [(cells[2].strip(" `"), cells[3].strip(" `")) for cells in found]
+
+
+@pytest.mark.parametrize(("command", "name"), rows(), ids=[row[0].split()[0] for row in rows()])
+def test_every_host_of_the_table_is_served_by_its_command(
+    command: str, name: str, tmp_path: Path
+) -> None:
+    """As typed, but for where the programs lie and the port."""
+    port = free_port()
+    written = command.replace("dpviz app", f"{sys.executable} -m dpviz app").replace(
+        "streamlit run", f"{sys.executable} -m streamlit run"
+    )
+    own = {
+        "PORT": str(port), "STREAMLIT_SERVER_PORT": str(port), "XDG_CACHE_HOME": str(tmp_path),
+        "STREAMLIT_SERVER_HEADLESS": "true",
+    }  # fmt: skip
+    shell = ["bash", "-c", f"export {written.partition(sys.executable)[0] or 'X=1'}\nexec "
+             f"{written[written.index(sys.executable):]}"]  # fmt: skip
+    with Server(app_path(), tmp_path / "log", own, ROOT, port=port, command=shell) as server:
+        assert answer(server, Host=name)[0] == 200
+        assert answer(server, Host="evil.example")[0] == 421
+        assert asyncio.run(shaken(server)) == 101
+        near = _other_address()
+        if near is not None and "localhost" not in (name, _listening(command)):
+            assert _knock(near, port, "/_stcore/health") == 200
+        assert server.new_traceback() == ""
+
+
+def _listening(command: str) -> str:
+    """Return what a command listens to: `dpviz app` to localhost, unless it is told otherwise."""
+    told = "STREAMLIT_SERVER_ADDRESS" in command or "streamlit run" in command
+    return "everywhere" if told else "localhost"
+
+
+def test_the_table_has_its_rows() -> None:
+    assert len(rows()) == 6
+    assert sum("streamlit run app.py" in command for command, _ in rows()) == 2
