@@ -18,6 +18,8 @@ for _variable in (
     "VECLIB_MAXIMUM_THREADS",
 ):
     os.environ.setdefault(_variable, "1")
+# Ledgers of tests lie where tests lie, which on many machines is memory.
+os.environ.setdefault("DPVIZ_LEDGERS_TEMPORARY", "on")
 
 _TESTS = Path(__file__).resolve().parent
 _LAYERS = frozenset(

@@ -2,8 +2,10 @@
 
 Reads the Dockerfile's own lines: the locked packages go into a fresh environment, what it copies
 goes into a folder that is then made read-only, and its command runs with its environment, as
-another user where this one may change users, until its own health check and its page answer. Takes
-a minute or two and the package index.
+another user where this one may change users, until its own health check and its page answer. A
+folder stands for the volume of ledgers: a ledger is made there, and refused where there is none but
+memory. At last the server is told to end, as the end of a container tells it. Takes a minute or two
+and the package index.
 """
 
 from __future__ import annotations
@@ -54,14 +56,15 @@ def copied(stage: list[tuple[str, str]], to: Path) -> None:
     for word, rest in stage:
         if word != "COPY" or rest.startswith("--from"):
             continue
-        source, target = rest.split()
-        place = to / (source if target == "./" else target)
-        if (ROOT / source).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / source, place, ignore=ignored)
-        else:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / source, place)
+        *sources, target = rest.split()
+        for source in sources:
+            place = to / (source if target == "./" else target)
+            if (ROOT / source).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(ROOT / source, place, ignore=ignored)
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / source, place)
 
 
 def read_only(folder: Path) -> None:
@@ -75,6 +78,35 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+# OpenDP is there, a ledger is made where the volume is, and memory is refused.
+_RELEASING = """
+import os, pathlib
+from dpviz.releasing.ledger import Ledger, LedgerError, ledger_named
+from dpviz.releasing.noise import opendp_version
+from dpviz.values.problem import Budget, Relation
+print("OpenDP", opendp_version())
+Ledger(ledger_named("mine")).create(Budget(1.0, 0.0), Relation.REPLACE)
+print("a ledger in", os.environ["DPVIZ_LEDGERS"])
+if os.path.ismount("/dev/shm"):
+    os.environ["DPVIZ_LEDGERS"] = "/dev/shm"
+    try:
+        ledger_named("mine")
+    except LedgerError as error:
+        print(error)
+    else:
+        raise SystemExit("a ledger in memory was not refused")
+"""
+
+
+def ledger_is_kept(
+    python: Path, source: Path, environment: dict[str, str], user: dict[str, int]
+) -> bool:
+    """Return whether a release finds its library and a place for its ledger, and memory is none."""
+    command = [str(python), "-c", _RELEASING]
+    done = subprocess.run(command, cwd=source, env=environment, check=False, **user)
+    return done.returncode == 0
 
 
 def main() -> int:
@@ -103,11 +135,14 @@ def check(stage: list[tuple[str, str]], folder: Path, python: str, installed: st
         pip = [str(binaries / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
         subprocess.run([*pip, "-r", str(ROOT / "requirements.lock")], check=True)
         print("installed requirements.lock with hashes")
-    source, home = folder / "source", folder / "home"
-    source.mkdir()
-    home.mkdir()
+    source, home, ledgers = folder / "source", folder / "home", folder / "ledgers"
+    for made in (source, home, ledgers):
+        made.mkdir()
     copied(stage, source)
     read_only(source)
+    if not (source / "LICENSE").is_file():
+        print("the image has no licence", file=sys.stderr)
+        return 1
     port = free_port()
     set_here = environment(stage) | {
         "HOME": str(home),
@@ -116,6 +151,7 @@ def check(stage: list[tuple[str, str]], folder: Path, python: str, installed: st
         "PATH": f"{binaries}:/usr/bin:/bin",
         "STREAMLIT_SERVER_PORT": str(port),
         "STREAMLIT_SERVER_ADDRESS": "127.0.0.1",
+        "DPVIZ_LEDGERS": str(ledgers),
     }
     (command,) = (json.loads(rest) for word, rest in stage if word == "CMD")
     (health,) = (
@@ -125,7 +161,10 @@ def check(stage: list[tuple[str, str]], folder: Path, python: str, installed: st
     if os.getuid() == 0:
         (written,) = (rest for word, rest in stage if word == "USER")
         user = {"user": int(written), "group": int(written)}
-        os.chown(home, int(written), int(written))
+        for own in (home, ledgers):
+            os.chown(own, int(written), int(written))
+    if not ledger_is_kept(binaries / "python", source, set_here, user):
+        return 1
     server = subprocess.Popen(
         [str(binaries / command[0]), *command[1:]], cwd=source, env=set_here, **user
     )
@@ -143,12 +182,16 @@ def check(stage: list[tuple[str, str]], folder: Path, python: str, installed: st
             page = answer.read()
         who = f"as user {user['user']}" if user else "as this user"
         print(f"healthy after {time.monotonic() - started:.0f} s {who}, source read-only")
+        server.terminate()
+        told = time.monotonic()
+        server.wait(20)
+        print(f"ended {time.monotonic() - told:.1f} s after it was told to")
         return int(b"<title>" not in page)
     except (OSError, urllib.error.URLError) as error:
         print(f"the page was not served: {error}", file=sys.stderr)
         return 1
     finally:
-        server.terminate()
+        server.kill()
         server.wait(20)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = {
-    "requirements.lock": (),  # make run, and the container
+    "requirements.lock": ("pyproject.toml", "--extra", "release"),  # the container
     "requirements-dev.lock": ("--group", "dev"),  # make test
 }
 _OPTIONS = (

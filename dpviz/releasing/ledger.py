@@ -37,6 +37,7 @@ from typing import Any, TypeAlias
 
 from filelock import FileLock, Timeout
 
+from dpviz.base.environment import server_options
 from dpviz.base.json_text import strict_json
 from dpviz.base.number_text import numeral
 from dpviz.base.whole import flush_folder
@@ -747,6 +748,9 @@ def ledger_named(name: str) -> Path:
     ------
     InvalidSetting
         If the name could lead anywhere else.
+    LedgerError
+        If the folder cannot be made, or is gone with the machine's or the container's next start,
+        unless ``DPVIZ_LEDGERS_TEMPORARY`` is on.
     """
     if not _NAME.fullmatch(name):
         raise InvalidSetting("ledger", "a name of letters, digits and dashes", name or "nothing")
@@ -757,7 +761,34 @@ def ledger_named(name: str) -> Path:
         raise LedgerError(
             f"ledger {name} cannot be written: {error.strerror}; {_NOTHING}."
         ) from None
+    fleeting = _fleeting(folder)
+    if fleeting is not None and not server_options().temporary_ledgers:
+        raise LedgerError(
+            f"ledger {name} would lie {fleeting}, and a budget that is forgotten is given back: "
+            "let DPVIZ_LEDGERS name a folder that is kept, such as a volume, or say "
+            f"DPVIZ_LEDGERS_TEMPORARY=on; {_NOTHING}."
+        )
     return folder / f"{name}.jsonl"
+
+
+def _fleeting(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
+    """Return where a folder lies that does not last, in words, or None where it may well last."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:  # no Linux
+        return None
+    there, kind = Path("/"), ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        # a blank in a name is written as its number
+        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split()[4]))
+        if folder.resolve().is_relative_to(point) and len(point.parts) >= len(there.parts):
+            there, kind = point, after.split()[0]  # what was mounted last hides what was there
+    if kind in ("tmpfs", "ramfs"):
+        return "in memory"
+    if kind == "overlay" and there == Path("/"):
+        return "inside the container, and go with it"
+    return None
 
 
 def ledger_names() -> list[str]:

@@ -53,10 +53,16 @@ def test_the_image_uses_exec_forms_and_no_secrets() -> None:
 
 
 def test_the_image_installs_with_hashes_and_copies_what_the_app_needs(tmp_path: Path) -> None:
-    (install,) = (rest for word, rest in DOCKERFILE if word == "RUN" and "install" in rest)
+    (install,) = (rest for word, rest in DOCKERFILE if word == "RUN" and "pip install" in rest)
     assert "--require-hashes" in install
     copied(STAGE, tmp_path)
-    for path in ("app.py", ".streamlit/config.toml", "dpviz/__init__.py", "pages/explore.py"):
+    for path in (
+        "app.py",
+        "LICENSE",
+        ".streamlit/config.toml",
+        "dpviz/__init__.py",
+        "pages/explore.py",
+    ):
         assert (tmp_path / path).is_file(), path
     read_only(tmp_path)
     assert not (tmp_path / "app.py").stat().st_mode & 0o222
@@ -70,6 +76,28 @@ def test_the_image_keeps_port_and_address_in_the_environment() -> None:
     assert found["STREAMLIT_SERVER_ADDRESS"] == "0.0.0.0"
     assert found["STREAMLIT_SERVER_PORT"] == "8501"
     assert found["OPENBLAS_NUM_THREADS"] == "1"
+
+
+def test_ledgers_lie_on_a_volume_that_a_restart_keeps() -> None:
+    kept = environment(STAGE)["DPVIZ_LEDGERS"]
+    made = next(rest for word, rest in STAGE if word == "RUN" and kept in rest)
+    (user,) = (rest for word, rest in STAGE if word == "USER")
+    assert made == f"install -d -o {user} -m 700 {kept}"  # what a new volume takes over
+    assert not kept.startswith(environment(STAGE)["HOME"])  # which is memory
+    # A volume without a name would go with the container, and nobody would see it.
+    assert "VOLUME" not in [word for word, _ in STAGE]
+    compose = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    assert f'volumes: ["ledgers:{kept}"]' in compose
+    assert re.search(r"(?m)^volumes:\n  ledgers:$", compose)
+    for told in ("Dockerfile", "docs/deploy.md"):
+        assert f"-v dpviz-ledgers:{kept}" in (ROOT / told).read_text(encoding="utf-8")
+
+
+def test_the_image_can_release() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (needed,) = groups["project"]["optional-dependencies"]["release"]
+    requirement = Requirement(needed)
+    assert requirement.specifier.contains(locked("requirements.lock")[requirement.name])
 
 
 def test_compose_is_as_strict_as_the_docs_say() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -493,3 +494,79 @@ def test_the_command_fixes_a_schema(tmp_path: Path) -> None:
     words[2], words[-1] = str(tmp_path / "other"), str(tmp_path / "missing.json")
     assert main(words) == 2
     assert not (tmp_path / "other").exists()
+
+
+MOUNTS = """\
+27 1 8:1 / / rw,relatime shared:1 - ext4 /dev/vda rw
+40 27 0:30 / /tmp rw,nosuid - tmpfs tmpfs rw,size=1g
+41 40 0:31 / /tmp/kept rw master:2 propagate_from:1 - ext4 /dev/vdb rw
+42 27 0:32 / /with\\040blank rw - ramfs ramfs rw
+43 27 0:33 / /twice rw - ext4 /dev/vdc rw
+44 43 0:34 / /twice rw - tmpfs tmpfs rw
+"""
+CONTAINER = """\
+50 1 0:40 / / ro,relatime - overlay overlay ro,lowerdir=/x
+51 50 0:41 / /tmp rw - tmpfs tmpfs rw,size=1g
+52 50 8:1 /volumes/ledgers /var/lib/dpviz/ledgers rw - ext4 /dev/vda rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("mounts", "folder", "where"),
+    [
+        (MOUNTS, "/srv/me/ledgers", None),
+        (MOUNTS, "/tmp/ledgers", "in memory"),
+        (MOUNTS, "/tmpother/ledgers", None),
+        (MOUNTS, "/tmp/kept/ledgers", None),
+        (MOUNTS, "/with blank/ledgers", "in memory"),
+        (MOUNTS, "/twice", "in memory"),
+        (CONTAINER, "/tmp/.local/share/dpviz/ledgers", "in memory"),
+        (CONTAINER, "/srv/dpviz/ledgers", "inside the container, and go with it"),
+        (CONTAINER, "/var/lib/dpviz/ledgers", None),
+    ],
+)
+def test_where_a_folder_does_not_last(
+    mounts: str, folder: str, where: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "mountinfo"
+    file.write_text(mounts, encoding="utf-8")
+    assert ledger_module._fleeting(Path(folder), file) == where
+    assert ledger_module._fleeting(Path(folder), tmp_path / "nothing") is None
+
+
+def test_a_link_into_memory_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "memory")
+    file = tmp_path / "mountinfo"
+    line = f"45 27 0:35 / {tmp_path.resolve() / 'memory'} rw - tmpfs tmpfs rw\n"
+    file.write_text(MOUNTS + line, encoding="utf-8")
+    assert ledger_module._fleeting(tmp_path / "link" / "ledgers", file) == "in memory"
+
+
+def test_a_ledger_known_by_a_name_is_refused_where_it_does_not_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPVIZ_LEDGERS", str(tmp_path))
+    monkeypatch.setattr(ledger_module, "_fleeting", lambda folder: "in memory")
+    monkeypatch.setenv("DPVIZ_LEDGERS_TEMPORARY", "no")
+    with pytest.raises(LedgerError) as refused:
+        ledger_module.ledger_named("mine")
+    assert str(refused.value) == (
+        "ledger mine would lie in memory, and a budget that is forgotten is given back: let "
+        "DPVIZ_LEDGERS name a folder that is kept, such as a volume, or say "
+        "DPVIZ_LEDGERS_TEMPORARY=on; nothing was spent."
+    )
+    monkeypatch.setenv("DPVIZ_LEDGERS_TEMPORARY", "Yes")
+    assert ledger_module.ledger_named("mine") == tmp_path / "mine.jsonl"
+
+
+SHARED = Path("/dev/shm")
+
+
+@pytest.mark.skipif(not os.path.ismount(SHARED), reason="this machine has no memory at /dev/shm")
+def test_real_memory_is_known_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(dir=SHARED) as folder:
+        monkeypatch.setenv("DPVIZ_LEDGERS", folder)
+        monkeypatch.delenv("DPVIZ_LEDGERS_TEMPORARY")
+        with pytest.raises(LedgerError, match="would lie in memory"):
+            ledger_module.ledger_named("mine")
