@@ -94,11 +94,28 @@ def ask_survive(measured: Measured, settings: Settings, key: tuple[str, ...]) ->
     }
     shown["exact"] = deciding.picture(key, measured, settings, 1.0)
     st.html(pictures(shown))
-    st.caption("Each picture is one release with about that recovery.")
+    whose = "Rows of the table" if measured.has_rows else "Made-up points"
+    st.caption(
+        f"{whose} along directions of about that recovery: a look at what it means, and no release."
+    )
+
+
+def refuse(card: Card) -> None:
+    """Say that there is no such release, and offer what there is instead."""
+    st.html(card_html(card, None, "", ""))
+    st.button(
+        "Points drawn from the release instead",
+        key="decide.instead",
+        type="primary",
+        on_click=state.on_change(lambda: state.put("hand_out", "drawn", VIEW)),
+    )
 
 
 def show(card: Card, answers: Answers) -> None:
     """Draw the card, its two sliders and what can be taken along."""
+    if answers.shows_rows:
+        refuse(card)
+        return
     best = card.best
     seen = None if best is None else risk(card, best)
     command = deciding.command(card)
@@ -173,7 +190,8 @@ with guard():
     elif answers.shown == "hand_out":
         controls.setting("hand_out", VIEW)
         st.markdown(
-            "Raw rows stay with whoever computes the release, in every answer but the last."
+            "Raw rows stay with whoever computes the release. A picture of the people would hand "
+            "them out: no promise covers that."
         )
     else:
         if settings.paid_shares:

@@ -19,6 +19,7 @@ from dpviz.values.release import VERDICT_WORDS
 STYLE = """
 .dp-card { font-family: inherit; font-size: 15px; line-height: 1.45; }
 .dp-card h1 { font-size: 22px; margin: 0 0 4px; }
+.dp-card .dp-no { border-left: 6px solid #b8001d; background: #b8001d14; padding: 12px 16px; }
 .dp-card h2 { font-size: 16px; margin: 18px 0 6px; }
 .dp-card p { margin: 4px 0; }
 .dp-card table { border-collapse: collapse; width: 100%; }
@@ -112,6 +113,12 @@ def card_html(card: Card, risk: Risk | None, command: str, link: str) -> str:
     command, link : str
         What reproduces the numbers.
     """
+    if card.answers.shows_rows:
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in words.REFUSED)
+        return (
+            f'<style>{STYLE}</style><div class="dp-card"><div class="dp-no"><h1>✗ '
+            f"{escape(words.headline(card))}</h1>{said}</div></div>"
+        )
     best = card.best
     parts = [
         f"<h1>{escape(words.headline(card))}</h1>",

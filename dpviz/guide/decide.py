@@ -122,6 +122,8 @@ def why_left_out(
     mechanism: Mechanism, measured: Measured, settings: Settings, answers: Answers
 ) -> str | None:
     """Return why a mechanism cannot be on the card, or None if it is to be asked."""
+    if answers.shows_rows:
+        return "no promise covers a picture of the people"
     if answers.delta_allowed == "no" and mechanism.info.guarantee != "pure":
         return "it needs a delta"
     if answers.hand_out != "directions" and not mechanism.releases_variances:

@@ -75,11 +75,13 @@ class Answers(Declared):
         {
             "directions": "the directions",
             "variances": "the directions and their variances",
+            "drawn": "also points drawn from these",
             "picture": "also a picture of the people",
         },
         label="What is handed out?",
-        help="Directions say what varies together; the variances need a released matrix; a picture "
-        "of the rows is not protected by any of this.",
+        help="Directions say what varies together; the variances need a released matrix, and "
+        "points drawn from it are nobody's; a picture of the people shows their rows, which no "
+        "promise covers.",
         url="hand_out",
         examples=("variances",),
     )
@@ -109,6 +111,11 @@ class Answers(Declared):
         check=lambda value: value if value in STAGES else STAGES[0],
         examples=("card",),
     )
+
+    @property
+    def shows_rows(self) -> bool:
+        """Whether people's own rows would be handed out: no promise covers that."""
+        return self.hand_out == "picture"
 
     @property
     def recovery(self) -> float:

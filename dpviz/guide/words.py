@@ -23,6 +23,8 @@ def epsilon_words(offer: Offer) -> str:
 
 def headline(card: Card) -> str:
     """Return the answer in one sentence."""
+    if card.answers.shows_rows:
+        return "No. A picture of the people cannot be published: no promise covers it."
     wanted = f"{card.answers.survive} % of the structure"
     if card.best is None:
         return f"No mechanism whose claim holds keeps {wanted} here."
@@ -94,19 +96,16 @@ def label(card: Card) -> list[tuple[str, str]]:
     rows = [
         (
             "Who sees raw data",
-            "Only whoever computes the release; nobody else gets a row."
-            if answers.hand_out != "picture"
-            else "Whoever gets the picture sees people's rows through a private lens: the points "
-            "themselves are not protected.",
+            "Only whoever computes the release; nobody else gets a row.",
         ),
         (
             "What is protected",
             "One person's whole row, whatever it is and whatever others know, in what is handed "
-            "out: " + _handed(answers) + "." + _uncovered(card),
+            "out: " + _HANDED[answers.hand_out] + "." + _uncovered(card),
         ),
         (
             "What is not protected",
-            "Taken as public: " + "; ".join(card.assumed_public) + ".",
+            "Taken as public: " + "; ".join(card.measured.assumed_public) + ".",
         ),
     ]
     if best is not None and not best.pure:
@@ -140,12 +139,20 @@ def _uncovered(card: Card) -> str:
     return ""
 
 
-def _handed(answers: Answers) -> str:
-    return {
-        "directions": "the directions",
-        "variances": "the directions and their variances",
-        "picture": "the directions and their variances, and not the picture of the rows",
-    }[answers.hand_out]
+REFUSED = (
+    "Noise turns the axes of such a picture; each point on it stays one person's own row.",
+    "What can be handed out instead: the directions, their variances, and points drawn from these, "
+    "a normal law with the released covariance. Such a point is nobody's row.",
+)
+"""Why there is no card for a picture of the people, and what there is instead."""
+
+
+_HANDED = {
+    "directions": "the directions",
+    "variances": "the directions and their variances",
+    "drawn": "the directions, their variances, and points drawn from a normal law with the "
+    "released covariance, which are nobody's rows",
+}
 
 
 def delta_words(card: Card) -> str:

@@ -103,6 +103,8 @@ def _token(key: Token, settings: Settings, answers: Answers) -> Token:
 def known(settings: Settings, prepared: Prepared, data_key: Token) -> Card | None:
     """Return the card of the dashboard's table if it was searched in this session."""
     answers = answered()
+    if answers.shows_rows:
+        return None  # there is no such card to take along
     measured, chosen, key = about(settings, prepared, data_key)
     found = _held().get(_token(key, _own(chosen), answers), {})
     if measured is not prepared or next_step(found) is not None:

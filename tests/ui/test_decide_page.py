@@ -67,3 +67,23 @@ def test_without_a_file_the_page_says_so_and_offers_a_plan() -> None:
     (said,) = errors(at)
     assert "Upload the file" in said
     assert "decide.source" in keys(at)
+
+
+def test_a_picture_of_the_people_is_refused_and_drawn_points_are_offered() -> None:
+    at = start("decide", table="iris", ask="card", survive="50", hand_out="picture")
+    refused = html(at)
+    assert "No. A picture of the people cannot be published" in refused
+    assert "Least epsilon" not in refused
+    assert "base64" not in refused  # the dots of the risk
+    assert "decide.download" not in keys(at)
+    press(at, "decide.instead")
+    assert held(at, "hand_out", "decide") == "drawn"
+    assert "Least epsilon" in html(at)
+    assert errors(at) == []
+
+
+def test_a_picture_is_not_called_a_release() -> None:
+    at = start("decide", table="iris", ask="survive")
+    captions = " ".join(node.proto.body for node in nodes(at) if node.type == "caption")
+    assert "Each picture is one release" not in captions
+    assert "and no release" in captions

@@ -327,6 +327,43 @@ def test_whose_row_set_a_bound_is_not_covered_and_that_is_said_there(
     assert "Not covered" not in dict(words.label(planned))["What is protected"]
 
 
+def test_a_picture_of_the_people_has_no_epsilon_and_no_dots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No promise covers it, so nothing is searched, and what is offered instead is said."""
+
+    def unasked(*given: object) -> object:
+        raise AssertionError("nothing is drawn for a picture that cannot be published")
+
+    monkeypatch.setattr("dpviz.targets.least.evaluate", unasked)
+    found = decide.card(MEASURED, SETTINGS, Answers(hand_out="picture"))
+    assert found.offers == ()
+    assert found.best is None
+    assert words.headline(found).startswith("No. A picture of the people cannot be published")
+    shown = card_html(found, None, "python -m dpviz compare iris --epsilon 1", "a link")
+    said = re.sub(r"<style>.*?</style>", "", shown, flags=re.S)
+    for never in ("epsilon", "holds", "svg", "100", "delta", "%"):
+        assert never not in said, never
+    assert "points drawn from these" in said
+
+
+def test_points_drawn_from_the_release_cost_what_the_variances_do() -> None:
+    gaussian = parse_variant("gaussian")
+    offers = [
+        decide.offer_of(MEASURED, SETTINGS, Answers(survive="50", hand_out=handed), gaussian)
+        for handed in ("variances", "drawn")
+    ]
+    first, second = offers
+    assert isinstance(first, Offer)
+    assert isinstance(second, Offer)
+    assert first.target == second.target
+    drawn = Answers(hand_out="drawn")
+    spherical = parse_variant("spherical")
+    assert decide.why_left_out(spherical, MEASURED, SETTINGS, drawn) is not None
+    label = dict(words.label(Card(MEASURED, SETTINGS, drawn, (), ())))
+    assert "nobody's rows" in label["What is protected"]
+
+
 def test_an_offer_pays_for_the_preparation_too() -> None:
     """The least epsilon is that of the whole chain, and its claim is judged as a whole."""
     paid = replace(SETTINGS, center="private", row_bound="private:0.9", bounds="0:8")
