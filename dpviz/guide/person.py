@@ -18,6 +18,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
 from dpviz.claims.worlds import both_worlds
+from dpviz.guide.cast import plain
 from dpviz.guide.directions import directional, draws_payload, law_at
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.mechanisms._base import AdditiveMechanism
@@ -35,18 +36,19 @@ _LAW_DRAWS = 400_000
 
 
 def candidates() -> tuple[str, ...]:
-    """Return the mechanisms whose clouds can be dragged.
+    """Return the mechanisms whose clouds can be dragged, the exact Gaussian first.
 
     Noise added to the second moment, and directions whose law is known.
     """
     problem = _problem()
-    return directional(_few()) + tuple(
+    found = directional(_few()) + tuple(
         key
         for key, cls in all_mechanisms().items()
         if issubclass(cls, AdditiveMechanism)
         and cls().info.release == "matrix"
         and cls().why_not(problem, Budget(0.5, 1e-6)) is None
     )
+    return tuple(sorted(found, key=lambda key: key != plain().key))
 
 
 def _problem() -> Problem:

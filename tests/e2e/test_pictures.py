@@ -24,16 +24,20 @@ from dpviz.figures.board import board_html, shown
 from dpviz.figures.card import pictures as card_pictures
 from dpviz.figures.claims import cone_figure, turning_figure
 from dpviz.figures.lessons import leak_figure
+from dpviz.figures.person import person_page
 from dpviz.figures.precision import ellipses_figure
 from dpviz.figures.theme import panels
+from dpviz.guide.directions import directional
 from dpviz.guide.leaking import leak
-from dpviz.mechanisms import parse_variants
+from dpviz.guide.person import person_payload
+from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.load import load_prepared
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.tidy import board
 from dpviz.tidy.projection import picture_table
+from dpviz.values.problem import Domain, Problem, Relation
 
 # Every circle that goes into a path, by path: where the dots of a picture are drawn.
 _WATCH_CIRCLES = """
@@ -299,3 +303,78 @@ def test_the_board_holds_still_while_its_sentence_wraps(plain_page: Page, width:
     assert len({round(end) for end in ends}) > 1, "no sentence wraps, so nothing is tried"
     assert len(set(tops)) == 1
     assert max(ends) <= tops[0]
+
+
+# What one person's picture is made of: circles of its clouds, bars of its histograms.
+_WATCH_PERSON = """
+window.dpvizDrawn = [];
+for (const name of ['arc', 'fillRect', 'strokeRect']) {
+  const own = CanvasRenderingContext2D.prototype[name];
+  CanvasRenderingContext2D.prototype[name] = function (...given) {
+    if (this.canvas.getAttribute('role') === 'img') window.dpvizDrawn.push([name, ...given]);
+    return own.apply(this, given);
+  };
+}
+"""
+
+
+def person_drawn(page: Page, keys: Sequence[str]) -> tuple[dict[str, Any], list[list[Any]]]:
+    """Return a payload of one person, and what is drawn of it at first."""
+    payload = person_payload([parse_variant(key) for key in keys], 1e-5)
+    page.set_viewport_size({"width": 1000, "height": 800})
+    page.set_content(
+        person_page(payload).replace("<script>", f"<script>{_WATCH_PERSON}</script><script>", 1)
+    )
+    page.evaluate(_TWO_FRAMES)
+    page.evaluate("() => { window.dpvizDrawn = []; }")
+    page.locator(".dp-handle").press("ArrowUp")  # drawn once more, and only once
+    return payload, page.evaluate("() => window.dpvizDrawn")
+
+
+def test_releases_of_both_worlds_lie_among_each_other_at_one_scale(plain_page: Page) -> None:
+    payload, drawn = person_drawn(plain_page, ["gaussian"])
+    circles = [one for one in drawn if one[0] == "arc"]
+    assert {one[3] for one in circles[::2]} == {3}  # without her and with her in turn
+    assert {one[3] for one in circles[1::2]} == {2.6}
+    (one,) = payload["mechanisms"]
+    unit = one["at"][payload["start"]]["scale"] / one["grain"]
+    row = np.add(payload["row"], [0.0, 0.05])
+    row /= max(1.0, float(np.linalg.norm(row)))
+    c, s = row / np.linalg.norm(row)
+    p, q, r = unit * np.array(one["noise"][: len(circles) // 2], dtype=float).T
+    along, across = c * c * p + 2 * c * s * q + s * s * r, s * s * p - 2 * c * s * q + c * c * r
+    places = np.array([[x, y] for _, x, y, *_ in circles[1::2]])
+    assert slope(places[:, 0], along + row @ row) == pytest.approx(-slope(places[:, 1], across))
+
+
+def test_directions_of_both_worlds_are_two_histograms_with_the_guessers_threshold(
+    plain_page: Page,
+) -> None:
+    problem = Problem(41, 2, 1, Relation.ZERO_OUT, Domain.ball(2))
+    for key in directional(problem):
+        plain_page.goto("about:blank")
+        payload, drawn = person_drawn(plain_page, [key])
+        up = [one[1:] for one in drawn if one[0] == "fillRect"][1:]  # the first is the shade
+        down = [one[1:] for one in drawn if one[0] == "strokeRect"]
+        (x, _, shaded, _) = next(one[1:] for one in drawn if one[0] == "fillRect")
+        assert len(up) == len(down) == 18
+        zero = {round(y + tall, 6) for _, y, _, tall in up} | {round(y, 6) for _, y, _, _ in down}
+        assert len(zero) == 1, "both stand on one line"
+        assert [one[0] for one in up] == [one[0] for one in down]
+        heights = np.array([[one[3] for one in up], [one[3] for one in down]])
+        within, out = heights / heights.sum(axis=1, keepdims=True)
+        # Releases are as many in both worlds, so one scale makes both areas the same.
+        assert heights[0].sum() == pytest.approx(heights[1].sum(), rel=1e-6)
+        # The rates that are said are the shares that are drawn before the threshold.
+        said = plain_page.locator(".dp-sentence").inner_text()
+        rates = [int(rate) for rate in re.findall(r"for (\d+) of 100|for (\d+) of", said) for rate
+                 in rate if rate]  # fmt: skip
+        starts = np.array([one[0] for one in up]) - 1.5
+        wide = starts[1] - starts[0]
+        before = np.clip((x + shaded - starts) / wide, 0, 1)
+        # A bar that the threshold cuts is not divided evenly: by a share of it at most.
+        slack = 100 * max(within.max(), out.max())
+        assert abs(100 * out @ before - rates[0]) <= 0.5 + slack * 0.5
+        assert abs(100 * within @ before - rates[1]) <= 0.5 + slack * 0.5
+        assert rates[0] + rates[1] == 100
+        assert payload["mechanisms"][0]["kind"] == "direction"

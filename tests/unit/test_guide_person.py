@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from dpviz.base import number_text
 from dpviz.figures.person import component_script, person_page
 from dpviz.guide.cast import plain, published, pure
 from dpviz.guide.person import EPSILONS, candidates, others, person_payload
@@ -85,6 +87,15 @@ def test_the_same_seed_gives_the_same_payload() -> None:
     again = person_payload([plain(), pure(), published()], 1e-5)
     assert again == PAYLOAD
     assert person_payload([plain()], 1e-5, seed=1)["mechanisms"][0]["noise"] != GAUSSIAN["noise"]
+
+
+def test_the_picture_opens_on_the_exact_gaussian() -> None:
+    assert candidates()[0] == plain().key
+
+
+def test_no_number_is_written_by_another_rule() -> None:
+    own = person_page(PAYLOAD).replace(number_text.script(), "")
+    assert not re.search(r"\.to(Fixed|Precision|Exponential)\b|\.round\(100 \* now", own)
 
 
 def test_others_lie_in_the_disk_and_every_candidate_can_be_shown() -> None:

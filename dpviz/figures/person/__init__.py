@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dpviz.base import number_text
+
 _FOLDER = Path(__file__).parent
 
 # Streamlit calls this again whenever it sends data; the same data keeps what the reader has moved.
@@ -36,7 +38,8 @@ def style() -> str:
 def script() -> str:
     """Return the script, which defines ``dpvizPerson(root, payload, report)``."""
     parts = ("directions.js", "person.js")
-    return "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in parts)
+    texts = [(_FOLDER / name).read_text(encoding="utf-8") for name in parts]
+    return "\n".join([number_text.script(), *texts])
 
 
 def component_script(prepare: str = "") -> str:

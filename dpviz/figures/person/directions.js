@@ -6,6 +6,8 @@
 const DpvizDirections = (() => {
   "use strict";
   const GRID = 720; // angles of half a turn
+  const BARS = 18; // of five degrees, from hers to a right angle
+  const TICKS = [[1, "0°"], [30, "30°"], [60, "60°"], [89, "90°"]];
 
   function moment(rows, extra) {
     let [p, q, r] = [0, 0, 0];
@@ -78,10 +80,11 @@ const DpvizDirections = (() => {
     return noise.map((normals) => one(sums, now, normals.map((value) => value / grain)));
   }
 
-  // How often the guesser says "in" without her, at the threshold where misses are as frequent.
-  function alarm(mechanism, now, rows, row, turn) {
+  // What the guesser says, at the threshold where misses are as frequent as false alarms: how often
+  // "in" without her, up to which angle from hers, and the law of that angle in both worlds.
+  function guess(mechanism, now, rows, row, turn) {
     const without = moment(rows, null), within = moment(rows, row);
-    const close = (angle) => Math.abs(Math.cos(angle - turn));
+    const close = (angle) => Math.min(1, Math.abs(Math.cos(angle - turn)));
     let seen; // how near to hers, and the share of releases there without her and with her
     if (mechanism.law === "bingham") {
       const out = shares(without, now.weight, 0), inside = shares(within, now.weight, 0);
@@ -96,48 +99,78 @@ const DpvizDirections = (() => {
     }
     seen.sort((one, other) => other[0] - one[0]);
     let said = 0, missed = 1;
-    for (const [, out, inside] of seen) {
+    for (const [near, out, inside] of seen) {
       const left = missed - said;
-      if (left <= out + inside) return Math.min(0.5, said + (out * left) / (out + inside));
+      if (left <= out + inside) {
+        const alarm = Math.min(0.5, said + (out * left) / (out + inside));
+        return { alarm, threshold: Math.acos(near), seen };
+      }
       said += out;
       missed -= inside;
     }
-    return 0.5;
+    return { alarm: 0.5, threshold: Math.PI / 4, seen };
   }
 
-  // Two rings of directions about the centre of a canvas, each line with both of its ends.
-  function drawRings(pen, width, height, mechanism, now, rows, row, colours, shown) {
-    const x = width / 2, y = height / 2, reach = Math.min(width, height) / 2 - 8;
-    const line = (angle, long, colour, dash) => {
-      pen.strokeStyle = colour;
-      pen.lineWidth = 2;
-      pen.setLineDash(dash);
-      pen.beginPath();
-      pen.moveTo(x - long * Math.cos(angle), y + long * Math.sin(angle));
-      pen.lineTo(x + long * Math.cos(angle), y - long * Math.sin(angle));
-      pen.stroke();
-      pen.setLineDash([]);
-    };
-    const worlds = [[null, 0.5, 0.72, colours.out, false], [row, 0.78, 1, colours.in, true]];
-    for (const [extra, inner, outer, colour, filled] of worlds) {
-      const sums = moment(rows, extra);
-      line(axis(sums), inner * reach, colour, filled ? [] : [6, 5]);
-      const all = draws(mechanism, now, sums);
-      // Without her: other draws than with her, as another release would be.
-      const some = filled ? all.slice(0, shown) : all.slice(-shown);
-      some.forEach((angle, index) => {
-        const far = reach * (inner + (outer - inner) * ((index * 0.618034) % 1));
-        for (const end of [0, Math.PI]) {
-          pen.beginPath();
-          pen.arc(x + far * Math.cos(angle + end), y - far * Math.sin(angle + end), 2.2, 0, 2 * Math.PI);
-          pen.strokeStyle = pen.fillStyle = colour;
-          pen.lineWidth = 1.2;
-          if (filled) pen.fill(); else pen.stroke();
-        }
-      });
+  const alarm = (...given) => guess(...given).alarm;
+
+  // Shares of releases by their angle from hers, with her and without her.
+  function histogram(seen) {
+    const bars = Array.from({ length: BARS }, () => ({ within: 0, out: 0 }));
+    for (const [near, out, inside] of seen) {
+      const bar = bars[Math.min(BARS - 1, Math.floor((Math.acos(near) / (Math.PI / 2)) * BARS))];
+      bar.out += out;
+      bar.within += inside;
     }
-    line(Math.atan2(row[1], row[0]), 0.3 * reach, colours.text, []);
+    return bars;
   }
 
-  return { alarm, draws, drawRings, moment };
+  // Both worlds about one axis, at one scale: what the guesser's threshold has to tell apart.
+  function drawAngles(pen, width, height, { seen, threshold }, colours) {
+    const pad = { left: 12, right: 12, top: 20, bottom: 40 };
+    const long = width - pad.left - pad.right, tall = height - pad.top - pad.bottom;
+    const middle = pad.top + tall / 2;
+    const bars = histogram(seen);
+    const most = Math.max(...bars.flatMap(({ within, out }) => [within, out]));
+    const x = (degrees) => pad.left + (degrees / 90) * long;
+    const cut = x((threshold * 180) / Math.PI);
+    pen.fillStyle = colours.soft;
+    pen.fillRect(pad.left, pad.top, cut - pad.left, tall);
+    const wide = long / BARS - 3;
+    pen.lineWidth = 1.5;
+    bars.forEach(({ within, out }, i) => {
+      const at = x((90 * i) / BARS) + 1.5;
+      pen.fillStyle = colours.in;
+      const up = (within / most) * (tall / 2 - 2), down = (out / most) * (tall / 2 - 2);
+      pen.fillRect(at, middle - up, wide, up);
+      pen.strokeStyle = colours.out;
+      pen.strokeRect(at, middle, wide, down);
+    });
+    pen.strokeStyle = colours.text;
+    pen.lineWidth = 1;
+    pen.beginPath();
+    pen.moveTo(pad.left, middle);
+    pen.lineTo(pad.left + long, middle);
+    pen.stroke();
+    pen.lineWidth = 2;
+    pen.setLineDash([5, 4]);
+    pen.beginPath();
+    pen.moveTo(cut, pad.top);
+    pen.lineTo(cut, pad.top + tall);
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.fillStyle = colours.text;
+    pen.textAlign = "right";
+    pen.fillText("with her", width - pad.right, pad.top + 12);
+    pen.fillText("without her", width - pad.right, pad.top + tall - 4);
+    pen.textAlign = cut < width / 2 ? "left" : "right";
+    pen.fillText("the guesser says “in” up to here", cut, pad.top - 6);
+    pen.textAlign = "center";
+    for (const [degrees, text] of TICKS) pen.fillText(text, x(degrees), pad.top + tall + 15);
+    const whole = "angle between the released direction and hers";
+    const fits = pen.measureText(whole).width < width ? whole : "angle from her direction";
+    pen.fillText(fits, width / 2, height - 6);
+    pen.textAlign = "left";
+  }
+
+  return { alarm, draws, drawAngles, guess, histogram, moment };
 })();

@@ -198,10 +198,11 @@ function dpvizPerson(root, data, report) {
       return;
     }
     if (mechanism().kind === "direction") {
-      const colours = { in: colour("--dp-in"), out: colour("--dp-out"), text: colour("--dp-text") };
-      DpvizDirections.drawRings(
-        pen, width, height, mechanism(), now, data.others, state.row, colours, SHOWN,
-      );
+      const colours = {
+        in: colour("--dp-in"), out: colour("--dp-out"), text: colour("--dp-text"), soft: colour("--dp-soft"),
+      };
+      const guess = DpvizDirections.guess(mechanism(), now, data.others, state.row, state.turn);
+      DpvizDirections.drawAngles(pen, width, height, guess, colours);
       return;
     }
     const { noise, grain, oneSided } = mechanism();
@@ -210,11 +211,18 @@ function dpvizPerson(root, data, report) {
     const squared = state.row[0] ** 2 + state.row[1] ** 2;
     const sorted = mechanism().sizes;
     const reach = 1.15 * Math.max(1.4, sorted * now.scale * (cone ? 0.7 : 1) + 1);
-    const left = oneSided ? -0.12 * reach : -reach, low = oneSided || cone ? -0.08 * reach : -reach;
-    const pad = { left: 44, right: 10, top: 10, bottom: 38 };
-    const X = (x) => pad.left + (x - left) / (reach - left) * (width - pad.left - pad.right);
-    const Y = (y) => height - pad.bottom
-      - (y - low) / (reach - low) * (height - pad.top - pad.bottom);
+    const pad = { left: 44, right: 10, top: 22, bottom: 38 };
+    const wide = width - pad.left - pad.right, tall = height - pad.top - pad.bottom;
+    const low = oneSided || cone ? -0.08 * reach : -reach;
+    const left0 = oneSided ? -0.12 * reach : -reach;
+    // A unit is as long across as up; where there is more room one way, more is shown.
+    const unitPixels = Math.min(wide / (reach - left0), tall / (reach - low));
+    const moreX = wide / unitPixels - (reach - left0), moreY = tall / unitPixels - (reach - low);
+    const left = oneSided ? left0 : left0 - moreX / 2;
+    const bottom = oneSided || cone ? low : low - moreY / 2;
+    const farX = left + wide / unitPixels, farY = bottom + tall / unitPixels;
+    const X = (x) => pad.left + (x - left) * unitPixels;
+    const Y = (y) => height - pad.bottom - (y - bottom) * unitPixels;
     pen.save();
     pen.beginPath();
     pen.rect(pad.left, pad.top, width - pad.left - pad.right, height - pad.top - pad.bottom);
@@ -223,8 +231,8 @@ function dpvizPerson(root, data, report) {
       pen.fillStyle = colour("--dp-soft");
       pen.beginPath();
       pen.moveTo(X(0), Y(0));
-      pen.lineTo(X(2 * reach), Y(2 * reach));
-      pen.lineTo(X(2 * reach), Y(0));
+      pen.lineTo(X(2 * farX), Y(2 * farX));
+      pen.lineTo(X(2 * farX), Y(0));
       pen.fill();
     } else if (oneSided) {
       pen.fillStyle = colour("--dp-soft");
@@ -242,13 +250,13 @@ function dpvizPerson(root, data, report) {
     const point = (along, across, between) => cone
       ? [(along + across) / 2, Math.hypot((along - across) / 2, between)] : [along, across];
     // Without her: other draws than with her, as another release would be.
-    for (let index = 0; index < shown; index += 1) {
+    const without = (index) => {
       const [along, across, between] = turned(noise[noise.length - 1 - index], unit);
       const shift = cone ? squared : 0;
       const betrays = oneSided && impossible(along, across, between, squared);
       const [x, y] = point(along - shift, across, between);
       const px = X(x), py = Y(y);
-      pen.strokeStyle = pen.fillStyle = colour(betrays ? "--dp-sure" : "--dp-out");
+      pen.strokeStyle = colour(betrays ? "--dp-sure" : "--dp-out");
       pen.lineWidth = betrays ? 2 : 1.3;
       pen.beginPath();
       if (betrays) {
@@ -260,14 +268,19 @@ function dpvizPerson(root, data, report) {
         pen.arc(px, py, 3, 0, 2 * Math.PI);
       }
       pen.stroke();
-    }
-    pen.fillStyle = colour("--dp-in");
-    for (let index = 0; index < shown; index += 1) {
+    };
+    const within = (index) => {
       const [along, across, between] = turned(noise[index], unit);
       const [x, y] = point(along + (cone ? 0 : squared), across, between);
+      pen.fillStyle = colour("--dp-in");
       pen.beginPath();
       pen.arc(X(x), Y(y), 2.6, 0, 2 * Math.PI);
       pen.fill();
+    };
+    // In turn, so that neither world lies on the other.
+    for (let index = 0; index < shown; index += 1) {
+      without(index);
+      within(index);
     }
     pen.restore();
     pen.strokeStyle = colour("--dp-line");
@@ -279,9 +292,14 @@ function dpvizPerson(root, data, report) {
       : ["sum of squares along her direction, in units of one row", "along her direction, in rows"];
     const fits = axis.find((words) => pen.measureText(words).width < width - pad.left) ?? axis[1];
     pen.fillText(fits, (pad.left + width) / 2, height - 6);
-    for (const tick of ticks(left, reach)) pen.fillText(label(tick), X(tick), height - 22);
+    for (const tick of ticks(left, farX)) pen.fillText(label(tick), X(tick), height - 22);
     pen.textAlign = "right";
-    for (const tick of ticks(low, reach)) pen.fillText(label(tick), pad.left - 6, Y(tick) + 4);
+    for (const tick of ticks(bottom, farY)) pen.fillText(label(tick), pad.left - 6, Y(tick) + 4);
+    if (!cone && !oneSided) {
+      pen.textAlign = "center";
+      const says = width < 300 ? "says “in” →" : "the guesser says “in” from here →";
+      pen.fillText(says, X(squared / 2), pad.top - 7);
+    }
     pen.save();
     pen.translate(12, height / 2);
     pen.rotate(-Math.PI / 2);
@@ -291,7 +309,7 @@ function dpvizPerson(root, data, report) {
     pen.textAlign = "left";
   }
 
-  const label = (value) => String(Number(value.toPrecision(3)));
+  const label = (value) => DpvizNumbers.numeral(value, 3);
   function ticks(low, high) {
     const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((m) => m * power).find((value) => value >= raw);
@@ -304,14 +322,14 @@ function dpvizPerson(root, data, report) {
     const now = setting(), epsilon = label(data.epsilons[state.at]);
     const start = `${mechanism().label} at epsilon ${epsilon}: `;
     if (!seen) return `${start}cannot run here.`;
-    const out = Math.round(100 * seen.out), within = Math.round(100 * seen.within);
+    const out = DpvizNumbers.ofHundred(seen.out), within = DpvizNumbers.ofHundred(seen.within);
     if (seen.certain) {
       return `${start}of 100 releases without her, ${out} cannot have come from the table with `
         + "her: whoever sees one of these is certain.";
     }
     const limit = now.limit
-      ? ` Wherever she stands, no guesser gets beyond ${Math.round(100 * now.limit[0])} and `
-        + `${Math.round(100 * now.limit[1])}.` : "";
+      ? ` Wherever she stands, no guesser gets beyond ${DpvizNumbers.ofHundred(now.limit[0])} and `
+        + `${DpvizNumbers.ofHundred(now.limit[1])}.` : "";
     return `${start}a guesser says “she is in” for ${out} of 100 releases without her and for `
       + `${within} of 100 with her.${limit}`;
   }
@@ -334,8 +352,8 @@ function dpvizPerson(root, data, report) {
     node("span", "dp-mark dp-in", key, "with her");
     node("span", "dp-mark dp-out", key, "without her");
     if (kind === "direction") {
-      node("span", "", key, "Each dot and its opposite are one released direction, lines the exact "
-        + "ones; the guesser says “in” near hers, the short line.");
+      node("span", "", key, "How far one released direction lies from hers: bars up with her, bars "
+        + "down without, at one scale.");
     }
     if (oneSided) node("span", "dp-mark dp-sure", key, "without her: impossible with her");
     worlds.forEach(({ picture, cells, words: caption, world }) => {
@@ -345,8 +363,9 @@ function dpvizPerson(root, data, report) {
         cell.setAttribute("class", on ? (seen.certain ? "sure" : "on") : "off");
       });
       const here = world === "out" ? "She is not in the table" : "She is in the table";
+      const text = seen ? DpvizNumbers.ofHundred(seen[world]) : "none";
       const said = seen && seen.certain ? "give it away for certain" : "make the guesser say “in”";
-      caption.textContent = `${here}: ${count} of 100 releases ${said}.`;
+      caption.textContent = `${here}: ${text} of 100 releases ${said}.`;
       picture.setAttribute("aria-label", caption.textContent);
     });
     handle.setAttribute(
