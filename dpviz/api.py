@@ -54,6 +54,7 @@ def compare(
     *,
     progress: Callable[[int, int, str], None] | None = None,
     foretell: Callable[[float], None] | None = None,
+    memory: Callable[[float], None] | None = None,
     **options: Unpack[Options],
 ) -> Compared:
     """Run mechanisms side by side on one table.
@@ -69,6 +70,9 @@ def compare(
         Called with (done, total, what comes next) before each mechanism.
     foretell : callable, optional
         Called once with the seconds that a long run is expected to take.
+    memory : callable, optional
+        Called once, before anything is drawn, with about the most bytes that the run takes beside
+        the table. A mechanism that would take more than is free is skipped, or refused if named.
     **options
         Fields of `dpviz.settings.Settings`. ``mechanisms`` is one variant such as
         ``"mvg[theorem=3]"`` or several, all that apply if not said; ``bounds`` may be a mapping of
@@ -125,7 +129,7 @@ def compare(
     ("the number of rows n and the features' names",)
     """
     prepared, settings = ready(table, options)
-    return Compared(compare_prepared(prepared, settings, progress, foretell))
+    return Compared(compare_prepared(prepared, settings, progress, foretell, memory))
 
 
 @by_name(Settings)

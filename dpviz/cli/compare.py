@@ -19,7 +19,14 @@ from dpviz.cli.options import (
     store_from,
     whole_number,
 )
-from dpviz.cli.terminal import Watch, end_progress, print_table, show_progress, tell_ahead
+from dpviz.cli.terminal import (
+    Watch,
+    end_progress,
+    print_table,
+    show_progress,
+    tell_ahead,
+    tell_memory,
+)
 from dpviz.errors import InvalidSetting
 from dpviz.metrics import METRICS
 from dpviz.prepare.plan import Planned
@@ -78,7 +85,11 @@ def _compare(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments)
     fetch_table(settings.table)
     found = api.compare(
-        settings.table, progress=show_progress, foretell=tell_ahead, **options_of(settings)
+        settings.table,
+        progress=show_progress,
+        foretell=tell_ahead,
+        memory=tell_memory,
+        **options_of(settings),
     )
     end_progress()
     if arguments.format == "json":

@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from dpviz.base.memory import gigabytes
 from dpviz.narrative.phrases import duration
 from dpviz.run.jobs import Progress
 
 LONG = 10.0
 """Seconds of a run from which its length is said before it starts."""
+
+MUCH = 1e9
+"""Bytes from which the memory of a run is said before it starts."""
 
 
 class Watch:
@@ -46,6 +50,12 @@ def tell_ahead(seconds: float) -> None:
     """Say on stderr how long a run will take, if that is long."""
     if seconds > LONG:
         print(f"this will take about {duration(seconds)}", file=sys.stderr, flush=True)
+
+
+def tell_memory(size: float) -> None:
+    """Say on stderr how much memory a run will take, if that is much."""
+    if size > MUCH:
+        print(f"this will take about {gigabytes(size)} of memory", file=sys.stderr, flush=True)
 
 
 def end_progress() -> None:

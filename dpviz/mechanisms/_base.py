@@ -273,6 +273,21 @@ class Mechanism(Declared, ABC):
         """
         return None
 
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return about the most bytes that so many draws made together take, measured ones too.
+
+        The default is for d x d matrices: 6, and 6.5 for each draw, which is above what any
+        mechanism here was seen to take (``tests/contract/test_memory.py`` holds them to it).
+
+        Parameters
+        ----------
+        problem : Problem
+        draws : int
+        thin : bool
+            Whether the second moment is kept as its root.
+        """
+        return 8.0 * problem.d**2 * (6 + 6.5 * draws)
+
     def diagnose(self, trace: FloatArray) -> dict[str, float]:
         """Return what a reader needs to judge the chains in ``Release.trace``.
 

@@ -87,6 +87,10 @@ class PowerMethod(Mechanism):
             return f"its columns must be from k = {problem.k} to d = {problem.d}; got {width}"
         return None
 
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return what frames take, and no matrix."""
+        return 8.0 * problem.d * self.width(problem) * (4 + 8 * draws)
+
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the last frame, its columns in order of variance."""
         problem = calibration.problem

@@ -47,6 +47,12 @@ class NonPrivate(Mechanism):
         matrices = np.broadcast_to(data.A, (size, *data.A.shape))
         return Release(matrices, components, matrices, eigenvalues)
 
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return what the exact components take, and the matrix where there is one."""
+        if thin:
+            return 8.0 * problem.d * problem.k * (4 + 8 * draws)
+        return super().memory(problem, draws)
+
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return None: no epsilon describes it."""
         return None

@@ -42,6 +42,10 @@ class RandomProjection(Mechanism):
         frames, _ = np.linalg.qr(draws.normal(problem.d, problem.k))
         return Release.of_frames(frames)
 
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return what frames take, and no matrix."""
+        return 8.0 * problem.d * problem.k * (4 + 8 * draws)
+
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return zero: the output does not depend on the data."""
         return Spent(epsilon=0.0, delta=0.0, exact=True, source="does not read the data")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.memory import too_much
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.prepare.subsample import Subsample
@@ -25,6 +26,7 @@ from dpviz.prepare.sums import Extent, Longest, Moments, Sum, norms
 from dpviz.prepare.transform import Transform, into_domain
 from dpviz.values.moments import SecondMoment, is_thin
 
+_ASK_FROM = 1 << 28  # bytes from which free memory is looked up
 _BLOCK_ROWS = 65_536  # rows at a time: bounds memory beside the table itself
 _BLOCK_ENTRIES = 1 << 21  # and entries, few enough that the next block reuses the memory
 
@@ -143,6 +145,7 @@ class InMemory:
             if moved == 0:
                 return moment, moment, 0
             return moment, SecondMoment.of_root(free / math.sqrt(n), n), moved
+        refuse_too_wide(self.name, transform.domain.d)
         sums = Moments(transform)
         for block in _blocks(self.table.rows):
             sums.add(block, sums.rows)
@@ -234,6 +237,7 @@ class Batched:
             d = len(self.columns)
             if d < 2:
                 raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
+            refuse_too_wide(self.name, d)
             start = self.source.first()
             if not len(start):
                 raise InvalidTable(f"{self.name} must have at least 2 rows; it has none.")
@@ -350,6 +354,19 @@ def _of_sums(sums: Moments) -> tuple[SecondMoment, SecondMoment, int]:
     if sums.outside == 0:
         return moment, moment, 0
     return moment, SecondMoment(symmetric(sums.free / n), n), sums.outside
+
+
+def refuse_too_wide(name: str, d: int) -> None:
+    """Raise InvalidTable where this machine has not the memory for the moments of d features.
+
+    Two moments are summed up, and a block's product and a transpose stand beside them.
+    """
+    size = 8.0 * 6 * d**2
+    reason = too_much(size) if size > _ASK_FROM else None
+    if reason is not None:
+        raise InvalidTable(
+            f"{name} has {d:,} features, whose second moments take {reason}: leave columns out."
+        )
 
 
 def symmetric(matrix: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.eigen import BATCHED_BELOW
+from dpviz.base.memory import too_much
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
@@ -33,6 +34,10 @@ from dpviz.values.release import Calibration, Status
 
 _BLOCK_ENTRIES = 1 << 21
 """Most entries of released matrices held at once where they are decomposed one by one."""
+
+
+_ASK_FROM = 1 << 28
+"""Bytes from which a cell is held against the memory that is free."""
 
 
 _SHARED_ENTRIES = 1 << 18
@@ -143,6 +148,21 @@ def why_not(
     return reason
 
 
+def memory_of(cell: Cell, measured: Measured) -> float:
+    """Return about the most bytes that a cell takes beside its table."""
+    draws = len(in_blocks(cell)[0].trials)
+    thin = measured.moment.root is not None
+    return cell.mechanism.memory(cell.problem, draws, thin=thin)
+
+
+def too_large(cell: Cell, measured: Measured) -> str | None:
+    """Return why this machine has not the memory for a cell, or None if it has."""
+    size = memory_of(cell, measured)
+    # what is always there need not be asked for before every cell
+    reason = too_much(size) if size > _ASK_FROM else None
+    return None if reason is None else f"it takes {reason}: leave columns out, or draw less"
+
+
 def cell_at(
     measured: Measured, settings: Settings, mechanism: Mechanism, trials: range
 ) -> Cell | str:
@@ -150,7 +170,10 @@ def cell_at(
     problem, budget = measured.problem(settings), measured.budget(settings)
     paid = wanted_of(settings)
     reason = why_not(mechanism, problem, budget, paid, rows=measured.has_rows)
-    return reason or Cell(mechanism, problem, budget, settings.seed, trials, paid)
+    if reason is not None:
+        return reason
+    cell = Cell(mechanism, problem, budget, settings.seed, trials, paid)
+    return too_large(cell, measured) or cell
 
 
 def evaluate(cell: Cell, prepared: Measured) -> Outcome:
@@ -396,7 +419,10 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan
     for mechanism in variants_of(settings):
         reason = why_not(mechanism, problem, budget, paid, rows=prepared.has_rows)
         if reason is None:
-            cells.append(Cell(mechanism, problem, budget, settings.seed, trials, paid))
+            cell = Cell(mechanism, problem, budget, settings.seed, trials, paid)
+            reason = too_large(cell, prepared)
+        if reason is None:
+            cells.append(cell)
         elif strict and mechanism in named:
             raise CannotRun(mechanism.text, reason)
         else:

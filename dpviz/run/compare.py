@@ -14,7 +14,7 @@ from dpviz.base.eigen import top_eigen
 from dpviz.base.seeding import generator
 from dpviz.metrics import optimum
 from dpviz.prepare.prepared import Measured
-from dpviz.run.cells import Plan, Result, Skipped, joined, plan, run_cell, taste
+from dpviz.run.cells import Plan, Result, Skipped, joined, memory_of, plan, run_cell, taste
 from dpviz.settings import Settings
 from dpviz.theory.predict import components_found
 from dpviz.values.problem import Budget, Problem
@@ -199,6 +199,7 @@ def compare(
     settings: Settings,
     progress: Callable[[int, int, str], None] | None = None,
     foretell: Callable[[float], None] | None = None,
+    memory: Callable[[float], None] | None = None,
 ) -> Comparison:
     """Run every chosen mechanism in one setting.
 
@@ -212,8 +213,13 @@ def compare(
         Called once with the seconds that the rest is expected to take, judged by the first draws
         of every mechanism, which count among the results; where there are too few draws for that
         and many features, by a smaller matrix, before anything is drawn.
+    memory : callable, optional
+        Called once, before anything is drawn, with about the most bytes that it takes beside the
+        table. What this machine has not the memory for cannot run.
     """
     chosen = plan(prepared, settings)
+    if memory is not None and chosen.cells:
+        memory(max(memory_of(cell, prepared) for cell in chosen.cells))
     few = taste(prepared.d, settings.trials) if foretell is not None else 0
     first: dict[int, Result] = {}
     if foretell is not None and few:

@@ -1,0 +1,57 @@
+"""No mechanism takes more memory than it says before it starts."""
+
+from __future__ import annotations
+
+import tracemalloc
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dpviz.datasets.table import Table
+from dpviz.mechanisms import all_mechanisms
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.run.cells import Cell, memory_of, plan, run_cell
+from dpviz.settings import Settings
+
+D = 200
+# Bytes of what is no matrix: samplers' tables, what is kept from one call to the next.
+BESIDE = 3e6
+
+
+@cache
+def prepared(rows: int) -> Prepared:
+    table = np.random.default_rng(0).normal(size=(rows, D))
+    found = prepare(Table("t", table, tuple(f"c{i}" for i in range(D))), Settings())
+    _ = found.reference.span, found.moment.span
+    return found
+
+
+def cell_of(key: str, trials: int) -> Cell:
+    # below 1, where every mechanism is stated
+    settings = Settings(mechanisms=(key,), trials=trials, epsilon=0.5, delta=1e-6)
+    (cell,) = plan(prepared(250), settings).cells
+    return cell
+
+
+def taken(cell: Cell) -> float:
+    tracemalloc.start()
+    try:
+        run_cell(cell, prepared(250))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("key", sorted(all_mechanisms()))
+@pytest.mark.parametrize("trials", [1, 6])
+def test_what_is_said_is_not_below_what_is_taken(key: str, trials: int) -> None:
+    cell = cell_of(key, trials)
+    assert taken(cell) <= memory_of(cell, prepared(250)) + BESIDE
+
+
+def test_what_is_said_is_of_the_right_size() -> None:
+    """The control: a tenth of it would be too little, so the test above is no empty one."""
+    for key in ("gaussian", "data_gaussian"):
+        cell = cell_of(key, 6)
+        assert taken(cell) > memory_of(cell, prepared(250)) / 10

@@ -1,0 +1,76 @@
+"""What this machine has not the memory for is refused in one sentence, before the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpviz.base import memory
+from dpviz.cli import main
+from dpviz.datasets.table import Table
+from dpviz.errors import CannotRun, InvalidTable
+from dpviz.prepare.bounding import prepare
+from dpviz.run.compare import compare
+from dpviz.settings import Settings
+
+
+def wide(n: int, d: int) -> Table:
+    rows = np.random.default_rng(0).normal(size=(n, d))
+    return Table("wide", rows, tuple(f"c{i}" for i in range(d)))
+
+
+def free(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
+    monkeypatch.setattr(memory, "free_bytes", lambda: size)
+
+
+def test_the_least_of_system_and_container_counts(tmp_path: Path) -> None:
+    system = tmp_path / "meminfo"
+    system.write_text("MemTotal: 9 kB\nMemAvailable:    2000 kB\n", encoding="utf-8")
+    assert memory.free_bytes(system, tmp_path) == 2_048_000
+    (tmp_path / "memory.max").write_text("max\n", encoding="utf-8")
+    (tmp_path / "memory.current").write_text("5\n", encoding="utf-8")
+    assert memory.free_bytes(system, tmp_path) == 2_048_000
+    (tmp_path / "memory.max").write_text("1005\n", encoding="utf-8")
+    assert memory.free_bytes(system, tmp_path) == 1000
+    assert memory.free_bytes(tmp_path / "none", tmp_path / "none") is None
+
+
+def test_a_mechanism_without_room_is_skipped_and_refused_if_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prepared = prepare(wide(5, 2_500), Settings())
+    free(monkeypatch, 400_000_000)  # a draw of a matrix mechanism takes .6 GB
+    with pytest.raises(CannotRun, match=r"gaussian cannot run: it takes about 0\.6 GB of memory"):
+        compare(prepared, Settings(mechanisms=("gaussian",), trials=1))
+    said: list[float] = []
+    named = Settings(mechanisms=("random_projection", "noisy_power_exact"), trials=2)
+    assert len(compare(prepared, named, memory=said.append).results) == 2
+    assert said[0] < 1e8
+    free(monkeypatch, None)  # where nobody says, nothing is refused
+    compare(prepared, named)
+
+
+def test_moments_without_room_are_refused_before_they_are_summed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = wide(700, 2_500)
+    free(monkeypatch, 100_000_000)
+    with pytest.raises(InvalidTable, match=r"2,500 features, whose second moments take about 0\.3"):
+        prepare(table, Settings())
+    prepare(wide(5, 2_500), Settings())  # few rows take no such matrix
+
+
+def test_the_command_says_it_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = wide(5, 2_500)
+    lines = [",".join(table.columns), *(",".join(map(str, row)) for row in table.rows)]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    free(monkeypatch, 400_000_000)
+    assert main(["compare", str(path), "--mechanism", "gaussian", "--trials", "1"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert "of memory, and 0.4 GB are free here" in said[0]
