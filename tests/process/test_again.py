@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,8 @@ def run(source: str, folder: Path) -> str:
     answer = subprocess.run(
         [sys.executable, str(path)],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        # as any other process here: the last digits depend on what BLAS is told in the environment
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": ""},
         capture_output=True,
         text=True,
         check=False,
