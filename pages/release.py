@@ -16,7 +16,7 @@ from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, RealRelease, make, plan
 from dpviz.releasing.options import ReleaseOptions
 from pages.ui import accounts, schema_editor, spending, state
-from pages.ui.guard import guard
+from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
 PARAMS = params_of(ReleaseOptions)
@@ -113,7 +113,7 @@ def page() -> None:
     table = schema_editor.given()
     asked = None
     if table is None:
-        st.info("Choose a table.")
+        say_error(current.problem or "Choose a table.")
     else:
         st.caption(
             "The table is read anew, under its schema and nothing else: state what was known "

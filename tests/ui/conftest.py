@@ -1,4 +1,4 @@
-"""What a server keeps from run to run, AppTest keeps here too; results go to the tests' folder."""
+"""What a server keeps from run to run, AppTest keeps here; files go to the tests' folder."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("DPVIZ_LEDGERS", str(tmp_path_factory.mktemp("ledgers")))
         yield
 
 

@@ -22,6 +22,7 @@ from streamlit.testing.v1.element_tree import (
     FileUploader,
     Multiselect,
     NumberInput,
+    Radio,
     Selectbox,
     SelectSlider,
     Slider,
@@ -148,8 +149,10 @@ def another(widget: Any) -> Any:
 
     Where a widget offers options the value is the text shown, which is what a browser sends.
     """
-    if isinstance(widget, SelectSlider | Selectbox | ButtonGroup):
+    if isinstance(widget, SelectSlider | Selectbox | ButtonGroup | Radio):
         shown = list(widget.options)
+        if widget.value is None:
+            return shown[0]
         place = shown.index(widget.format_func(widget.value))
         other = shown[place + 1 if place + 1 < len(shown) else place - 1]
         if len(shown) == 1:
@@ -171,7 +174,7 @@ def another(widget: Any) -> Any:
 def shown_value(at: AppTest, key: str) -> Any:
     """Return what a widget shows: its option's text, or its value."""
     widget = found(at, key)
-    if isinstance(widget, Selectbox | ButtonGroup):
+    if isinstance(widget, Selectbox | ButtonGroup | Radio) and widget.value is not None:
         return widget.format_func(widget.value)
     return widget.value
 

@@ -42,6 +42,7 @@ TEXTS = {
     "release.epsilon": "0.5",
     "release.delta": "1e-7",
     "release.k": "1",
+    "release.name": "survey",
     "release.new.name": "some-ledger",
     "release.new.limit": "3,1e-5",
     "release.new.purpose": "a study",
