@@ -16,6 +16,7 @@ from dpviz.guide import words
 from dpviz.guide.decide import Card
 from dpviz.guide.questions import LEVELS, STAGES, Answers
 from dpviz.guide.risk import risk
+from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.prepared import Measured
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
@@ -93,7 +94,8 @@ def ask_survive(measured: Measured, settings: Settings, key: tuple[str, ...]) ->
         for level in LEVELS
     }
     shown["exact"] = deciding.picture(key, measured, settings, 1.0)
-    st.html(pictures(shown))
+    ribbon = measured.table.ribbon if isinstance(measured, Prepared) else None
+    st.html(pictures(shown, ribbon=ribbon))
     whose = "Rows of the table" if measured.has_rows else "Made-up points"
     st.caption(
         f"{whose} along directions of about that recovery: a look at what it means, and no release."

@@ -113,7 +113,8 @@ class Compared(Answer):
                 raise InvalidSetting("figure", allowed, name)
             results = list(found.results)
             table = picture_table(prepared, results, 0, "aligned", _POINTS)
-            return side_by_side.pictures(table, shown, strip=problem.k == 1)
+            ribbon = prepared.table.ribbon
+            return side_by_side.pictures(table, shown, strip=problem.k == 1, ribbon=ribbon)
         return side_by_side.measures(measure_table(found.results, name), shown, METRICS[name])
 
     def _shown(self) -> pd.DataFrame:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -392,7 +392,7 @@ def load_builtin(key: str) -> Table:
     known = builtin_tables()
     if key not in known:
         raise InvalidTable(f"table must be one of {', '.join(known)}; got {key[:60]!r}.")
-    return known[key].loader()
+    return replace(known[key].loader(), public=True)
 
 
 def dataset_rows() -> list[dict[str, str | int]]:

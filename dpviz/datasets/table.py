@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from dpviz.errors import InvalidTable
 
+WORKING_VIEW = "working view of real rows: nothing here may leave the room"
+"""What every picture of rows carries that are not public."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -34,6 +37,8 @@ class Table:
     bounds : ndarray of shape (d, 2) or None
         Public lower and upper bound of each feature, where they are known
         without looking at the data.
+    public : bool
+        Whether its rows are anybody's to see: built-in tables and published data sets.
     """
 
     name: str
@@ -44,6 +49,12 @@ class Table:
     notes: tuple[str, ...] = ()
     assumed_public: tuple[str, ...] = ()
     bounds: NDArray[np.float64] | None = None
+    public: bool = False
+
+    @property
+    def ribbon(self) -> str | None:
+        """What every picture of its rows carries; None where they are public."""
+        return None if self.public else WORKING_VIEW
 
     def __post_init__(self) -> None:
         n, d = self.rows.shape

@@ -185,7 +185,9 @@ def _listed(figure: go.Figure, count: int) -> go.Figure:
     )
 
 
-def pictures(table: pd.DataFrame, panels: Sequence[Panel], *, strip: bool = False) -> go.Figure:
+def pictures(
+    table: pd.DataFrame, panels: Sequence[Panel], *, strip: bool = False, ribbon: str | None = None
+) -> go.Figure:
     """Draw the 2-D picture of each variant after the exact one, all at one scale.
 
     Parameters
@@ -195,6 +197,8 @@ def pictures(table: pd.DataFrame, panels: Sequence[Panel], *, strip: bool = Fals
     panels : sequence of Panel
     strip : bool
         Whether the height of a point only keeps it from the others.
+    ribbon : str, optional
+        What stands over rows that are not public, in exported images too.
     """
     figure, across = _grid(["exact", *_titles(panels)], square=True)
     kinds = list(dict.fromkeys(table["label"]))
@@ -211,6 +215,11 @@ def pictures(table: pd.DataFrame, panels: Sequence[Panel], *, strip: bool = Fals
                 ),
                 **_place(number, across),
             )  # fmt: skip
+    if ribbon is not None:
+        figure.add_annotation(
+            text=ribbon, xref="paper", yref="paper", x=0, y=1, yshift=48, showarrow=False,
+            xanchor="left", yanchor="bottom", font={"size": 13},
+        )  # fmt: skip
     wide, up = (1.05 * float(table[axis].abs().max() or 1.0) for axis in ("x", "y"))
     if not strip:
         wide = up = max(wide, up)

@@ -14,6 +14,8 @@ The payload (`payload`) is a dictionary of texts, numbers, lists and dictionarie
     limits     picture [x, y], scale, distance, spectrum: how many components, limits and marks
                for the first ones and for all; lines: what those of the noise mean
     chance     share (a text), distance and its text
+    ribbon     what pictures of the rows carry, or null where the rows are public
+    drawn      standard normal pairs: what points drawn from a release are made of
     caution    what the answer must not be read without, or null
     columns    one for each mechanism, in the order of the board
     epsilons   every epsilon that frames are planned for, ascending
@@ -27,7 +29,7 @@ The payload (`payload`) is a dictionary of texts, numbers, lists and dictionarie
 
 What is read travels as text: the page that draws it writes no number. Arrays of numbers that are
 drawn travel packed: ``picture`` holds int16 pairs in units of ``limits.scale/32767``, ``codes``
-uint8 and spectra float32, each as base64 of little-endian bytes.
+uint8, spectra and ``drawn`` float32, each as base64 of little-endian bytes.
 """
 
 from __future__ import annotations
@@ -222,6 +224,7 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> dict[str, 
         "edges": None if result.edges is None else [_short(edge) for edge in result.edges],
         "threshold": None if result.threshold is None else _short(result.threshold),
         "picture": picture.packed(result.components[draw], axes),
+        "drawn": _spread(result, draw),
         "texts": {
             "recovery": text,
             "words": words,
@@ -231,6 +234,18 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> dict[str, 
             "found": [] if recovery is None else _found(result, recovery, f"{middle:.2f}"),
         },
     }
+
+
+def _spread(result: Result, draw: int) -> list[float] | None:
+    """Return the standard deviations of points drawn from a release, or None without variances.
+
+    Along the first two released components, of a normal law with the positive part of the released
+    matrix: nothing of the table is read, so neither are they turned towards the true axes.
+    """
+    if result.eigenvalues is None:
+        return None
+    kept = np.sqrt(np.maximum(result.eigenvalues[draw][: min(result.components.shape[2], 2)], 0.0))
+    return [_short(float(value)) for value in kept]
 
 
 def _claim(result: Result) -> list[tuple[str, str]]:
@@ -654,6 +669,8 @@ def payload(
             "distance": chance_distance(d, k),
             "text": f"{chance_distance(d, k):.2f}",
         },
+        "ribbon": prepared.table.ribbon,
+        "drawn": _packed(generator(0, "drawn").standard_normal((PICTURE_POINTS, 2)), "<f4"),
         "columns": list(shown),
         "epsilons": list(epsilons),
         "texts": [numeral(epsilon, 3) for epsilon in epsilons],

@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpviz
 from dpviz.base.number_text import percent
-from dpviz.datasets import load
+from dpviz.datasets import Table, load
+from dpviz.datasets.table import WORKING_VIEW
 from dpviz.figures.board import assets, board_html, shown
+from dpviz.figures.boardfile import board_file
+from dpviz.figures.handout import report_page
 from dpviz.figures.theme import LABEL_COLOURS, LABEL_SHAPES
 from dpviz.mechanisms import featured, parse_variants
 from dpviz.metrics import Outcome, chance_share, summarise
@@ -210,6 +214,67 @@ def test_the_whole_space_has_no_recovery() -> None:
     assert board.predicted(prepared(settings), settings, [1.0]) == {}
     nothing = {"approximate": None, "pure": None, "elsewhere": None}
     assert board.least_epsilons(prepared(settings), settings) == nothing
+
+
+def own_table() -> Table:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(200, 4)) * [3.0, 2.0, 1.0, 0.5]
+    return Table("own", rows, ("a", "b", "c", "d"))
+
+
+def test_rows_that_are_not_public_carry_a_ribbon() -> None:
+    """A table that is handed in is nobody's to see; built-in ones are everybody's."""
+    settings = replace(BASE, trials=2)
+    assert whole(settings, 2)["ribbon"] is None
+    ready = prepare(own_table(), settings)
+    page = report_page(compare(ready, settings), command="", link="")
+    assert WORKING_VIEW in page
+    assert WORKING_VIEW in board_file(ready, replace(settings, mechanisms=("gaussian",)))
+    assert WORKING_VIEW not in report_page(compare(prepared(), settings), command="", link="")
+    # nor is one made public by what is done to it on the way
+    kept = own_table().select(["a", "b"]).noting(["read"])
+    assert prepare(kept, settings).table.ribbon == WORKING_VIEW
+
+
+def test_a_figure_of_rows_carries_the_ribbon_into_its_image() -> None:
+    own = dpviz.compare(own_table().rows, mechanisms=["gaussian"], trials=2).figure("projection")
+    assert WORKING_VIEW in [note.text for note in own.layout.annotations]
+    wine = dpviz.compare("wine", mechanisms=["gaussian"], trials=2).figure("projection")
+    assert WORKING_VIEW not in [note.text for note in wine.layout.annotations]
+
+
+def test_points_are_drawn_from_the_released_matrix_and_read_nothing_else() -> None:
+    settings = replace(BASE, epsilon=5.0, mechanisms=("gaussian", "ppca"), trials=2)
+    ready = prepare(own_table(), settings)
+    comparison = compare(ready, settings)
+    cells = board.frame_of(comparison, ready)["cells"]
+    released = {result.mechanism.key: result for result in comparison.results}
+    values = released["gaussian"].eigenvalues
+    assert values is not None
+    positive = np.sqrt(np.maximum(values[0][:2], 0.0))
+    assert cells["gaussian"]["drawn"] == pytest.approx(positive, rel=1e-5)
+    assert cells["ppca"]["drawn"] is None  # a subspace has no variances to draw from
+    # The normals are the same whatever the table is: nothing of it is in them.
+    here, there = (
+        board.payload(each, settings, [], [1.0], [])["drawn"] for each in (ready, prepared())
+    )
+    assert here == there
+    # Their second moments are the identity's up to six standard errors, sqrt(2/n) and sqrt(1/n).
+    normals = floats(here, "<f4").reshape(-1, 2)
+    moment = normals.T @ normals / len(normals)
+    assert len(normals) == board.PICTURE_POINTS
+    assert abs(np.diag(moment) - 1).max() < 6 * np.sqrt(2 / len(normals))
+    assert abs(moment[0, 1]) < 6 / np.sqrt(len(normals))
+
+
+def test_a_release_without_a_positive_part_draws_one_point() -> None:
+    """The negative variance is cut off, not turned round."""
+    settings = replace(BASE, epsilon=0.01, mechanisms=("gaussian",), trials=1, k=2)
+    ready = prepare(own_table(), settings)
+    result = compare(ready, settings).results[0]
+    assert result.eigenvalues is not None
+    low = replace(result, eigenvalues=-np.abs(result.eigenvalues))
+    assert board.frame(ready, 2, 0.01, [low])["cells"]["gaussian"]["drawn"] == [0.0, 0.0]
 
 
 def test_one_component_is_drawn_as_a_strip() -> None:

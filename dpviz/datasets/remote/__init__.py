@@ -137,7 +137,8 @@ def load(
             "remove what is there and fetch it again."
         )
     said = _download.unrecorded(entry, folder)
-    return replace(table, notes=(*entry.preparation, *table.notes, *said))
+    notes = (*entry.preparation, *table.notes, *said)
+    return replace(table, notes=notes, public=True)
 
 
 def dataset_rows() -> list[dict[str, str | int | bool]]:

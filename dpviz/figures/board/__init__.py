@@ -6,16 +6,16 @@
 
 ``payload`` is `dpviz.tidy.board.payload`. All options may be left out: ``rows`` (of picture,
 spectrum, distance, recovery), ``keys`` (only these mechanisms), ``controls`` (of scrub, play, pin,
-draws, fresh, present; an empty list hides the bar), ``strip``, ``answer`` and ``exact`` (whether to
-show recovery against epsilon, the sentence on top, the exact column), ``label`` (its name for those
-who do not see it), ``masked`` (hide what mechanisms do until ``board.reveal()``), ``phoneBelow``
-(pixels of width under which columns are swiped, 640), and the callbacks
+draws, fresh, drawn, present; an empty list hides the bar), ``strip``, ``answer`` and ``exact``
+(whether to show recovery against epsilon, the sentence on top, the exact column), ``label`` (its
+name for those who do not see it), ``masked`` (hide what mechanisms do until ``board.reveal()``),
+``phoneBelow`` (pixels of width under which columns are swiped, 640), and the callbacks
 ``onScrub(epsilon)`` while epsilon moves, ``onCommit(epsilon)`` when it is let go,
 ``onOpen(key or null)``, ``onPin("pin", "unpin" or "swap")``, ``onFresh()``, ``onDraws(epsilon)``
 and ``onLink(name)``.
 
 The board has ``epsilon``, ``setEpsilon``, ``addFrames``, ``setPayload``, ``setPin``, ``setDraws``,
-``play``, ``stop``, ``present``, ``open``, ``reveal``, ``mask`` and ``destroy``.
+``play``, ``stop``, ``present``, ``setDrawn``, ``open``, ``reveal``, ``mask`` and ``destroy``.
 """
 
 from __future__ import annotations

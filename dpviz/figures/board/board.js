@@ -8,7 +8,7 @@ const DpvizBoard = (() => {
   "use strict";
 
   const ROWS = ["picture", "spectrum", "distance", "recovery"];
-  const CONTROLS = ["scrub", "play", "pin", "draws", "fresh", "present"];
+  const CONTROLS = ["scrub", "play", "pin", "draws", "fresh", "drawn", "present"];
   const PLAY_MS = 8000; // from the least private end to the most
   const KEY_MS = 600; // after the last key press epsilon is committed
   const LEVELS = [[0, "0 %"], [0.5, "50 %"], [0.9, "90 %"], [1, ""]]; // of recovery
@@ -134,6 +134,7 @@ const DpvizBoard = (() => {
       this.hovered = null;
       this.opened = null;
       this.presenting = false;
+      this.drawn = false; // points drawn from each release, in place of the rows
       this.masked = Boolean(options.masked);
       this.pin = null;
       this.redraws = null;
@@ -227,6 +228,11 @@ const DpvizBoard = (() => {
     }
 
     present(on) {
+      if (this.payload.ribbon && this.presenting !== Boolean(on)) {
+        // On a wall there are no real rows, unless somebody asks for them.
+        if (on) this.drawnBefore = this.drawn;
+        this.setDrawn(on ? true : this.drawnBefore);
+      }
       this.presenting = Boolean(on);
       if (on) this.openColumn(null);
       this.element.toggleAttribute("data-present", this.presenting);
@@ -245,6 +251,24 @@ const DpvizBoard = (() => {
       this.hover(null);
       this.measure();
       (on ? this.scrubber : this.buttons.present)?.focus();
+    }
+
+    setDrawn(on) {
+      this.drawn = Boolean(on);
+      this.stopDraws();
+      this.element.toggleAttribute("data-drawn", this.drawn);
+      this.buttons.drawn?.setAttribute("aria-pressed", String(this.drawn));
+      if (this.buttons.draws) this.buttons.draws.disabled = this.drawn;
+      this.dressRibbon();
+      this.dressPin();
+      this.schedule();
+    }
+
+    dressRibbon() {
+      const { ribbon } = this.payload;
+      this.ribbon.hidden = !ribbon;
+      const whose = "points are drawn from each release and are nobody's; all else compares with real rows and stays here";
+      setText(this.ribbon, ribbon && this.drawn ? whose : ribbon || "");
     }
 
     open(key) {
@@ -369,6 +393,8 @@ const DpvizBoard = (() => {
       this.rows = rows;
       this.buttons = {};
       this.element.replaceChildren();
+      this.ribbon = make("p", "dpv-ribbon");
+      this.element.append(this.ribbon);
       if (controls.length) this.element.append(this.buildBar(controls));
       if (options.answer !== false) {
         this.answer = make("p", "dpv-answer");
@@ -395,7 +421,7 @@ const DpvizBoard = (() => {
       this.committed = payload.now;
       this.answered = null;
       if (this.opened) this.openColumn(this.opened, true);
-      this.dressPin();
+      this.setDrawn(this.drawn);
     }
 
     buildBar(controls) {
@@ -468,6 +494,7 @@ const DpvizBoard = (() => {
           else this.options.onDraws?.(this.epsilon);
         });
       }
+      button("drawn", "drawn points", "Points drawn from each release, a normal law with the released covariance, in place of the rows", () => this.setDrawn(!this.drawn));
       button("present", "present", "Large, without anything else; Escape leaves", () => this.present(!this.presenting));
       return bar;
     }
@@ -564,7 +591,8 @@ const DpvizBoard = (() => {
         this.buttons.pin.setAttribute("aria-pressed", String(pinned));
       }
       if (this.buttons.swap) this.buttons.swap.hidden = !pinned;
-      setText(this.ghosts, pinned ? "rings: pinned" : "grey dots: the truth");
+      const rows = pinned ? "rings: pinned" : "grey dots: the truth";
+      setText(this.ghosts, this.drawn ? "dots: drawn from the release, along its own axes" : rows);
     }
 
     pinText() {
@@ -744,6 +772,10 @@ const DpvizBoard = (() => {
         return;
       }
       if (col.column && !cell) return;
+      if (this.drawn) {
+        this.drawPoints(pen, canvas, col, cell, width, height);
+        return;
+      }
       const redraw = this.redrawAt !== null && this.redraws?.[col.key];
       const text = col.column ? cell.picture : payload.truth.picture;
       const packed = redraw ? redraw[this.redrawAt % redraw.length] : text;
@@ -802,6 +834,48 @@ const DpvizBoard = (() => {
       pen.globalAlpha = 1;
       const about = col.column ? `${col.column.label} at epsilon ${this.written}` : "exact PCA";
       canvas.setAttribute("aria-label", `Rows of ${table.name} in the space of ${about}`);
+      // In an image of the picture alone too.
+      if (payload.ribbon) this.words(pen, ["working view", "of real rows"], width / 2, height - 8, 11);
+    }
+
+    // What a release alone lets anybody draw: no row, no true axis, no label.
+    drawPoints(pen, canvas, col, cell, width, height) {
+      const { drawn, limits } = this.payload;
+      const { verdict } = col.column ? cell.status : {};
+      let said = null;
+      if (!col.column) said = ["the truth", "is not drawn here"];
+      else if (!COUNTED.has(verdict)) said = ["no claim holds:", "nothing to be drawn"];
+      else if (!cell.drawn) said = ["directions alone:", "no variances are", "released to draw from"];
+      if (said) {
+        this.words(pen, said, width / 2, height / 2 + 8 * said.length, this.scale(13));
+        canvas.setAttribute("aria-label", said.join(" "));
+        return;
+      }
+      const [across, up] = limits.picture;
+      const unit = Math.min((width / 2 - 3) / across, (height / 2 - 3) / up);
+      const normals = unpack(drawn, Float32Array);
+      const [first, second] = cell.drawn;
+      const size = Math.max(1.6, Math.min(3, width / 80)) * (this.presenting ? 1.3 : 1);
+      const inside = (value, most) => Math.max(2, Math.min(most - 2, value));
+      const path = new Path2D();
+      for (let i = 0; i < normals.length; i += 2) {
+        // Along one component the height only keeps points apart.
+        const y = second === undefined ? (normals[i + 1] / 8) * height : normals[i + 1] * second * unit;
+        shape(path, 0, inside(width / 2 + normals[i] * first * unit, width), inside(height / 2 - y, height), size);
+      }
+      pen.globalAlpha = 0.8;
+      pen.fillStyle = this.colour(col.column);
+      pen.fill(path);
+      pen.globalAlpha = 1;
+      canvas.setAttribute("aria-label", `Points drawn from the release of ${col.column.label} at epsilon ${this.written}`);
+    }
+
+    words(pen, lines, x, bottom, size) {
+      pen.font = `${size}px ${this.font}`;
+      pen.fillStyle = this.faint;
+      pen.textAlign = "center";
+      pen.textBaseline = "alphabetic";
+      lines.forEach((line, place) => pen.fillText(line, x, bottom - (lines.length - 1 - place) * size * 1.25));
     }
 
     places(packed, payload, width, height) {
