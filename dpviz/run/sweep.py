@@ -36,7 +36,7 @@ from dpviz.prepare.load import load_measured
 from dpviz.prepare.plan import Planned
 from dpviz.prepare.prepared import Measured
 from dpviz.run.axes import N_RANGE, axis_param, clean_value
-from dpviz.run.cells import Cell, evaluate, in_blocks, taste, variants_of, why_not
+from dpviz.run.cells import Cell, evaluate, in_blocks, taste, too_large, variants_of, why_not
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.export import write_table
 from dpviz.run.jobs import Arrays, Pool, Progress, kept, sent_whole, work
@@ -277,6 +277,8 @@ class _Grid:
             }
             for mechanism in variants_of(settings):
                 reason = why_not(mechanism, problem, budget, paid, rows=at_hand)
+                cell = Cell(mechanism, problem, budget, settings.seed, range(settings.trials), paid)
+                reason = reason or too_large(cell, measured)
                 placed = place | {"mechanism": mechanism.text}
                 if reason is not None:
                     self.skipped.append(placed | {"reason": reason})
@@ -285,8 +287,6 @@ class _Grid:
                     with_rows = rows.with_n(n, settings.seed, with_rows=True)
                     heavy = with_rows, Keys(with_rows)
                 data, named = heavy if heavy and mechanism.info.needs_rows else (measured, keys)
-                trials = range(settings.trials)
-                cell = Cell(mechanism, problem, budget, settings.seed, trials, paid)
                 key = named.key(cell, self._metrics)
                 self.jobs.append(CellJob(cell, data, self._metrics, key))
                 self.places.append(placed)

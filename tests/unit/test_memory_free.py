@@ -13,6 +13,7 @@ from dpviz.datasets.table import Table
 from dpviz.errors import CannotRun, InvalidTable
 from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import compare
+from dpviz.run.sweep import sweep
 from dpviz.settings import Settings
 
 
@@ -50,6 +51,15 @@ def test_a_mechanism_without_room_is_skipped_and_refused_if_named(
     assert said[0] < 1e8
     free(monkeypatch, None)  # where nobody says, nothing is refused
     compare(prepared, named)
+
+
+def test_a_sweep_refuses_it_before_its_first_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = prepare(wide(5, 2_500), Settings())
+    free(monkeypatch, 400_000_000)
+    with pytest.raises(CannotRun, match=r"gaussian cannot run: it takes about 0\.6 GB of memory"):
+        sweep(prepared, {"epsilon": [1.0]}, Settings(mechanisms=("gaussian",), trials=1))
+    both = Settings(mechanisms=("random_projection",), trials=1)
+    assert len(sweep(prepared, {"epsilon": [1.0]}, both).table)
 
 
 def test_moments_without_room_are_refused_before_they_are_summed(
