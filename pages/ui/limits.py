@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 import streamlit as st
 from streamlit import runtime
@@ -123,9 +122,9 @@ class Sessions:
         return not self._left
 
 
-@cache
+@st.cache_resource(show_spinner=False)
 def sessions() -> Sessions:
-    """Return the sessions of this server."""
+    """Return the sessions of this server; the same ones when `make dev` loads this file again."""
     return Sessions()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -63,9 +65,9 @@ def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    limits.sessions.cache_clear()
+    limits.sessions.clear()
     yield
-    limits.sessions.cache_clear()
+    limits.sessions.clear()
 
 
 def ask(
@@ -451,6 +453,16 @@ def test_who_was_turned_away_is_looked_after_too() -> None:
     here.clear()
     found.leaving(here.__contains__, 0, 100)
     assert found.leaving(here.__contains__, 100, 100) == ["one", "two"]
+
+
+def test_a_file_that_is_loaded_again_knows_who_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watched change throws every page's file away, and the guard keeps the one it has."""
+    let_in("mine")
+    monkeypatch.delitem(sys.modules, "pages.ui.limits")
+    monkeypatch.setattr(sys.modules["pages.ui"], "limits", limits)  # put back afterwards
+    again = importlib.import_module("pages.ui.limits")
+    assert again is not limits
+    assert again.sessions().admitted("mine")
 
 
 # The menu ------------------------------------------------------------------------------------
