@@ -151,7 +151,9 @@ def run() -> None:
     _FOLLOWING.set(following)
     try:
         st.html(looks.STYLE + printing.STYLE + copying.STYLE)
-        _notices(current, page.title)
+        # in a box of their own: what comes and goes here must not close what is open below
+        with st.container():
+            _notices(current, page.title)
         if page.title not in OWN_SETTINGS | OWN_READING:
             _check(current)
         with limits.looking_up():

@@ -343,7 +343,7 @@ def wait_idle(page: Page, *, after: int = 0) -> None:
         if page.locator(".st-key-board").count():
             # The board asks for its other frames once it stands, which is another run. The
             # selector reaches into the board's own tree.
-            page.locator(".dpv[data-complete]").wait_for(state="attached")
+            page.locator(".dpv[data-complete]").first.wait_for(state="attached")
         # An element's code is loaded when it is first needed; until then it is drawn as a grey
         # bar. Of the typefaces, those come that something on the page is written in.
         page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')")

@@ -264,7 +264,7 @@ def test_decide_from_an_upload_to_a_printed_card(
     # A search that takes a while says how far it is, ends at once when it is told to, and keeps
     # what it has found.
     page.goto(f"{server.url}/decide?v=1&about=plan&people=100000&features=100&ask=card")
-    expect(page.get_by_test_id("stProgress")).to_contain_text("Asking")
+    expect(page.get_by_test_id("stProgress")).to_contain_text("Searching")
     page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     expect(page.get_by_text("mechanisms were asked")).to_be_visible()
     expect(page.get_by_role("button", name="Go on")).to_be_visible()

@@ -292,7 +292,7 @@ def bomb() -> bytes:
     [
         ("photo.csv", b"\x89PNG\r\n\x1a\n" + bytes(2000), "PNG"),
         ("empty.csv", b"", "empty"),
-        ("table.parquet", b"a,b\n1,2\n3,4\n", "Parquet"),
+        ("table.parquet", b"PAR1" + bytes(200), "Parquet"),
         ("bomb.csv.gz", None, "512 MiB of text"),
     ],
 )
