@@ -174,7 +174,9 @@ def another(widget: Any) -> Any:
 def shown_value(at: AppTest, key: str) -> Any:
     """Return what a widget shows: its option's text, or its value."""
     widget = found(at, key)
-    if isinstance(widget, Selectbox | ButtonGroup | Radio) and widget.value is not None:
+    # None may be an option of a list; of a radio it is that nothing is chosen yet
+    chosen = isinstance(widget, Selectbox | ButtonGroup) or widget.value is not None
+    if isinstance(widget, Selectbox | ButtonGroup | Radio) and chosen:
         return widget.format_func(widget.value)
     return widget.value
 

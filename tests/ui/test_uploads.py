@@ -56,7 +56,6 @@ BAD = {
     "huge.csv": b"a,b\n1,2\n1e308,3\n4,5\n",
     "all-missing.csv": b"a,b\nnan,1\nnan,2\nnan,4\n",
     "not-utf8.csv": "a,b,c\n1,2,caf\xe9\n2,5,na\xefve\n3,1,caf\xe9\n".encode("latin-1"),
-    "not-parquet.parquet": b"a,b\n1,2\n3,4\n",
     "picture.csv": b"\x89PNG\r\n\x1a\n" + bytes(100),
     "cut.csv.gz": gzip.compress(CSV, mtime=0)[:-20],
     "cut.parquet": b"PAR1" + bytes(60) + b"PAR1",
@@ -172,7 +171,7 @@ def test_a_label_travels_as_a_number_and_never_by_name() -> None:
     at = upload(start(**SETTINGS), "example.csv", CSV)
     change(more(at), "upload.label", "variety")
     assert errors(at) == []
-    assert any("Colour: variety" in caption.value for caption in at.caption)
+    assert at.query_params["label"][0].isdigit()
     link = " ".join(f"{key}={value}" for key, value in at.query_params.items())
     assert "variety" not in link
     assert "example" not in link
