@@ -171,6 +171,7 @@ def test_a_label_travels_as_a_number_and_never_by_name() -> None:
     at = upload(start(**SETTINGS), "example.csv", CSV)
     change(more(at), "upload.label", "variety")
     assert errors(at) == []
+    assert shown_value(at, "upload.label") == "variety"
     assert at.query_params["label"][0].isdigit()
     link = " ".join(f"{key}={value}" for key, value in at.query_params.items())
     assert "variety" not in link
