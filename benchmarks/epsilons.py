@@ -15,14 +15,14 @@ import numpy as np
 
 from dpviz.base.blas import one_blas_thread
 from dpviz.prepare.load import load_prepared
-from dpviz.run import cells
+from dpviz.run import cells, simulate
 from dpviz.settings import Settings
 from dpviz.tidy.board import FRAME_METRICS, frame_epsilons
 
 
 def frames(table: str, mechanisms: tuple[str, ...], trials: int) -> tuple[float, list[bytes]]:
     """Return the CPU seconds of all frames and their numbers."""
-    cells._standard_noise.cache_clear()
+    simulate._standard_noise.cache_clear()
     settings = Settings(table=table, mechanisms=mechanisms, trials=trials)
     prepared = load_prepared(settings)
     found = []
@@ -44,14 +44,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     chosen = tuple(arguments.mechanism) or ("gaussian", "laplace_tight", "wishart_difference")
-    kept = cells._SHARED_ENTRIES
+    kept = simulate._SHARED_ENTRIES
     for table in arguments.tables.split(","):
         times: dict[int, list[float]] = {kept: [], 0: []}
         numbers = {}
         with one_blas_thread():
             for _ in range(arguments.rounds):
                 for entries, found in times.items():
-                    cells._SHARED_ENTRIES = entries
+                    simulate._SHARED_ENTRIES = entries
                     seconds, numbers[entries] = frames(table, chosen, arguments.trials)
                     found.append(seconds)
         now, before = np.median(times[kept]), np.median(times[0])

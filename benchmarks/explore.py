@@ -31,7 +31,7 @@ from dpviz.base.seeding import Draws, generator
 from dpviz.datasets.table import Table
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.run import cells
+from dpviz.run import simulate
 from dpviz.run.cells import Plan, plan
 from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
@@ -80,7 +80,7 @@ def floor(chosen: Plan, prepared: Prepared) -> None:
 
 def timed(work: Callable[[], object]) -> float:
     """Return the CPU time of one call, in seconds; no noise is kept from the call before."""
-    cells._standard_noise.cache_clear()
+    simulate._standard_noise.cache_clear()
     start = time.process_time()
     work()
     return time.process_time() - start

@@ -28,6 +28,7 @@ from dpviz.mechanisms.wishart import Wishart
 from dpviz.mechanisms.wishart_difference import WishartDifference
 from dpviz.noise.stiefel import stiefel_bingham
 from dpviz.privacy.gaussian import delta_of
+from dpviz.run.simulate import Named, Trials, simulate
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Domain, Problem, Relation
@@ -212,9 +213,11 @@ def turning_table(epsilon: float, seed: int, draws: int = 3) -> pd.DataFrame:
     for table, person in ((WITH, _PERSON), (WITHOUT, 0 * _PERSON)):
         rows = np.vstack([_OTHERS, person])
         data = SecondMoment(rows.T @ rows / len(rows), len(rows), rows)
-        streams = Draws.trials(seed, f"refutations turning {table}", range(draws))
-        frames = mechanism.release_many(data, calibration, streams).components[:, :, 0]
-        for number, (first, second) in enumerate(frames, start=1):
+        streams = Named(seed, f"refutations turning {table}", range(draws))
+        (frames,) = simulate(
+            [Trials(mechanism, calibration, data, streams)], lambda _, release: release.components
+        )
+        for number, (first, second) in enumerate(frames[:, :, 0], start=1):
             angle = math.degrees(math.atan2(abs(second), abs(first)))
             found.append((table, number, first, second, angle))
     return pd.DataFrame(found, columns=list(TURNING_COLUMNS))

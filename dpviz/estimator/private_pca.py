@@ -27,6 +27,7 @@ from dpviz.paid.chain import Public, run
 from dpviz.privacy.composition import rho_of
 from dpviz.releasing.ledger import FIT, Ledger, Spend
 from dpviz.releasing.options import ACCEPT, DELTA_STATED, words_needed
+from dpviz.run.simulate import Named, Trials, simulate
 from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
 from dpviz.values.release import Status, Verdict
 
@@ -386,8 +387,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         moment = prepared.moment(0, n)
         if mechanism.info.needs_rows:
             moment = prepared.moment_with_rows(rows, public, 0)
-        release = mechanism.release_many(
-            moment, calibration, Draws.trials(seed, mechanism.key, [0])
+        streams = Named(seed, mechanism.key, range(1))
+        (release,) = simulate(
+            [Trials(mechanism, calibration, moment, streams)], lambda _, release: release
         )
         self.components_ = np.ascontiguousarray(release.components[0].T)
         self.mean_, self.scale_ = prepared.center[0], prepared.scale[0]

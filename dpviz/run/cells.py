@@ -1,36 +1,33 @@
-"""Evaluate mechanisms on a prepared table: cells in, results out.
+"""One setting, resolved: its cells, what is known of each before a draw, and what a run found.
 
-A cell is one variant in one setting; `evaluate` is the only place where a
-mechanism meets data. `compare` evaluates every chosen variant in one setting.
+A cell is one variant in one setting. `parts_of` says what of it is to be drawn, for
+`dpviz.run.simulate`; `run_cell` measures what comes out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.blas import one_blas_thread
 from dpviz.base.eigen import BATCHED_BELOW
 from dpviz.base.memory import too_much
-from dpviz.base.pauses import pause
-from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
-from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.mechanisms._suppliers import check_supplier
 from dpviz.metrics import METRICS, Outcome, Summary, measure, summarise
 from dpviz.paid.account import chain
 from dpviz.paid.steps import BOUND, Wanted, wanted_of
 from dpviz.prepare.prepared import Measured
 from dpviz.privacy.accounting import Spent
-from dpviz.run.chains import evaluate_paid
+from dpviz.run.chains import PaidDraws, paid_draws
+from dpviz.run.simulate import Named, Trials, simulate
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Status
+from dpviz.values.release import Calibration, Release, Status
 
 _BLOCK_ENTRIES = 1 << 21
 """Most entries of released matrices held at once where they are decomposed one by one."""
@@ -38,10 +35,6 @@ _BLOCK_ENTRIES = 1 << 21
 
 _ASK_FROM = 1 << 28
 """Bytes from which a cell is held against the memory that is free."""
-
-
-_SHARED_ENTRIES = 1 << 18
-"""Most entries of noise that are kept for the next epsilon: 2 MB for each of some variants."""
 
 
 @dataclass(frozen=True)
@@ -176,10 +169,36 @@ def cell_at(
     return too_large(cell, measured) or cell
 
 
-def evaluate(cell: Cell, prepared: Measured) -> Outcome:
-    """Run one cell: calibrate, release, and set beside the reference.
+@dataclass(frozen=True, eq=False)
+class Part(Trials):
+    """Trials of a cell, with what their releases are compared with.
 
-    BLAS runs on one thread.
+    Attributes
+    ----------
+    prepared : Measured
+    paid : PaidDraws or None
+        The preparation of each trial, where it is paid for.
+    """
+
+    prepared: Measured = field(kw_only=True)
+    paid: PaidDraws | None = field(default=None, kw_only=True)
+
+    def outcome(self, release: Release) -> Outcome:
+        """Return a batch of releases beside what they estimate.
+
+        A private row bound is another unit in each draw: what is released is brought back to that
+        of the reference, by a factor that is released too.
+        """
+        reference, moment = self.prepared.reference, self.prepared.moment
+        if self.paid is None:
+            return Outcome(reference, moment, release)
+        units = self.paid.units
+        seen = units[:, None, None] * self.paid.made.moments
+        return Outcome(reference, moment, release.times(units), seen)
+
+
+def part_of(cell: Cell, prepared: Measured) -> Part:
+    """Return what a cell draws, in one block.
 
     Raises
     ------
@@ -188,29 +207,36 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     """
     mechanism = cell.mechanism
     mechanism.check(cell.problem, cell.budget, rows=prepared.has_rows)
+    streams = Named(cell.seed, mechanism.key, cell.trials)
     if cell.paid is not None:
-        return evaluate_paid(cell, prepared)[0]
-    calibration = account_of(mechanism, cell.problem, cell.budget).calibration
-    data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
-    with one_blas_thread():
-        few = len(cell.trials) * cell.problem.d**2 <= _SHARED_ENTRIES
-        if few and isinstance(mechanism, AdditiveMechanism):
-            noise = _standard_noise(mechanism, cell.problem, cell.seed, cell.trials)
-            release = mechanism.release_scaled(data, calibration, noise)
-        else:
-            draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
-            release = mechanism.release_many(data, calibration, draws)
-        return Outcome(prepared.reference, prepared.moment, release)
+        paid = paid_draws(cell, prepared)
+        return Part(mechanism, paid.calibration, paid.sees, streams, prepared=prepared, paid=paid)
+    return Part(
+        mechanism,
+        account_of(mechanism, cell.problem, cell.budget).calibration,
+        prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment,
+        streams,
+        keeps_noise=True,
+        prepared=prepared,
+    )
 
 
-@lru_cache(maxsize=24)
-def _standard_noise(
-    mechanism: AdditiveMechanism, problem: Problem, seed: int, trials: range
-) -> FloatArray:
-    """Return the unscaled noise of some trials; kept, as every epsilon scales the same draw."""
-    noise = mechanism.standard_noise(problem, Draws.trials(seed, mechanism.key, trials))
-    noise.setflags(write=False)
-    return noise
+def parts_of(cell: Cell, prepared: Measured, most: int | None = None) -> Iterator[Part]:
+    """Yield what a cell draws, block by block; see `in_blocks`."""
+    for block in in_blocks(cell, most):
+        yield part_of(block, prepared)
+
+
+def evaluate(cell: Cell, prepared: Measured) -> Outcome:
+    """Return all trials of a cell beside the reference; memory is that of all of them.
+
+    Raises
+    ------
+    CannotRun
+        If the mechanism cannot run on this problem and budget.
+    """
+    (outcome,) = simulate([part_of(cell, prepared)], Part.outcome)
+    return outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,45 +290,47 @@ class Result:
 
 
 def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
-    """Evaluate a cell and measure it."""
-    blocks = in_blocks(cell)
-    if len(blocks) > 1:
-        metrics = tuple(metrics)
-        return joined([run_cell(block, prepared, metrics) for block in blocks])
-    pause()
-    outcome = evaluate(cell, prepared)
-    account = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid)
-    with one_blas_thread():
-        measured = measure(outcome, metrics)
-        angles = outcome.angles
-    return Result(
-        mechanism=cell.mechanism,
-        claimed=account.claimed,
-        spent=account.spent,
-        status=account.status,
-        metrics=measured,
-        eigenvalues=outcome.release.eigenvalues,
-        captured_each=outcome.captured_each,
-        angles=angles,
-        components=outcome.release.components,
-        edges=account.edges,
-        threshold=account.threshold,
-        trace=outcome.release.trace,
-    )
+    """Draw the trials of a cell and measure them."""
+    account, wanted = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid), [*metrics]
+
+    def found(part: Part, release: Release) -> Result:
+        outcome = part.outcome(release)
+        return Result(
+            mechanism=cell.mechanism,
+            claimed=account.claimed,
+            spent=account.spent,
+            status=account.status,
+            metrics=measure(outcome, wanted),
+            eigenvalues=outcome.release.eigenvalues,
+            captured_each=outcome.captured_each,
+            angles=outcome.angles,
+            components=outcome.release.components,
+            edges=account.edges,
+            threshold=account.threshold,
+            trace=outcome.release.trace,
+        )
+
+    return joined(list(simulate(parts_of(cell, prepared), found)))
 
 
-def in_blocks(cell: Cell) -> list[Cell]:
+def in_blocks(cell: Cell, most: int | None = None) -> list[Cell]:
     """Return the cell in parts to be run one after the other.
 
     Large matrices are taken a few draws at a time, in memory that the next ones use again: the
     same numbers, as every draw has its own stream.
+
+    Parameters
+    ----------
+    cell : Cell
+    most : int, optional
+        Trials in a part; as many as memory holds if not given.
     """
     d, trials = cell.problem.d, cell.trials
-    if cell.mechanism.info.release != "matrix" or d < BATCHED_BELOW:
-        return [cell]
-    step = max(1, _BLOCK_ENTRIES // d**2)
+    if most is None:
+        large = cell.mechanism.info.release == "matrix" and d >= BATCHED_BELOW
+        most = max(1, _BLOCK_ENTRIES // d**2) if large else max(1, len(trials))
     return [
-        replace(cell, trials=trials[start : start + step]) for start in range(0, len(trials), step)
+        replace(cell, trials=trials[start : start + most]) for start in range(0, len(trials), most)
     ]
 
 

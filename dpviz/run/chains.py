@@ -10,14 +10,15 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.seeding import Draws
-from dpviz.metrics import Outcome
+from dpviz.mechanisms import Mechanism
 from dpviz.paid.account import chain
 from dpviz.paid.chain import Prepared as PaidRows
 from dpviz.paid.chain import Public, noise_edge, run
 from dpviz.prepare.prepared import Measured, Raw
 from dpviz.prepare.transform import Transform
 from dpviz.privacy.gaussian import mu_of
-from dpviz.values.release import Calibration, Release
+from dpviz.values.moments import SecondMoment
+from dpviz.values.release import Calibration
 
 if TYPE_CHECKING:
     from dpviz.run.cells import Cell
@@ -29,6 +30,7 @@ class PaidDraws:
 
     Attributes
     ----------
+    mechanism : Mechanism
     calibration : Calibration
         Of the mechanism, on what the preparation leaves.
     raw : Raw
@@ -36,10 +38,23 @@ class PaidDraws:
     made : dpviz.paid.chain.Prepared
     """
 
+    mechanism: Mechanism
     calibration: Calibration
     raw: Raw
     public: Public
     made: PaidRows
+
+    def sees(self, index: int) -> SecondMoment:
+        """Return what the mechanism sees in one draw."""
+        if self.mechanism.info.needs_rows:
+            return self.made.moment_with_rows(self.raw.rows, self.public, index)
+        return self.made.moment(index, self.calibration.problem.n)
+
+    @property
+    def units(self) -> FloatArray:
+        """The squared row bound of each draw in those of the reference, shape (trials,)."""
+        squared: FloatArray = np.square(self.made.row_bound / self.raw.row_bound)
+        return squared
 
     def rows(self, index: int) -> FloatArray:
         """Return the bounded rows of one draw, shape (n, d)."""
@@ -56,7 +71,7 @@ class PaidDraws:
         return replace(before, center=self.made.center[index], scale=scale)
 
 
-def paid_draws(cell: Cell, raw: Raw) -> PaidDraws:
+def paid_draws(cell: Cell, prepared: Measured) -> PaidDraws:
     """Return the paid preparation of each trial of a cell.
 
     Raises
@@ -64,8 +79,9 @@ def paid_draws(cell: Cell, raw: Raw) -> PaidDraws:
     CannotRun
         If the preparation leaves nothing usable.
     """
-    assert cell.paid is not None
-    mechanism, problem = cell.mechanism, cell.problem
+    if cell.paid is None or prepared.raw is None:
+        raise RuntimeError("a paid preparation needs a table that was prepared for it")
+    mechanism, problem, raw = cell.mechanism, cell.problem, prepared.raw
     whole = chain(mechanism, problem, cell.budget, cell.paid)
     calibration = mechanism.calibrate(problem, whole.rest)
     edges = mechanism.spectrum_edges(calibration)
@@ -78,30 +94,4 @@ def paid_draws(cell: Cell, raw: Raw) -> PaidDraws:
     steps = Draws.trials(cell.seed, "prepare", cell.trials)
     with one_blas_thread():
         made = run(raw.rows, public, whole.preparation, steps, people=problem.n)
-    return PaidDraws(calibration, raw, public, made)
-
-
-def evaluate_paid(cell: Cell, prepared: Measured) -> tuple[Outcome, PaidDraws]:
-    """Return whole chains: each trial prepares the raw rows anew, and releases.
-
-    A private row bound is another unit in each draw: what is released is brought back to that of
-    the reference, by a factor that is released too.
-    """
-    if prepared.raw is None:
-        raise RuntimeError("a paid preparation needs a table that was prepared for it")
-    raw, mechanism, problem = prepared.raw, cell.mechanism, cell.problem
-    steps = paid_draws(cell, raw)
-    draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
-    with one_blas_thread():
-        units = np.square(steps.made.row_bound / raw.row_bound)
-        released = []
-        for index, draw in enumerate(draws.single()):
-            moment = (
-                steps.made.moment_with_rows(raw.rows, steps.public, index)
-                if mechanism.info.needs_rows
-                else steps.made.moment(index, problem.n)
-            )
-            one = mechanism.release_many(moment, steps.calibration, draw)
-            released.append(one.times(float(units[index])))
-        seen = units[:, None, None] * steps.made.moments
-        return Outcome(prepared.reference, prepared.moment, Release.joined(released), seen), steps
+    return PaidDraws(mechanism, calibration, raw, public, made)

@@ -36,10 +36,11 @@ from dpviz.prepare.load import load_measured
 from dpviz.prepare.plan import Planned
 from dpviz.prepare.prepared import Measured
 from dpviz.run.axes import N_RANGE, axis_param, clean_value
-from dpviz.run.cells import Cell, evaluate, in_blocks, taste, too_large, variants_of, why_not
+from dpviz.run.cells import Cell, parts_of, taste, too_large, variants_of, why_not
 from dpviz.run.compare import TABLE_COLUMNS
 from dpviz.run.export import write_table
 from dpviz.run.jobs import Arrays, Pool, Progress, kept, sent_whole, work
+from dpviz.run.simulate import simulate
 from dpviz.run.store import Keys, Store
 from dpviz.settings import Settings
 
@@ -178,12 +179,12 @@ class CellJob:
     size: int = 1
 
     def run(self) -> Arrays:
-        """Evaluate the cell and measure it."""
-        parts = []
-        for cell in in_blocks(self.cell):
-            outcome = evaluate(cell, self.measured)
-            with one_blas_thread():
-                parts.append(measure(outcome, self.metrics))
+        """Draw the cell's trials and measure them."""
+        found = simulate(
+            parts_of(self.cell, self.measured),
+            lambda part, release: measure(part.outcome(release), self.metrics),
+        )
+        parts = list(found)
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 

@@ -39,13 +39,14 @@ from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.paid.steps import wanted_of
 from dpviz.prepare.prepared import Measured, worth
-from dpviz.run.cells import Cell, account_of, evaluate, variants_of, why_not
+from dpviz.run.cells import Cell, Part, account_of, parts_of, variants_of, why_not
+from dpviz.run.simulate import simulate
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.search import SEARCH_STEP, crossing
 from dpviz.theory.predict import predict
 from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, default_delta
-from dpviz.values.release import Status
+from dpviz.values.release import Release, Status
 
 
 def measured_need(
@@ -195,19 +196,18 @@ class _Question:
 
     def sample(self, point: float, trials: range) -> FloatArray:
         problem, budget, seen = self.problem(point), self.budget(point), self.at(point)
+        seed, paid = self.settings.seed, wanted_of(self.settings)
+        cell = Cell(self.mechanism, problem, budget, seed, trials, paid)
+
+        def values(part: Part, release: Release) -> FloatArray:
+            found = self.goal.measure.compute(part.outcome(release))
+            if found is None:
+                raise CannotRun(self.mechanism.text, f"it has no {self.goal.measure.label}")
+            return self.goal.unit_values(found, problem)
+
         # A few matrices at a time: memory does not grow with the number of draws.
         size = max(1, _ENTRIES // problem.d**2)
-        parts = []
-        for first in range(trials.start, trials.stop, size):
-            pause()
-            part = range(first, min(first + size, trials.stop))
-            seed, paid = self.settings.seed, wanted_of(self.settings)
-            cell = Cell(self.mechanism, problem, budget, seed, part, paid)
-            values = self.goal.measure.compute(evaluate(cell, seen))
-            if values is None:
-                raise CannotRun(self.mechanism.text, f"it has no {self.goal.measure.label}")
-            parts.append(self.goal.unit_values(values, problem))
-        return np.concatenate(parts)
+        return np.concatenate(list(simulate(parts_of(cell, seen, size), values)))
 
     def predicted(self, point: float) -> float | None:
         pause()

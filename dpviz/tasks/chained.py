@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.blas import one_blas_thread
-from dpviz.base.seeding import Draws
 from dpviz.datasets.table import Table
-from dpviz.run.cells import Cell
-from dpviz.run.chains import evaluate_paid, paid_draws
+from dpviz.run.cells import Cell, part_of
+from dpviz.run.chains import paid_draws
+from dpviz.run.simulate import Named, simulate, simulate_tables
 from dpviz.tasks.parts import Projecting, Releasing
 from dpviz.tasks.scores import score_projected, score_released
 
@@ -49,11 +48,13 @@ def _projected(
     cell: Cell, data: Projecting, table: Table, learner: str, options: Mapping[str, Any]
 ) -> list[float]:
     seen = data.with_rows(table) if cell.mechanism.info.needs_rows else data.measured
-    outcome, steps = evaluate_paid(cell, seen)
+    part = part_of(cell, seen)
+    assert part.paid is not None, "the preparation is paid for"
+    (frames,) = simulate([part], lambda _, release: release.components)
     scores: list[float] = []
     for index, trial in enumerate(cell.trials):
-        train, test = data.prepared(table, steps.transform(index, data.transform))
-        frame = outcome.release.components[index][None]
+        train, test = data.prepared(table, part.paid.transform(index, data.transform))
+        frame = frames[index][None]
         here = {**options, "numbers": [trial]}
         scores += list(score_projected(learner, frame, train, test, cell.seed, **here))
     return scores
@@ -62,18 +63,17 @@ def _projected(
 def _released(
     cell: Cell, data: Releasing, table: Table, learner: str, options: Mapping[str, Any]
 ) -> list[float]:
-    raw = data.measured.raw
-    assert raw is not None, "the preparation is paid for"
-    steps = paid_draws(cell, raw)
+    steps = paid_draws(cell, data.measured)
+    tables = simulate_tables(
+        cell.mechanism,
+        steps.calibration,
+        lambda index: data.beside(steps.rows(index)),
+        Named(cell.seed, cell.mechanism.key, cell.trials),
+    )
     scores: list[float] = []
-    for index, trial in enumerate(cell.trials):
-        draws = Draws.trials(cell.seed, cell.mechanism.key, [trial])
-        with one_blas_thread():
-            both = data.beside(steps.rows(index))
-            released = cell.mechanism.release_rows(both, steps.calibration, draws)
-        assert released is not None, "`why_not` says so beforehand"
+    for index, (trial, released) in enumerate(zip(cell.trials, tables, strict=True)):
         test = data.prepared_test(table, steps.transform(index, data.transform))
         here = {**options, "numbers": [trial]}
-        one = [data.read(released[0])]
+        one = [data.read(released)]
         scores += list(score_released(learner, one, test, cell.seed, **here))
     return scores

@@ -32,6 +32,7 @@ from dpviz.run.cells import (
     evaluate,
     why_not,
 )
+from dpviz.run.simulate import Named, simulate_tables
 from dpviz.run.store import source_digest
 from dpviz.settings import Settings, names_in
 from dpviz.tasks.chained import chain_scores
@@ -314,12 +315,9 @@ class TaskPlan:
         calibration = mechanism.calibrate(problem, budget)
         rows = data.measured.moment_with_rows.rows
         assert rows is not None
-        for trial in trials:
-            draws = Draws.trials(self.settings.seed, mechanism.key, [trial])
-            with one_blas_thread():
-                released = mechanism.release_rows(rows, calibration, draws)
-            assert released is not None, "`why_not` says so beforehand"
-            yield data.read(released[0])
+        streams = Named(self.settings.seed, mechanism.key, trials)
+        for released in simulate_tables(mechanism, calibration, lambda _: rows, streams):
+            yield data.read(released)
 
     def _cell(self, part: TaskPart, trials: range) -> Cell:
         mechanism = parse_variant(part.name)

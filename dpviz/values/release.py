@@ -177,14 +177,20 @@ class Release:
         exact = all(batch.exact for batch in batches)
         return cls(**{name: together(name) for name in names}, exact=exact)  # type: ignore[arg-type]
 
-    def times(self, factor: float) -> Self:
-        """Return the release in another unit: matrices and variances times a factor above 0.
+    def times(self, factors: FloatArray) -> Self:
+        """Return the releases in another unit: matrices and variances times a factor above 0 each.
 
         What was published (``raw``) and the components stay as they are.
+
+        Parameters
+        ----------
+        factors : ndarray of shape (size,)
         """
 
         def scaled(values: FloatArray | None) -> FloatArray | None:
-            return None if values is None else values * factor
+            if values is None:
+                return None
+            return values * factors.reshape(-1, *[1] * (values.ndim - 1))
 
         return replace(
             self,

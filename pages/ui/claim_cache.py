@@ -9,7 +9,7 @@ from dpviz.claims import exhibits as refutations
 from dpviz.claims import finds
 from dpviz.claims.audit import Audit, audit
 from dpviz.mechanisms import parse_variant
-from dpviz.theory.growth import growth_table
+from dpviz.run.growth import growth_table
 from dpviz.values.problem import Budget, Relation
 
 

@@ -11,7 +11,6 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpviz.base.seeding import Draws
 from dpviz.claims.account import account_view
-from dpviz.claims.audit.chain import audit_chain
 from dpviz.datasets import load
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
@@ -27,6 +26,7 @@ from dpviz.settings import Settings
 from dpviz.values.parts import GaussianPart, LaplacePart, Part
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Verdict
+from tests.chain_attack import audit_chain
 
 ALL_PAID = Settings(
     table="iris",

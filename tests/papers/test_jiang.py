@@ -34,8 +34,9 @@ from dpviz.reproduce.jiang._shared import (
     share_interval,
     with_people,
 )
+from dpviz.run.growth import noise_norms
 from dpviz.settings import Settings
-from dpviz.theory.growth import JIANG_TABLE_1, StatedGrowth, fitted_power, noise_norms
+from dpviz.theory.growth import JIANG_TABLE_1, StatedGrowth, fitted_power
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Calibration
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.claims.audit.chain import ChainAudit, Prepare, audit_chain
 from dpviz.mechanisms import parse_variant
 from dpviz.paid.account import chain
 from dpviz.paid.chain import Prepared, Public, noise_edge, run
 from dpviz.paid.steps import BOUND, COUNT, MEAN, SCALE, Wanted
 from dpviz.values.problem import Budget, Domain, Problem, Relation
+from tests.chain_attack import ChainAudit, Prepare, audit_chain
 
 N, D = 3, 2
 LOW, HIGH = np.array([-1.0, 0.0]), np.array([1.0, 4.0])

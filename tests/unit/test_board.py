@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +21,11 @@ from dpviz.figures.boardfile import board_file
 from dpviz.figures.handout import report_page
 from dpviz.figures.theme import LABEL_COLOURS, LABEL_SHAPES
 from dpviz.mechanisms import featured, parse_variants
-from dpviz.metrics import Outcome, chance_share, summarise
+from dpviz.metrics import chance_share, summarise
 from dpviz.narrative.explore import least_words, verdict
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.prepare.prepared import Measured
-from dpviz.run.cells import Cell, evaluate
+from dpviz.run.cells import Cell, Part, parts_of
 from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
 from dpviz.theory.predict import predict
@@ -350,11 +351,11 @@ def test_what_is_off_the_board_costs_one_look_where_it_needs_more(
 ) -> None:
     looks: list[str] = []
 
-    def counted(cell: Cell, seen: Measured) -> Outcome:
+    def counted(cell: Cell, seen: Measured, most: int) -> Iterator[Part]:
         looks.append(cell.mechanism.key)
-        return evaluate(cell, seen)
+        return parts_of(cell, seen, most)
 
-    monkeypatch.setattr("dpviz.targets.least.evaluate", counted)
+    monkeypatch.setattr("dpviz.targets.least.parts_of", counted)
     board.least_epsilons(prepared(), BASE)
     assert looks.count("kapralov_talwar") == 1
     assert looks.count("gaussian") == 0  # it has a law

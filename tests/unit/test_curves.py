@@ -22,10 +22,10 @@ from dpviz.prepare.spectrum import spectrum_file
 from dpviz.run import axes
 from dpviz.run.axes import AXES
 from dpviz.run.cells import Cell, cell_at, run_cell
+from dpviz.run.growth import growth_table
 from dpviz.run.sweep import sweep
 from dpviz.settings import Settings
 from dpviz.targets.least import measured_need
-from dpviz.theory.growth import growth_table
 from dpviz.theory.needs import PROVED, SCALING, needs
 from dpviz.theory.predict import direction_overlaps
 from dpviz.tidy import curves

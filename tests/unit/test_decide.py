@@ -27,7 +27,7 @@ from dpviz.guide.questions import Answers, plan_text
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.prepare.bounding import prepare
 from dpviz.prepare.load import load_measured
-from dpviz.run.cells import Cell, evaluate
+from dpviz.run.cells import Cell, evaluate, parts_of
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Problem
@@ -273,13 +273,13 @@ def test_a_search_can_be_ended_before_each_batch_of_draws(monkeypatch: pytest.Mo
 
     def counted(*given: object) -> object:
         drawn.append(given)
-        return evaluate(*given)  # type: ignore[arg-type]
+        return parts_of(*given)  # type: ignore[arg-type]
 
     def look() -> None:
         if len(drawn) == 2:
             raise Left
 
-    monkeypatch.setattr("dpviz.targets.least.evaluate", counted)
+    monkeypatch.setattr("dpviz.targets.least.parts_of", counted)
     with pausing(look), pytest.raises(Left):
         decide.offer_of(MEASURED, SETTINGS, Answers(), parse_variant("gaussian"))
     assert len(drawn) == 2
@@ -335,7 +335,7 @@ def test_a_picture_of_the_people_has_no_epsilon_and_no_dots(
     def unasked(*given: object) -> object:
         raise AssertionError("nothing is drawn for a picture that cannot be published")
 
-    monkeypatch.setattr("dpviz.targets.least.evaluate", unasked)
+    monkeypatch.setattr("dpviz.targets.least.parts_of", unasked)
     found = decide.card(MEASURED, SETTINGS, Answers(hand_out="picture"))
     assert found.offers == ()
     assert found.best is None

@@ -248,13 +248,13 @@ def test_mechanisms_that_need_rows_get_them_and_nobody_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: dict[str, set[bool]] = {}
-    evaluate = sweeping.evaluate
+    parts_of = sweeping.parts_of
 
     def watched(cell: Cell, measured: Measured) -> Any:
         seen.setdefault(cell.mechanism.key, set()).add(measured.moment.rows is not None)
-        return evaluate(cell, measured)
+        return parts_of(cell, measured)
 
-    monkeypatch.setattr(sweeping, "evaluate", watched)
+    monkeypatch.setattr(sweeping, "parts_of", watched)
     settings = replace(SETTINGS, mechanisms=("laplace_output", "gaussian"), epsilon=5)
     over = {"n": [100, 150, 200], "row_bound": ["max", "quantile:0.9"]}
     found = sweep(iris(), over, settings)
@@ -440,13 +440,13 @@ CELLS = 30
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Return a list to which every evaluated cell is added."""
     seen: list[tuple[Any, ...]] = []
-    evaluate = sweeping.evaluate
+    parts_of = sweeping.parts_of
 
     def counted(cell: Cell, measured: Measured) -> Any:
         seen.append((cell.mechanism.text, cell.budget, cell.problem.k))
-        return evaluate(cell, measured)
+        return parts_of(cell, measured)
 
-    monkeypatch.setattr(sweeping, "evaluate", counted)
+    monkeypatch.setattr(sweeping, "parts_of", counted)
     return seen
 
 

@@ -17,7 +17,7 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.metrics import METRICS
 from dpviz.prepare.bounding import BoundedRows, prepare
 from dpviz.prepare.load import load_prepared
-from dpviz.run import cells
+from dpviz.run import cells, simulate
 from dpviz.run.cells import Cell, evaluate, joined, plan, run_cell
 from dpviz.run.compare import TABLE_COLUMNS, Comparison, compare
 from dpviz.settings import Settings
@@ -230,13 +230,13 @@ def test_one_draw_of_noise_serves_every_epsilon(text: str, monkeypatch: pytest.M
     problem = prepared().problem(SETTINGS)
     found = {}
     for entries in (0, 1 << 18):
-        monkeypatch.setattr(cells, "_SHARED_ENTRIES", entries)
-        cells._standard_noise.cache_clear()
+        monkeypatch.setattr(simulate, "_SHARED_ENTRIES", entries)
+        simulate._standard_noise.cache_clear()
         for epsilon in (0.1, 1.0, 7.0):
             cell = Cell(parse_variant(text), problem, Budget(epsilon, 1e-6), 4, range(6))
             release = evaluate(cell, prepared()).release
             found[entries, epsilon] = (release.raw.tobytes(), release.components.tobytes())
-    assert cells._standard_noise.cache_info().misses == 1
-    assert cells._standard_noise.cache_info().hits == 2
+    assert simulate._standard_noise.cache_info().misses == 1
+    assert simulate._standard_noise.cache_info().hits == 2
     for epsilon in (0.1, 1.0, 7.0):
         assert found[0, epsilon] == found[1 << 18, epsilon]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,14 +16,13 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import generator
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant
-from dpviz.metrics import Outcome
 from dpviz.narrative.targets import goal_words, predicted_sentence, range_words, sentence
 from dpviz.prepare.load import load_prepared
 from dpviz.prepare.plan import planned
 from dpviz.prepare.prepared import Measured
 from dpviz.prepare.spectrum import spectrum_of
 from dpviz.privacy.gaussian import noise_std
-from dpviz.run.cells import Cell, evaluate, run_cell
+from dpviz.run.cells import Cell, Part, parts_of, run_cell
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import (
@@ -245,11 +245,11 @@ def test_about_is_near_the_search_and_costs_little(monkeypatch: pytest.MonkeyPat
     found = least(measured, settings, spherical, Goal(value=0.95), most_draws=64)
     drawn: list[int] = []
 
-    def counted(cell: Cell, seen: Measured) -> Outcome:
+    def counted(cell: Cell, seen: Measured, most: int) -> Iterator[Part]:
         drawn.append(len(cell.trials))
-        return evaluate(cell, seen)
+        return parts_of(cell, seen, most)
 
-    monkeypatch.setattr("dpviz.targets.least.evaluate", counted)
+    monkeypatch.setattr("dpviz.targets.least.parts_of", counted)
     guess = about(measured, settings, spherical, Goal(value=0.95))
     assert guess.value is not None
     assert guess.counts

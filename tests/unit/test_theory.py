@@ -17,6 +17,7 @@ from dpviz.noise.wishart import wishart
 from dpviz.prepare.load import load_prepared
 from dpviz.privacy.gaussian import epsilon_of
 from dpviz.privacy.sensitivity import frobenius, nuclear
+from dpviz.run.growth import noise_growth
 from dpviz.settings import Settings
 from dpviz.theory.bounds import (
     appears_at,
@@ -32,7 +33,7 @@ from dpviz.theory.bounds import (
     wishart_sample_size,
     wishart_tail,
 )
-from dpviz.theory.growth import JIANG_TABLE_1, noise_growth
+from dpviz.theory.growth import JIANG_TABLE_1
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
 

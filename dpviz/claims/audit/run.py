@@ -20,7 +20,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
-from dpviz.base.seeding import Draws, generator
+from dpviz.base.seeding import generator
 from dpviz.claims.audit.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
 from dpviz.claims.audit.events import (
     QUANTUM,
@@ -38,6 +38,7 @@ from dpviz.claims.audit.result import Audit, Count, Sampled
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.run.simulate import Batch, Trials, simulate
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Calibration, Release
 
@@ -255,8 +256,17 @@ class _Run:
             self.mechanism.log_ratio(self.calibration, *pair.tables()),
         )
 
-    def _releases(self, pair: Pair, table: int, trials: int, rng: np.random.Generator) -> _Chunks:
-        return _Chunks(self.mechanism, self.calibration, pair, table, trials, rng)
+    def _releases(
+        self, pair: Pair, table: int, trials: int, rng: np.random.Generator
+    ) -> Iterator[Release]:
+        """Return releases of one table in blocks, so that memory does not grow with the trials."""
+        problem = self.calibration.problem
+        entries = problem.d * (problem.n if self.mechanism.info.needs_rows else problem.d)
+        most = max(1, min(5_000, _CHUNK_ENTRIES // entries))
+        drawn = Trials(
+            self.mechanism, self.calibration, pair.tables()[table], Batch(rng, trials), most
+        )
+        return simulate([drawn], lambda _, release: release)
 
     def measure(
         self,
@@ -312,8 +322,7 @@ class _Run:
     ) -> tuple[Learned, dict[str, FloatArray], dict[str, FloatArray]]:
         """Return the learned score and every score of the first half."""
         streams = [
-            iter(self._releases(pair, table, half, self._generator("first", table)))
-            for table in (0, 1)
+            self._releases(pair, table, half, self._generator("first", table)) for table in (0, 1)
         ]
         scores: list[list[dict[str, FloatArray]]] = [[], []]
         features: list[list[FloatArray]] = [[], []]
@@ -355,29 +364,6 @@ class _Run:
             parts.append({name: found[name] for name in names})
             outside += self._outside(pair, table, release)
         return _joined(parts), outside
-
-
-@dataclass(frozen=True)
-class _Chunks:
-    """Releases of one table in chunks, so that memory does not grow with the trials."""
-
-    mechanism: Mechanism
-    calibration: Calibration
-    pair: Pair
-    table: int
-    trials: int
-    rng: np.random.Generator
-
-    def __iter__(self) -> Iterator[Release]:
-        data = self.pair.tables()[self.table]
-        problem = self.calibration.problem
-        entries = problem.d * (problem.n if self.mechanism.info.needs_rows else problem.d)
-        size = max(1, min(5_000, _CHUNK_ENTRIES // entries))
-        done = 0
-        while done < self.trials:
-            draws = Draws.batch(self.rng, min(size, self.trials - done))
-            yield self.mechanism.release_many(data, self.calibration, draws)
-            done += draws.size
 
 
 def _clearly_more(one: tuple[float, float], other: tuple[float, float]) -> bool:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
+from dpviz.base.seeding import generator
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.metrics import measure
 from dpviz.prepare.plan import planned
@@ -30,6 +30,7 @@ from dpviz.reproduce.lines import Agreement, Line, above, beside, claim
 from dpviz.reproduce.measurements import Mean, Measurements, Point
 from dpviz.reproduce.verdicts import Answer, Claim, judged, of_item
 from dpviz.run.cells import Cell, evaluate
+from dpviz.run.simulate import Named, Trials, simulate
 from dpviz.settings import Settings
 from dpviz.targets.least import measured_need
 from dpviz.theory.bounds import mod_sulq_scaling, ppca_sample_size, pure_lower_sample_size
@@ -392,9 +393,10 @@ def _timed(part: TheoremPart, seed: int) -> Measurements:
     calibration = mechanism.calibrate(problem, BUDGET)
     seconds = []
     for trial in range(part.draws + 1):
-        draws = Draws.trials(seed, mechanism.key, [trial])
+        streams = Named(seed, mechanism.key, range(trial, trial + 1))
+        one = Trials(mechanism, calibration, moment, streams)
         started = time.process_time()
-        mechanism.release_many(moment, calibration, draws)
+        list(simulate([one], lambda *_: None))
         seconds.append(time.process_time() - started)
     # the first release also fills caches
     return Measurements({Point(part.axis, mechanism.label, SECONDS): np.array(seconds[1:])})

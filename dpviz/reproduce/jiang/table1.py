@@ -25,7 +25,8 @@ from dpviz.reproduce.jiang._shared import (
 from dpviz.reproduce.lines import Agreement, Line, above, beside, claim
 from dpviz.reproduce.measurements import Measurements, Point
 from dpviz.reproduce.verdicts import Answer, Claim, judged, of_item
-from dpviz.theory.growth import JIANG_TABLE_1, noise_norms
+from dpviz.run.growth import noise_norms
+from dpviz.theory.growth import JIANG_TABLE_1
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import VERDICT_WORDS
 

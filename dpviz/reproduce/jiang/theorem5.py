@@ -28,8 +28,9 @@ from dpviz.reproduce.jiang._shared import (
 from dpviz.reproduce.lines import Agreement, Line, above
 from dpviz.reproduce.measurements import Mean, Measurements, Point
 from dpviz.reproduce.verdicts import Claim, judged, of_item
+from dpviz.run.growth import noise_norms
 from dpviz.theory.bounds import wishart_over_laplace_scaling
-from dpviz.theory.growth import StatedGrowth, noise_norms
+from dpviz.theory.growth import StatedGrowth
 from dpviz.values.problem import Domain, Problem, Relation
 
 TIGHT = parse_variant("laplace_tight")

@@ -30,9 +30,9 @@ from dpviz.reproduce.lines import Agreement, Line
 from dpviz.reproduce.measurements import Measurements, Point
 from dpviz.reproduce.verdicts import Answer, Claim, judged, of_item
 from dpviz.run.cells import Cell, evaluate
+from dpviz.run.growth import noise_norms
 from dpviz.settings import Settings
 from dpviz.theory.bounds import davis_kahan
-from dpviz.theory.growth import noise_norms
 from dpviz.values.release import Release
 
 CASES = (

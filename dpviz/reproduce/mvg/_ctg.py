@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.blas import one_blas_thread
-from dpviz.base.seeding import Draws, generator
+from dpviz.base.seeding import generator
 from dpviz.datasets import remote
 from dpviz.mechanisms import Mechanism
 from dpviz.reproduce.mvg._shared import CLAIMED, calibrated
+from dpviz.run.simulate import Named, Trials, simulate
 from dpviz.values.allocation import UNIFORM, Allocation
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Domain, Problem, Relation
@@ -118,9 +118,8 @@ class Ctg:
         problem, budget = self.problem(allocation), self.budget(epsilon)
         mechanism.check(problem, budget)
         calibration = calibrated(mechanism, problem, budget, account)
-        streams = Draws.trials(seed, mechanism.key, range(draws))
-        with one_blas_thread():
-            return mechanism.release_many(self.moment(reading), calibration, streams), calibration
+        streams = Named(seed, mechanism.key, range(draws))
+        return _released(mechanism, calibration, self.moment(reading), streams), calibration
 
     def release_of_covariance(
         self,
@@ -138,13 +137,9 @@ class Ctg:
         problem, budget = self.problem(allocation), self.budget(epsilon)
         mechanism.check(problem, budget, rows=False)
         rows = self.read(CENTRED)
-        streams = Draws.trials(seed, mechanism.key, range(draws))
-        with one_blas_thread():
-            return mechanism.release_many(
-                SecondMoment(rows.T @ rows / self.n, self.n),
-                mechanism.calibrate(problem, budget),
-                streams,
-            )
+        streams = Named(seed, mechanism.key, range(draws))
+        moment = SecondMoment(rows.T @ rows / self.n, self.n)
+        return _released(mechanism, mechanism.calibrate(problem, budget), moment, streams)
 
     def loss(self, frames: FloatArray, reading: str) -> FloatArray:
         """Return the RSS (Eq. 29) of released components (draws, 21, 21), for features of range 1.
@@ -153,6 +148,14 @@ class Ctg:
         """
         rows = self.read(reading)
         return residual(frames, rows.T @ rows / self.n)
+
+
+def _released(
+    mechanism: Mechanism, calibration: Calibration, moment: SecondMoment, streams: Named
+) -> Release:
+    trials = Trials(mechanism, calibration, moment, streams)
+    (release,) = simulate([trials], lambda _, release: release)
+    return release
 
 
 def residual(frames: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from dpviz.mechanisms.mvg_data import MvgData
 from dpviz.privacy.accounting import spent
 from dpviz.reproduce.lines import Stated
 from dpviz.reproduce.mvg._shared import EPSILON, Row, calibrated, favouring, log_pnr, single
+from dpviz.run.simulate import Named, simulate_tables
 from dpviz.tasks.learners import fitted, learner_of
 from dpviz.values.allocation import UNIFORM, Allocation
 from dpviz.values.moments import SecondMoment
@@ -226,11 +227,9 @@ def measured_row(
     found = []
     for trial in range(trials):
         private, test = liver.split(seed, trial)
-        draws = Draws.trials(seed, row.mechanism.key, [trial])
-        released = row.mechanism.release_rows(private, calibration, draws)
-        if released is None:
-            raise TypeError(f"{row.mechanism.key} releases no rows")
-        found.append(learned(released[0], test, seed, trial, learner=learner))
+        streams = Named(seed, row.mechanism.key, range(trial, trial + 1))
+        (released,) = simulate_tables(row.mechanism, calibration, [private].__getitem__, streams)
+        found.append(learned(released, test, seed, trial, learner=learner))
     facts = noise_facts(liver, row.mechanism, calibration, seed, trials)
     return {**by_trial(found), **facts}
 
