@@ -12,7 +12,7 @@ from dpviz.figures.board import board_html, shown
 from dpviz.mechanisms import featured, parse_variants
 from dpviz.prepare.bounding import BoundedRows, Prepared
 from dpviz.prepare.plan import Planned
-from dpviz.run.compare import compare
+from dpviz.run.cells import plan
 from dpviz.settings import Settings
 from dpviz.tidy import board
 
@@ -43,14 +43,11 @@ def full_payload(
         Told (done, total, what comes next) before each frame.
     """
     settings = with_featured(settings)
-    at = board.compute(prepared, settings, board.ORDERED_AT)
-    mechanisms = board.ordered(parse_variants(settings.mechanisms), at)
+    plan(prepared, settings)  # what is named and cannot run is an error before anything is drawn
     epsilons = board.frame_epsilons(None, settings.epsilon)
-    frames = []
-    for done, epsilon in enumerate(epsilons):
-        if progress is not None:
-            progress(done, len(epsilons), f"epsilon {epsilon:g}")
-        frames.append(board.compute(prepared, settings, epsilon))
+    frames, redraws = board.drawn(prepared, settings, epsilons, _REDRAWS, progress)
+    at = frames[epsilons.index(board.ORDERED_AT)]
+    mechanisms = board.ordered(parse_variants(settings.mechanisms), at)
     payload = board.payload(
         prepared,
         settings,
@@ -59,7 +56,7 @@ def full_payload(
         frames,
         expected=board.predicted(prepared, settings, epsilons),
     )
-    payload["draws"] = board.draws(compare(prepared, settings), prepared, _REDRAWS)
+    payload["draws"] = redraws
     return payload
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from dpviz.guide.lesson import Lesson, State
 from dpviz.guide.measures import table_of
-from dpviz.run.compare import compare
 from dpviz.tidy import board
 
 _FRAMES = 11
@@ -48,7 +47,7 @@ def board_scene(
     """
     settings = state.settings
     prepared = table_of(settings)
-    frames = [board.compute(prepared, settings, epsilon) for epsilon in epsilons]
+    frames, redraws = board.drawn(prepared, settings, epsilons, settings.trials if redraw else 0)
     payload = board.payload(prepared, settings, columns, epsilons, frames)
     return {
         "payload": payload,
@@ -57,9 +56,7 @@ def board_scene(
             "strip": False,
             "answer": False,
         },
-        "draws": board.draws(compare(prepared, settings), prepared, settings.trials)
-        if redraw
-        else None,
+        "draws": redraws,
     }
 
 

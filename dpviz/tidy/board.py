@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -360,17 +360,7 @@ def compute(
     *,
     workers: int = 1,
 ) -> dict[str, Any]:
-    """Return the frame at an epsilon, computed with nothing but what it shows.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    settings : Settings
-        All but epsilon.
-    epsilon : float
-    workers : int
-        Threads; LAPACK lets others run while it works, and the numbers do not change.
-    """
+    """Return the frame at an epsilon; parameters are those of `compared`."""
     return compute_each(prepared, settings, [epsilon], workers=workers)[0]
 
 
@@ -381,18 +371,38 @@ def compute_each(
     *,
     workers: int = 1,
 ) -> list[dict[str, Any]]:
-    """Return the frames at several epsilons, each as `compute` gives it, in less time.
+    """Return the frames at several epsilons; parameters are those of `compared`."""
+    found = compared(prepared, settings, epsilons, workers=workers)
+    return [frame_of(comparison, prepared) for comparison in found]
 
-    Threads share the mechanisms of all of them, so that none waits for a slow one at each epsilon.
-    Parameters are those of `compute`.
+
+def compared(
+    prepared: Prepared,
+    settings: Settings,
+    epsilons: Sequence[float],
+    *,
+    workers: int = 1,
+) -> list[Comparison]:
+    """Return the mechanisms side by side at several epsilons, with nothing but what frames show.
+
+    Threads share the mechanisms of all epsilons, so that none waits for a slow one at each.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+        All but epsilon. What cannot run is skipped, named or not.
+    epsilons : sequence of float
+    workers : int
+        Threads; LAPACK lets others run while it works, and the numbers do not change.
     """
     plans = [
         plan(prepared, replace(settings, epsilon=epsilon), strict=False) for epsilon in epsilons
     ]
-    variants: dict[str, list[Cell]] = {}
+    variants: dict[Mechanism, list[Cell]] = {}
     for chosen in plans:
         for cell in chosen.cells:
-            variants.setdefault(cell.mechanism.text, []).append(cell)
+            variants.setdefault(cell.mechanism, []).append(cell)
 
     def one(cells: list[Cell]) -> list[Result]:
         return [run_cell(cell, prepared, FRAME_METRICS) for cell in cells]
@@ -404,27 +414,52 @@ def compute_each(
     with one_blas_thread():
         parts = in_threads(one, shared, workers)
     found = {
-        (cell.mechanism.text, cell.budget.epsilon): result
+        cell: result
         for cells, results in zip(shared, parts, strict=True)
         for cell, result in zip(cells, results, strict=True)
     }
-    return [
-        frame(
-            prepared,
-            settings.k,
-            epsilon,
-            [found[cell.mechanism.text, epsilon] for cell in chosen.cells],
-            chosen.skipped,
-        )
-        for epsilon, chosen in zip(epsilons, plans, strict=True)
-    ]
+    return [Comparison(chosen, tuple(found[cell] for cell in chosen.cells)) for chosen in plans]
+
+
+def drawn(
+    prepared: Prepared,
+    settings: Settings,
+    epsilons: Sequence[float],
+    redraws: int = 0,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> tuple[list[dict[str, Any]], dict[str, list[str]] | None]:
+    """Return a frame for each epsilon, and the pictures of the first draws at the settings' own.
+
+    Each epsilon is drawn once.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+    epsilons : sequence of float
+    redraws : int
+        How many draws to picture; 0 for None in place of pictures.
+    progress : callable, optional
+        Told (done, total, what comes next) before each frame.
+    """
+    frames, pictures = [], None
+    own = [settings.epsilon] if redraws and settings.epsilon not in epsilons else []
+    for done, epsilon in enumerate([*epsilons, *own]):
+        if progress is not None:
+            progress(done, len(epsilons) + len(own), f"epsilon {epsilon:g}")
+        (comparison,) = compared(prepared, settings, [epsilon])
+        if epsilon in epsilons:
+            frames.append(frame_of(comparison, prepared))
+        if redraws and epsilon == settings.epsilon:
+            pictures = draws(comparison, prepared, redraws)
+    return frames, pictures
 
 
 def draws(comparison: Comparison, prepared: Prepared, most: int = 20) -> dict[str, list[str]]:
     """Return the picture of each of the first draws by mechanism, packed as in a frame."""
     picture = _Picture(prepared, comparison.problem.k)
     return {
-        result.mechanism.text: [picture.packed(drawn) for drawn in result.components[:most]]
+        result.mechanism.text: [picture.packed(space) for space in result.components[:most]]
         for result in comparison.results
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +16,19 @@ import dpviz
 from dpviz.base.number_text import percent
 from dpviz.datasets import Table, load
 from dpviz.datasets.table import WORKING_VIEW
+from dpviz.errors import CannotRun
 from dpviz.figures.board import assets, board_html, shown
-from dpviz.figures.boardfile import board_file
+from dpviz.figures.boardfile import board_file, full_payload
 from dpviz.figures.handout import report_page
 from dpviz.figures.theme import LABEL_COLOURS, LABEL_SHAPES
+from dpviz.guide.lesson import State
+from dpviz.guide.scene import board_scene
 from dpviz.mechanisms import featured, parse_variants
-from dpviz.metrics import chance_share, summarise
+from dpviz.metrics import METRICS, chance_share, summarise
 from dpviz.narrative.explore import least_words, verdict
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.prepare.prepared import Measured
-from dpviz.run.cells import Cell, Part, parts_of
+from dpviz.run.cells import Cell, Part, Result, parts_of, run_cell
 from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
 from dpviz.theory.predict import predict
@@ -472,3 +475,43 @@ def test_payload_is_small_enough_to_send() -> None:
     frame = board.compute(ready, settings, 1.0)
     size = len(json.dumps(frame, separators=(",", ":"), allow_nan=False))
     assert size < 25_000, "24 of them are half a megabyte"
+
+
+def test_a_file_and_a_lesson_draw_each_mechanism_once_at_each_epsilon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, float, tuple[str, ...]]] = []
+
+    def counted(cell: Cell, seen: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
+        asked.append((cell.mechanism.key, cell.budget.epsilon, tuple(metrics)))
+        return run_cell(cell, seen, metrics)
+
+    for place in ("dpviz.tidy.board.run_cell", "dpviz.run.compare.run_cell"):
+        monkeypatch.setattr(place, counted)
+    few = replace(BASE, trials=3, mechanisms=("gaussian", "ppca"), epsilon=0.7)
+    ready = prepared(few)
+    made = full_payload(ready, few)
+    assert len(asked) == len(set(asked)) == 2 * len(made["epsilons"])
+    assert {metrics for *_, metrics in asked} == {board.FRAME_METRICS}
+    assert made["draws"] == board.draws(compare(ready, few), ready)
+
+    asked.clear()
+    columns = shown(parse_variants(few.mechanisms))
+    for epsilons, drawn in ([0.1, 0.7], 2), ([0.1, 3.0], 3):  # with its own epsilon, and without
+        scene = board_scene(State(few, {}), epsilons, columns, redraw=True)
+        assert len(asked) == len(set(asked)) == 2 * drawn
+        assert [frame["epsilon"] for frame in scene["payload"]["frames"]] == epsilons
+        assert scene["draws"] == made["draws"]
+        asked.clear()
+
+
+def test_a_file_refuses_what_cannot_run_before_anything_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def undrawn(*given: object) -> object:
+        raise AssertionError("nothing is drawn")
+
+    monkeypatch.setattr("dpviz.tidy.board.run_cell", undrawn)
+    whole_space = replace(BASE, k=13, mechanisms=("gaussian", "ppca"))
+    with pytest.raises(CannotRun, match="it releases a subspace"):
+        full_payload(prepared(whole_space), whole_space)
