@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from dpviz.cli.options import Commands
+from dpviz.cli.options import Commands, add_table
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.making import given_by
@@ -19,9 +19,7 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "schema", help="write a first schema of a table: what a release reads it by"
     )
-    parser.add_argument(
-        "table", metavar="TABLE", help="built-in table, or the path of a CSV or Parquet file"
-    )
+    add_table(parser)
     parser.add_argument(
         "--bounds",
         metavar="data|none|LOW:HIGH",

@@ -149,16 +149,13 @@ def look_at(
     InvalidSetting
         If the goal makes no sense for the table.
     """
-    goal = goal_of(measured, settings.k, answers.recovery)
-    problem = measured.problem(settings)
-    goal.check(problem)
-    reason = why_left_out(mechanism, measured, settings, answers)
-    if reason is not None:
-        return LeftOut(mechanism, reason)
+    goal = _goal(measured, settings, answers, mechanism)
+    if isinstance(goal, LeftOut):
+        return goal
     found = about(measured, settings, mechanism, goal)
     if found.value is None:
         last = Budget(EPSILON_RANGE[1], measured.budget(settings).delta)
-        reason = mechanism.why_not(problem, last, rows=measured.has_rows)
+        reason = mechanism.why_not(measured.problem(settings), last, rows=measured.has_rows)
         return LeftOut(mechanism, reason or "the preparation's shares leave nothing for it")
     if math.isinf(found.value):
         return LeftOut(mechanism, _NEVER)
@@ -174,18 +171,26 @@ def offer_of(
     Raises
     ------
     InvalidSetting
-        If the goal makes no sense for the table.
+        As in `look_at`.
     """
-    goal = goal_of(measured, settings.k, answers.recovery)
-    goal.check(measured.problem(settings))
-    reason = why_left_out(mechanism, measured, settings, answers)
-    if reason is not None:
-        return LeftOut(mechanism, reason)
+    goal = _goal(measured, settings, answers, mechanism)
+    if isinstance(goal, LeftOut):
+        return goal
     target = least(measured, settings, mechanism, goal, most_draws=DRAWS)
     reason = _fails(target)
     if reason is not None:
         return LeftOut(mechanism, reason)
     return Offer(target, _people(measured, settings, target, goal))
+
+
+def _goal(
+    measured: Measured, settings: Settings, answers: Answers, mechanism: Mechanism
+) -> Goal | LeftOut:
+    """Return what the answers ask of a mechanism, or why it is left out before it is tried."""
+    goal = goal_of(measured, settings.k, answers.recovery)
+    goal.check(measured.problem(settings))
+    reason = why_left_out(mechanism, measured, settings, answers)
+    return goal if reason is None else LeftOut(mechanism, reason)
 
 
 LOOK, SEARCH = "look", "search"

@@ -422,13 +422,8 @@ def make(
 
     Parameters
     ----------
-    options : ReleaseOptions
-    given : Table, Path, bytes-like or binary file
-        The table.
-    schema : Schema, optional
-        How it is read; by default the public schema of a built-in table.
-    from_data : bool
-        Whether a schema that was taken from the data may be used as if it were public.
+    options, given, schema, from_data
+        As in `plan`.
     ledger : Ledger, optional
         Where the spend is written before the rows are used. The release is kept beside it, for its
         owner only.
