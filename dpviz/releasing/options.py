@@ -19,7 +19,7 @@ from dpviz.errors import QUOTED, DpvizError, InvalidSetting, printable
 from dpviz.releasing.grid import BITS_RANGE, DEFAULT_BITS
 from dpviz.releasing.ledger import Ledger
 from dpviz.settings import Settings
-from dpviz.values.problem import Budget, Relation
+from dpviz.values.problem import Budget, Relation, check_delta
 
 _CENTRINGS = params_of(Settings)["center"].choices
 LARGEST_EPSILON = 100.0
@@ -86,7 +86,7 @@ def _limit(written: str) -> str:
         return ""
     first, _, second = written.partition(",")
     try:
-        budget = Budget(float(first), float(second or 0))
+        budget = Budget(float(first), check_delta(float(second)))  # what is fixed for ever is said
     except ValueError:
         raise InvalidSetting(
             "limit",

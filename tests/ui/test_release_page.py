@@ -18,7 +18,19 @@ from dpviz.errors import CannotWrite
 from dpviz.releasing.ledger import Ledger, Spend
 from dpviz.values.problem import Budget, Relation
 from pages.ui import shell
-from tests.ui.driver import QUICK, change, commands, errors, found, go, keys, more, press, start
+from tests.ui.driver import (
+    QUICK,
+    change,
+    commands,
+    errors,
+    found,
+    go,
+    keys,
+    more,
+    one_sentence,
+    press,
+    start,
+)
 
 SETTING = {**QUICK, "table": "digits"}
 
@@ -66,11 +78,23 @@ def test_a_ledger_is_made_by_the_code_of_the_command(
         ("../elsewhere", "3,1e-5", "a name of letters, digits and dashes"),
         ("mine", "", "limit must be stated as EPSILON,DELTA"),
         ("mine", "much", "limit must be written EPSILON,DELTA"),
+        ("mine", "3", "limit must be written EPSILON,DELTA"),
+        ("mine", "3,1e-5,1", "limit must be written EPSILON,DELTA"),
+        ("mine", "3;1e-5", "limit must be written EPSILON,DELTA"),
+        ("mine", "0,1e-5", "limit must be written EPSILON,DELTA"),
+        ("mine", "-1,1e-5", "limit must be written EPSILON,DELTA"),
+        ("mine", "nan,1e-5", "limit must be written EPSILON,DELTA"),
+        ("mine", "inf,1e-5", "limit must be written EPSILON,DELTA"),
+        ("mine", "3,1", "limit must be written EPSILON,DELTA"),
+        ("mine", "3,-1e-5", "limit must be written EPSILON,DELTA"),
+        ("mine", "3," + "9" * 5_000, "limit must be written EPSILON,DELTA"),
     ):
         found(at, "release.new.name").set_value(name)
         found(at, "release.new.limit").set_value(limit)
         (said,) = errors(press(at, "release.new.make"))
-        assert sentence in said
+        assert sentence in said, limit
+        assert one_sentence(said), limit
+        assert len(said) < 300, limit
     assert not list(folder.glob("*.jsonl"))
     found(at, "release.new.limit").set_value("3,1e-5")
     found(at, "release.new.relation").set_value("zero out one person")
@@ -96,7 +120,7 @@ def test_nothing_is_spent_before_all_is_declared(folder: Path) -> None:
     for changed, sentence in (
         ({"row_bound": ""}, "row_bound must be a number above 0"),
         ({"delta": ""}, "delta must be stated: a number from 0 to below 1"),
-        ({"epsilon": ""}, "epsilon must be a number from"),
+        ({"epsilon": ""}, "limit must be written EPSILON,DELTA"),
         ({"k": "99"}, "k must be a whole number from 1 to"),
         ({"epsilon": "26"}, "refuses: epsilon 26"),
     ):

@@ -91,6 +91,24 @@ def test_an_upload_is_analysed_as_the_core_would(name: str, content: bytes) -> N
     assert any(f"{len(table.rows)} people" in caption.value for caption in at.caption)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("export.parquet", CSV, "export.parquet is named Parquet and holds text"),
+        ("export.csv", sent(), ""),
+    ],
+)
+def test_the_bytes_decide_and_a_name_that_is_wrong_is_noted(
+    name: str, content: bytes, said: str
+) -> None:
+    at = upload(start(**SETTINGS), name, content)
+    assert errors(at) == []
+    assert len(results(at)) > 0
+    told = [caption.value for caption in at.caption if "is named Parquet" in caption.value]
+    assert len(told) == bool(said)
+    assert all(said in text for text in told)
+
+
 # Every bad file on Explore; one on each other page that shows what Explore reads.
 @pytest.mark.parametrize(
     ("name", "page"),
