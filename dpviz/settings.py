@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import (
     Declared,
     choice,
@@ -25,7 +26,7 @@ from dpviz.base.params import (
     text_of,
     texts,
 )
-from dpviz.errors import InvalidSetting
+from dpviz.errors import InvalidSetting, printable
 from dpviz.values.allocation import ALLOCATION_ALLOWED, DIRECTIONS_ALLOWED
 from dpviz.values.allocation_text import check_allocation, check_directions, travels
 from dpviz.values.bounds_text import (
@@ -317,6 +318,16 @@ class Settings(Declared):
         help="What happens to rows with missing values.",
         examples=("median",),
     )
+    name: str = text(
+        "",
+        label="Name of the table",
+        group="Table",
+        help="What results and files call the table: none carries the name or folder of a file. "
+        "Default: the key of a built-in table, and table for any other.",
+        url=None,
+        check=printable,
+        examples=("trial A",),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -328,7 +339,7 @@ class Settings(Declared):
         if math.fsum(paid.values()) > MOST_SHARED:
             raise InvalidSetting(
                 "shares of the preparation",
-                f"at most {MOST_SHARED:g} together, so that the release has the rest",
+                f"at most {numeral(MOST_SHARED, 6)} together, so that the release has the rest",
                 format_number(math.fsum(paid.values())),
                 "--range-share, --mean-share, --scale-share, --bound-share, --count-share",
             )
@@ -438,9 +449,5 @@ class Settings(Declared):
         """Return all values by name, with defaults that need no data resolved."""
         values = {name: getattr(self, name) for name in params_of(type(self))}
         values["mechanisms"] = list(self.variants)
-        for name in ("table", "bounds"):  # where a file lies is nobody else's business
-            written = values[name]
-            if not written.startswith("plan:"):
-                values[name] = written.replace("\\", "/").rpartition("/")[2] or written
         values["center"] = self.centring
         return values

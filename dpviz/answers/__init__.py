@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from dpviz.base.json_text import json_text
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 
 _STYLE = "font-variant-numeric:tabular-nums;margin:0.4em 0"
@@ -85,6 +87,6 @@ class Answer(ABC):
         words = f"<p><strong>{html.escape(first)}</strong></p>"
         words += "".join(f"<p>{html.escape(line)}</p>" for line in rest if line)
         numbers = self._shown().to_html(
-            index=False, border=0, na_rep="-", float_format="{:.4g}".format
+            index=False, border=0, na_rep="-", float_format=partial(numeral, digits=4)
         )
         return f'<div style="{_STYLE}">{words}{numbers}{self._picture()}</div>'

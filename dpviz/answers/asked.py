@@ -14,6 +14,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, ParamSpec, TypedDict, TypeVar, cast
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import Declared, format_number, params_of
 from dpviz.claims.audit import AuditOptions
 from dpviz.errors import InvalidSetting, WrongArgument
@@ -65,6 +66,7 @@ class Options(TypedDict, total=False):
     decimal: str
     leave_out: str
     missing: str
+    name: str
 
 
 class AuditKeywords(TypedDict, total=False):
@@ -230,7 +232,7 @@ def goal_of(metric: str, value: Any, of_draws: float | None, prepared: Measured,
     chance = chance_share(prepared.reference, k)
     if chance > 1 - FLAT:
         allowed = f"another measure than recovery: any {k} directions capture as much here"
-        raise InvalidSetting("the goal", allowed, f"recovery {value:g}")
+        raise InvalidSetting("the goal", allowed, f"recovery {numeral(value, 6)}")
     return replace(Goal.of_recovery(float(value), chance), of_draws=of_draws)
 
 

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
+from dpviz.base.number_text import numeral
 from dpviz.metrics import METRICS
 from dpviz.narrative.targets import sentence
+from dpviz.prepare.load import handed_on
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
@@ -50,9 +52,9 @@ class Needed(Answer):
         metric, value = self.asked
         side = "at least" if METRICS[metric].better == "higher" else "at most"
         goal = f"The least {'n' if self.what == 'n' else 'epsilon'} for a "
-        goal += f"{METRICS[metric].label} of {side} {value:g}"
+        goal += f"{METRICS[metric].label} of {side} {numeral(value, 6)}"
         if metric != self.goal.metric:
-            goal += f" (a {METRICS[self.goal.metric].label} of {self.goal.value:.3g} here)"
+            goal += f" (a {METRICS[self.goal.metric].label} of {numeral(self.goal.value, 3)} here)"
         sentences = [sentence(target, self.settings.k) for target in self.targets]
         return "\n".join([f"{goal}.", *sentences])
 
@@ -87,7 +89,7 @@ class Needed(Answer):
         return {
             "goal": goal | {"of_draws": self.goal.of_draws},
             "what": self.what,
-            "settings": self.settings.to_json(),
+            "settings": handed_on(self.settings).to_json(),
             "answers": [self._row(target) for target in self.targets],
         }
 

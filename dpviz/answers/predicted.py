@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
-from dpviz.base.number_text import percent
+from dpviz.base.number_text import decimals, percent
 from dpviz.metrics import METRICS
 from dpviz.narrative.phrases import budget_words
+from dpviz.prepare.load import handed_on
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Skipped
 from dpviz.settings import Settings
@@ -78,7 +79,7 @@ class Predictions(Answer):
         return {
             "n": self.prepared.n,
             "d": self.prepared.d,
-            "settings": self.settings.to_json() | {"delta": self._delta},
+            "settings": handed_on(self.settings).to_json() | {"delta": self._delta},
             "results": [
                 expected_row(item, k)
                 | {
@@ -136,7 +137,7 @@ class Predictions(Answer):
             return ""
         expected = {item.mechanism.text: expected_row(item, settings.k) for item in self.found}
         notes = {
-            key: f"recovery {row['recovery']:.2f}"
+            key: f"recovery {decimals(row['recovery'], 2)}"
             for key, row in expected.items()
             if "recovery" in row
         }

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
 from dpviz.narrative.phrases import join_words
 from dpviz.narrative.tradeoffs import curve_caption
 from dpviz.prepare.bounding import BoundedRows
+from dpviz.prepare.load import handed_on
 from dpviz.prepare.plan import Planned
 from dpviz.run.axes import AXES
 from dpviz.run.cells import variants_of
@@ -84,7 +86,7 @@ class Swept(Answer):
     def data(self) -> dict[str, Any]:
         """Return settings, axes, and the table and the skipped cells as columns."""
         return {
-            "settings": self.settings.to_json(),
+            "settings": handed_on(self.settings).to_json(),
             "over": self.over,
             "table": self.sweep.table.to_dict("list"),
             "skipped": self.skipped.to_dict("records"),
@@ -161,7 +163,7 @@ class Swept(Answer):
             values = list(dict.fromkeys(table[other]))
             value = at.get(other, values[0])
             if value not in values:
-                allowed = ", ".join(f"{known:g}" for known in values)
+                allowed = ", ".join(numeral(known, 6) for known in values)
                 raise InvalidSetting(other, f"one of {allowed}", value)
             if len(values) > 1:
                 fixed[other] = value
@@ -173,7 +175,7 @@ class Swept(Answer):
 
     @staticmethod
     def _words(fixed: Mapping[str, Any]) -> str:
-        return join_words(f"{axis} {value:g}" for axis, value in fixed.items())
+        return join_words(f"{axis} {numeral(value, 6)}" for axis, value in fixed.items())
 
     @property
     def _mechanisms(self) -> list[Mechanism]:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from dpviz.base.number_text import decimals
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import Commands, add_set, add_settings, settings_from
 from dpviz.cli.terminal import end_progress, show_progress
-from dpviz.datasets import builtin_tables, is_remote
-from dpviz.errors import InvalidSetting, printable
+from dpviz.errors import InvalidSetting
 from dpviz.guide import decide
 from dpviz.guide.questions import LEVELS, Answers
 from dpviz.guide.risk import risk
 from dpviz.narrative import again
-from dpviz.prepare.load import load_measured, resolve_allocation
-from dpviz.prepare.plan import PREFIX
+from dpviz.prepare.load import handed_on, load_measured, resolve_allocation
 from dpviz.prepare.prepared import Measured
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
-from dpviz.values.bounds_text import names_file
 
 YOUR_FILE = "YOUR_FILE.csv"
 """What a command says for a table whose name is nobody else's business."""
@@ -54,13 +51,6 @@ def add(commands: Commands) -> None:
         help="with --report: also the least epsilon of each mechanism that keeps so much of the "
         f"structure ({', '.join(LEVELS)}), with its risk and consequences",
     )
-    board.add_argument(
-        "--name",
-        metavar="TEXT",
-        default=None,
-        help="what the file calls the table; no file carries the name or folder of yours. Default: "
-        "the key of a built-in table, and table for any other.",
-    )
     board.set_defaults(run=_board)
 
 
@@ -80,9 +70,7 @@ def _board(arguments: argparse.Namespace) -> int:
     measured = load_measured(settings)
     settings = resolve_allocation(settings, measured)
     measured.problem(settings)
-    written = _handed_on(settings)
-    own = settings.table if written is settings else "table"
-    measured = replace(measured, name=printable(arguments.name or own))
+    written = handed_on(settings, YOUR_FILE)
     if out.suffix == ".py":
         text = again.script(written)
     elif out.suffix == ".ipynb":
@@ -101,25 +89,8 @@ def _board(arguments: argparse.Namespace) -> int:
         text = board_file(in_memory(measured), settings, show_progress, command=command)
     end_progress()
     out.write_text(text, encoding="utf-8")
-    print(f"{out} ({out.stat().st_size / 1e6:.2f} MB)")
+    print(f"{out} ({decimals(out.stat().st_size / 1e6, 2)} MB)")
     return 0
-
-
-def _handed_on(settings: Settings) -> Settings:
-    """Return settings as a file that is handed on may carry them: without a file's name.
-
-    The same object where they name none.
-    """
-    changed: dict[str, Any] = {}
-    if settings.table.startswith(PREFIX):
-        head, _, spectrum = settings.table.partition("spectrum=")
-        if Path(spectrum).is_file():
-            changed["table"] = f"{head}spectrum={YOUR_FILE}"
-    elif settings.table not in builtin_tables() and not is_remote(settings.table):
-        changed["table"] = YOUR_FILE
-    if names_file(settings.bounds):
-        changed["bounds"] = "bounds.csv"
-    return replace(settings, **changed) if changed else settings
 
 
 def _card(measured: Measured, settings: Settings, survive: str | None) -> str:
@@ -133,4 +104,4 @@ def _card(measured: Measured, settings: Settings, survive: str | None) -> str:
 
     card = decide.card(measured, settings, Answers(survive=survive), tell)
     seen = None if card.best is None else risk(card, card.best)
-    return card_html(card, seen, _handed_on(card.settings).command(), "")
+    return card_html(card, seen, handed_on(card.settings, YOUR_FILE).command(), "")

@@ -22,7 +22,7 @@ from dpviz.datasets.files import read_raw
 from dpviz.datasets.named import read_bounds, read_thetas
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.source import UPLOADED, Limits
-from dpviz.datasets.table import Table
+from dpviz.datasets.table import NAMELESS, Table
 from dpviz.errors import InvalidTable, printable
 
 __all__ = [
@@ -97,9 +97,10 @@ def load(
             f"{what}."
         )
     raw = read_raw(path, name=path.name, decimal=decimal)
-    return raw.to_table(
+    table = raw.to_table(
         label=label, categorical=categorical, missing=missing, leave_out=leave_out
     ).noting(identifier_notes(raw, {*leave_out, label}))
+    return replace(table, name=NAMELESS)
 
 
 def is_remote(name: str) -> bool:

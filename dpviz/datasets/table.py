@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from dpviz.errors import InvalidTable
 
+NAMELESS = "table"
+"""What results call a table that was read from a file, unless the user says a name."""
+
 WORKING_VIEW = "working view of real rows: nothing here may leave the room"
 """What every picture of rows carries that are not public."""
 
@@ -22,7 +25,7 @@ class Table:
     Attributes
     ----------
     name : str
-        Built-in key or file name.
+        Built-in key, or what the user calls it; never a file's name.
     rows : ndarray of shape (n, d), float64
         Finite, in the data's own units; n >= 2, d >= 2; read-only.
     columns : tuple of str

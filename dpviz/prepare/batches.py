@@ -22,6 +22,7 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.datasets import delimited, numerals
 from dpviz.datasets.columns import Kind, listed
 from dpviz.datasets.files import (
@@ -40,6 +41,7 @@ from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import IN_MEMORY, Source, readable
 from dpviz.datasets.survey import MAX_MAGNITUDE, is_text, plain_numbers
+from dpviz.datasets.table import NAMELESS
 from dpviz.errors import InvalidTable, printable
 from dpviz.prepare.sums import Sum
 
@@ -116,7 +118,9 @@ class FileBatches:
     Attributes
     ----------
     name : str
-        File name, as shown.
+        File name, as messages show it.
+    called : str
+        What results call it.
     columns : tuple of str
         Names of the numeric columns.
     notes : tuple of str
@@ -138,6 +142,7 @@ class FileBatches:
     ) -> None:
         file = Path(path)
         self.name = shown_name(file.name if name is None else name)
+        self.called = NAMELESS
         if not file.is_file():
             raise InvalidTable(
                 f"table must be a file to be read in batches; {self.name!r} is none."
@@ -354,7 +359,7 @@ def complete(
         at, column = np.argwhere(bad)[0]
         raise InvalidTable(
             f"column '{columns[column]}' of {name} holds an infinite number or one beyond "
-            f"{MAX_MAGNITUDE:g} in row {row + int(at) + 1}, not counting a header."
+            f"{numeral(MAX_MAGNITUDE, 6)} in row {row + int(at) + 1}, not counting a header."
         )
     whole = ~np.isnan(rows).any(axis=1)
     if keep is not None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
+from dpviz.base.number_text import numeral, percent
 from dpviz.base.seeding import generator
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable
@@ -296,7 +297,7 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
         if not (math.log(_SMALL) < apart < math.log(_LARGE)):
             raise InvalidSetting(
                 "row bound",
-                f"within a factor {_LARGE:g} of the lengths of the rows",
+                f"within a factor {numeral(_LARGE, 6)} of the lengths of the rows",
                 settings.row_bound,
                 "--row-bound",
             )
@@ -311,7 +312,7 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
         rows = passes.raw_rows(keep)
         centered = settings.centring in ("mean", PRIVATE)
         raw = Raw(rows, *limits, center, scale, float(row_bound), centered)
-        shares = ", ".join(f"{step} {share:g}" for step, share in paid.items())
+        shares = ", ".join(f"{step} {numeral(share, 6)}" for step, share in paid.items())
         notes.append(f"Paid for out of the budget, by share: {shares}.")
     if settings.count == PRIVATE and "count" not in paid:
         notes.append("Under replace n is the same for all neighbours: there is nothing to pay for.")
@@ -323,9 +324,9 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
     if outside:
         share = outside / facts.n
         how = "clipped to the box" if settings.domain == "box" else "scaled down to the row bound"
-        notes.append(f"{outside:,} of {facts.n:,} rows ({share:.1%}) were {how}.")
+        notes.append(f"{outside:,} of {facts.n:,} rows ({percent(share)}) were {how}.")
     return BoundedRows(
-        passes.name,
+        settings.name or passes.called,
         columns,
         transform.domain,
         float(row_bound),
@@ -348,8 +349,9 @@ def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: Flo
     if not legal.all():
         column = columns[int(np.argmin(legal))]
         raise InvalidTable(
-            f"{name} must hold numbers below {_LARGE:g} in size that vary by more than "
-            f"{_SMALL:g} within a column; column {column[:60]!r} does not: change its unit."
+            f"{name} must hold numbers below {numeral(_LARGE, 6)} in size that vary by more than "
+            f"{numeral(_SMALL, 6)} within a column; column {column[:60]!r} does not: change its "
+            "unit."
         )
 
 
@@ -398,7 +400,7 @@ def _limits(
             raise InvalidSetting(
                 f"the bounds of {name!r}",
                 "finite numbers with low below high",
-                f"{lower:g}, {upper:g}",
+                f"{numeral(lower, 6)}, {numeral(upper, 6)}",
                 "--bounds",
             )
     return pairs[:, 0], pairs[:, 1]

@@ -42,7 +42,7 @@ class FrameBatches:
     """
 
     def __init__(self, frame: Any, name: str = "frame") -> None:
-        self.name = name
+        self.name = self.called = name
         numeric = [
             column
             for column, kind in frame.dtypes.items()

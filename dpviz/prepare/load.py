@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dpviz.base.params import params_of
 from dpviz.datasets import builtin_tables, load, read_bounds, read_thetas
+from dpviz.datasets.table import NAMELESS
 from dpviz.errors import InvalidSetting
 from dpviz.prepare.batches import is_large
 from dpviz.prepare.bounding import BoundedRows, Bounds, prepare, prepare_batches
@@ -14,7 +16,7 @@ from dpviz.prepare.plan import NEED_ROWS, PREFIX, Planned, plan_of
 from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings, names_in
 from dpviz.values.allocation_text import is_file, numbered, of_mapping
-from dpviz.values.bounds_text import BOUNDS_WORDS, pair_of
+from dpviz.values.bounds_text import BOUNDS_WORDS, names_file, pair_of
 
 
 def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
@@ -31,6 +33,32 @@ def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
     else:
         resolved = numbered(written, prepared.columns, settings.directions)
     return replace(settings, allocation=resolved)
+
+
+def handed_on(settings: Settings, file: str = NAMELESS) -> Settings:
+    """Return settings as results carry them: where files lie is nobody else's business.
+
+    Parameters
+    ----------
+    settings : Settings
+    file : str
+        What stands for a table's file or a plan's.
+
+    Returns
+    -------
+    Settings
+        The same object where no file is named.
+    """
+    changed: dict[str, Any] = {}
+    if settings.table.startswith(PREFIX):
+        head, equals, spectrum = settings.table.partition("spectrum=")
+        if Path(spectrum).is_file():
+            changed["table"] = f"{head}{equals}{file}"
+    elif settings.table not in builtin_tables() and Path(settings.table).is_file():
+        changed["table"] = file
+    if names_file(settings.bounds) and Path(settings.bounds).is_file():
+        changed["bounds"] = "bounds.csv"
+    return replace(settings, **changed) if changed else settings
 
 
 def load_measured(settings: Settings, bounds: Bounds | None = None) -> BoundedRows | Planned:
@@ -56,7 +84,8 @@ def load_measured(settings: Settings, bounds: Bounds | None = None) -> BoundedRo
         if value != param.default:
             allowed = "left out of a plan, which has no rows"
             raise InvalidSetting(name, allowed, param.format(value), param.flag)
-    return plan_of(settings.table)
+    found = plan_of(settings.table)
+    return replace(found, name=settings.name or found.name)
 
 
 def load_bounds(settings: Settings) -> Bounds | None:

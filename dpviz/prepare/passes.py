@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.memory import too_much
+from dpviz.base.number_text import numeral
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.prepare.subsample import Subsample
@@ -47,6 +48,10 @@ class Passes(Protocol):
     @property
     def name(self) -> str:
         """Name of the table."""
+
+    @property
+    def called(self) -> str:
+        """What results call the table: never a file's name."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -91,6 +96,11 @@ class InMemory:
     @property
     def name(self) -> str:
         """Name of the table."""
+        return self.table.name
+
+    @property
+    def called(self) -> str:
+        """What results call the table."""
         return self.table.name
 
     @property
@@ -183,6 +193,10 @@ class Source(Protocol):
         """What messages call it."""
 
     @property
+    def called(self) -> str:
+        """What results call it."""
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Names of the numeric columns."""
 
@@ -219,6 +233,11 @@ class Batched:
     def name(self) -> str:
         """Name of the source."""
         return self.source.name
+
+    @property
+    def called(self) -> str:
+        """What results call the source: never a file's name."""
+        return self.source.called
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -292,7 +311,7 @@ class Batched:
             "row bound",
             "max or a number for a table that is read in batches, since a quantile needs the norms "
             "of all its rows at once",
-            f"quantile:{level:g}",
+            f"quantile:{numeral(level, 6)}",
             "--row-bound",
         )
 

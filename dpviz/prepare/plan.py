@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
 from dpviz.errors import InvalidSetting
 from dpviz.prepare.prepared import Measured
@@ -58,7 +59,7 @@ def plan_of(text: str) -> Planned:
     written = written.strip()
     path = Path(written)
     if path.is_file():
-        return planned(spectrum_file(path), n, f"plan {path.name}")
+        return planned(spectrum_file(path), n)
     if path.suffix.lower() in (".csv", ".txt"):
         raise InvalidSetting("spectrum", "a file that is there", written)
     return planned(spectrum_of(written), n, "plan")
@@ -127,7 +128,9 @@ def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan
     total = float(values.sum())
     if not 0 < total <= 1 + 1e-9:
         raise InvalidSetting(
-            "spectrum", "of sum above 0 and at most 1, the squared row bound", f"{total:.6g}"
+            "spectrum",
+            "of sum above 0 and at most 1, the squared row bound",
+            numeral(total, 6),
         )
     d = len(values)
     moment = SecondMoment(np.diag(values), n)

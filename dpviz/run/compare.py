@@ -13,6 +13,7 @@ import pandas as pd
 from dpviz.base.eigen import top_eigen
 from dpviz.base.seeding import generator
 from dpviz.metrics import optimum
+from dpviz.prepare.load import handed_on
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Plan, Result, Skipped, joined, memory_of, plan, run_cell, taste
 from dpviz.settings import Settings
@@ -80,7 +81,7 @@ class Comparison:
             },
             "assumed_public": list(self.assumed_public),
             "notes": list(prepared.notes),
-            "settings": self.settings.to_json() | {"delta": budget.delta},
+            "settings": handed_on(self.settings).to_json() | {"delta": budget.delta},
             "reference": {
                 "eigenvalues": prepared.reference.eigenvalues.tolist(),
                 "captured": best,

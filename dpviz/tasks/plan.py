@@ -375,7 +375,7 @@ def load_labelled(settings: Settings) -> tuple[Table, Bounds | None]:
         decimal=settings.decimal,
         leave_out=names_in(settings.leave_out),
     )
-    return table, load_bounds(settings)
+    return replace(table, name=settings.name or table.name), load_bounds(settings)
 
 
 def plan_task(

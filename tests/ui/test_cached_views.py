@@ -60,7 +60,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     **{share: PAID | {share: 0.15} for share in SHARES},
 }
 # Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
-ELSEWHERE = {"label", "categorical", "missing", "decimal", "leave_out"}
+ELSEWHERE = {"label", "categorical", "missing", "decimal", "leave_out", "name"}
 
 
 def shown(settings: Settings) -> pd.DataFrame:

@@ -45,6 +45,7 @@ from tests.ui.driver import (
 WITHOUT_WIDGET = {
     "bounds": "its widget is drawn on the Precision page, and only for a box",
     "leave_out": "its widget is the table of an upload's columns (test_check_table.py)",
+    "name": "no page sets it: an upload's name is asked for beside the upload, and no link has it",
 }
 # Options whose widget carries another name, because the session holds a number for the link.
 OTHER_KEY = {"label": "upload.label"}

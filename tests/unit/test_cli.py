@@ -168,7 +168,7 @@ def test_compare_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_compare_reads_a_file(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--trials", "3", "--mechanism", "gaussian,laplace", "--format", "json")
     found = printed(capsys, "compare", str(table), *words)
-    assert (found["dataset"]["name"], found["dataset"]["n"]) == ("people.csv", 40)
+    assert (found["dataset"]["name"], found["dataset"]["n"]) == ("table", 40)
     assert [row["mechanism"] for row in found["results"]] == ["gaussian", "laplace"]
 
 
@@ -294,13 +294,13 @@ BAD: list[tuple[str, tuple[str, ...]]] = [
     ("iris --k 0", ("--k", "a whole number from 1", "0")),
     ("iris --k 1.5", ("--k", "a whole number", "1.5")),
     ("iris --k two", ("--k", "a whole number", "two")),
-    ("iris --epsilon 0", ("--epsilon", "from 0.0001 to 1e+06", "'0'")),
-    ("iris --epsilon -1", ("--epsilon", "from 0.0001 to 1e+06", "'-1'")),
-    ("iris --epsilon -1e-3", ("--epsilon", "from 0.0001 to 1e+06", "'-1e-3'")),
-    ("iris --epsilon -inf", ("--epsilon", "from 0.0001 to 1e+06", "'-inf'")),
-    ("iris --epsilon nan", ("--epsilon", "from 0.0001 to 1e+06", "'nan'")),
-    ("iris --epsilon 1e9", ("--epsilon", "from 0.0001 to 1e+06", "'1e9'")),
-    ("iris --epsilon one", ("--epsilon", "from 0.0001 to 1e+06", "'one'")),
+    ("iris --epsilon 0", ("--epsilon", "from 0.0001 to 1e6", "'0'")),
+    ("iris --epsilon -1", ("--epsilon", "from 0.0001 to 1e6", "'-1'")),
+    ("iris --epsilon -1e-3", ("--epsilon", "from 0.0001 to 1e6", "'-1e-3'")),
+    ("iris --epsilon -inf", ("--epsilon", "from 0.0001 to 1e6", "'-inf'")),
+    ("iris --epsilon nan", ("--epsilon", "from 0.0001 to 1e6", "'nan'")),
+    ("iris --epsilon 1e9", ("--epsilon", "from 0.0001 to 1e6", "'1e9'")),
+    ("iris --epsilon one", ("--epsilon", "from 0.0001 to 1e6", "'one'")),
     ("iris --delta 1", ("--delta", "from 0 to below 1", "'1'")),
     ("iris --delta 1.5", ("--delta", "from 0 to below 1", "'1.5'")),
     ("iris --delta -0.1", ("--delta", "from 0 to below 1", "'-0.1'")),
@@ -317,7 +317,7 @@ BAD: list[tuple[str, tuple[str, ...]]] = [
     ("iris --domain box --bounds nowhere.csv", ("--bounds", "CSV or Parquet", "'nowhere.csv'")),
     ("iris --domain box --bounds known", ("--bounds", "max or a file", "'known'")),
     ("iris --domain sphere", ("--domain", "one of ball, box", "'sphere'")),
-    ("iris --trials 0", ("--trials", "from 1 to 1e+06", "'0'")),
+    ("iris --trials 0", ("--trials", "from 1 to 1e6", "'0'")),
     ("iris --seed -1", ("--seed", "from 0", "'-1'")),
     ("iris --scale robust", ("--scale", "one of none, standardize", "'robust'")),
     ("iris --label petals", ("label", "a column of iris", "'petals'")),

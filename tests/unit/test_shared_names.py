@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import dpviz
 from dpviz.base.paths import PACKAGE
 from dpviz.cli import main
 
@@ -71,10 +73,75 @@ def test_a_release_its_copy_and_its_ledger_carry_no_file_name(table: Path, tmp_p
         assert _tells(path.read_text(errors="replace")) == [], path.name
 
 
-def test_json_of_a_comparison_says_no_folder(
-    table: Path, capsys: pytest.CaptureFixture[str]
+COMMANDS = {
+    "compare": ["compare", "TABLE", *QUICK, "--format", "json"],
+    "compare, in words": ["compare", "TABLE", *QUICK],
+    "compare in batches": ["compare", "TABLE", *QUICK],
+    "sweep": ["sweep", "TABLE", *QUICK, "--over", "k", "--values", "1,2", "--cache", "none",
+              "--out", "OUT.csv"],
+    "sweep to Parquet": ["sweep", "TABLE", *QUICK, "--over", "k", "--values", "1", "--cache",
+                         "none", "--out", "OUT.parquet"],
+    "task": ["task", "TABLE", *QUICK, "--learner", "logistic", "--cache", "none", "--out",
+             "OUT.csv"],
+    "waterfall": ["waterfall", "TABLE", "--trials", "2", "--format", "json"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", COMMANDS)
+@pytest.mark.parametrize("name", ["", "our survey"])
+def test_what_a_command_prints_and_writes_carries_a_name_only_where_one_is_said(
+    what: str,
+    name: str,
+    table: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert main(["compare", str(table), *QUICK, "--format", "json"]) == 0
+    if "batches" in what:
+        monkeypatch.setattr("dpviz.prepare.batches.LARGE_BYTES", 1)
+    out = tmp_path / "out"
+    words = [word.replace("TABLE", str(table)).replace("OUT", str(out)) for word in COMMANDS[what]]
+    assert main([*words, *(["--name", name] if name else [])]) == 0
+    said = capsys.readouterr()
+    written = list(tmp_path.glob("out.*"))
+    texts = [said.out, *(path.read_bytes().decode("latin-1") for path in written)]
+    assert [_tells(text) for text in texts] == [[] for _ in texts]
+    for path in written:
+        read = pd.read_csv if path.suffix == ".csv" else pd.read_parquet
+        assert set(read(path).get("table", [])) <= {name or "table"}
+    if what in ("compare", "waterfall"):
+        answer = json.loads(said.out)
+        assert answer["settings"]["table"] == "table"
+        assert (answer["dataset"]["name"] if what == "compare" else answer["table"]) == (
+            name or "table"
+        )
+    elif not written:
+        assert said.out.startswith(f"{name or 'table'}: ")
+
+
+def test_answers_of_the_front_door_keep_the_rule(table: Path) -> None:
+    asked = {"label": "variety", "trials": 2, "mechanisms": "gaussian"}
+    for name in ("", "our survey"):
+        answers = [
+            dpviz.compare(table, **asked, name=name),
+            dpviz.compare(pd.read_csv(table), **asked, name=name),
+            dpviz.sweep(table, over="k", values=[1], **asked, name=name),
+            dpviz.predict(table, mechanisms="gaussian", label="variety", name=name),
+            dpviz.least(table, recovery=0.5, **asked, name=name),
+        ]
+        for answer in answers:
+            assert _tells(answer.to_json()) == [], answer
+            assert _tells(answer.summary()) == [], answer
+            assert name in answer.to_json()
+
+
+def test_a_plan_from_a_file_keeps_the_rule(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spectrum = table.with_name("stage4-spectrum.txt")
+    spectrum.write_text("0.5\n0.2\n0.1\n")
+    plan = f"plan:n=1e5,spectrum={spectrum}"
+    assert main(["compare", plan, "--mechanism", "gaussian", "--trials", "2", "--format", "json",
+                 "--name", "our survey"]) == 0  # fmt: skip
     text = capsys.readouterr().out
-    assert _tells(text) == ["stage4"]  # the file's own name, on the user's own screen
-    assert json.loads(text)["settings"]["table"] == "stage4-patients.csv"
+    assert _tells(text) == []
+    assert json.loads(text)["settings"]["table"] == "plan:n=1e5,spectrum=table"
+    assert json.loads(text)["dataset"]["name"] == "our survey"
