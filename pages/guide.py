@@ -6,6 +6,7 @@ from pages.ui import shell
 
 current = shell.through_entry()
 
+from dpviz.base.number_text import decimals
 from dpviz.base.params import format_number
 from dpviz.guide import Lesson, State, lessons
 from dpviz.guide.scene import with_share
@@ -178,7 +179,7 @@ def share_slider(name: str, shown: State) -> None:
         st.select_slider(
             "Share of the precision that the favoured features get",
             SHARES,
-            format_func=lambda value: f"{100 * value:.0f} %",
+            format_func=lambda value: f"{decimals(100 * value, 0)} %",
             key=key,
         )
 

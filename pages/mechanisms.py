@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
 from dpviz.errors import InvalidSetting
 from dpviz.figures.small import portrait_image
@@ -143,7 +144,7 @@ found = chosen_cards(cards(problem, budget), picked, order or next(iter(SORTS)))
 st.caption(
     f"{len(found)} mechanisms, for n = {problem.n:,}, d = {problem.d}, k = {problem.k}. "
     f"The pictures are of {DRAWS} draws on a made-up table of {ROWS} rows and {FEATURES} "
-    f"columns at epsilon {EPSILON:g}: the eigenvalues of the noise, or the angle to "
+    f"columns at epsilon {numeral(EPSILON, 6)}: the eigenvalues of the noise, or the angle to "
     "the true first direction."
 )
 left, right = st.columns(2)

@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.base.csv_text import csv_text
 from dpviz.base.here import NO_DOWNLOADS, ONE_PROCESS, in_browser
+from dpviz.base.number_text import decimals
 from dpviz.datasets import remote
 from dpviz.errors import DpvizError
 from dpviz.figures.reproduction import chart_figure, chart_panels, counts_html, lines_figure
@@ -143,7 +144,7 @@ def fetch(key: str, place: DeltaGenerator) -> None:
     bar = place.progress(0.0, "Downloading")
 
     def show(done: int, total: int | None) -> None:
-        bar.progress(min(done / total, 1.0) if total else 0.0, f"{done / 1e6:.1f} MB")
+        bar.progress(min(done / total, 1.0) if total else 0.0, f"{decimals(done / 1e6, 1)} MB")
 
     try:
         remote.fetch(key, progress=show)

@@ -46,29 +46,30 @@ def what_directions_cost(comparison: Comparison) -> None:
     if table.empty:
         return
     st.header("What the directions cost", anchor="spend")
-    number = st.column_config.NumberColumn
-    st.dataframe(
+    rows, columns = parts.numerals(
         table,
+        {
+            "epsilon_directions": ("Epsilon for directions", 4),
+            "epsilon_release": ("+ for the release", 4),
+            "epsilon": ("= epsilon", 4),
+            "delta_directions": ("Delta for directions", 3),
+            "delta_release": ("+ for the release", 3),
+            "delta": ("= delta", 3),
+            "directions_spent": (
+                "Spent on directions",
+                4,
+                "The epsilon that the supplier really spends, at the delta it was given.",
+            ),
+            "spent": ("Spent together", 4),
+        },
+    )
+    st.dataframe(
+        rows,
         hide_index=True,
         placeholder="–",
         key="spend",
         alt="Budget spent on directions and on the release, and their sum",
-        column_config={
-            "mechanism": "Mechanism",
-            "supplier": "Directions from",
-            "epsilon_directions": number("Epsilon for directions", format="%.4g"),
-            "epsilon_release": number("+ for the release", format="%.4g"),
-            "epsilon": number("= epsilon", format="%.4g"),
-            "delta_directions": number("Delta for directions", format="%.3g"),
-            "delta_release": number("+ for the release", format="%.3g"),
-            "delta": number("= delta", format="%.3g"),
-            "directions_spent": number(
-                "Spent on directions",
-                format="%.4g",
-                help="The epsilon that the supplier really spends, at the delta it was given.",
-            ),
-            "spent": number("Spent together", format="%.4g"),
-        },
+        column_config={"mechanism": "Mechanism", "supplier": "Directions from", **columns},
     )
     note = supplier_note(comparison.problem)
     if note is not None:
@@ -148,8 +149,9 @@ def what_it_gained(comparison: Comparison, uniform: Comparison) -> None:
 def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
     """Draw the numbers of the gain beside what was spent, and how far to trust them."""
     st.header("Was it worth it?", anchor="gain")
+    rows, columns = parts.numerals(gain_table(comparison, uniform), {"spent": ("Spent epsilon", 3)})
     st.dataframe(
-        gain_table(comparison, uniform),
+        rows,
         hide_index=True,
         placeholder="–",
         key="gains",
@@ -159,8 +161,8 @@ def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
             "name": "Mechanism",
             "recovery": st.column_config.NumberColumn("Recovery", format="percent"),
             "uniform": st.column_config.NumberColumn("with equal shares", format="percent"),
-            "spent": st.column_config.NumberColumn("Spent epsilon", format="%.3g"),
             "status": "Status",
+            **columns,
         },
     )
     st.caption(

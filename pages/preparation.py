@@ -8,6 +8,7 @@ current = shell.through_entry()
 
 from dataclasses import replace
 
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 from dpviz.figures.waterfall import waterfall
 from dpviz.mechanisms import parse_variant
@@ -152,7 +153,8 @@ def page() -> None:
             alt="Recovery with everything public, then with mean, scale, row bound and n paid for",
         )
         st.caption(
-            f"{parse_variant(settings.mechanisms[0]).label}, epsilon {settings.epsilon:g} for the "
+            f"{parse_variant(settings.mechanisms[0]).label}, epsilon "
+            f"{numeral(settings.epsilon, 6)} for the "
             f"whole chain; orange is lost, green gained. Means of {settings.trials} chains, "
             "whiskers their central 95 %."
         )

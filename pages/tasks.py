@@ -231,22 +231,27 @@ def draw(
 
 def results(plan: TaskPlan, table: pd.DataFrame, bands: pd.DataFrame, figure: go.Figure) -> None:
     """Draw the table, what was left out, and what can be taken along."""
-    number = st.column_config.NumberColumn
     score = plan.learner.score
     arrow = "↑" if score.better == "higher" else "↓"
-    st.dataframe(
+    rows, columns = parts.numerals(
         tasks_words.table_rows(plan, bands),
+        {
+            "epsilon": ("Epsilon", 4),
+            "mean": (f"Mean {score.label} {arrow}", 3, score.help),
+            "low": ("Band from", 3),
+            "high": ("to", 3),
+        },
+    )
+    st.dataframe(
+        rows,
         hide_index=True,
         placeholder="–",
         key="tasks.table",
         alt=f"{score.label.capitalize()} of every mechanism at every epsilon, with floors",
         column_config={
             "what": st.column_config.TextColumn("Mechanism or floor", pinned=True),
-            "epsilon": number("Epsilon", format="%.4g"),
-            "mean": number(f"Mean {score.label} {arrow}", format="%.3g", help=score.help),
-            "low": number("Band from", format="%.3g"),
-            "high": number("to", format="%.3g"),
-            "rounds": number("Rounds"),
+            "rounds": st.column_config.NumberColumn("Rounds"),
+            **columns,
             "status": "Status of the claim",
         },
     )

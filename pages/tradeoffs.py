@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpviz.base.csv_text import csv_text
+from dpviz.base.number_text import numeral
 from dpviz.datasets import builtin_tables
 from dpviz.figures.names import cut
 from dpviz.figures.still import still_curves
@@ -386,7 +387,7 @@ def clicked() -> None:
     if not picked or axis == "n":
         return
     x = picked[0]["x"]
-    value = f"{x:.6g}" if axis == "row_bound" else (round(x) if axis == "k" else x)
+    value = numeral(x, 6) if axis == "row_bound" else (round(x) if axis == "k" else x)
     state.put(axis, value)
     st.session_state["tradeoffs.open"] = True
 

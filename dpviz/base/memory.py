@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from dpviz.base.number_text import decimals
+
 _ARENA_MAX = -8  # glibc's M_ARENA_MAX
 
 
@@ -69,7 +71,7 @@ def free_bytes(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
 
 def gigabytes(size: float) -> str:
     """Return a size in words."""
-    return f"{size / 1e9:.1f} GB"
+    return f"{decimals(size / 1e9, 1)} GB"
 
 
 def too_much(size: float) -> str | None:

@@ -6,6 +6,7 @@ same rule once more, which a test holds against this one.
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from importlib.resources import files
@@ -20,9 +21,21 @@ def script() -> str:
     return files(__package__).joinpath("number_text.js").read_text(encoding="utf-8")
 
 
-def _fixed(value: float, digits: int) -> str:
-    """Return a number with so many digits behind the point, halves away from zero."""
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+def decimals(value: float, places: int) -> str:
+    """Return a number with so many digits behind the point, halves away from zero.
+
+    For what stands in one column or beside its like: 0.40 and 0.42.
+    """
+    value = float(value)
+    if not math.isfinite(value):
+        return f"{value:g}"
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return str(rounded if rounded else abs(rounded))
+
+
+def thousands(value: float) -> str:
+    """Return a whole number with commas: 1,797."""
+    return f"{int(decimals(value, 0)):,}" if math.isfinite(value) else numeral(value)
 
 
 def numeral(value: float, digits: int = 2) -> str:
@@ -34,13 +47,13 @@ def numeral(value: float, digits: int = 2) -> str:
     ----------
     value : float
     digits : int
-        From 1 to 6.
+        From 1 to 17.
     """
-    exact = Decimal(value)
+    exact = Decimal(float(value))
     if exact.is_finite() and exact:
         step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
         value = float(exact.quantize(step, ROUND_HALF_UP))
-    mantissa, mark, power = f"{value or 0:g}".partition("e")
+    mantissa, mark, power = f"{value or 0:.{max(digits, 6)}g}".partition("e")
     return f"{mantissa}e{int(power)}" if mark else mantissa
 
 
@@ -56,7 +69,7 @@ def percent(share: float) -> str:
         return "< 0.1 %"
     if value > 99.9 and share < _CERTAIN:
         return "> 99.9 %"
-    return f"{_fixed(value, int(abs(value) < 1 or 99 < value <= 99.9))} %"
+    return f"{decimals(value, int(abs(value) < 1 or 99 < value <= 99.9))} %"
 
 
 def of_hundred(share: float) -> str:
@@ -65,4 +78,4 @@ def of_hundred(share: float) -> str:
         return "less than 1"
     if 0.995 < share < 1:
         return "more than 99"
-    return _fixed(100 * share, 0)
+    return decimals(100 * share, 0)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self
 
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 
 
@@ -89,7 +90,7 @@ class Param:
             words = "one of " + ", ".join(self.choices)
         elif self.kind in ("number", "integer"):
             noun = "a whole number" if self.kind == "integer" else "a number"
-            words = f"{noun} from {self.low:g} to {self.high:g}"
+            words = f"{noun} from {numeral(self.low, 6)} to {numeral(self.high, 6)}"
         else:
             words = "text"
         return words + (" (or auto)" if self.optional else "")
@@ -198,8 +199,8 @@ def text_of(value: Any) -> Any:
 
 def format_number(value: float) -> str:
     """Return the shortest text that reads back as the same number."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(float(value))
+    texts = (numeral(value, digits) for digits in range(6, 18))
+    return next((text for text in texts if float(text) == value), repr(float(value)))
 
 
 def _is_int(text: str) -> bool:

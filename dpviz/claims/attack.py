@@ -78,7 +78,7 @@ def gaussian_curve(mu: float, alpha: FloatArray = DEFAULT_LEVELS, *, exact: bool
     """
     beta = np.asarray(trade_off(alpha, mu), dtype=np.float64)
     words = "exact for Gaussian noise with mu =" if exact else "Gaussian noise with mu at most"
-    return Curve(alpha, beta, exact, f"{words} {mu:.3g}")
+    return Curve(alpha, beta, exact, f"{words} {numeral(mu, 3)}")
 
 
 def bounded_curve(budget: Budget, alpha: FloatArray = DEFAULT_LEVELS) -> Curve:
@@ -93,7 +93,7 @@ def bounded_curve(budget: Budget, alpha: FloatArray = DEFAULT_LEVELS) -> Curve:
     grown = np.exp(min(budget.epsilon, 700.0)) * alpha
     shrunk = math.exp(-budget.epsilon) * (1 - budget.delta - alpha)
     beta = np.maximum(np.maximum(1 - budget.delta - grown, shrunk), 0.0)
-    words = f"bound from epsilon {budget.epsilon:.3g}"
+    words = f"bound from epsilon {numeral(budget.epsilon, 3)}"
     if budget.delta > 0:
         words += f" and delta {numeral(budget.delta)}"
     return Curve(alpha, beta, False, words)

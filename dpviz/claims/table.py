@@ -307,7 +307,15 @@ def audit_command(
     d, trials, seed : int
         Of the audit.
     """
-    words = ["python", "-m", "dpviz", "audit", mechanism.text, "--epsilon", f"{budget.epsilon:g}"]
+    words = [
+        "python",
+        "-m",
+        "dpviz",
+        "audit",
+        mechanism.text,
+        "--epsilon",
+        numeral(budget.epsilon, 6),
+    ]
     if mechanism.info.guarantee == "approximate" and budget.delta > 0:
         words += ["--delta", numeral(budget.delta, 6)]
     if d != DEFAULT_D:

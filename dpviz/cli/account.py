@@ -109,17 +109,21 @@ def _account(arguments: argparse.Namespace) -> int:
         return 0
     kind = "exact" if view.exact else "at most"
     if view.paid is not None:
-        steps = ", ".join(f"{step} {view.paid.share(step):g}" for step in view.paid.steps)
+        steps = ", ".join(f"{step} {numeral(view.paid.share(step), 6)}" for step in view.paid.steps)
         print(
             f"the whole chain: preparation (shares: {steps}), then {mechanism.text} with what is "
-            f"left, epsilon {view.rest.epsilon:.6g} at delta {numeral(view.rest.delta, 6)}"
+            f"left, epsilon {numeral(view.rest.epsilon, 6)} at delta {numeral(view.rest.delta, 6)}"
         )
     who = mechanism.text if view.paid is None else "together"
     print(
-        f"{who}: spends epsilon {view.spent:.6g} at delta {numeral(view.spent_delta, 6)} "
+        f"{who}: spends epsilon {numeral(view.spent, 6)} at delta {numeral(view.spent_delta, 6)} "
         f"({kind}; {view.source})"
     )
-    shown = [f"{name} {value:.6g}" for name, value in (("mu", view.mu), ("rho", view.rho)) if value]
+    shown = [
+        f"{name} {numeral(value, 6)}"
+        for name, value in (("mu", view.mu), ("rho", view.rho))
+        if value
+    ]
     print("; ".join(shown) or "neither mu nor rho describes it")
     print()
     print_table(
@@ -127,9 +131,9 @@ def _account(arguments: argparse.Namespace) -> int:
         [
             [
                 str(item.releases),
-                f"{item.basic:.4g}",
-                "-" if item.zcdp is None else f"{item.zcdp:.4g}",
-                "-" if item.exact is None else f"{item.exact:.4g}",
+                numeral(item.basic, 4),
+                "-" if item.zcdp is None else numeral(item.zcdp, 4),
+                "-" if item.exact is None else numeral(item.exact, 4),
             ]
             for item in view.repeated
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from dpviz import api
@@ -61,10 +62,10 @@ def _audit(arguments: argparse.Namespace) -> int:
         return 0
     answer = found.data()
     claimed = answer.pop("claimed")
-    promise = "nothing" if claimed is None else f"epsilon {claimed['epsilon']:g}"
+    promise = "nothing" if claimed is None else f"epsilon {numeral(claimed['epsilon'], 6)}"
     if claimed is not None and claimed["delta"]:
         promise += f", delta {numeral(claimed['delta'], 6)}"
-    rows = [[name, f"{x:.4g}" if isinstance(x, float) else str(x)] for name, x in answer.items()]
+    rows = [[name, numeral(x, 4) if isinstance(x, float) else str(x)] for name, x in answer.items()]
     print_table(("claimed", promise), rows)
     return 0
 
@@ -84,7 +85,12 @@ def _claims(arguments: argparse.Namespace) -> int:
     else:
         columns = ["mechanism", "relation", "status", "evidence", "verdict", "epsilon_lower"]
         columns += ["delta_lower", "at_epsilon"]
-        text = table[columns].to_string(index=False, na_rep="-", float_format="%.3g") + "\n"
+        text = (
+            table[columns].to_string(
+                index=False, na_rep="-", float_format=partial(numeral, digits=3)
+            )
+            + "\n"
+        )
     if arguments.out is None:
         print(text, end="")
     else:

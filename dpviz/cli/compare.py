@@ -148,7 +148,7 @@ def _print_comparison(comparison: Comparison) -> None:
     prepared, budget = comparison.prepared, comparison.budget
     print(
         f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
-        f"row bound {prepared.row_bound:.4g}; epsilon {budget.epsilon:g}, "
+        f"row bound {numeral(prepared.row_bound, 4)}; epsilon {numeral(budget.epsilon, 6)}, "
         f"delta {numeral(budget.delta, 6)}, k {comparison.problem.k}, {comparison.problem.relation}"
     )
     for note in prepared.notes:
@@ -159,8 +159,8 @@ def _print_comparison(comparison: Comparison) -> None:
     rows = []
     for result in comparison.results:
         summaries = result.summaries
-        spent = f"{result.spent.epsilon:.3g}" if result.spent else "-"
-        cells = [f"{summaries[name].mean:.4g}" if name in summaries else "-" for name in names]
+        spent = numeral(result.spent.epsilon, 3) if result.spent else "-"
+        cells = [numeral(summaries[name].mean, 4) if name in summaries else "-" for name in names]
         rows.append([result.mechanism.text, str(result.status.verdict), spent, *cells])
     print_table(["mechanism", "status", "spent_epsilon", *names], rows)
     for item in comparison.skipped:

@@ -7,6 +7,7 @@ import sys
 import time
 
 from dpviz import api
+from dpviz.base.number_text import decimals
 from dpviz.cli.options import Commands
 from dpviz.cli.terminal import end_progress, print_table
 from dpviz.datasets import is_remote, remote
@@ -82,9 +83,14 @@ def download_progress(key: str) -> remote.OnBytes:
         if not sys.stderr.isatty() or (now - shown < 0.1 and done != total):
             return
         shown = now
-        whole = "" if total is None else f" of {total / 1e6:.1f}"
+        whole = "" if total is None else f" of {decimals(total / 1e6, 1)}"
         filled = 0 if not total else 20 * done // total
         bar = "" if total is None else f" [{'#' * filled}{'.' * (20 - filled)}]"
-        print(f"\r\x1b[K{key}{bar} {done / 1e6:.1f}{whole} MB", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r\x1b[K{key}{bar} {decimals(done / 1e6, 1)}{whole} MB",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
 
     return show

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from dpviz.base.number_text import decimals
 from dpviz.cli.options import Commands
 from dpviz.datasets import builtin_tables
 from dpviz.datasets.embedded import FOLDER, INDEX, described, index_of
@@ -53,8 +54,8 @@ def _export(arguments: argparse.Namespace) -> int:
     tables = _embedded([Path(name) for name in arguments.embed])
     written = export(Path(arguments.out), read_lock(), folder, tables, wheels)
     print(
-        f"{arguments.out}: {written.pages} pages, {written.written / 1e6:.0f} MB; a first visit "
-        f"loads {written.loaded / 1e6:.0f} MB.\n"
+        f"{arguments.out}: {written.pages} pages, {decimals(written.written / 1e6, 0)} MB; a first "
+        f"visit loads {decimals(written.loaded / 1e6, 0)} MB.\n"
         f"To look at it: python -m http.server --directory {arguments.out}"
     )
     return 0

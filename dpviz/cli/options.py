@@ -49,6 +49,12 @@ class OneLineParser(argparse.ArgumentParser):
         self.exit(2, f"dpviz: {message}\n")
 
 
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Add the table of a command that reads its bytes and no settings."""
+    words = "built-in table, or the path of a CSV or Parquet file"
+    parser.add_argument("table", metavar="TABLE", help=words)
+
+
 def add_settings(
     parser: argparse.ArgumentParser,
     cls: type[Declared] = Settings,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpviz.base.json_text import finite
 from dpviz.base.number_text import numeral
-from dpviz.cli.options import Commands, add_settings, stated
+from dpviz.cli.options import Commands, add_settings, add_table, stated
 from dpviz.cli.terminal import print_table
 from dpviz.releasing.ledger import Contents, Ledger
 from dpviz.releasing.making import content_of, given_by, make
@@ -24,9 +24,7 @@ def add(commands: Commands) -> None:
     releasing = commands.add_parser(
         "release", help="make one real release, with noise that is safe on a computer"
     )
-    releasing.add_argument(
-        "table", metavar="TABLE", help="built-in table, or the path of a CSV or Parquet file"
-    )
+    add_table(releasing)
     releasing.add_argument(
         "--schema",
         metavar="FILE",
@@ -74,7 +72,7 @@ def add(commands: Commands) -> None:
         "bind", help="say that a table, such as a corrected export, holds the same people"
     )
     binding.add_argument("file", metavar="FILE")
-    binding.add_argument("table", metavar="TABLE", help="built-in table, or a file")
+    add_table(binding)
     binding.add_argument("--purpose", metavar="TEXT", default="", help="why")
     binding.set_defaults(run=_bind)
 
@@ -98,8 +96,9 @@ def _release(arguments: argparse.Namespace) -> int:
     )
     proved, mapped = made.noise.proved, made.noise.mapped
     print(
-        f"{made.mechanism} released to {arguments.out}: proved epsilon {proved.epsilon:.6g} at "
-        f"delta {numeral(proved.delta, 6)} (OpenDP's map: {mapped.epsilon:.6g})"
+        f"{made.mechanism} released to {arguments.out}: proved epsilon "
+        f"{numeral(proved.epsilon, 6)} at "
+        f"delta {numeral(proved.delta, 6)} (OpenDP's map: {numeral(mapped.epsilon, 6)})"
     )
     print(made.said)
     return 0
@@ -128,7 +127,7 @@ def _show(arguments: argparse.Namespace) -> int:
                 str(number),
                 s.when,
                 s.mechanism + (" (approximate)" if s.approximate else ""),
-                f"{s.epsilon:.6g}",
+                numeral(s.epsilon, 6),
                 numeral(s.delta, 3),
                 s.purpose,
                 kept[number].name if number in kept else "no file" if s.releases else "",
@@ -142,8 +141,9 @@ def _show(arguments: argparse.Namespace) -> int:
 def _said(ledger: Ledger, contents: Contents) -> str:
     (epsilon, delta), left, limit = contents.total, contents.left, contents.limit
     return (
-        f"{ledger.path.name}: epsilon {epsilon:.6g}, delta {numeral(delta, 3)} spent of epsilon "
-        f"{limit.epsilon:g}, delta {numeral(limit.delta, 6)}; epsilon {left[0]:.6g}, "
+        f"{ledger.path.name}: epsilon {numeral(epsilon, 6)}, delta {numeral(delta, 3)} spent of "
+        f"epsilon {numeral(limit.epsilon, 6)}, delta {numeral(limit.delta, 6)}; epsilon "
+        f"{numeral(left[0], 6)}, "
         f"delta {numeral(left[1], 3)} left ({contents.account} account, relation "
         f"{contents.relation}, unit {contents.unit})"
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import CACHE_HELP, Commands, add_set, add_settings, settings_from, store_from
@@ -83,8 +84,8 @@ def _print_task(plan: TaskPlan, found: pd.DataFrame) -> None:
     score = plan.learner.score.label
     bands = band_table(plan, found)
     rows = [
-        [name, "-" if math.isnan(epsilon) else f"{epsilon:g}", f"{mean:.4g}", f"{low:.4g}",
-         f"{high:.4g}", str(rounds), verdict or "-"]
+        [name, "-" if math.isnan(epsilon) else numeral(epsilon, 6), numeral(mean, 4),
+         numeral(low, 4), numeral(high, 4), str(rounds), verdict or "-"]
         for name, _, epsilon, mean, low, high, rounds, verdict in bands.itertuples(index=False)
     ]  # fmt: skip
     print_table(("mechanism", "epsilon", score, "low", "high", "rounds", "status"), rows)

@@ -7,12 +7,13 @@ import json
 from dataclasses import replace
 
 from dpviz.base.json_text import finite
+from dpviz.base.number_text import decimals, numeral
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import Commands, add_set, add_settings, settings_from
 from dpviz.cli.terminal import print_table
 from dpviz.errors import InvalidSetting
 from dpviz.prepare.bounding import Prepared
-from dpviz.prepare.load import load_measured
+from dpviz.prepare.load import handed_on, load_measured
 from dpviz.run.waterfall import BASE, stages, told, waterfall_table
 
 
@@ -42,7 +43,7 @@ def _waterfall(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         answer = {
             "table": prepared.name,
-            "settings": settings.to_json(),
+            "settings": handed_on(settings).to_json(),
             "steps": [
                 {
                     **record,
@@ -66,9 +67,9 @@ def _waterfall(arguments: argparse.Namespace) -> int:
         [
             [
                 row["step"],
-                f"{row['recovery']:.3f}",
-                f"{row['se']:.3f}",
-                f"{row['epsilon_left']:.4g}",
+                decimals(row["recovery"], 3),
+                decimals(row["se"], 3),
+                numeral(row["epsilon_left"], 4),
                 row["assumed_public"],
             ]
             for row in rows.to_dict("records")

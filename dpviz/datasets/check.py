@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpviz.base.number_text import numeral, percent
 from dpviz.datasets.columns import Kind, RawColumn
 from dpviz.datasets.files import counts_rows
 from dpviz.datasets.raw import RawTable
@@ -121,11 +122,11 @@ def _check(
         wide = not identifies and len(spreads) > 1 and middle > 0 and spread > _SCALE * middle
         if wide:
             warnings.append(
-                f"Spreads more than {_SCALE:g} times as far as most columns: it decides the "
-                "components alone unless the features are standardised."
+                f"Spreads more than {numeral(_SCALE, 6)} times as far as most columns: it decides "
+                "the components alone unless the features are standardised."
             )
     if column.missing > 0.2 * rows:
-        warnings.append(f"{column.missing / rows:.0%} missing.")
+        warnings.append(f"{percent(column.missing / rows)} missing.")
     return ColumnCheck(
         column.name, column.kind, column.missing, use, tuple(warnings), identifies, wide
     )

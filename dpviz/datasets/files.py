@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
+from dpviz.base.number_text import numeral
 from dpviz.datasets import delimited
 from dpviz.datasets.columns import Kind, RawColumn, clean_names, distinct, listed
 from dpviz.datasets.layout import Layout, detect
@@ -275,8 +276,8 @@ def _read_parquet(
         unpacked = sum(claimed.row_group(j).total_byte_size for j in range(claimed.num_row_groups))
         if unpacked > limits.text_bytes:
             raise InvalidTable(
-                f"{source.name} unpacks to more than {limits.text_bytes / 2**20:g} MiB, the most "
-                "that is read into memory; keep fewer rows or columns."
+                f"{source.name} unpacks to more than {numeral(limits.text_bytes / 2**20, 6)} MiB, "
+                "the most that is read into memory; keep fewer rows or columns."
             )
         names, notes = flat_columns(source.name, file.schema_arrow)
         texts = [

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidTable
 
 
@@ -221,8 +222,8 @@ class Source:
             raise InvalidTable(f"{self.name} cannot be read: {_reason(error)}.") from None
         if most is not None and total > most:
             raise InvalidTable(
-                f"{self.name} holds more than {most / 2**20:g} MiB of text, the most that is read "
-                "into memory; keep fewer rows or columns."
+                f"{self.name} holds more than {numeral(most / 2**20, 6)} MiB of text, the most "
+                "that is read into memory; keep fewer rows or columns."
             )
         if total == 0:
             raise InvalidTable(f"{self.name} is empty.")

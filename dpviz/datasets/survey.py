@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpviz.base.number_text import numeral
 from dpviz.datasets import numerals
 from dpviz.datasets.columns import MAX_CATEGORIES, Kind, RawColumn, counted, to_numpy
 from dpviz.datasets.numerals import COMMA, NO_NUMERALS, Numerals
@@ -254,7 +255,8 @@ def _numeric(values: Any, name: str, table: str, kind: Kind = Kind.NUMERIC) -> R
         if bad.any():
             raise InvalidTable(
                 f"column '{name}' of {table} holds an infinite number or one beyond "
-                f"{MAX_MAGNITUDE:g} in row {row + int(np.argmax(bad)) + 1}, not counting a header."
+                f"{numeral(MAX_MAGNITUDE, 6)} in row {row + int(np.argmax(bad)) + 1}, not counting "
+                "a header."
             )
         gaps = int(np.count_nonzero(np.isnan(block)))
         missing += gaps

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from dpviz.base.number_text import decimals
 from dpviz.base.paths import app_path
 from dpviz.edition import bundle, licences
 from dpviz.edition.lock import SOURCE, EditionError, Lock, LockedFile
@@ -240,7 +241,7 @@ def _page(html: str, loaded: int, source: str | None) -> str:
     words = {
         "@POLICY@": "; ".join(f"{name} {allowed}" for name, allowed in policy.items()),
         "@MAIN@": main.removeprefix("./"),
-        "@SIZE@": f"{loaded / 1e6:.0f} MB",
+        "@SIZE@": f"{decimals(loaded / 1e6, 0)} MB",
         "@FROM@": "from this address" if source is None else f"from this address and {source}",
     }
     start = (SOURCE / "start.html").read_text(encoding="utf-8")

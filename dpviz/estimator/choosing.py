@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import percent
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.paid.account import Chain, chain
@@ -110,8 +111,8 @@ def choose(problem: Problem, budget: Budget, wanted: Wanted, spectrum: FloatArra
             continue
         share = _predicted(mechanism, problem, whole.rest, spectrum) or 0.0
         sentence = (
-            f"{mechanism.text} was picked: it is predicted to capture {share:.0%} of what the best "
-            f"{problem.k} components of the guessed spectrum would; the data was not asked."
+            f"{mechanism.text} was picked: it is predicted to capture {percent(share)} of what the "
+            f"best {problem.k} components of the guessed spectrum would; the data was not asked."
         )
         return Choice(whole, share, sentence)
     raise CannotRun("auto", "no mechanism whose claim holds can run here; name one")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.figures.theme import told
+
 _DASHES = {"exact": "solid", "zCDP": "dash", "basic": "dot"}
 
 
@@ -24,7 +26,8 @@ def repeated_figure(table: pd.DataFrame) -> go.Figure:
             mode="lines+markers",
             name=str(name),
             line={"dash": _DASHES[str(name)]},
-            hovertemplate="%{x} releases: epsilon %{y:.3g}<extra>" + str(name) + "</extra>",
+            hovertext=told("{} releases: epsilon {}", (part["releases"], 6), (part["epsilon"], 3)),
+            hovertemplate="%{hovertext}<extra>" + str(name) + "</extra>",
         )
     figure.update_layout(
         height=300,
@@ -50,7 +53,8 @@ def curve_figure(table: pd.DataFrame) -> go.Figure:
         x=seen["epsilon"],
         y=seen["delta"],
         mode="lines",
-        hovertemplate="epsilon %{x:.3g}: delta %{y:.2e}<extra></extra>",
+        hovertext=told("epsilon {}: delta {}", (seen["epsilon"], 3), (seen["delta"], 3)),
+        hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.update_layout(
         height=300,

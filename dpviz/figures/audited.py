@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import FIRST_TONE, TRUE_COLOUR, WARNING_TONE
+from dpviz.figures.theme import FIRST_TONE, TRUE_COLOUR, WARNING_TONE, told
 
 _LOOKS = (
     ("claimed", TRUE_COLOUR, "line-ew-open", 18),
@@ -37,7 +37,11 @@ def audited_figure(table: pd.DataFrame, label: str) -> go.Figure:
                     "color": colour, "symbol": symbol, "size": size,
                     "line": {"width": 2, "color": colour},
                 },
-                hovertemplate="at epsilon %{x:.3g}: delta %{y:.3g}<extra>" + name + "</extra>",
+                hovertext=told(
+                    "at epsilon {}: delta {}",
+                    (known["at_epsilon"], 3), (known[name].astype(float), 3),
+                ),
+                hovertemplate="%{hovertext}<extra>" + name + "</extra>",
             )
         )  # fmt: skip
     figure.update_xaxes(title="epsilon", type="log")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import dpviz
+from dpviz.base.number_text import decimals, numeral
 from dpviz.errors import InvalidSetting
 from dpviz.figures.board import board_html, shown
 from dpviz.mechanisms import featured, parse_variants
@@ -107,6 +108,6 @@ def board_file(
     page = board_html(payload, title=title, note=note, options=options)
     size = len(page.encode())
     if size > MOST_BYTES:
-        allowed = f"few enough that the file stays below {MOST_BYTES / 1e6:g} MB"
-        raise InvalidSetting("mechanisms", allowed, f"{size / 1e6:.1f} MB", "--mechanism")
+        allowed = f"few enough that the file stays below {numeral(MOST_BYTES / 1e6, 6)} MB"
+        raise InvalidSetting("mechanisms", allowed, f"{decimals(size / 1e6, 1)} MB", "--mechanism")
     return page

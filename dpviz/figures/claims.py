@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dpviz.base.number_text import numeral
+from dpviz.base.number_text import decimals, numeral, percent
 from dpviz.claims.attack import Curve, EmpiricalCurve
 from dpviz.claims.exhibits import FROM_MODE, WITH, WITHOUT
 from dpviz.figures.theme import (
@@ -23,6 +23,7 @@ from dpviz.figures.theme import (
     colour_of,
     log_ticks,
     to_scale,
+    told,
 )
 from dpviz.mechanisms import Mechanism
 
@@ -64,7 +65,8 @@ def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
         go.Scatter(
             x=table["epsilon"], y=table["exact"], mode="lines", name="exact, 1 - exp(-epsilon/3)",
             line={"color": TRUE_COLOUR, "width": 2, "shape": "spline"},
-            hovertemplate="epsilon %{x:.3g}: %{y:.3f}<extra>exact</extra>",
+            hovertext=told("epsilon {}: {}", (table["epsilon"], 3), (table["exact"], 3)),
+            hovertemplate="%{hovertext}<extra>exact</extra>",
         )
     )  # fmt: skip
     figure.add_trace(
@@ -75,13 +77,17 @@ def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
                 "type": "data", "symmetric": False, "array": table["high"] - table["share"],
                 "arrayminus": table["share"] - table["low"], "color": FAILS, "thickness": 1.5,
             },
-            hovertemplate="epsilon %{x:.3g}: %{y:.3f}<extra>counted</extra>",
+            hovertext=told("epsilon {}: {}", (table["epsilon"], 3), (table["share"], 3)),
+            hovertemplate="%{hovertext}<extra>counted</extra>",
         )
     )  # fmt: skip
     figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
     values = [float(value) for value in table["epsilon"]]
     figure.update_xaxes(
-        title="epsilon claimed", type="log", tickvals=values, ticktext=[f"{v:g}" for v in values]
+        title="epsilon claimed",
+        type="log",
+        tickvals=values,
+        ticktext=[numeral(v, 6) for v in values],
     )
     figure.update_yaxes(title="share that betrays the table", range=[0, 1], tickformat=".0%")
     return _layout(figure, 400)
@@ -164,7 +170,9 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
                     x=[-1.2 * x, 1.2 * x], y=[-1.2 * y, 1.2 * y],
                     mode="lines", name="published direction", legendgroup="direction",
                     showlegend=column == 1 and number == 0, line={"color": FAILS, "width": 3},
-                    hovertemplate=f"{angle:.1f} degrees<extra>draw {draw:.0f}</extra>",
+                    hovertemplate=(
+                        f"{decimals(angle, 1)} degrees<extra>draw {decimals(draw, 0)}</extra>"
+                    ),
                 ),
                 row=1, col=column,
             )  # fmt: skip
@@ -176,7 +184,8 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
                 textposition=["bottom center", "middle right", "top center"],
                 legendgroup="people", showlegend=column == 1,
                 marker={"color": WORKS, "size": 11},
-                hovertemplate="%{text}: (%{x:g}, %{y:g})<extra></extra>",
+                hovertext=told("({}, {})", (people[first], 3), (people[second], 3)),
+                hovertemplate="%{text}: %{hovertext}<extra></extra>",
             ),
             row=1, col=column,
         )  # fmt: skip
@@ -205,7 +214,10 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
                 x=part["epsilon"], y=part["true_delta"], mode="lines",
                 name=f"{mechanism}, {relation}",
                 line={"color": colours[relation], "dash": dashes[mechanism], "width": 2},
-                hovertemplate="epsilon %{x:.3g}: delta %{y:.2g}<extra>"
+                hovertext=told(
+                    "epsilon {}: delta {}", (part["epsilon"], 3), (part["true_delta"], 2)
+                ),
+                hovertemplate="%{hovertext}<extra>"
                 f"{mechanism}, {relation}</extra>",
             )
         )  # fmt: skip
@@ -220,7 +232,7 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
         figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
     low = max(float(table["true_delta"].min()), claimed * 1e-6, 1e-300)
     high = max(float(table["true_delta"].max()), claimed)
-    figure.update_xaxes(title="epsilon claimed", type="log", tickformat="~g", dtick="D2")
+    figure.update_xaxes(title="epsilon claimed", type="log")
     figure.update_yaxes(_decades("true delta", math.log10(low) - 0.3, math.log10(high) + 0.3))
     return _layout(figure, 420)
 
@@ -252,7 +264,9 @@ def spending_figure(table: pd.DataFrame) -> go.Figure:
         if part.empty:
             continue
         words = [
-            kind if kind[-2:] == "it" else f"{'exactly' if exact else 'at most'} {spent:.3g}"
+            kind
+            if kind[-2:] == "it"
+            else f"{'exactly' if exact else 'at most'} {numeral(spent, 3)}"
             for exact, spent in zip(part["exact"], part["spent"], strict=True)
         ]
         figure.add_trace(
@@ -264,7 +278,7 @@ def spending_figure(table: pd.DataFrame) -> go.Figure:
         )  # fmt: skip
     figure.update_xaxes(
         _decades(
-            f"epsilon spent; dashed: the {claimed:g} claimed",
+            f"epsilon spent; dashed: the {numeral(claimed, 6)} claimed",
             math.log10(below) - 0.06 * decades,
             math.log10(beyond) + 0.06 * decades,
         )
@@ -292,7 +306,8 @@ def gibbs_figure(table: pd.DataFrame) -> go.Figure:
                 x=part["sweep"], y=part["mean"], mode="lines+markers", name=f"from {start}",
                 line={"color": colour, "width": 2}, marker={"size": 6},
                 error_y={"type": "data", "array": part["high"] - part["mean"], "thickness": 1.2},
-                hovertemplate="sweep %{x}: %{y:.4f}<extra>" + f"from {start}</extra>",
+                hovertext=told("sweep {}: {}", (part["sweep"], 6), (part["mean"], 4)),
+                hovertemplate="%{hovertext}<extra>" + f"from {start}</extra>",
             )
         )  # fmt: skip
     figure.add_hline(
@@ -338,7 +353,8 @@ def attack_figure(
             go.Scatter(
                 x=measured.alpha, y=measured.beta, mode="lines", name="the attack that was run",
                 line={"color": TRUE_COLOUR, "width": 2},
-                hovertemplate="alarms %{x:.3f}, misses %{y:.3f}<extra>attack</extra>",
+                hovertext=told("alarms {}, misses {}", (measured.alpha, 3), (measured.beta, 3)),
+                hovertemplate="%{hovertext}<extra>attack</extra>",
             )
         )  # fmt: skip
     words = "exact" if seen.exact else "no attacker gets below"
@@ -348,7 +364,8 @@ def attack_figure(
         go.Scatter(
             x=seen.alpha, y=seen.beta, mode="lines", name=f"{label}: {words}",
             line={"color": colour, "width": 3, "dash": "solid" if seen.exact else "dot"},
-            hovertemplate="alarms %{x:.3f}, misses %{y:.3f}<extra>" + label + "</extra>",
+            hovertext=told("alarms {}, misses {}", (seen.alpha, 3), (seen.beta, 3)),
+            hovertemplate="%{hovertext}<extra>" + label + "</extra>",
         )
     )  # fmt: skip
     figure.update_xaxes(title="false alarms: sounds though the person is out", range=[0, 1])
@@ -376,7 +393,11 @@ def posterior_figure(
         go.Scatter(
             x=table["alpha"], y=table["posterior"], mode="lines", showlegend=False,
             line={"color": colour_of(mechanism), "width": 3},
-            hovertemplate="alarms %{x:.2g}: %{y:.1%}<extra></extra>",
+            hovertext=[
+                f"alarms {numeral(alpha)}: {percent(posterior)}"
+                for alpha, posterior in zip(table["alpha"], table["posterior"], strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
         )
     )  # fmt: skip
     for value, words in ((prior, "believed before"), (limit, "most without delta")):

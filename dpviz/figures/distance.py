@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.base.number_text import numeral
 from dpviz.figures.theme import TRUE_COLOUR, Panel, wrapped
 
 _ROW, _TALL_ROW, _GAP, _TOP, _BOTTOM = 30, 36, 70, 56, 30  # pixels
@@ -66,7 +67,7 @@ class _Points:
         self.y: list[float] = []
         self.colours: list[str] = []
         self.symbols: list[str] = []
-        self.notes: list[tuple[str, int]] = []
+        self.notes: list[tuple[str, int, str]] = []
         self.below: list[float] = []
         self.above: list[float] = []
 
@@ -83,7 +84,9 @@ class _Points:
         self.y += np.round(y, 3).tolist()
         self.colours += [panel.colour] * len(x)
         self.symbols += [panel.marker] * len(x)
-        self.notes += [(panel.label, place) for place in range(1, len(x) + 1)]
+        self.notes += [
+            (panel.label, place, numeral(value, 3)) for place, value in enumerate(x.tolist(), 1)
+        ]
         if low is not None and high is not None:
             self.below += np.round(x - low, 4).tolist()
             self.above += np.round(high - x, 4).tolist()
@@ -99,18 +102,18 @@ class _Points:
     def draws(self) -> dict[str, Any]:
         """Return the trace of single draws."""
         marker = {"color": self.colours, "symbol": self.symbols, "size": 5, "opacity": 0.55}
-        return self._trace("draws", "", marker, "draw %{customdata[1]}: %{x:.3f}")
+        return self._trace("draws", "", marker, "draw %{customdata[1]}: %{customdata[2]}")
 
     def medians(self) -> dict[str, Any]:
         """Return the trace of the bars at the medians."""
         marker = {"color": self.colours, "symbol": "line-ns-open", "size": 18, "line": {"width": 3}}
-        return self._trace("medians", "", marker, "median %{x:.3f}")
+        return self._trace("medians", "", marker, "median %{customdata[2]}")
 
     def angles(self, colour: str) -> dict[str, Any]:
         """Return the trace of median angles with their ranges, these in one colour."""
         trace = self._trace(
             "angles", "2", {"color": self.colours, "symbol": self.symbols, "size": 8},
-            "angle %{customdata[1]}: median %{x:.1f}",
+            "angle %{customdata[1]}: median %{customdata[2]}",
         )  # fmt: skip
         trace["error_x"] = {
             "type": "data", "array": self.above, "arrayminus": self.below,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpviz.base.number_text import numeral
 from dpviz.figures.worlds import picture
 from dpviz.guide.glossary import Layer, Term
 
@@ -66,6 +67,6 @@ def layers_svg(layers: Sequence[Layer], space: bool = False) -> str:
                 f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size}" fill="{tone}"/>' for a, b in points
             ]
     return (
-        f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" xmlns="http://www.w3.org/2000/svg">'
+        f'<svg viewBox="0 0 {numeral(_WIDTH, 6)} {numeral(_HEIGHT, 6)}" xmlns="http://www.w3.org/2000/svg">'
         f"{''.join(parts)}</svg>"
     )

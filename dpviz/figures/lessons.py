@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.base.number_text import numeral, thousands
 from dpviz.figures.theme import FIRST_TONE, SECOND_TONE, TRUE_COLOUR, WARNING_TONE, to_scale
 from dpviz.guide.leaking import Leak
 
@@ -40,14 +41,18 @@ def needed_figure(table: pd.DataFrame, now: tuple[float, float], larger: float =
         go.Scatter(
             x=table["epsilon"], y=table["people"], mode="lines", showlegend=False,
             line={"color": FIRST_TONE, "width": 3},
-            hovertemplate="epsilon %{x:.3g}: %{y:,.0f} people<extra></extra>",
+            hovertext=[
+                f"epsilon {numeral(epsilon, 3)}: {thousands(people)} people"
+                for epsilon, people in zip(table["epsilon"], table["people"], strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
         )
     )  # fmt: skip
     figure.add_trace(
         go.Scatter(
             x=[now[0]], y=[now[1]], mode="markers+text", showlegend=False, cliponaxis=False,
             marker={"color": WARNING_TONE, "size": 14},
-            text=[f"{now[1]:,.0f} people"], textposition="top right",
+            text=[f"{thousands(now[1])} people"], textposition="top right",
             textfont={"size": 16 * larger},
             hoverinfo="skip",
         )

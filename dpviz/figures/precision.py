@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.base.number_text import numeral, percent
-from dpviz.figures.theme import TRUE_COLOUR, Panel, to_scale, wrapped
+from dpviz.figures.theme import TRUE_COLOUR, Panel, to_scale, told, wrapped
 
 PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
@@ -94,8 +94,10 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 marker={"symbol": [f"{panel.marker}-open", panel.marker], "size": 12},
                 text=["", percent(now)], textfont={"size": 13}, cliponaxis=False,
                 textposition="top center",
-                customdata=[["with equal shares"], ["with these shares"]],
-                hovertemplate="%{x:.1%} %{customdata[0]}<extra>" + panel.label + "</extra>",
+                hovertext=[
+                    f"{percent(before)} with equal shares", f"{percent(now)} with these shares"
+                ],
+                hovertemplate="%{hovertext}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
     low = min([-0.1, *shown[["recovery", "uniform"]].min()])
@@ -147,7 +149,8 @@ def stds_figure(
                 mode="lines+markers" if few else "lines",
                 line={"color": panel.colour, "dash": panel.dash, "width": 2, "shape": "hvh"},
                 marker={"symbol": panel.marker, "size": 7},
-                hovertemplate="%{customdata}: %{y:.3g}<extra>" + panel.label + "</extra>",
+                hovertext=told("{}", (part["std"], 3)),
+                hovertemplate="%{customdata}: %{hovertext}<extra>" + panel.label + "</extra>",
                 customdata=[names[number - 1] for number in part["direction"]],
             )
         )  # fmt: skip
@@ -191,7 +194,8 @@ def ellipses_figure(
             go.Scatter(
                 x=a * np.cos(angle), y=b * np.sin(angle), mode="lines", name=panel.label,
                 line={"color": panel.colour, "dash": panel.dash, "width": 2},
-                hovertemplate=f"{first}: {a:.3g}, {second}: {b:.3g}<extra>{panel.label}</extra>",
+                hovertemplate=f"{first}: {numeral(a, 3)}, {second}: {numeral(b, 3)}<extra>"
+                f"{panel.label}</extra>",
             )
         )  # fmt: skip
     # The same limits on both axes, so that a circle is a circle and a thin ellipse has room.
@@ -230,7 +234,7 @@ def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
                 x=[std], y=[number], mode="markers+text", text=[f"{numeral(std)}{said}"],
                 textposition=inward, showlegend=False, cliponaxis=False,
                 marker={"color": panel.colour, "symbol": panel.marker, "size": 12},
-                hovertemplate="%{x:.3g}<extra>" + panel.label + "</extra>",
+                hovertemplate=f"{numeral(std, 3)}<extra>{panel.label}</extra>",
             )
         )  # fmt: skip
     margin = 0.12 * decades
@@ -268,14 +272,15 @@ def prices_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             go.Scatter(
                 x=part["share"], y=part["std"], mode="lines", name=panel.label,
                 line={"color": panel.colour, "dash": panel.dash, "width": 2},
-                hovertemplate="share %{x:.2f}: %{y:.3g}<extra>" + panel.label + "</extra>",
+                hovertext=told("share {}: {}", (part["share"], 2), (part["std"], 3)),
+                hovertemplate="%{hovertext}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
     _label_ends(figure, panels, ends, "left")
     figure.update_xaxes(
         title="share of the precision", type="log", tickvals=PRICE_TICKS,
         range=[math.log10(PRICE_TICKS[0]) - 0.4, 0],
-        ticktext=[f"{100 * share:g} %" for share in PRICE_TICKS],
+        ticktext=[f"{numeral(100 * share, 6)} %" for share in PRICE_TICKS],
     )  # fmt: skip
     figure.update_yaxes(
         title="noise standard deviation", type="log", exponentformat="none", dtick=1

@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dpviz.base.number_text import numeral
 from dpviz.figures.theme import (
     DASHES,
     FIRST_TONE,
@@ -22,6 +23,7 @@ from dpviz.figures.theme import (
     colour_of_key,
     log_ticks,
     scatter,
+    told,
 )
 from dpviz.reproduce import Chart, Line
 
@@ -167,7 +169,8 @@ def _curve(line: pd.DataFrame, name: str, look: tuple[str, int], legend: bool) -
             "width": 2,
         },
         marker={"symbol": MARKERS[place % len(MARKERS)], "size": 7},
-        hovertemplate="%{x:.4g}: %{y:.4g}<extra>" + name + "</extra>",
+        hovertext=told("{}: {}", (line["x"], 4), (line["mean"], 4)),
+        hovertemplate="%{hovertext}<extra>" + name + "</extra>",
     )
 
 
@@ -187,7 +190,7 @@ def _axis(values: pd.Series, log: bool, fixed: bool = False) -> dict[str, Any]:
         "type": "log",
         "range": [first - room, last + room],
         "tickvals": ticks,
-        "ticktext": [f"{tick:g}" for tick in ticks],
+        "ticktext": [numeral(tick, 6) for tick in ticks],
     }
 
 

@@ -17,6 +17,7 @@ from dpviz.figures.theme import (
     SymmetricLog,
     faded,
     to_scale,
+    told,
     wrapped,
 )
 from dpviz.metrics import Metric
@@ -95,8 +96,9 @@ def spectra(
         figure.add_trace(
             go.Bar(
                 x=part["component"], y=at(part["true"]), marker_color="rgba(127,127,127,0.45)",
-                name="true", legendgroup="true", showlegend=first, customdata=part["true"],
-                hovertemplate="component %{x}: %{customdata:.3g}<extra>true</extra>",
+                name="true", legendgroup="true", showlegend=first,
+                hovertext=told("{}", (part["true"], 3)),
+                hovertemplate="component %{x}: %{hovertext}<extra>true</extra>",
             ),
             **place,
         )  # fmt: skip
@@ -115,8 +117,8 @@ def spectra(
                 x=part["component"], y=at(part["median"]), mode="lines",
                 line={"color": panel.colour, "width": 2, "dash": "solid" if released else "dot"},
                 name="released, median", legendgroup="released", showlegend=first,
-                customdata=part["median"],
-                hovertemplate="component %{x}: %{customdata:.3g}<extra>"
+                hovertext=told("{}", (part["median"], 3)),
+                hovertemplate="component %{x}: %{hovertext}<extra>"
                 + ("released" if released else "captured, not released") + "</extra>",
             ),
             **place,
@@ -167,7 +169,8 @@ def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go
                     "arrayminus": part["mean"] - part["low"],
                 },
                 name=panel.label, showlegend=False,
-                hovertemplate="mean %{x:.4g}<extra>" + f"{panel.label}: {panel.status}</extra>",
+                hovertext=told("mean {}", (part["mean"], 4)),
+                hovertemplate="%{hovertext}<extra>" + f"{panel.label}: {panel.status}</extra>",
             )
         )  # fmt: skip
     unit = f", {metric.unit}" if metric.unit else ""

@@ -14,6 +14,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from dpviz.base.number_text import numeral
 from dpviz.figures.theme import TRUE_COLOUR, Panel, SymmetricLog, colour_of
 from dpviz.mechanisms import Mechanism
 from dpviz.tidy.portrait import Portrait
@@ -63,7 +64,7 @@ def portrait_image(portrait: Portrait, mechanism: Mechanism) -> str:
     ]
     inside.append(f'<line x1="4" x2="{4 + wide}" y1="{tall}" y2="{tall}" stroke="{TRUE_COLOUR}"/>')
     if portrait.kind == "noise":
-        size = f"{portrait.high:.2g}"
+        size = numeral(portrait.high)
         words = f"Eigenvalues of its noise, from -{size} to {size}, rows of length 1"
         inside.append(
             f'<line x1="{4 + wide / 2}" x2="{4 + wide / 2}" y1="0" y2="{tall}" '
@@ -173,7 +174,7 @@ def ranges_image(
                 f'<circle cx="{at(mean):.1f}" cy="{y}" r="5" fill="{panel.colour}"/>'
             )
     bottom = 22 + len(panels) * _LINE
-    inside += [_text(at(end), bottom + 4, f"{end:.3g}", "middle") for end in dict.fromkeys(ends)]
+    inside += [_text(at(end), bottom + 4, numeral(end, 3), "middle") for end in dict.fromkeys(ends)]
     inside.append(_text(_WIDE / 2 + 95, bottom + 20, title, "middle"))
     return _image(_WIDE, bottom + 28, inside, f"{title}, one line per mechanism")
 
@@ -200,9 +201,12 @@ def curves_image(bands: pd.DataFrame, panels: Sequence[Panel], title: str, *, lo
     across = (forward - forward.min()) / ((forward.max() - forward.min()) or 1.0)
     up = (means - means.min()) / ((means.max() - means.min()) or 1.0)
     foot, right = 34 + tall, 50 + wide
-    inside = [_text(46, 20, f"{means.max():.3g}", "end")]
-    inside += [_text(46, 16 + tall, f"{means.min():.3g}", "end")]
-    inside += [_text(50, foot, f"{xs.min():.3g}"), _text(right, foot, f"{xs.max():.3g}", "end")]
+    inside = [_text(46, 20, numeral(means.max(), 3), "end")]
+    inside += [_text(46, 16 + tall, numeral(means.min(), 3), "end")]
+    inside += [
+        _text(50, foot, numeral(xs.min(), 3)),
+        _text(right, foot, numeral(xs.max(), 3), "end"),
+    ]
     inside += [_text(50 + wide / 2, foot, title, "middle")]
     named: list[tuple[float, str]] = []
     for panel in panels:

@@ -14,6 +14,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from dpviz.base.number_text import numeral
 from dpviz.figures.theme import TRUE_COLOUR, Panel
 from dpviz.values.release import Verdict
 
@@ -109,7 +110,7 @@ def _stroke(colour: str, width: float = 1.0, dash: str = "") -> str:
     # Without this a stretched picture has strokes of another width across than down.
     broken = f' stroke-dasharray="{dash}"' if dash else ""
     return (
-        f'fill="none" stroke="{colour}" stroke-width="{width:g}"{broken} '
+        f'fill="none" stroke="{colour}" stroke-width="{numeral(width, 6)}"{broken} '
         'vector-effect="non-scaling-stroke"'
     )
 
@@ -146,14 +147,16 @@ class _Axis:
         if self.log:
             powers = range(math.ceil(self.low), math.floor(self.high) + 1)
             few = powers[:: max(1, math.ceil(len(powers) / 6))]
-            return [(self.at(10.0**power), f"{10.0**power:g}") for power in few]
+            return [(self.at(10.0**power), numeral(10.0**power, 6)) for power in few]
         wide = self.high - self.low
         rough = wide / 5
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(power * nice for nice in _STEPS if power * nice >= rough)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
         values = [n * step for n in range(first, last + 1)]
-        return [(self.at(v), f"{100 * v:.6g}%" if shares else f"{v:.6g}") for v in values]
+        return [
+            (self.at(v), f"{numeral(100 * v, 6)}%" if shares else numeral(v, 6)) for v in values
+        ]
 
 
 class _Line:

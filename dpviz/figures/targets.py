@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.theme import TRUE_COLOUR, Panel, wrapped
+from dpviz.figures.theme import TRUE_COLOUR, Panel, told, wrapped
 
 
 def targets_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> go.Figure:
@@ -39,7 +39,8 @@ def targets_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> g
                     "arrayminus": (middle - low).fillna(0.0),
                 },
                 name=panel.label, customdata=part["status"],
-                hovertemplate="%{x:.3g}: %{customdata}<extra>" + panel.label + "</extra>",
+                hovertext=told("{}", (middle, 3)),
+                hovertemplate="%{hovertext}: %{customdata}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
     words = "people" if what == "n" else "epsilon"

@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from dpviz.base.number_text import decimals, numeral
 from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.names import apart
-from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing
+from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing, told
 from dpviz.tasks.learners import Score
 
 NAMED = 8  # more lines than this cannot be named beside their ends
@@ -73,7 +74,7 @@ def task_figure(
     ticks = sorted(epsilons)
     figure.update_xaxes(
         title="Epsilon", type="log", tickvals=ticks,
-        ticktext=[f"{value:.3g}" for value in ticks],
+        ticktext=[numeral(value, 3) for value in ticks],
         range=[math.log10(x0) - 0.03, math.log10(x1) + 0.03],
     )  # fmt: skip
     figure.update_yaxes(
@@ -145,7 +146,7 @@ def _add_band(
     )  # fmt: skip
     for number, (line, dash) in enumerate(stretches(part, "solid", x="epsilon")):
         words = verdict_words(line["verdict"])
-        told = [
+        scores = [
             [_told(row["mean"], score), _told(row["low"], score), _told(row["high"], score),
              row["rounds"], said]
             for row, said in zip(line.to_dict("records"), words, strict=True)
@@ -156,8 +157,9 @@ def _add_band(
                 legendgroup=panel.key, mode="lines+markers", showlegend=named and number == 0,
                 line={"color": colour, "width": panel.width, "dash": dash},
                 marker={"symbol": symbols(line["verdict"], panel.marker), "size": 7},
-                customdata=told,
-                hovertemplate="epsilon %{x:.3g}: %{customdata[0]} (%{customdata[1]} to "
+                customdata=scores,
+                hovertext=told("epsilon {}", (line["epsilon"], 3)),
+                hovertemplate="%{hovertext}: %{customdata[0]} (%{customdata[1]} to "
                 "%{customdata[2]}, %{customdata[3]} rounds), %{customdata[4]}<extra>"
                 + panel.label + "</extra>",
             )
@@ -165,7 +167,7 @@ def _add_band(
 
 
 def _told(value: float, score: Score) -> str:
-    return f"{100 * value:.1f} %" if score.key == "accuracy" else f"{value:.3g}"
+    return f"{decimals(100 * value, 1)} %" if score.key == "accuracy" else numeral(value, 3)
 
 
 def _wrapped(label: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dpviz.base.number_text import numeral
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.run.cells import Result
 from dpviz.values.problem import Budget, Problem
@@ -201,6 +202,22 @@ def log_ticks(first: float, last: float) -> list[float]:
     return [tick for tick in found if first <= math.log10(tick) <= last]
 
 
+def told(words: str, *columns: tuple[Iterable[float], int]) -> list[str]:
+    """Return what stands under the pointer at each point, in a chart's ``hovertext``.
+
+    A chart's own formats write 0.000600 for 6e-4.
+
+    Parameters
+    ----------
+    words : str
+        With one pair of braces for each column.
+    columns : (iterable of float, int)
+        Numbers, one for each point, and how many digits they have.
+    """
+    texts = [[numeral(value, digits) for value in values] for values, digits in columns]
+    return [words.format(*row) for row in zip(*texts, strict=True)]
+
+
 @dataclass(frozen=True)
 class SymmetricLog:
     """An axis that is linear near zero and logarithmic beyond, on both sides.
@@ -224,6 +241,6 @@ class SymmetricLog:
         powers = [10.0**e for e in range(first, last + 1, step)]
         values = [-v for v in reversed(powers) if -v >= low] + [0.0]
         values += [v for v in powers if v <= high]
-        marks = [(self.forward(v), "0" if v == 0 else f"{v:g}") for v in values]
+        marks = [(self.forward(v), "0" if v == 0 else numeral(v, 6)) for v in values]
         near = 0.08 * (self.forward(high) - self.forward(low))  # its text would touch the zero's
         return [(at, text) for at, text in marks if at == 0 or abs(at) > near]

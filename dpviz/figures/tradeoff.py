@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.base.number_text import numeral
+from dpviz.base.number_text import numeral, percent
 from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.names import LINE, Ending, add_names, margin
-from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing
+from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing, told
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
 HEIGHT = 560  # pixels of the chart, where its names have room
@@ -20,6 +21,9 @@ _AROUND, _ENTRY = 100, 29  # pixels above and below a plot, and of a row of its 
 _NARROWEST = 850  # pixels of a plot with names beside it
 _PREDICTED = "predicted without a draw"
 _GREY_DASHES = ("dash", "longdashdot")
+
+Write = Callable[[float], str]
+"""How a measure is written."""
 
 
 def tradeoff_figure(
@@ -79,12 +83,12 @@ def tradeoff_figure(
         where a claim fails, by the verdict of each point.
     """
     figure = go.Figure()
-    told = ".1%" if shares else ".3g"  # the measure, under the pointer
+    write = percent if shares else partial(numeral, digits=3)  # the measure, under the pointer
     kinds: dict[str, dict[str, object]] = {}  # line styles to explain in the legend
     named = []  # lines that carry their name
     ranked = sorted(enumerate(panels), key=lambda one: (one[1].highlighted, -one[0]))
     for number, panel in ranked:
-        look = _Look(panel, panel.highlighted or len(panels) <= FEW, number, told)
+        look = _Look(panel, panel.highlighted or len(panels) <= FEW, number, write)
         part = bands[bands["mechanism"] == panel.key]
         if not part.empty:
             _add_band(figure, part, look, beyond)
@@ -115,7 +119,8 @@ def tradeoff_figure(
                     marker={"symbol": f"{panel.marker}-open", "size": 7},
                     name=panel.label, legendgroup=panel.key, showlegend=False,
                     line={"color": look.panel.colour, "width": 1.5, "dash": style},
-                    hovertemplate=f"{look.point}<extra>{panel.label}, {words}</extra>",
+                    hovertext=_points(line["x"], line["mean" if second else "value"], write),
+                    hovertemplate=f"%{{hovertext}}<extra>{panel.label}, {words}</extra>",
                 )
             )  # fmt: skip
     if marks is not None:
@@ -135,7 +140,7 @@ def tradeoff_figure(
         )
     for lines_of, ending in ((limits, ""), (scalings, " (scaling only)")):
         if lines_of is not None:
-            _add_lines(figure, lines_of, ending, told, log_y=log_y)
+            _add_lines(figure, lines_of, ending, write, log_y=log_y)
     figure.update_layout(**standing(now, log=log_x))
     x, y = (
         _span(figure, of, log=log, room=room)
@@ -186,23 +191,23 @@ class _Look:
         Whether it has its range and a place in the legend.
     rank : int
         Place in the legend.
-    told : str
+    write : callable
         How its numbers are written under the pointer.
     """
 
     panel: Panel
     whole: bool
     rank: int
-    told: str
-
-    @property
-    def point(self) -> str:
-        """Plotly's template for one point under the pointer."""
-        return f"%{{x:.4g}}: %{{y:{self.told}}}"
+    write: Write
 
     @property
     def name(self) -> str:
         return f"{self.panel.label} · {self.panel.status}".removesuffix(" · ")
+
+
+def _points(xs: pd.Series, ys: pd.Series, write: Write) -> list[str]:
+    """Return what stands under the pointer at each point of a line."""
+    return [f"{numeral(x, 4)}: {write(y)}" for x, y in zip(xs, ys, strict=True)]
 
 
 def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float) -> None:
@@ -221,8 +226,11 @@ def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float)
             )
         )  # fmt: skip
     for number, (line, dash) in enumerate(stretches(part, "solid", beyond=beyond)):
-        said = line[["mechanism", "low", "high", "draws"]]
-        said = said.assign(words=verdict_words(line["verdict"]))
+        said = line[["mechanism", "low", "high", "draws"]].assign(
+            low=line["low"].map(look.write),
+            high=line["high"].map(look.write),
+            words=verdict_words(line["verdict"]),
+        )
         figure.add_trace(
             scatter(
                 x=line["x"], y=line["mean"], name=look.name, legendrank=look.rank,
@@ -233,9 +241,9 @@ def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float)
                         "size": 7 if panel.highlighted else 4},
                 selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
                 customdata=said.to_numpy(),
-                hovertemplate=f"{look.point} (%{{customdata[1]:{look.told}}} to "
-                f"%{{customdata[2]:{look.told}}}, %{{customdata[3]}} draws), %{{customdata[4]}}"
-                f"<extra>{panel.label}</extra>",
+                hovertext=_points(line["x"], line["mean"], look.write),
+                hovertemplate="%{hovertext} (%{customdata[1]} to %{customdata[2]}, "
+                f"%{{customdata[3]}} draws), %{{customdata[4]}}<extra>{panel.label}</extra>",
             )
         )  # fmt: skip
 
@@ -246,10 +254,13 @@ def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone:
     Beside its drawn curve it says nothing under the pointer: it would keep it from the points that
     are clicked.
     """
-    words = f"{look.point}, %{{text}}<extra>{look.panel.label}, {_PREDICTED}</extra>"
+    words = f"%{{hovertext}}, %{{text}}<extra>{look.panel.label}, {_PREDICTED}</extra>"
     for number, (line, dash) in enumerate(stretches(part, "dot")):
-        told = {"text": verdict_words(line["verdict"]), "hovertemplate": words}
-        said = told if alone else {"hoverinfo": "skip"}
+        under = {
+            "text": verdict_words(line["verdict"]), "hovertemplate": words,
+            "hovertext": _points(line["x"], line["value"], look.write),
+        }  # fmt: skip
+        said = under if alone else {"hoverinfo": "skip"}
         figure.add_trace(
             scatter(
                 x=line["x"], y=line["value"], mode="lines", legendrank=look.rank,
@@ -359,7 +370,8 @@ def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) 
                 legendgroup=panel.key, name=f"{panel.label}, components", showlegend=False,
                 customdata=shown[["component"]].to_numpy(), cliponaxis=False,
                 marker={"symbol": "triangle-up", "size": 10, "color": colour},
-                hovertemplate="component %{customdata[0]} found from epsilon %{x:.3g} on<extra>"
+                hovertext=told("{}", (shown["epsilon"], 3)),
+                hovertemplate="component %{customdata[0]} found from epsilon %{hovertext} on<extra>"
                 + panel.label + "</extra>",
             )
         )  # fmt: skip
@@ -369,7 +381,7 @@ def _add_marks(figure: go.Figure, marks: pd.DataFrame, panels: Sequence[Panel]) 
 
 
 def _add_lines(
-    figure: go.Figure, table: pd.DataFrame, words: str, told: str, *, log_y: bool
+    figure: go.Figure, table: pd.DataFrame, words: str, write: Write, *, log_y: bool
 ) -> None:
     """Add grey reference lines, named in the legend."""
     for number, (label, line) in enumerate(table.groupby("label", sort=False)):
@@ -381,6 +393,7 @@ def _add_lines(
                 x=shown["x"], y=shown["value"], mode="lines", name=f"{label}{words}",
                 line={"color": TRUE_COLOUR, "width": 1 if not words else 2,
                       "dash": _GREY_DASHES[number % 2] if not words else "dashdot"},
-                hovertemplate=f"%{{x:.4g}}: %{{y:{told}}}<extra>{label}{words}</extra>",
+                hovertext=_points(shown["x"], shown["value"], write),
+                hovertemplate=f"%{{hovertext}}<extra>{label}{words}</extra>",
             )
         )  # fmt: skip

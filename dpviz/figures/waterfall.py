@@ -30,7 +30,7 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
         x=steps[:1],
         y=recovery[:1],
         marker_color=_KEPT,
-        hovertemplate="%{x}: recovery %{y:.1%}<extra></extra>",
+        hovertemplate=f"%{{x}}: recovery {percent(recovery[0])}<extra></extra>",
     )
     changes = table["change"].tolist()[1:]
     colours = [_LOST if change < 0 else _GAINED for change in changes]
@@ -40,8 +40,11 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
         base=recovery[:-1],
         # an outline, so that a small change is seen as well
         marker={"color": colours, "line": {"color": colours, "width": 3}},
-        customdata=recovery[1:],
-        hovertemplate="%{x}: %{y:+.1%}, recovery %{customdata:.1%}<extra></extra>",
+        hovertext=[
+            f"{'+' if change > 0 else ''}{percent(change)}, recovery {percent(after)}"
+            for change, after in zip(changes, recovery[1:], strict=True)
+        ],
+        hovertemplate="%{x}: %{hovertext}<extra></extra>",
     )
     figure.add_scatter(
         x=steps,

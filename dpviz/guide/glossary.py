@@ -11,7 +11,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral, percent
+from dpviz.base.number_text import decimals, numeral, percent
 from dpviz.base.params import format_number
 from dpviz.base.seeding import generator
 from dpviz.claims.worlds import both_worlds
@@ -226,7 +226,7 @@ def _worlds() -> tuple[Layer, ...]:
 
 
 def _of_hundred(share: float) -> str:
-    return f"{100 * share:.0f}"
+    return decimals(100 * share, 0)
 
 
 _ONE_WORLD = both_worlds(Spent(ONE, 0.0, True, "pure"))
@@ -239,7 +239,7 @@ TERMS: tuple[Term, ...] = (
         "{one} by a factor of {factor}.",
         _epsilon,
         "what is released with a person and without, under Laplace noise",
-        {"one": lambda: format_number(ONE), "factor": lambda: f"{math.exp(ONE):.2g}"},
+        {"one": lambda: format_number(ONE), "factor": lambda: numeral(math.exp(ONE))},
     ),
     Term(
         "delta",
@@ -270,7 +270,7 @@ TERMS: tuple[Term, ...] = (
         "of squares by at most {most}.",
         _sensitivity,
         "how far it moves against the angle between the two rows, and the most",
-        {"most": lambda: f"{_largest():.3g}"},
+        {"most": lambda: numeral(_largest(), 3)},
     ),
     Term(
         "noise",
@@ -282,7 +282,7 @@ TERMS: tuple[Term, ...] = (
         {
             "delta": lambda: numeral(DELTA, 1),
             "one": lambda: format_number(ONE),
-            "std": lambda: f"{noise_std(Budget(ONE, DELTA)):.2g}",
+            "std": lambda: numeral(noise_std(Budget(ONE, DELTA))),
         },
     ),
     Term(
@@ -361,7 +361,7 @@ TERMS: tuple[Term, ...] = (
             "hundred": lambda: str(100),
             "first": lambda: _of_hundred(composed(1)),
             "count": lambda: str(_RELEASES),
-            "last": lambda: f"{100 * composed(_RELEASES):.3g}",
+            "last": lambda: numeral(100 * composed(_RELEASES), 3),
         },
     ),
     Term(

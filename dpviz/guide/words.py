@@ -54,7 +54,7 @@ def people_words(card: Card, offer: Offer) -> str:
     more = math.ceil(offer.people) - card.measured.n
     if more <= 0:
         return "fewer than there are"
-    return f"{more:,} more ({offer.people / card.measured.n:.2g} times as many)"
+    return f"{more:,} more ({numeral(offer.people / card.measured.n)} times as many)"
 
 
 def belief(share: float) -> str:
@@ -63,7 +63,7 @@ def belief(share: float) -> str:
         return "more than 99.9 %"
     if 0 < share < 0.001:
         return "less than 0.1 %"
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.3g} %"
+    return f"{numeral(100 * share)} %" if share < 0.1 else f"{numeral(100 * share, 3)} %"
 
 
 def worlds_words(risk: Risk) -> tuple[str, str]:

@@ -465,4 +465,5 @@ def claimed_against_spent(budget: Budget, spent: Spent) -> str:
     """Return the phrase that sets the spent epsilon beside the claimed one."""
     most = "" if spent.exact else "at most "
     at = f" at delta {numeral(spent.delta)}" if spent.delta > 0 else ""
-    return f"{most}epsilon {spent.epsilon:.3g}{at} against {budget.epsilon:.3g} claimed"
+    claimed = numeral(budget.epsilon, 3)
+    return f"{most}epsilon {numeral(spent.epsilon, 3)}{at} against {claimed} claimed"

@@ -492,12 +492,12 @@ def with_directions(bought: Purchase) -> str:
     if bought.bought is None:
         return ""
     at = f" and delta {numeral(bought.bought.delta)}" if bought.bought.delta > 0 else ""
-    clause = f", of which epsilon {bought.bought.epsilon:.3g}{at} bought the directions"
+    clause = f", of which epsilon {numeral(bought.bought.epsilon, 3)}{at} bought the directions"
     if bought.supply is None:
         return clause
     clause += f" from {bought.supplier}"
     if bought.supply.spent.epsilon < bought.bought.epsilon * (1 - 1e-6):
-        clause += f", which spends {bought.supply.spent.epsilon:.3g} of it"
+        clause += f", which spends {numeral(bought.supply.spent.epsilon, 3)} of it"
     if bought.supply.status.verdict is Verdict.APPROXIMATE:
         clause += ", whose draws reach their law only in the limit"
     return clause

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import choice
 from dpviz.mechanisms._base import Mechanism
 from dpviz.privacy import accounting
@@ -95,7 +96,7 @@ def ranged_spent(parts: Sequence[Part], budget: Budget, added: Spent) -> Spent:
         epsilon=epsilon,
         delta=budget.delta,
         exact=False,
-        source=f"bounded range of {len(parts)} draws, {rho:.3g}-zCDP",
+        source=f"bounded range of {len(parts)} draws, {numeral(rho, 3)}-zCDP",
         delta_at_epsilon=budget.delta if epsilon <= budget.epsilon else None,
         total_variation=added.total_variation,
     )

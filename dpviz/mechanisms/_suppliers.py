@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.privacy.accounting import Spent
@@ -250,7 +251,7 @@ def why_not_bought(problem: Problem, budget: Budget, *, pure: bool) -> str | Non
     if least < EPSILON_RANGE[0]:
         return (
             f"private directions split epsilon, and each part must be at least "
-            f"{EPSILON_RANGE[0]:g}; got {least:.3g}"
+            f"{numeral(EPSILON_RANGE[0], 6)}; got {numeral(least, 3)}"
         )
     if not allocation.supplier:
         return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -114,7 +115,7 @@ class AdaptiveClipGaussian(Mechanism):
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""
         return (
-            f"The clipping radius costs epsilon {budget.epsilon * self.share:.3g} by the "
+            f"The clipping radius costs epsilon {numeral(budget.epsilon * self.share, 3)} by the "
             "exponential mechanism, of which the bounded range counts; the Gaussian noise, in "
             "proportion to the squared radius, takes all that this leaves."
         )

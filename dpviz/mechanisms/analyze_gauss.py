@@ -71,7 +71,7 @@ class AnalyzeGauss(AdditiveMechanism):
         assert spent is not None
         assert spent.delta_at_epsilon is not None
         truth = (
-            f"the exact delta at epsilon {budget.epsilon:.3g} is "
+            f"the exact delta at epsilon {numeral(budget.epsilon, 3)} is "
             f"{numeral(spent.delta_at_epsilon)}, against {numeral(budget.delta)} claimed"
         )
         assumed = problem.domain.radius**2 / problem.n

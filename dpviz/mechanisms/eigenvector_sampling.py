@@ -149,7 +149,7 @@ class EigenvectorSampling(Ranged):
         if spent.delta > 0:
             return (
                 f"{first}; by their bounded range the {problem.k} of them spend epsilon "
-                f"{spent.epsilon:.3g} at delta {numeral(spent.delta)}."
+                f"{numeral(spent.epsilon, 3)} at delta {numeral(spent.delta)}."
             )
         return f"{first}; the {problem.k} of them add up to epsilon."
 

@@ -134,7 +134,7 @@ class KapralovTalwar(Ranged):
         if spent is not None and spent.delta > 0:
             return (
                 f"By the bounded range of its {problem.k} exponential mechanisms, drawn exactly, "
-                f"and its Laplace values it spends epsilon {spent.epsilon:.3g} at delta "
+                f"and its Laplace values it spends epsilon {numeral(spent.epsilon, 3)} at delta "
                 f"{numeral(spent.delta)}."
             )
         values = "one Laplace value" if problem.k == 2 else f"{problem.k - 1} Laplace values"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._power import PowerMethod
 from dpviz.privacy import accounting
@@ -152,7 +153,7 @@ class NoisyPower(PowerMethod):
         assert spent is not None
         entry = (
             "Promised for tables where one entry of X'X changes, which spends at most epsilon "
-            f"{self.entry_epsilon(problem, budget):.3g}"
+            f"{numeral(self.entry_epsilon(problem, budget), 3)}"
         )
         verb = "replacing" if problem.relation is Relation.REPLACE else "zeroing"
         row = f"over all steps {verb} a whole row spends {claimed_against_spent(budget, spent)}"
@@ -162,6 +163,6 @@ class NoisyPower(PowerMethod):
         every = self.reached_epsilon(problem, budget, last_alone=False)
         return (
             f"{entry}; {row}, which proves nothing of the last frame, the only one released. In "
-            f"large tables that frame alone reaches {last:.3g}, and whoever sees every step "
-            f"reaches {every:.3g}."
+            f"large tables that frame alone reaches {numeral(last, 3)}, and whoever sees every "
+            f"step reaches {numeral(every, 3)}."
         )

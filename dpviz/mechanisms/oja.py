@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray, fix_signs
+from dpviz.base.number_text import numeral
 from dpviz.base.params import choice, integer
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
@@ -123,7 +124,7 @@ class Oja(Mechanism):
             return "its account by subsampling is proved under zero-out only; got replace"
         least = least_epsilon(budget.delta)
         if budget.epsilon <= least:
-            return f"its Renyi account needs epsilon above {least:.2g} at this delta"
+            return f"its Renyi account needs epsilon above {numeral(least)} at this delta"
         return None
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

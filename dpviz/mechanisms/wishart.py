@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
@@ -79,7 +80,8 @@ class Wishart(AdditiveMechanism):
         """Return the probability of a release that only one table can make."""
         seen = -math.expm1(-budget.epsilon / 3)
         return (
-            f"With probability 1 - exp(-epsilon/3) = {seen:.3g}, the release of the table with one "
+            f"With probability 1 - exp(-epsilon/3) = {numeral(seen, 3)}, the release of the table "
+            "with one "
             "person's row zeroed falls where the full table's can never fall, so whoever sees it "
             "knows which table it was: no epsilon covers that."
         )

@@ -63,7 +63,7 @@ class WishartApprox(Mechanism):
     def limits(self, problem: Problem, budget: Budget) -> str | None:
         """Return the range of the published proof, outside it."""
         if budget.epsilon >= 1:
-            return f"it is stated for epsilon below 1; got {budget.epsilon:g}"
+            return f"it is stated for epsilon below 1; got {numeral(budget.epsilon, 6)}"
         if budget.delta >= 1 / math.e:
             return f"it is stated for delta below 1/e = 0.367; got {numeral(budget.delta, 6)}"
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -119,6 +120,6 @@ class WishartExact(Mechanism):
         if spent.epsilon < budget.epsilon * (1 - 1e-6):
             first += (
                 f"; at this scale the chance that a release gives a row away sets the noise, so "
-                f"only epsilon {spent.epsilon:.3g} is spent"
+                f"only epsilon {numeral(spent.epsilon, 3)} is spent"
             )
         return first + "."

@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from dpviz.base.number_text import numeral, percent
+from dpviz.base.number_text import decimals, numeral, percent
 from dpviz.claims.attack import Curve, check_prior, excess_probability, posterior_bound
 from dpviz.claims.audit import Audit, AuditVerdict
 from dpviz.claims.table import CANNOT_RUN
@@ -56,14 +56,14 @@ def beyond_words(spent: Spent) -> str:
     """Return how likely a release exceeds the epsilon spent; delta is not that probability."""
     if spent.mu is not None and spent.exact and math.isfinite(spent.mu):
         often = loss_beyond(spent.epsilon, spent.mu)
-        times = f", {often / spent.delta:.0f} times delta" if spent.delta > 0 else ""
+        times = f", {decimals(often / spent.delta, 0)} times delta" if spent.delta > 0 else ""
         return (
-            f"a loss beyond epsilon {spent.epsilon:.3g} comes up with probability "
+            f"a loss beyond epsilon {numeral(spent.epsilon, 3)} comes up with probability "
             f"{numeral(often)}{times}, mostly little beyond"
         )
     limit = excess_probability(spent.epsilon, spent.delta, 1.0)
     return (
-        f"a loss beyond epsilon {spent.epsilon:.3g} + t comes up with probability at most "
+        f"a loss beyond epsilon {numeral(spent.epsilon, 3)} + t comes up with probability at most "
         f"{numeral(spent.delta)}/(1 - e^-t), which is {numeral(limit)} for t = 1"
     )
 
@@ -74,7 +74,7 @@ def _percent(share: float) -> str:
         return "more than 99.9 %"
     if 0 < share < 0.001:
         return "less than 0.1 %"
-    return f"{100 * share:.3g} %"
+    return f"{numeral(100 * share, 3)} %"
 
 
 _FAILING = {
@@ -102,10 +102,11 @@ def support_caption(table: pd.DataFrame, epsilon: float, d: int) -> str:
     """Return how often a release betrays its table, counted beside exact."""
     row = table[table["epsilon"] == epsilon].iloc[0]
     return (
-        f"At a claimed epsilon of {epsilon:g} and d = {d}, {int(row['outside']):,} of "
-        f"{int(row['draws']):,} releases betrayed their table: {100 * row['share']:.1f} % (99 % "
-        f"interval {100 * row['low']:.1f} to {100 * row['high']:.1f} %), exactly "
-        f"{100 * row['exact']:.1f} % in every dimension. No larger epsilon covers them."
+        f"At a claimed epsilon of {numeral(epsilon, 6)} and d = {d}, {int(row['outside']):,} of "
+        f"{int(row['draws']):,} releases betrayed their table: {decimals(100 * row['share'], 1)} % "
+        "(99 % "
+        f"interval {decimals(100 * row['low'], 1)} to {decimals(100 * row['high'], 1)} %), exactly "
+        f"{decimals(100 * row['exact'], 1)} % in every dimension. No larger epsilon covers them."
     )
 
 
@@ -125,10 +126,15 @@ def turning_caption(table: pd.DataFrame, label: str) -> str:
     """Return how far the published direction turns."""
     angles = table.groupby("table", sort=False)["angle"].mean().to_list()
     spread = table.groupby("table", sort=False)["angle"].agg(lambda x: x.max() - x.min()).max()
-    same = "the same in every draw" if spread < 1e-6 else f"within {spread:.2g} degrees over draws"
+    same = (
+        "the same in every draw"
+        if spread < 1e-6
+        else f"within {numeral(spread)} degrees over draws"
+    )
     return (
         f"{label}: one person's row turns the published direction by "
-        f"{abs(angles[1] - angles[0]):.0f} degrees, {same}. Noise on the scores does not touch it."
+        f"{decimals(abs(angles[1] - angles[0]), 0)} degrees, {same}. Noise on the scores does not "
+        "touch it."
     )
 
 
@@ -136,7 +142,7 @@ def mask_caption(table: pd.DataFrame) -> str:
     """Return what the mirrored mask publishes."""
     off = float((table["read_off"] - table["exact"]).abs().max())
     size = float(table["exact"].abs().max())
-    exactly = "to the last digit" if off <= 1e-12 * size else f"to within {off:.1g}"
+    exactly = "to the last digit" if off <= 1e-12 * size else f"to within {numeral(off, 1)}"
     return (
         "MOD-SULQ adds symmetric noise. One public implementation fills the lower half of the "
         "noise from the data's upper half instead of the noise's: below the diagonal the release "
@@ -150,13 +156,15 @@ def sampler_caption(table: pd.DataFrame) -> str:
     exact, theirs = float(table["mean"].iloc[0]), float(table["mean"].iloc[-1])
     libraries = table.iloc[2:-1]
     seen = join_words(
-        f"{row.sampler} {row.mean:.3f} (standard error {row.se:.4f}, {row.measured})"
-        for row in libraries.itertuples()
+        f"{row['sampler']} {decimals(row['mean'], 3)} (standard error {decimals(row['se'], 4)}, "
+        f"{row['measured']})"
+        for row in libraries.to_dict("records")
     )
     return (
-        f"The mean of u_1^2 under the density exp(8 u_1^2) on the sphere is {exact:.3f}. Measured: "
+        f"The mean of u_1^2 under the density exp(8 u_1^2) on the sphere is {decimals(exact, 3)}. "
+        "Measured: "
         f"{seen}. Their acceptance test divides by a factor that it should multiply by, which "
-        f"leads to {theirs:.3f}: a sharper law, so more is spent than is claimed."
+        f"leads to {decimals(theirs, 3)}: a sharper law, so more is spent than is claimed."
     )
 
 
@@ -170,12 +178,12 @@ def delta_caption(table: pd.DataFrame) -> str:
             parts.append(f"{mechanism} under {relation} keeps its claim throughout")
             continue
         last, start = part.iloc[-1], above["epsilon"].iloc[0]
-        where = f"from about epsilon {start:.2g} on"
+        where = f"from about epsilon {numeral(start)} on"
         if start == part["epsilon"].iloc[0]:
             where = "at every epsilon drawn"
         parts.append(
             f"{mechanism} under {relation} exceeds delta {numeral(claimed)} {where} and reaches "
-            f"{numeral(last['true_delta'])} at {last['epsilon']:.3g}"
+            f"{numeral(last['true_delta'])} at {numeral(last['epsilon'], 3)}"
         )
     return (
         f"{'; '.join(parts)}. Replacing a row moves A by sqrt(2) where the proof has 1, and the "
@@ -201,8 +209,8 @@ def spending_caption(table: pd.DataFrame) -> str:
     if len(positive) and positive["ratio"].iloc[-1] < 0.99:
         low = positive.iloc[-1]
         words += (
-            f"{low['mechanism']} spends {low['spent']:.2g} of {low['claimed']:g}: noise that buys "
-            "privacy nobody asked for."
+            f"{low['mechanism']} spends {numeral(low['spent'])} of {numeral(low['claimed'], 6)}: "
+            "noise that buys privacy nobody asked for."
         )
     return words.strip()
 
@@ -215,7 +223,8 @@ def gibbs_caption(table: pd.DataFrame) -> str:
     inside = ((ends["low"] <= exact) & (exact <= ends["high"])).all()
     told = "cannot be told from it" if inside else "still differ from it"
     return (
-        f"Chains from opposite starts begin up to {first:.2g} from the exact mean of {exact:.4f} "
+        f"Chains from opposite starts begin up to {numeral(first)} from the exact mean of "
+        f"{decimals(exact, 4)} "
         f"and after {int(ends['sweep'].iloc[0])} sweeps {told} (99 % bars). The law is private; "
         "what a finite chain adds has no proof, so the status says approximate."
     )
@@ -244,7 +253,7 @@ def posterior_caption(table: pd.DataFrame, prior: float, exact: bool) -> str:
 def mean_leak_caption(table: pd.DataFrame) -> str:
     """Return what the example of the mean shows, from `dpviz.claims.leaks.mean_leak_table`."""
     worst = float((table["recovered"] - table["true"]).abs().max())
-    same = "exactly" if worst < 1e-9 else f"within {worst:.2g}"
+    same = "exactly" if worst < 1e-9 else f"within {numeral(worst)}"
     return (
         "Six times the published mean, less the sum of the five known rows, is the last row "
         f"{same}."
@@ -255,9 +264,10 @@ def bound_leak_caption(table: pd.DataFrame) -> str:
     """Return what the example of the row bound shows."""
     bounds, known = table["published_bound"].tolist(), float(table["largest_known"].iloc[0])
     return (
-        f"A published bound of {bounds[0]:.1f} is above the longest known row, {known:.1f}: the "
+        f"A published bound of {decimals(bounds[0], 1)} is above the longest known row, "
+        f"{decimals(known, 1)}: the "
         f"last person is in, and their row has just that length. Without them it is "
-        f"{bounds[1]:.1f}. An observer is never wrong."
+        f"{decimals(bounds[1], 1)}. An observer is never wrong."
     )
 
 
@@ -277,9 +287,9 @@ def audit_verdict(found: Audit) -> str:
         if found.claim is None or found.claim.delta == 0
         else f" at delta {numeral(found.claim.delta)}"
     )
-    words = f"{verdict}. {claim.capitalize()}; found epsilon at least {found.epsilon_lower:.3g}{at}"
+    least = numeral(found.epsilon_lower, 3)
+    words = f"{verdict}. {claim.capitalize()}; found epsilon at least {least}{at}"
     if found.delta_lower > 0:
-        words += (
-            f", and delta at least {numeral(found.delta_lower)} at epsilon {found.at_epsilon:.3g}"
-        )
+        where = numeral(found.at_epsilon, 3)
+        words += f", and delta at least {numeral(found.delta_lower)} at epsilon {where}"
     return f"{words}."

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.base.number_text import numeral, percent
+from dpviz.base.number_text import decimals, numeral, percent, thousands
 from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.narrative.phrases import (
     SEPARATED,
@@ -122,12 +122,15 @@ def delta_note(delta: float, n: int) -> tuple[str, bool]:
     if delta == 0:
         return "Delta 0: only mechanisms with a pure guarantee run.", False
     if delta <= _MODEST / n:
-        return f"Delta {numeral(delta)}, below {_MODEST:g}/n = {numeral(_MODEST / n)}.", False
+        return (
+            f"Delta {numeral(delta)}, below {numeral(_MODEST, 6)}/n = {numeral(_MODEST / n)}.",
+            False,
+        )
     share = exposure(delta, n)
     return (
         f"Delta {numeral(delta)} is no protection by itself: publishing each of the {n:,} rows "
         f"with that probability would keep it, and would expose somebody with probability "
-        f"{percent(share)}. Choose it below {_MODEST:g}/n = {numeral(_MODEST / n)}.",
+        f"{percent(share)}. Choose it below {numeral(_MODEST, 6)}/n = {numeral(_MODEST / n)}.",
         True,
     )
 
@@ -151,7 +154,7 @@ def epsilon_note(epsilon: float) -> str | None:
         )
     if epsilon > 5:
         odds = math.exp(min(epsilon, 700))
-        words = f"{odds:,.0f}" if odds < 1e6 else numeral(odds)
+        words = thousands(odds) if odds < 1e6 else numeral(odds)
         return (
             f"Above 5 the promise is weak: what one person's row adds to the odds of any guess "
             f"about them can reach a factor of {words}."
@@ -185,12 +188,17 @@ def distance_caption(comparison: Comparison) -> str:
         return "With k = d every subspace is the whole space, so all distances are zero."
     worst, chance = farthest_distance(d, k), chance_distance(d, k)
     if not ranked:
-        return f"0 is the true subspace, {worst:.2f} the farthest, {chance:.2f} pure chance."
+        return (
+            f"0 is the true subspace, {decimals(worst, 2)} the farthest, "
+            f"{decimals(chance, 2)} pure chance."
+        )
     near = min(ranked, key=lambda r: r.metrics["projection_distance"].mean())
     value = near.metrics["projection_distance"].mean()
     return (
-        f"{near.mechanism.label} comes closest, at {value:.2f} on average. 0 is the true subspace, "
-        f"{chance:.2f} is what a random one reaches, {worst:.2f} the farthest possible."
+        f"{near.mechanism.label} comes closest, at {decimals(value, 2)} on average. 0 is the true "
+        "subspace, "
+        f"{decimals(chance, 2)} is what a random one reaches, {decimals(worst, 2)} the farthest "
+        "possible."
     )
 
 
@@ -220,9 +228,9 @@ def facts(comparison: Comparison) -> str:
     """Return one line that says what is analysed."""
     prepared, problem = comparison.prepared, comparison.problem
     bound = (
-        f"features between public bounds, rows within sqrt(d) = {prepared.row_bound:.4g}"
+        f"features between public bounds, rows within sqrt(d) = {numeral(prepared.row_bound, 4)}"
         if prepared.domain.kind == "box"
-        else f"row norms up to R = {prepared.row_bound:.4g}"
+        else f"row norms up to R = {numeral(prepared.row_bound, 4)}"
     )
     left_out = percent(loss_share(comparison))
     return (
@@ -235,7 +243,7 @@ def facts(comparison: Comparison) -> str:
 def first_draw(results: Sequence[Result], trials: int) -> str:
     """Return what is shown while all draws but the first of each mechanism are still to come."""
     seen = [
-        f"{result.mechanism.label} **{float(result.metrics['recovery'][0]):.2f}**"
+        f"{result.mechanism.label} **{decimals(float(result.metrics['recovery'][0]), 2)}**"
         for result in results
         if "recovery" in result.metrics
     ]
@@ -248,18 +256,18 @@ def convergence(result: Result) -> str | None:
     found = result.diagnostics
     if not found:
         return None
-    sweeps = f"{found['gibbs_sweeps']:.0f} Gibbs sweeps"
+    sweeps = f"{decimals(found['gibbs_sweeps'], 0)} Gibbs sweeps"
     if "start_gap_last" not in found:
         return (
             f"{result.mechanism.label}: {sweeps}; fewer than four draws, too few to compare starts."
         )
     words = (
         f"{result.mechanism.label}: half the chains start at the exact components, half at random "
-        f"ones. Their mean scores differ by {abs(found['start_gap_first']):.1f} standard errors at "
-        f"the start and by {abs(found['start_gap_last']):.1f} after {sweeps}"
+        f"ones. Their mean scores differ by {decimals(abs(found['start_gap_first']), 1)} standard "
+        f"errors at the start and by {decimals(abs(found['start_gap_last']), 1)} after {sweeps}"
     )
     if "split_rhat" in found:
-        words += f"; split R-hat {found['split_rhat']:.2f}"
+        words += f"; split R-hat {decimals(found['split_rhat'], 2)}"
     close = abs(found["start_gap_last"]) < SEPARATED
     return words + (
         ". The start no longer shows." if close else ". The start still shows: use more sweeps."

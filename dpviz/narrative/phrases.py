@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from dpviz.base.number_text import numeral
+from dpviz.base.number_text import decimals, numeral
 from dpviz.metrics import Summary
 from dpviz.privacy.accounting import Spent
 from dpviz.values.problem import Budget
@@ -26,8 +26,8 @@ def bias_note(d: int) -> str:
 def budget_words(budget: Budget) -> str:
     """Return a budget in words, with delta only where it is above 0."""
     if budget.delta == 0:
-        return f"epsilon {budget.epsilon:.4g}"
-    return f"epsilon {budget.epsilon:.4g} and delta {numeral(budget.delta)}"
+        return f"epsilon {numeral(budget.epsilon, 4)}"
+    return f"epsilon {numeral(budget.epsilon, 4)} and delta {numeral(budget.delta)}"
 
 
 def separated(first: Summary, second: Summary) -> bool:
@@ -45,11 +45,11 @@ def account_words(claimed: Budget | None, spent: Spent | None) -> str:
     if spent is None:
         return f"{claim}; no epsilon is known for what it spends"
     most = "" if spent.exact else "at most "
-    words = f"{claim}; spends {most}epsilon {spent.epsilon:.3g}"
+    words = f"{claim}; spends {most}epsilon {numeral(spent.epsilon, 3)}"
     if spent.delta_at_epsilon is not None and claimed.delta > 0:
         truth = spent.delta_at_epsilon
-        delta = f"{most}delta {numeral(truth)}" if truth > 0 else "delta below 1e-300"
-        words += f", or {delta} at the claimed epsilon"
+        reached = f"{most}delta {numeral(truth)}" if truth > 0 else "delta below 1e-300"
+        words += f", or {reached} at the claimed epsilon"
     return words
 
 
@@ -67,8 +67,10 @@ def since_words(seconds: float) -> str:
 def duration(seconds: float) -> str:
     """Return a length of time in words."""
     if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+        return f"{decimals(seconds, 0)} s"
+    return (
+        f"{decimals(seconds / 60, 0)} min" if seconds < 5400 else f"{decimals(seconds / 3600, 1)} h"
+    )
 
 
 def join_words(items: Iterable[str]) -> str:

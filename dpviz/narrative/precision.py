@@ -107,7 +107,8 @@ def domain_caption(comparison: Comparison) -> str:
             rest = beyond * d * (1 - allocation.tau) / (d - len(chosen))
             words += (
                 f". Here the {len(chosen)} favoured directions have their noise divided by "
-                f"{times:.3g}, and the other {d - len(chosen)} theirs multiplied by {1 / rest:.3g}"
+                f"{numeral(times, 3)}, and the other {d - len(chosen)} theirs multiplied by "
+                f"{numeral(1 / rest, 3)}"
             )
         return words + "."
     return (

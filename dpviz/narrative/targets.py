@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dpviz.base.number_text import numeral
+from dpviz.base.number_text import numeral, thousands
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import PEOPLE_RANGE, Predicted, Target
 from dpviz.values.problem import EPSILON_RANGE
@@ -17,22 +17,22 @@ def goal_words(goal: Goal, k: int) -> str:
     """Return the goal as the end of a sentence, such as "to keep 90 % of ..."."""
     noun = "one component" if k == 1 else f"{k} components"
     if goal.recovery is not None:
-        words = f"to recover {100 * goal.recovery:.4g} % of what {noun} can show"
+        words = f"to recover {numeral(100 * goal.recovery, 4)} % of what {noun} can show"
     elif goal.metric == "captured_share":
-        words = f"to keep {100 * goal.value:.4g} % of the variance that {noun} can explain"
+        words = f"to keep {numeral(100 * goal.value, 4)} % of the variance that {noun} can explain"
     elif goal.metric == "captured_total":
-        words = f"to keep {100 * goal.value:.4g} % of all variance with {noun}"
+        words = f"to keep {numeral(100 * goal.value, 4)} % of all variance with {noun}"
     else:
         side = "at least" if goal.measure.better == "higher" else "at most"
         unit = f" {goal.measure.unit}" if goal.measure.unit else ""
-        words = f"for a {goal.measure.label} of {side} {goal.value:.4g}{unit} with {noun}"
+        words = f"for a {goal.measure.label} of {side} {numeral(goal.value, 4)}{unit} with {noun}"
     if goal.of_draws is not None:
-        words += f" in {100 * goal.of_draws:.4g} % of releases"
+        words += f" in {numeral(100 * goal.of_draws, 4)} % of releases"
     return words
 
 
 def _amount(value: float, what: str) -> str:
-    return f"{value:,.0f} people" if what == "n" else f"epsilon {value:.3g}"
+    return f"{thousands(value)} people" if what == "n" else f"epsilon {numeral(value, 3)}"
 
 
 def range_words(low: float, high: float, what: str) -> str:
@@ -43,7 +43,7 @@ def range_words(low: float, high: float, what: str) -> str:
     """
     if what == "n":
         ends = f"{math.floor(low):,} and {math.ceil(high):,}"
-        return f"about {_inside(low, high):,.0f} people, between {ends}"
+        return f"about {thousands(_inside(low, high))} people, between {ends}"
     ends = f"{_outwards(low, -1)} and {_outwards(high, 1)}"
     return f"about {numeral(_inside(low, high), 6)}, between {ends}"
 
@@ -67,7 +67,7 @@ def sentence(target: Target, k: int) -> str:
     label, what, goal = target.mechanism.label, target.what, goal_words(target.goal, k)
     if target.reason is not None:
         return f"{label} cannot answer: {target.reason}."
-    sure = f"{100 * target.confidence:g} % confidence"
+    sure = f"{numeral(100 * target.confidence, 6)} % confidence"
     if not target.monotone:
         return (
             f"{label}: the measure does not move one way with {what}, so there is no single least "
@@ -75,7 +75,7 @@ def sentence(target: Target, k: int) -> str:
         )
     if target.never:
         nothing = "no number of people up to" if what == "n" else "no epsilon up to"
-        words = f"With {label}, {nothing} {target.last:,.0f} is enough {goal} ({sure})"
+        words = f"With {label}, {nothing} {thousands(target.last)} is enough {goal} ({sure})"
     elif target.high is None:
         over = f" It lies above {_amount(target.low, what)}." if target.low is not None else ""
         return f"{label}: these draws do not show any value that is enough {goal}.{over}"

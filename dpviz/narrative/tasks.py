@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.base.number_text import numeral
+from dpviz.base.number_text import decimals, numeral
 from dpviz.narrative.phrases import join_words
 from dpviz.tasks.learners import CLUSTERING, REGRESSION, Score
 from dpviz.tasks.plan import CHANCE, CLEAN, TaskPlan
@@ -21,7 +21,7 @@ BAND = "central 95 % of the rounds (a release on a split each), not an interval 
 
 def value_words(score: Score, value: float) -> str:
     """Return a score as text: a share in per cent, other numbers with two digits."""
-    return f"{100 * value:.1f} %" if score.key == "accuracy" else f"{value:.2f}"
+    return f"{decimals(100 * value, 1)} %" if score.key == "accuracy" else decimals(value, 2)
 
 
 def floor_words(name: str) -> str:
@@ -46,9 +46,11 @@ def verdict(plan: TaskPlan, bands: pd.DataFrame) -> str:
     here = _records(bands[bands["epsilon"] == epsilon])
     made = [row for row in here if Verdict(row["verdict"]).counts]
     if not here:
-        return f"Nothing has been measured at epsilon {epsilon:g} yet."
+        return f"Nothing has been measured at epsilon {numeral(epsilon, 6)} yet."
     if not made:
-        return f"At epsilon {epsilon:g} none of these mechanisms makes a claim that holds."
+        return (
+            f"At epsilon {numeral(epsilon, 6)} none of these mechanisms makes a claim that holds."
+        )
     floors, known = _floors(bands), _labels(plan)
     ranked = sorted(made, key=lambda row: row["mean"], reverse=score.better == "higher")
     best, others = ranked[0], ranked[1:]
@@ -58,7 +60,8 @@ def verdict(plan: TaskPlan, bands: pd.DataFrame) -> str:
         if name in floors
     )
     start = (
-        f"At epsilon {epsilon:g}, {plan.learner.label} {_after(plan)} {known[best['mechanism']]} "
+        f"At epsilon {numeral(epsilon, 6)}, {plan.learner.label} {_after(plan)} "
+        f"{known[best['mechanism']]} "
         f"reaches {_article(score)} {score.label} of {value_words(score, best['mean'])}"
         f"{_unit(plan)}, against {beside}."
     )
@@ -167,7 +170,10 @@ def gains(plan: TaskPlan, bands: pd.DataFrame) -> str:
         if start is None:
             never.append(mechanism.label)
         else:
-            words, status = f"{mechanism.label} from {start['epsilon']:g} on", start["verdict"]
+            words, status = (
+                f"{mechanism.label} from {numeral(start['epsilon'], 6)} on",
+                start["verdict"],
+            )
             aside = f" (there its claim {_FAILING[status]})" if status in _FAILING else ""
             found.append(words + aside)
     if not found:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from dpviz.base.number_text import numeral
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
 
@@ -33,7 +34,7 @@ def curve_caption(
             f"Among claims that hold, {labels[runs[0][0]]} has the best {name} wherever draws "
             "can tell."
         )
-    words = [f"{labels[mechanism]} from {axis} {x:.3g}" for mechanism, x in runs]
+    words = [f"{labels[mechanism]} from {axis} {numeral(x, 3)}" for mechanism, x in runs]
     return f"Best {name} among claims that hold: {', '.join(words)}."
 
 
@@ -46,8 +47,9 @@ def row_bound_caption(bands: pd.DataFrame, mechanisms: Sequence[Mechanism]) -> s
         last = table.iloc[int(table["x"].to_numpy().argmax())]
         if str(mechanism) in labels and top["x"] < last["x"]:
             parts.append(
-                f"{labels[str(mechanism)]} does best at R = {top['x']:.3g} ({top['mean']:.3g} "
-                f"against {last['mean']:.3g} at the largest norm)"
+                f"{labels[str(mechanism)]} does best at R = {numeral(top['x'], 3)} "
+                f"({numeral(top['mean'], 3)} "
+                f"against {numeral(last['mean'], 3)} at the largest norm)"
             )
     start = (
         "A smaller bound scales long rows down, which loses signal (bias), and lowers the noise by "

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import scipy
 
+from dpviz.base.number_text import numeral
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import claimed_against_spent
@@ -93,8 +94,8 @@ def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Togethe
     parts = mechanism.calibrate(problem, budget).parts
     if not parts and (spent.epsilon > 0 or spent.total_variation):
         raise TypeError(
-            f"{mechanism.text} spends epsilon {spent.epsilon:.3g} without parts: its calibration "
-            "must state parts, or row_profile a profile"
+            f"{mechanism.text} spends epsilon {numeral(spent.epsilon, 3)} without parts: its "
+            "calibration must state parts, or row_profile a profile"
         )
     return Together(parts)
 

@@ -38,6 +38,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.gaussian import mu_of
@@ -96,8 +97,8 @@ class Wanted:
         if self.total > MOST_SHARED:
             raise InvalidSetting(
                 "shares of the preparation",
-                f"at most {MOST_SHARED:g} together, so that the release has the rest",
-                f"{self.total:g}",
+                f"at most {numeral(MOST_SHARED, 6)} together, so that the release has the rest",
+                numeral(self.total, 6),
             )
 
     def share(self, step: str) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 import scipy
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.composition import PrivacyLoss, composed, epsilon_of_rho, rho_of
 from dpviz.privacy.gaussian import (
@@ -262,7 +263,7 @@ class Composition:
             rho = rho_of(self.parts)
             if rho is not None:
                 rho *= self.releases
-                found.append((epsilon_of_rho(rho, delta), f"{self._name}; {rho:.3g}-zCDP"))
+                found.append((epsilon_of_rho(rho, delta), f"{self._name}; {numeral(rho, 3)}-zCDP"))
         return min(found, key=lambda pair: pair[0])
 
     def _at_most(self, delta: float) -> float:

@@ -25,6 +25,7 @@ import scipy
 from scipy.special import gammaln
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 from dpviz.privacy.profiles import RowProfile
 from dpviz.values.problem import Budget, Relation
@@ -155,7 +156,10 @@ def least_multiplier(budget: Budget, rate: float, steps: int) -> float:
     """
     if budget.epsilon <= least_epsilon(budget.delta):
         raise InvalidSetting(
-            "epsilon", f"above {least_epsilon(budget.delta):.2g} here", budget.epsilon, "--epsilon"
+            "epsilon",
+            f"above {numeral(least_epsilon(budget.delta))} here",
+            budget.epsilon,
+            "--epsilon",
         )
 
     def over(log_multiplier: float) -> float:

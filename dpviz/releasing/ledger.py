@@ -39,7 +39,7 @@ from filelock import FileLock, Timeout
 
 from dpviz.base.environment import server_options
 from dpviz.base.json_text import strict_json
-from dpviz.base.number_text import numeral
+from dpviz.base.number_text import decimals, numeral
 from dpviz.base.whole import flush_folder
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.privacy.composition import epsilon_of_rho, rho_meeting, rho_of_pure
@@ -284,8 +284,8 @@ class Receipt:
         epsilon, delta = self.total
         return (
             f"This is spend number {self.number} in the ledger, which stands at epsilon "
-            f"{epsilon:.6g} and delta {numeral(delta, 3)} now and has {self.left[0]:.6g} and "
-            f"{numeral(self.left[1], 3)} left."
+            f"{numeral(epsilon, 6)} and delta {numeral(delta, 3)} now and has "
+            f"{numeral(self.left[0], 6)} and {numeral(self.left[1], 3)} left."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -532,10 +532,10 @@ class Ledger:
         if epsilon > limit.epsilon * room or delta > limit.delta * room:
             spent_epsilon, spent_delta = contents.total
             raise LedgerError(
-                f"ledger {name} refuses: epsilon {made.epsilon:.6g} and delta "
-                f"{numeral(made.delta, 3)} on top of the {spent_epsilon:.6g} and "
+                f"ledger {name} refuses: epsilon {numeral(made.epsilon, 6)} and delta "
+                f"{numeral(made.delta, 3)} on top of the {numeral(spent_epsilon, 6)} and "
                 f"{numeral(spent_delta, 3)} already spent would pass its limit of "
-                f"{limit.epsilon:g} and {numeral(limit.delta, 6)}; {_NOTHING}."
+                f"{numeral(limit.epsilon, 6)} and {numeral(limit.delta, 6)}; {_NOTHING}."
             )
 
     def _checked(self, lines: list[str]) -> Contents:
@@ -818,7 +818,7 @@ class _Lock:
         except Timeout:
             raise LedgerError(
                 f"ledger {self._name} is held by another process for more than "
-                f"{_WAIT_SECONDS:.0f} seconds; {_NOTHING}."
+                f"{decimals(_WAIT_SECONDS, 0)} seconds; {_NOTHING}."
             ) from None
         except OSError as error:
             raise LedgerError(

@@ -139,8 +139,8 @@ def telling(ledger: Ledger | None, receipt: Receipt | None) -> Iterator[None]:
 def spent(ledger: Ledger, receipt: Receipt) -> str:
     """Return what a receipt says, as the beginning of a sentence."""
     return (
-        f"epsilon {receipt.spend.epsilon:.6g} and delta {numeral(receipt.spend.delta, 3)} are "
-        f"spent, as spend number {receipt.number} of ledger {ledger.path.name},"
+        f"epsilon {numeral(receipt.spend.epsilon, 6)} and delta {numeral(receipt.spend.delta, 3)} "
+        f"are spent, as spend number {receipt.number} of ledger {ledger.path.name},"
     )
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.json_text import strict_json
+from dpviz.base.number_text import numeral
 from dpviz.base.whole import whole
 from dpviz.datasets import Table
 from dpviz.errors import DpvizError, InvalidSetting, printable
@@ -94,9 +95,9 @@ class Column:
         if low is None or high is None:
             return
         if not low < high:
-            raise InvalidSetting(f"low {shown}", f"below its high, {high:g}", low)
+            raise InvalidSetting(f"low {shown}", f"below its high, {numeral(high, 6)}", low)
         if self.typical is not None and not low <= self.typical <= high:
-            allowed = f"within its bounds, {low:g} to {high:g}"
+            allowed = f"within its bounds, {numeral(low, 6)} to {numeral(high, 6)}"
             raise InvalidSetting(f"typical {shown}", allowed, self.typical)
 
     @property
@@ -357,7 +358,9 @@ def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidSetting(name, "a number", value)
     if not abs(value) <= LARGEST:  # also for NaN; an int may be too long for a float
-        raise InvalidSetting(name, f"a number between -{LARGEST:g} and {LARGEST:g}", "another")
+        raise InvalidSetting(
+            name, f"a number between -{numeral(LARGEST, 6)} and {numeral(LARGEST, 6)}", "another"
+        )
     return float(value)
 
 

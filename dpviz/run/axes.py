@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import Param, params_of
 from dpviz.errors import InvalidSetting
 from dpviz.prepare.bounding import BoundedRows
@@ -93,7 +94,7 @@ def _spaced(axis: str, parts: Sequence[str], item: str) -> list[Any]:
     spaced = [float(f"{value:.6g}") for value in np.geomspace(low, high, count)]
     if AXES[axis].kind == "integer":
         return list(dict.fromkeys(round(value) for value in spaced))
-    return [f"{value:.6g}" for value in spaced] if axis == "row_bound" else spaced
+    return [numeral(value, 6) for value in spaced] if axis == "row_bound" else spaced
 
 
 COARSE, FINE = 7, 13

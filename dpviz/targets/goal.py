@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 from dpviz.metrics import METRICS, Metric, share_at_recovery
 from dpviz.values.problem import Problem
@@ -78,7 +79,7 @@ class Goal:
                     "none",
                 )
         elif not self.value < upper:
-            raise InvalidSetting("the goal", f"above 0 and below {upper:g}", self.value)
+            raise InvalidSetting("the goal", f"above 0 and below {numeral(upper, 6)}", self.value)
 
     def unit_values(self, values: FloatArray, problem: Problem) -> FloatArray:
         """Return values mapped to [0, 1], more being better."""

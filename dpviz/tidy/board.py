@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
-from dpviz.base.number_text import numeral, of_hundred, percent
+from dpviz.base.number_text import decimals, numeral, of_hundred, percent
 from dpviz.base.pauses import in_threads
 from dpviz.base.seeding import generator
 from dpviz.claims.worlds import both_worlds
@@ -229,9 +229,9 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> dict[str, 
             "recovery": text,
             "words": words,
             "risk": [of_hundred(worlds.out), of_hundred(worlds.within)],
-            "distance": f"{middle:.2f}",
+            "distance": decimals(middle, 2),
             "claim": _claim(result),
-            "found": [] if recovery is None else _found(result, recovery, f"{middle:.2f}"),
+            "found": [] if recovery is None else _found(result, recovery, decimals(middle, 2)),
         },
     }
 
@@ -265,7 +265,10 @@ def _found(result: Result, recovery: Summary, distance: str) -> list[tuple[str, 
     low, high = (_said(value)[0] for value in (recovery.low, recovery.high))
     share = percent(float(result.metrics["captured_share"].mean()))
     angles = np.quantile(np.degrees(result.angles), [0.5, 0.025, 0.975], axis=0).T
-    turned = [f"{median:.0f}° ({least:.0f} to {most:.0f})" for median, least, most in angles]
+    turned = [
+        f"{decimals(median, 0)}° ({decimals(least, 0)} to {decimals(most, 0)})"
+        for median, least, most in angles
+    ]
     found = [
         (
             "Recovers",
@@ -274,8 +277,8 @@ def _found(result: Result, recovery: Summary, distance: str) -> list[tuple[str, 
         ),
         (
             "Distance",
-            f"median {distance}; 0 is the true space, {chance_distance(d, k):.2f} chance, "
-            f"{farthest_distance(d, k):.2f} the farthest",
+            f"median {distance}; 0 is the true space, {decimals(chance_distance(d, k), 2)} chance, "
+            f"{decimals(farthest_distance(d, k), 2)} the farthest",
         ),
         ("Principal angles", ", ".join(turned)),
     ]
@@ -446,7 +449,7 @@ def drawn(
     own = [settings.epsilon] if redraws and settings.epsilon not in epsilons else []
     for done, epsilon in enumerate([*epsilons, *own]):
         if progress is not None:
-            progress(done, len(epsilons) + len(own), f"epsilon {epsilon:g}")
+            progress(done, len(epsilons) + len(own), f"epsilon {numeral(epsilon, 6)}")
         (comparison,) = compared(prepared, settings, [epsilon])
         if epsilon in epsilons:
             frames.append(frame_of(comparison, prepared))
@@ -702,7 +705,7 @@ def payload(
         "chance": {
             "share": percent(chance_share(prepared.reference, k)),
             "distance": chance_distance(d, k),
-            "text": f"{chance_distance(d, k):.2f}",
+            "text": decimals(chance_distance(d, k), 2),
         },
         "ribbon": prepared.table.ribbon,
         "drawn": _packed(generator(0, "drawn").standard_normal((PICTURE_POINTS, 2)), "<f4"),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.csv_text import csv_text
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 from dpviz.values.allocation import SMALLEST_SHARE, SUM_TOLERANCE, UNIFORM, Allocation, refused
 
@@ -39,12 +40,13 @@ def rebalance(theta: FloatArray, locked: NDArray[np.bool_]) -> FloatArray:
     left = 1.0 - fixed
     if free == 0:
         if abs(left) > SUM_TOLERANCE:
-            raise refused("shares that sum to 1; all are locked", f"a sum of {fixed:.7g}")
+            raise refused("shares that sum to 1; all are locked", f"a sum of {numeral(fixed, 7)}")
         return theta / fixed
     if left < free * SMALLEST_SHARE:
         raise refused(
-            f"locked shares that leave at least {SMALLEST_SHARE:g} for each of the other {free}",
-            f"locked shares that sum to {fixed:.7g}",
+            f"locked shares that leave at least {numeral(SMALLEST_SHARE, 6)} for each of the other "
+            f"{free}",
+            f"locked shares that sum to {numeral(fixed, 7)}",
         )
     result = theta.astype(np.float64)
     weights = np.maximum(theta[~locked], 0.0)

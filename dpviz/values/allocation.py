@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.base.params import format_number
 from dpviz.errors import InvalidSetting
 
@@ -37,8 +38,8 @@ ALLOCATION_ALLOWED = (
     "(or direction) and theta"
 )
 DIRECTIONS_ALLOWED = (
-    f"features, private:SHARE or private:SHARE:MECHANISM with SHARE from {SHARE_RANGE[0]:g} to "
-    f"{SHARE_RANGE[1]:g}, or true"
+    "features, private:SHARE or private:SHARE:MECHANISM with SHARE from "
+    f"{numeral(SHARE_RANGE[0], 6)} to {numeral(SHARE_RANGE[1], 6)}, or true"
 )
 
 SUM_TOLERANCE = 1e-6  # shares are written with few digits
@@ -152,10 +153,14 @@ def _check_shares(theta: Sequence[float]) -> None:
     if len(theta) < 2:
         raise refused("at least 2 shares", f"{len(theta)} shares")
     if not all(share >= SMALLEST_SHARE for share in theta):  # also true for NaN
-        raise refused(f"shares of at least {SMALLEST_SHARE:g} each", format_number(min(theta)))
+        raise refused(
+            f"shares of at least {numeral(SMALLEST_SHARE, 6)} each", format_number(min(theta))
+        )
     total = math.fsum(theta)
     if abs(total - 1) > SUM_TOLERANCE:
-        raise refused("shares that sum to 1", f"{len(theta)} shares that sum to {total:.7g}")
+        raise refused(
+            "shares that sum to 1", f"{len(theta)} shares that sum to {numeral(total, 7)}"
+        )
 
 
 def _joined(items: Sequence[object]) -> str:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from numbers import Real
 
+from dpviz.base.number_text import numeral
 from dpviz.errors import InvalidSetting
 from dpviz.values.allocation import UNIFORM, Allocation
 
@@ -16,7 +17,7 @@ EPSILON_RANGE = (1e-4, 1e6)
 LEAST_DELTA = 1e-100
 """Least delta that is not 0: smaller ones, squared or in logarithms, are no ordinary numbers."""
 
-DELTA_ALLOWED = f"a number from 0 to below 1 (0, or at least {LEAST_DELTA:g})"
+DELTA_ALLOWED = f"a number from 0 to below 1 (0, or at least {numeral(LEAST_DELTA, 6)})"
 """What delta may be, in words."""
 
 
@@ -49,7 +50,10 @@ class Budget:
         low, high = EPSILON_RANGE
         if not _is_number(self.epsilon) or not (low <= self.epsilon <= high):
             raise InvalidSetting(
-                "epsilon", f"a number from {low:g} to {high:g}", self.epsilon, "--epsilon"
+                "epsilon",
+                f"a number from {numeral(low, 6)} to {numeral(high, 6)}",
+                self.epsilon,
+                "--epsilon",
             )
         if not _is_number(self.delta) or not (0 <= self.delta < 1):
             raise InvalidSetting("delta", "a number from 0 to below 1", self.delta, "--delta")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
+from dpviz.base.number_text import numeral
 from dpviz.claims.account import account_view
 from dpviz.errors import DpvizError
 from dpviz.mechanisms import Mechanism, parse_variant
@@ -48,11 +49,15 @@ def _account(
     except DpvizError as error:
         return str(error)
     numbers = [
-        f"{name} {value:.4g}" for name, value in (("mu", view.mu), ("rho", view.rho)) if value
+        f"{name} {numeral(value, 4)}"
+        for name, value in (("mu", view.mu), ("rho", view.rho))
+        if value
     ]
     if view.paid is not None:
         steps = ", ".join(view.paid.steps)
-        left = f"preparation ({steps}) and release, which gets epsilon {view.rest.epsilon:.3g}"
+        left = (
+            f"preparation ({steps}) and release, which gets epsilon {numeral(view.rest.epsilon, 3)}"
+        )
         numbers.insert(0, f"The whole chain: {left}")
     return "; ".join(numbers), view.curve_table(), view.repeated_table()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.narrative.phrases import join_words
@@ -129,7 +130,7 @@ def _share(prepared: Prepared) -> None:
     st.select_slider(
         "Precision",
         options,
-        format_func=lambda share: "equal" if share == EQUAL else f"{share:g} %",
+        format_func=lambda share: "equal" if share == EQUAL else f"{numeral(share, 6)} %",
         key="bar.share",
         help=params_of(Settings)["allocation"].help,
         on_change=state.on_change(moved),

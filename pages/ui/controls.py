@@ -13,6 +13,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.base.number_text import decimals
 from dpviz.base.params import Param, format_number, params_of
 from dpviz.mechanisms import all_mechanisms
 from dpviz.settings import Settings
@@ -358,7 +359,7 @@ def precision(columns: Sequence[str]) -> None:
     def purchase_changed() -> None:
         share = st.session_state["view.directions.share"] / 100
         supplier = st.session_state["view.directions.supplier"]
-        state.put("directions", f"private:{share:.2f}" + f":{supplier}" * bool(supplier))
+        state.put("directions", f"private:{decimals(share, 2)}" + f":{supplier}" * bool(supplier))
 
     def strategy_changed() -> None:
         state.put("allocation", _first_text(st.session_state["view.allocation.kind"], columns))

@@ -18,6 +18,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.base.number_text import numeral
 from dpviz.base.pauses import pause
 from dpviz.mechanisms import parse_variants
 from dpviz.narrative.explore import least_words
@@ -145,7 +146,7 @@ def foretell(
     names = [mechanism.text for mechanism in parse_variants(settings.mechanisms)]
     message = {
         "token": token,
-        "part": "expected/" + ",".join(f"{epsilon:g}" for epsilon in epsilons),
+        "part": "expected/" + ",".join(numeral(epsilon, 6) for epsilon in epsilons),
         "epsilons": epsilons,
         "predicted": {
             name: [found.get(name, [None])[0] for found in here]

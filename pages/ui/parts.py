@@ -56,27 +56,37 @@ def numbers(name: str, table: pd.DataFrame) -> None:
         )
 
 
-def written(table: pd.DataFrame, digits: Mapping[str, int]) -> pd.DataFrame:
-    """Return a table in which columns of very small or large numbers are texts, as in sentences.
+def numerals(
+    table: pd.DataFrame, columns: Mapping[str, tuple[str, int] | tuple[str, int, str]]
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return a table and how its columns of numbers are shown: written as in sentences.
 
-    A grid's own formats write 0.0000046 beside 3e-7. Such a column is sorted as text.
+    A grid's own formats write 0.0000046 beside 3e-7. A column with such a number is text and
+    sorted as text; the others stay numbers.
 
     Parameters
     ----------
     table : DataFrame
-    digits : mapping of str to int
-        How many digits each of these columns has.
+    columns : mapping of str to (str, int[, str])
+        Heading, number of digits and, where there is one, the explanation of each column.
+
+    Returns
+    -------
+    DataFrame
+        The table, with texts in the columns of very small or large numbers.
+    dict of str to column
+        For ``column_config``.
     """
-    texts = {
-        name: [None if pd.isna(value) else numeral(value, many) for value in table[name]]
-        for name, many in digits.items()
-    }
-    return table.assign(**texts)
-
-
-def numeral_column(label: str, **options: Any) -> Any:
-    """Return how a column of `written` is shown: as numbers are, on the right."""
-    return st.column_config.TextColumn(label, alignment="right", **options)
+    texts, shown = {}, {}
+    for name, (label, digits, *more) in columns.items():
+        values, options = table[name], {"help": more[0] if more else None}
+        sizes = values.dropna().astype(float).abs()
+        if sizes[sizes > 0].between(1e-4, 1e6, inclusive="left").all():
+            shown[name] = st.column_config.NumberColumn(label, format=f"%.{digits}g", **options)
+            continue
+        texts[name] = [None if pd.isna(value) else numeral(value, digits) for value in values]
+        shown[name] = st.column_config.TextColumn(label, alignment="right", **options)
+    return table.assign(**texts), shown
 
 
 def newcomers() -> None:
@@ -119,8 +129,8 @@ def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
         )
 
 
-def results_table(comparison: Comparison) -> pd.DataFrame:
-    """Return the table of results with the names a reader sees."""
+def results_table(comparison: Comparison) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the table of results with the names a reader sees, and how its columns are shown."""
     rows: list[dict[str, Any]] = []
     for result in comparison.results:
         summaries = result.summaries
@@ -134,32 +144,31 @@ def results_table(comparison: Comparison) -> pd.DataFrame:
         row |= {key: summaries[key].mean if key in summaries else None for key in METRICS}
         row["evidence"] = result.status.evidence
         rows.append(row)
-    return written(pd.DataFrame(rows), {"true_delta": 2})
-
-
-def results_columns() -> dict[str, Any]:
-    """Return headings, formats and explanations of the table of results."""
-    number = st.column_config.NumberColumn
-    columns: dict[str, Any] = {
+    arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
+    labels = {key: m.label.capitalize() + arrows[m.better] for key, m in METRICS.items()}
+    table, columns = numerals(
+        pd.DataFrame(rows),
+        {
+            "claimed": ("Claimed epsilon", 3),
+            "spent": (
+                "Spent epsilon", 3, "What a release really costs; a dash: no epsilon says it.",
+            ),
+            "true_delta": (
+                "Delta at claimed epsilon", 2,
+                "The delta that a release really gives at the epsilon it claims.",
+            ),
+        }
+        | {key: (labels[key], 3, METRICS[key].help) for key in METRICS if key != "recovery"},
+    )  # fmt: skip
+    columns |= {
         "mechanism": st.column_config.TextColumn("Mechanism", pinned=True),
         "status": st.column_config.TextColumn("Status"),
-        "claimed": number("Claimed epsilon", format="%.3g"),
-        "spent": number(
-            "Spent epsilon",
-            format="%.3g",
-            help="What a release really costs; a dash: no epsilon says it.",
-        ),
-        "true_delta": numeral_column(
-            "Delta at claimed epsilon",
-            help="The delta that a release really gives at the epsilon it claims.",
-        ),
         "evidence": st.column_config.TextColumn("Evidence", width="large"),
+        "recovery": st.column_config.NumberColumn(
+            labels["recovery"], format="percent", help=METRICS["recovery"].help
+        ),
     }
-    for key, metric in METRICS.items():
-        arrow = {"higher": " ↑", "lower": " ↓", "neither": ""}[metric.better]
-        shown = "percent" if key == "recovery" else "%.3g"
-        columns[key] = number(metric.label.capitalize() + arrow, format=shown, help=metric.help)
-    return columns
+    return table, columns
 
 
 def command(

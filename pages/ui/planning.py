@@ -10,6 +10,7 @@ from itertools import count
 import pandas as pd
 import streamlit as st
 
+from dpviz.base.number_text import numeral
 from dpviz.figures.names import cut
 from dpviz.figures.theme import Panel, panels_unjudged
 from dpviz.figures.tradeoff import tradeoff_figure
@@ -101,7 +102,8 @@ def section(settings: Settings, mechanisms: Sequence[Mechanism], *, shown: bool)
     )
     show(lambda: predicted, curve_cache.judged(mechanisms, rows.problem(here), rows.budget(here)))
     st.caption(
-        f"Predicted for n = {rows.n:,}, d = {rows.d}, k = {here.k}, epsilon {here.epsilon:g}, "
+        f"Predicted for n = {rows.n:,}, d = {rows.d}, k = {here.k}, epsilon "
+        f"{numeral(here.epsilon, 6)}, "
         f"along {axis}, from the spectrum alone: no table was read and nothing private was touched."
     )
     for what in targets.GOALS:

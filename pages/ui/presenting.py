@@ -13,11 +13,11 @@ TIMES = 1.5
 # Streamlit measures in rem. Components of ours measure in pixels and are enlarged as a whole;
 # charts get larger type where they are drawn.
 _STYLE = f"""
-html {{ font-size: {16 * TIMES:g}px !important; }}
+html {{ font-size: {16 * TIMES}px !important; }}
 [data-testid="stHeader"], [data-testid="stSidebar"], .st-key-bar,
 .st-key-glossary-page, [data-testid="stExpandSidebarButton"] {{ display: none !important; }}
 [data-testid="stMainBlockContainer"] {{ padding: 1rem 1.4rem !important; max-width: none; }}
-[class*="st-key-guide-board"], [class*="st-key-guide-person"] {{ zoom: {TIMES:g}; }}
+[class*="st-key-guide-board"], [class*="st-key-guide-person"] {{ zoom: {TIMES}; }}
 [class*="st-key-guide-board"] {{ --dpv-lesson: 220px; }}
 @media (max-width: 640px) {{
   html {{ font-size: 20px !important; }}

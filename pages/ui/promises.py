@@ -55,10 +55,18 @@ def verdicts(claims: pd.DataFrame) -> None:
         key="claims.csv",
         icon=":material/download:",
     )
-    number = st.column_config.NumberColumn
     text = st.column_config.TextColumn
+    rows, columns = parts.numerals(
+        shown,
+        {
+            "claimed_epsilon": ("Claimed epsilon", 3),
+            "spent_epsilon": ("Spent epsilon", 3, "A dash: no epsilon describes the release."),
+            "claimed_delta": ("Claimed delta", 2),
+            "true_delta": ("True delta", 2, "Really given at the epsilon claimed."),
+        },
+    )
     st.dataframe(
-        parts.written(shown, {"claimed_delta": 2, "true_delta": 2}),
+        rows,
         hide_index=True,
         placeholder="–",
         key="claims.table",
@@ -68,14 +76,7 @@ def verdicts(claims: pd.DataFrame) -> None:
             "claim": text("Claim"),
             "relation": text("Relation"),
             "status": text("Status"),
-            "claimed_epsilon": number("Claimed epsilon", format="%.3g"),
-            "spent_epsilon": number(
-                "Spent epsilon", format="%.3g", help="A dash: no epsilon describes the release."
-            ),
-            "claimed_delta": parts.numeral_column("Claimed delta"),
-            "true_delta": parts.numeral_column(
-                "True delta", help="Really given at the epsilon claimed."
-            ),
+            **columns,
             "evidence": text("Evidence", width="large"),
             "command": text("Rerun", width="large"),
         },

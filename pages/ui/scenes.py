@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dpviz.base.number_text import numeral, thousands
 from dpviz.base.params import params_of
 from dpviz.figures.board import assets, shown
 from dpviz.figures.lessons import leak_figure, needed_figure
@@ -152,7 +153,7 @@ def needed(state: State) -> None:
     table = _needed(_state_key(State(same, {})), same)
     now = _needed_now(_state_key(State(settings, {})), settings)
     figure = needed_figure(table, (settings.epsilon, now), presenting.larger())
-    words = f"At epsilon {settings.epsilon:g}, {now:,.0f} people are needed."
+    words = f"At epsilon {numeral(settings.epsilon, 6)}, {thousands(now)} people are needed."
     st.plotly_chart(figure, key="guide.needed", alt=words)
 
 

@@ -8,6 +8,7 @@ from typing import BinaryIO
 import pandas as pd
 import streamlit as st
 
+from dpviz.base.params import format_number
 from dpviz.datasets import UPLOADED, Table, builtin_tables
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.releasing.drafting import draft
@@ -146,7 +147,7 @@ def _show(schema: Schema | None, origin: str | None) -> None:
             "high": pd.Series([column.high for column in columns], dtype="Float64"),
             "typical": pd.Series([column.typical for column in columns], dtype="Float64"),
             "missing": pd.Series(
-                [", ".join(f"{code:g}" for code in column.missing) for column in columns],
+                [", ".join(map(format_number, column.missing)) for column in columns],
                 dtype=object,
             ),
         }

@@ -112,17 +112,20 @@ def one(comparison: Comparison) -> None:
     st.markdown(f"**{result.status.marked}.** {result.status.evidence}")
     st.caption(f"It {account_words(result.claimed, result.spent)}.")
     _convergence(comparison)
+    rows, columns = parts.numerals(
+        every_measure_table(result),
+        {
+            "mean": ("Mean", 4),
+            "se": ("Standard error", 2),
+            "low": ("Low (2.5 % of the draws)", 4),
+            "high": ("High (97.5 %)", 4),
+        },
+    )
     st.dataframe(
-        parts.written(every_measure_table(result), {"mean": 4, "se": 2, "low": 4, "high": 4}),
+        rows,
         hide_index=True,
         key=f"one.{text}",
-        column_config={
-            "measure": "Measure",
-            "mean": parts.numeral_column("Mean"),
-            "se": parts.numeral_column("Standard error"),
-            "low": parts.numeral_column("Low (2.5 % of the draws)"),
-            "high": parts.numeral_column("High (97.5 %)"),
-        },
+        column_config={"measure": "Measure", **columns},
         alt=f"Every measure of {label}",
     )
     parts.numbers(f"spectrum of {label}", spectrum_table(comparison.prepared, comparison.results))
@@ -141,10 +144,11 @@ def _convergence(comparison: Comparison) -> None:
 def table(comparison: Comparison) -> None:
     """Draw the sortable table of everything measured."""
     st.header("Every mechanism, by the numbers", anchor="table")
+    rows, columns = parts.results_table(comparison)
     st.dataframe(
-        parts.results_table(comparison),
+        rows,
         hide_index=True,
-        column_config=parts.results_columns(),
+        column_config=columns,
         placeholder="–",
         key="results",
         alt="Status, account and metrics of every mechanism",

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.base.number_text import numeral
 from dpviz.base.number_text import script as number_script
 from dpviz.datasets import read_thetas
 from dpviz.errors import DpvizError
@@ -130,7 +131,7 @@ def as_table(allocation: Allocation, prepared: Prepared) -> None:
             },
         )
         total = edited["theta"].sum()
-        st.caption(f"The shares in the table sum to {total:.6g}.")
+        st.caption(f"The shares in the table sum to {numeral(total, 6)}.")
 
         def as_it_is() -> None:
             with _refused(allocation):

@@ -170,7 +170,7 @@ def _stands(contents: Contents) -> None:
         ):
             st.metric(
                 label,
-                f"ε {epsilon:.4g}",
+                f"ε {numeral(epsilon, 4)}",
                 f"δ {numeral(delta, 3)}",
                 delta_color="off",
                 delta_arrow="off",
@@ -262,11 +262,11 @@ def _confirm(pending: Mapping[str, Any]) -> None:
     with st.container(border=True, key="release-confirm"):
         (left, left_delta), (after, after_delta) = pending["left"], pending["after"]
         st.markdown(
-            f"This release spends **ε {pending['epsilon']:.4g}** and "
+            f"This release spends **ε {numeral(pending['epsilon'], 4)}** and "
             f"**δ {numeral(pending['delta'], 3)}** by {plain(pending['mechanism'])}, whatever "
-            f"comes out. Ledger {plain(pending['ledger'])} has ε {left:.4g} and "
-            f"δ {numeral(left_delta, 3)} left, and ε {after:.4g} and δ {numeral(after_delta, 3)} "
-            "afterwards. There is no undo."
+            f"comes out. Ledger {plain(pending['ledger'])} has ε {numeral(left, 4)} and "
+            f"δ {numeral(left_delta, 3)} left, and ε {numeral(after, 4)} and δ "
+            f"{numeral(after_delta, 3)} afterwards. There is no undo."
         )
         meant = [
             st.checkbox(f"I mean it: {meaning}.", key=_box(word))
@@ -347,7 +347,7 @@ def _releases(ledger: Ledger, contents: Contents, kept: Mapping[int, Path]) -> N
 def _line(contents: Contents, number: int, kept: bool) -> str:
     spend = contents.spends[number - 1]
     when = spend.when[:16].replace("T", " ")
-    return f"{number} · {when} UTC · {spend.mechanism} · ε {spend.epsilon:.4g}" + (
+    return f"{number} · {when} UTC · {spend.mechanism} · ε {numeral(spend.epsilon, 4)}" + (
         "" if kept else " · no file"
     )
 
@@ -377,7 +377,7 @@ def _show(answer: Mapping[str, Any], content: bytes, number: int) -> None:
         (columns[0], "Proved epsilon", answer["proved"]),
         (columns[1], "By OpenDP's map", answer["opendp"]),
     ):
-        column.metric(label, f"{part['epsilon']:.4g}", help=part["source"])
+        column.metric(label, numeral(part["epsilon"], 4), help=part["source"])
     columns[2].metric("Delta", numeral(answer["proved"]["delta"], 3))
     components = pd.DataFrame(
         {f"component {at}": vector for at, vector in enumerate(answer["components"], start=1)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from dpviz.base.number_text import numeral
 from dpviz.prepare.bounding import BoundedRows
 from dpviz.settings import Settings
 from dpviz.theory.needs import needs
@@ -59,8 +60,10 @@ def section(data_key: tuple[str, ...], rows: BoundedRows, settings: Settings) ->
         alt="Sample sizes that theorems state, beside the measured need",
     )
     st.caption(
-        f"People needed to find the first component (k = 1) with |cosine| at least {RHO:g} in "
-        f"{100 * (1 - ETA):g} % of releases, at epsilon {settings.epsilon:g}, for this "
+        "People needed to find the first component (k = 1) with |cosine| at least "
+        f"{numeral(RHO, 6)} in "
+        f"{numeral(100 * (1 - ETA), 6)} % of releases, at epsilon {numeral(settings.epsilon, 6)}, "
+        "for this "
         "table's spectrum. Proved: enough whatever the data, constants included. Our reading: the "
         "line is garbled in print. Scaling only: an order of growth, not a number to be met. A "
         "dash: not measured, or the theorem is silent here."

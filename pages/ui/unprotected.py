@@ -21,35 +21,40 @@ def draw(prepared: Prepared | None) -> None:
     )
     left, right = st.columns(2)
     mean, bound = leaks.mean_leak_table(), leaks.bound_leak_table()
-    number = st.column_config.NumberColumn
     with left:
         st.markdown("**The mean gives the last row away**")
-        st.dataframe(
+        rows, columns = parts.numerals(
             mean,
+            {
+                "sum_of_known": ("Sum of the known", 4),
+                "published_mean": ("Published mean", 6),
+                "recovered": ("Recovered", 4),
+                "true": ("True", 4),
+            },
+        )
+        st.dataframe(
+            rows,
             hide_index=True,
             key="claims.mean",
             alt="Row recovered from the mean",
-            column_config={
-                "feature": "Feature",
-                "sum_of_known": number("Sum of the known", format="%.4g"),
-                "published_mean": number("Published mean", format="%.6g"),
-                "recovered": number("Recovered", format="%.4g"),
-                "true": number("True", format="%.4g"),
-            },
+            column_config={"feature": "Feature", **columns},
         )
         st.caption(claims_words.mean_leak_caption(mean))
     with right:
         st.markdown("**The row bound tells whether they are in**")
-        st.dataframe(
+        rows, columns = parts.numerals(
             bound,
+            {
+                "largest_known": ("Longest known row", 4),
+                "published_bound": ("Published bound", 4),
+            },
+        )
+        st.dataframe(
+            rows,
             hide_index=True,
             key="claims.bound",
             alt="Row bound of both tables",
-            column_config={
-                "table": "Table",
-                "largest_known": number("Longest known row", format="%.4g"),
-                "published_bound": number("Published bound", format="%.4g"),
-            },
+            column_config={"table": "Table", **columns},
         )
         st.caption(claims_words.bound_leak_caption(bound))
     st.caption(

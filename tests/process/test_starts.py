@@ -38,7 +38,7 @@ def test_same_seed_same_bytes_in_two_processes() -> None:
 def test_bad_input_stops_the_process_with_status_2() -> None:
     stopped = run("compare", "iris", "--epsilon", "0")
     assert (stopped.returncode, stopped.stdout) == (2, "")
-    assert stopped.stderr == ("dpviz: --epsilon must be a number from 0.0001 to 1e+06; got '0'.\n")
+    assert stopped.stderr == ("dpviz: --epsilon must be a number from 0.0001 to 1e6; got '0'.\n")
 
 
 def test_rooms_of_the_same_name_are_modules_that_can_be_called() -> None:

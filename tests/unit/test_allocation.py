@@ -79,7 +79,7 @@ def test_allocation_texts_have_one_form(written: str, canonical: str) -> None:
         ("binary:x:0", "TAU above 0 and below 1"),
         ("binary:1:nan", "TAU above 0 and below 1"),
         ("custom:0.5,0.4", "shares that sum to 1; got '2 shares that sum to 0.9'."),
-        ("custom:1.5,-0.5", "at least 1e-06 each"),
+        ("custom:1.5,-0.5", "at least 1e-6 each"),
         ("custom:1", "at least 2 shares"),
         ("custom:a,b", "must be uniform"),
     ],
@@ -601,4 +601,4 @@ def test_private_directions_refuse_a_share_too_small_to_spend() -> None:
     problem = Problem(1000, 5, 2, Relation.REPLACE, Domain.box(5), allocation)
     reason = parse_variant("mvg").why_not(problem, Budget(0.005, 1e-6))
     assert reason is not None
-    assert "each part must be at least 0.0001; got 5e-05" in reason
+    assert "each part must be at least 0.0001; got 5e-5" in reason

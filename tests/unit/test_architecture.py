@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -124,31 +123,3 @@ def test_the_search_for_machines_finds_one() -> None:
     assert hits("open('/home" + "/me/table.csv')")
     assert hits("pip install --index-" + "url https://x")
     assert not hits("pages/home/index.md and ../shared/datasets")
-
-
-def deltas_by_format(source: str) -> list[str]:
-    """Return the deltas that a format of Python writes in a file, where 1e-6 becomes 1e-06."""
-    return [
-        ast.unparse(node.value)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FormattedValue)
-        and node.format_spec is not None
-        and "delta" in ast.unparse(node.value)
-        and "numeral" not in ast.unparse(node.value)
-        and "least_epsilon" not in ast.unparse(node.value)
-        and ast.unparse(node.format_spec).rstrip("'\"").endswith("g")
-    ]
-
-
-def test_one_program_writes_deltas() -> None:
-    """The same number is written the same in sentences, tables, pages and the command line."""
-    found = {
-        str(path.relative_to(ROOT)): deltas
-        for folder in ("dpviz", "pages")
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        if "reproduce" not in path.parts
-        if (deltas := deltas_by_format(path.read_text(encoding="utf-8")))
-    }
-    assert found == {}
-    # negative control
-    assert deltas_by_format('print(f"at {budget.delta:g}, {epsilon:.3g}")') == ["budget.delta"]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from dpviz.base.number_text import numeral, percent
 from dpviz.figures.theme import GREY, Panel
 from dpviz.figures.tradeoff import FEW, tradeoff_figure
 from dpviz.tidy.curves import (
@@ -57,8 +60,12 @@ def test_shares_are_written_in_per_cent_and_powers_of_ten_are_not() -> None:
     assert draw(shares=True, log_y=True).layout.yaxis.tickformat is None
 
 
-@pytest.mark.parametrize(("shares", "told"), [(False, ".3g"), (True, ".1%")])
-def test_what_stands_under_the_pointer_is_written_as_on_the_axis(shares: bool, told: str) -> None:
+@pytest.mark.parametrize(
+    ("shares", "write"), [(False, partial(numeral, digits=3)), (True, percent)]
+)
+def test_what_stands_under_the_pointer_is_written_as_in_sentences(
+    shares: bool, write: Callable[[float], str]
+) -> None:
     alone = lines([("three", 1.0, 0.5, "holds")], PREDICTION_COLUMNS)
     figure = draw(
         panels=[*PANELS, Panel("three", "Third", "holds", GREY, "circle", "solid")],
@@ -68,11 +75,13 @@ def test_what_stands_under_the_pointer_is_written_as_on_the_axis(shares: bool, t
         other_name="other",
         shares=shares,
     )
-    templates = [trace.hovertemplate for trace in figure.data if trace.hovertemplate]
-    assert len(templates) >= 6
-    for template in templates:
-        assert f"%{{y:{told}}}" in template
-        assert template.count("%{y:") == 1
+    told = [trace for trace in figure.data if trace.hovertemplate]
+    assert len(told) >= 6
+    for trace in told:
+        assert trace.hovertemplate.startswith("%{hovertext}")
+        assert list(trace.hovertext) == [
+            f"{numeral(x, 4)}: {write(y)}" for x, y in zip(trace.x, trace.y, strict=True)
+        ]
 
 
 def test_means_and_bands_are_where_the_table_says() -> None:

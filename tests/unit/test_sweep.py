@@ -289,11 +289,11 @@ def test_values_are_read_and_ranges_are_spaced_on_a_logarithmic_scale() -> None:
     ("axis", "text", "words"),
     [
         ("trials", "1", "over must be one of epsilon, delta, k, n, row_bound; got 'trials'"),
-        ("epsilon", "1,x", "a number from 0.0001 to 1e\\+06; got 'x'"),
+        ("epsilon", "1,x", "a number from 0.0001 to 1e6; got 'x'"),
         ("epsilon", "1,,2", "got ''"),
         ("epsilon", "nan", "got 'nan'"),
         ("k", "1.5", "a whole number from 1"),
-        ("n", "1", "a whole number from 2 to 1e\\+15; got '1'"),
+        ("n", "1", "a whole number from 2 to 1e15; got '1'"),
         ("delta", "1", "below 1"),
         ("row_bound", "quantile:2", "max, a positive number"),
         ("epsilon", "0:1:3", "low:high:count"),

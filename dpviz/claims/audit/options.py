@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dpviz.base.number_text import numeral
 from dpviz.base.params import Declared, again, integer, number, text
 from dpviz.claims.audit.result import Audit
 from dpviz.claims.audit.run import (
@@ -40,7 +41,8 @@ class AuditOptions(Declared):
     delta: float | None = again(
         Settings,
         "delta",
-        help=f"The delta that is claimed; default 0 for pure claims, {DEFAULT_DELTA:g} for others.",
+        help="The delta that is claimed; default 0 for pure claims, "
+        f"{numeral(DEFAULT_DELTA, 6)} for others.",
     )
     dimension: int = integer(
         DEFAULT_D, 2, 200, label="Features d", help="Features of the made-up tables."

@@ -213,27 +213,26 @@ def _evidence(found: Audit) -> str:
         seen = (
             f"of {tables}, {main.event.words} named the right one {main.hits:,} times and the "
             f"wrong one {main.misses:,} times, which takes an epsilon of at least "
-            f"{measured.epsilon_lower:.3g}"
+            f"{numeral(measured.epsilon_lower, 3)}"
         )
     else:
         seen = f"{tables} were not told apart, so epsilon may be anything from 0"
     if measured.support > 0:
-        seen += (
-            f", and at least {measured.support:.3g} of the releases can come from one table only"
-        )
+        share = numeral(measured.support, 3)
+        seen += f", and at least {share} of the releases can come from one table only"
     elif claim is not None and claim.delta > 0:
         seen += f" at delta {numeral(claim.delta)}"
     exact = ""
     if found.exact is not None:
         worth = "no epsilon is enough"
         if math.isfinite(found.exact.epsilon):
-            worth = f"epsilon {found.exact.epsilon:.3g}"
+            worth = f"epsilon {numeral(found.exact.epsilon, 3)}"
         if found.exact.deltas[0] > 0:
-            worth += (
-                f", delta {numeral(found.exact.deltas[0])} at epsilon {found.at_epsilons[0]:.3g}"
-            )
+            at = numeral(found.at_epsilons[0], 3)
+            worth += f", delta {numeral(found.exact.deltas[0])} at epsilon {at}"
         exact = f"; exactly ({found.exact.source}): {worth}"
     return (
-        f"{start}{seen} (confidence {found.confidence:.4g} for all bounds together){exact}; "
+        f"{start}{seen} (confidence {numeral(found.confidence, 4)} for all bounds "
+        f"together){exact}; "
         "an audit cannot see a factor of two, and no number of draws proves a claim."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpviz.base.number_text import percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.base.params import format_number
 from dpviz.claims.exhibits import support_table
 from dpviz.guide.cast import published, pure
@@ -36,7 +36,7 @@ LESSON = Lesson(
         "now": lambda: betrayed(OPENS.epsilon),
         "tiny": lambda: betrayed(LEAST),
         "large": lambda: betrayed(MOST),
-        "odds": lambda: f"{math.exp(OPENS.epsilon):.2g}",
+        "odds": lambda: numeral(math.exp(OPENS.epsilon)),
         "published": lambda: published().label,
         "repaired": lambda: pure().label,
     },

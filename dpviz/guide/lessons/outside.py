@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.base.params import format_number
 from dpviz.guide.leaking import leak
 from dpviz.guide.lesson import Lesson, Question, Step
@@ -12,7 +13,7 @@ OPENS = Settings(table="iris", epsilon=0.1, k=1)
 
 
 def _listed(values: FloatArray) -> str:
-    return ", ".join(f"{value:.3g}" for value in values)
+    return ", ".join(numeral(value, 3) for value in values)
 
 
 LESSON = Lesson(
@@ -25,9 +26,9 @@ LESSON = Lesson(
         "people": lambda: str(len(leak().rows)),
         "recovered": lambda: _listed(leak().recovered),
         "true": lambda: _listed(leak().rows[-1]),
-        "with": lambda: f"{leak().bound_with:.3g}",
-        "without": lambda: f"{leak().bound_without:.3g}",
-        "declared": lambda: f"{leak().declared_bound:.3g}",
+        "with": lambda: numeral(leak().bound_with, 3),
+        "without": lambda: numeral(leak().bound_without, 3),
+        "declared": lambda: numeral(leak().declared_bound, 3),
     },
     steps=(
         Step(

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from functools import cache, partial
 
-from dpviz.base.number_text import numeral, percent
+from dpviz.base.number_text import decimals, numeral, percent, thousands
 from dpviz.base.params import format_number
 from dpviz.guide.cast import pure
 from dpviz.guide.lesson import Lesson, Question, Step
@@ -15,7 +15,7 @@ from dpviz.guide.questions import Answers, plan_text
 from dpviz.prepare.load import load_measured
 from dpviz.settings import Settings
 
-ANSWERS = Answers(source="plan", people=10_000, features=50, survive=f"{100 * GOAL:.0f}")
+ANSWERS = Answers(source="plan", people=10_000, features=50, survive=decimals(100 * GOAL, 0))
 OPENS = Settings(
     table=plan_text(ANSWERS),
     epsilon=1.0,
@@ -34,7 +34,7 @@ def needed(epsilon: float) -> float:
 
 
 def _factor(place: int) -> str:
-    return f"{FACTORS[place]:.2g}"
+    return numeral(FACTORS[place])
 
 
 @cache
@@ -55,8 +55,8 @@ LESSON = Lesson(
         "goal": lambda: percent(GOAL),
         "opens": lambda: format_number(OPENS.epsilon),
         "halved": lambda: format_number(HALVED),
-        "needed": lambda: f"{needed(OPENS.epsilon):,.0f}",
-        "then": lambda: f"{needed(HALVED):,.0f}",
+        "needed": lambda: thousands(needed(OPENS.epsilon)),
+        "then": lambda: thousands(needed(HALVED)),
         "ratio": lambda: numeral(needed(HALVED) / needed(OPENS.epsilon), 3),
         "mechanism": lambda: pure().label,
         **{f"times_{i}": partial(_factor, i) for i in range(4)},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from dpviz.base.number_text import percent
+from dpviz.base.number_text import decimals, numeral, percent
 from dpviz.base.params import format_number
 from dpviz.claims.attack import posterior_bound
 from dpviz.claims.worlds import both_worlds
@@ -29,12 +29,12 @@ PRIOR = 0.01
 def _worlds(epsilon: float) -> tuple[str, str]:
     """Return the rates of a balanced guesser against a release that spends all of epsilon."""
     seen = both_worlds(Spent(epsilon, 0.0, True, "pure"))
-    return f"{100 * seen.out:.0f}", f"{100 * seen.within:.0f}"
+    return decimals(100 * seen.out, 0), decimals(100 * seen.within, 0)
 
 
 def believed(prior: float, epsilon: float) -> str:
     """Return the highest belief that pure epsilon allows, in per cent to two digits."""
-    return f"{100 * posterior_bound(prior, epsilon):.2g} %"
+    return f"{numeral(100 * posterior_bound(prior, epsilon))} %"
 
 
 LESSON = Lesson(
