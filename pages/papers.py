@@ -44,11 +44,16 @@ WANTED, FAILED = "papers_wanted", "papers_failed"  # a download asked for, and o
 
 ANSWERS = {
     Answer.REPRODUCED: "✓ reproduced",
-    Answer.BOUND: "≤ holds as a bound",
+    Answer.IN_PART: "◐ reproduced in part",
+    Answer.STAND_IN: "◇ reproduced on a stand-in",
+    Answer.OTHER_REASON: "✓? reproduced for another reason",
+    Answer.BOUND: "≤ holds as an upper bound only",
+    Answer.NO_DIFFERENCE: "≈ no difference",
     Answer.ORDER: "↕ order only",
-    Answer.CANNOT_TELL: "? cannot tell",
+    Answer.FEW_DRAWS: "? not enough draws",
     Answer.NOT_REPRODUCED: "✗ not reproduced",
     Answer.NOT_HERE: "– not reproducible here",
+    Answer.CONSTRUCTION: "= by construction",
     Answer.PENDING: "… not yet measured",
 }
 MARKS = {

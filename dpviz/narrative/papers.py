@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dpviz.reproduce import Answer, Claim, Findings, counted
+from dpviz.reproduce import Claim, Findings, counted
 
 
 def reproduction_sentence(found: Findings) -> str:
@@ -25,15 +25,4 @@ def overall_sentence(claims: Iterable[Claim]) -> str:
 
 def _counts(claims: Iterable[Claim]) -> str:
     found = counted(claims).items()
-    return ", ".join(f"**{count} {_WORDS[answer]}**" for answer, count in found)
-
-
-_WORDS = {
-    Answer.REPRODUCED: "reproduced",
-    Answer.BOUND: "holding as a bound",
-    Answer.ORDER: "found in order only",
-    Answer.CANNOT_TELL: "not to be told",
-    Answer.NOT_REPRODUCED: "not reproduced",
-    Answer.NOT_HERE: "not reproducible here",
-    Answer.PENDING: "not yet measured",
-}
+    return ", ".join(f"**{count} {answer}**" for answer, count in found)

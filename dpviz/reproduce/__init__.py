@@ -38,8 +38,9 @@ from dpviz.reproduce.report import (
     tally,
 )
 from dpviz.reproduce.run import Reproduction, Step, absent_data, kept, reproduce, work
+from dpviz.reproduce.said import MEANINGS, Answer, Said
 from dpviz.reproduce.shipped import Made, Shipped, ship, shipped
-from dpviz.reproduce.verdicts import MEANINGS, Answer, Claim, counted
+from dpviz.reproduce.verdicts import Claim, counted
 from dpviz.run.store import Store
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "Part",
     "Point",
     "Reproduction",
+    "Said",
     "Series",
     "Shipped",
     "Stated",

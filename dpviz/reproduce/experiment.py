@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from dpviz.mechanisms import Mechanism
 from dpviz.reproduce.lines import Line
 from dpviz.reproduce.measurements import Measurements
+from dpviz.reproduce.said import Said, has_text, said_of, text_of
 from dpviz.reproduce.verdicts import Claim
 
 
@@ -153,6 +154,20 @@ class Info:
     not_measured: tuple[NotMeasured, ...] = ()
 
 
+def _info(paper: str, name: str) -> Info | None:
+    """Return what a paper's text file says of an experiment; None of what is shared."""
+    text = text_of(paper)
+    facts: dict[str, Any] = text["experiment"].get(name, {})
+    if not facts:
+        return None
+    several = ("settings", "choices", "cautions")
+    prose = {key: tuple(facts.get(key, ())) for key in several}
+    return Info(
+        title=facts["title"], paper=text["name"], url=text["url"], place=facts["place"],
+        about=facts["about"], slot=facts["slot"], **prose,
+    )  # fmt: skip
+
+
 class Experiment(ABC):
     """Base of all experiments; see the module docstring."""
 
@@ -167,6 +182,11 @@ class Experiment(ABC):
         module = cls.__module__
         inside = module.removeprefix(room) if module.startswith(room) else module.rpartition(".")[2]
         cls.key = inside.replace(".", "_")
+        paper, _, name = inside.rpartition(".")
+        if paper and "info" not in cls.__dict__ and has_text(paper):
+            known = _info(paper, name)
+            if known is not None:
+                cls.info = known
 
     @abstractmethod
     def parts(self, effort: Effort) -> list[Part]:
@@ -185,20 +205,31 @@ class Experiment(ABC):
             Streams are named (seed, experiment, ...), so parts are independent.
         """
 
-    @abstractmethod
     def lines(self, found: Measurements) -> list[Line]:
         """Return every reported number or statement beside what was measured.
 
         Lines without draws are there too, marked as absent.
         """
+        return []
 
-    @abstractmethod
     def claims(self, found: Measurements) -> list[Claim]:
         """Return one answer for every claim that the paper prints here.
 
         What `Info.not_measured` lists is added by `Reproduction.claims`. Empty
         where everything is measured in addition.
         """
+        return []
+
+    @property
+    def said(self) -> list[Said]:
+        """What the paper says that is looked at here, in printing order."""
+        return [one for one in said_of(self.paper) if one.experiment == self.key]
+
+    @property
+    def paper(self) -> str:
+        """Folder of the paper; empty where the experiment has none."""
+        folder = type(self).__module__.removeprefix(__name__.rpartition(".")[0] + ".")
+        return folder.rpartition(".")[0]
 
     def shared(self, data: str) -> Any:
         """Return what the parts of one data set share; made once per process and data set.

@@ -66,8 +66,47 @@ class Mean:
         if count < 2:
             return cls(value, math.nan, math.nan, math.nan, count)
         se = float(np.std(values, ddof=1)) / math.sqrt(count)
-        half = float(scipy.stats.t.ppf(0.975, count - 1)) * se
-        return cls(value, se, value - half, value + half, count)
+        return cls.near(value, se, count)
+
+    @classmethod
+    def near(cls, value: float, se: float, draws: int) -> Mean:
+        """Return a mean with the interval that its standard error makes."""
+        if draws < 2 or math.isnan(se):
+            return cls(value, math.nan, math.nan, math.nan, draws)
+        half = float(scipy.stats.t.ppf(0.975, draws - 1)) * se
+        return cls(value, se, value - half, value + half, draws)
+
+    @property
+    def half(self) -> float:
+        """Half the width of the interval; 0 for a single draw, which stands for itself."""
+        return 0.0 if math.isnan(self.high) else self.high - self.value
+
+    @property
+    def error(self) -> float:
+        """Standard error; 0 for a single draw."""
+        return 0.0 if math.isnan(self.se) else self.se
+
+    def __mul__(self, factor: float) -> Mean:
+        """Return the mean of the draws times a number."""
+        return Mean.near(self.value * factor, abs(factor) * self.se, self.draws)
+
+    def __sub__(self, other: Mean) -> Mean:
+        """Return the difference of two independent means."""
+        error = math.hypot(self.error, other.error)
+        return Mean.near(self.value - other.value, error, _fewest(self, other))
+
+    def __truediv__(self, other: Mean) -> Mean:
+        """Return the ratio of two independent means, its error to first order."""
+        if other.value == 0:
+            return Mean.near(math.copysign(math.inf, self.value), math.nan, 1)
+        ratio = self.value / other.value
+        error = math.hypot(self.error, ratio * other.error) / abs(other.value)
+        return Mean.near(ratio, error, _fewest(self, other))
+
+
+def _fewest(*means: Mean) -> int:
+    """Return the least number of draws among means that have an error; 1 where none has."""
+    return min((mean.draws for mean in means if mean.error > 0), default=1)
 
 
 def difference_draws(one: Mean, two: Mean) -> FloatArray:
@@ -148,3 +187,63 @@ class Measurements:
 
     def __iter__(self) -> Iterator[Point]:
         return iter(self.draws)
+
+
+class Absent(LookupError):
+    """Something that a claim looks at was not measured."""
+
+
+class Found:
+    """The mean at every point: what is known of an experiment, drawn here or shipped.
+
+    Parameters
+    ----------
+    means : mapping of Point to Mean
+    """
+
+    def __init__(self, means: Mapping[Point, Mean]) -> None:
+        self.means = dict(means)
+
+    @classmethod
+    def of(cls, table: pd.DataFrame) -> Found:
+        """Return what a table of points holds, with `SUMMARY_COLUMNS`."""
+        return cls(
+            {
+                Point(panel, series, quantity, None if math.isnan(x) else x): Mean.near(
+                    mean, se, int(draws)
+                )
+                for panel, series, quantity, x, draws, mean, se in table[
+                    list(SUMMARY_COLUMNS[:7])
+                ].itertuples(index=False, name=None)
+            }
+        )
+
+    def mean(self, panel: str, series: str, quantity: str, x: float | None = None) -> Mean:
+        """Return the mean at a point.
+
+        Raises
+        ------
+        Absent
+            If it was not measured.
+        """
+        point = Point(panel, series, quantity, x)
+        if point not in self.means:
+            raise Absent(*point[:3])
+        return self.means[point]
+
+    def curve(self, panel: str, series: str, quantity: str) -> dict[float, Mean]:
+        """Return the means along the axis, by ascending x.
+
+        Raises
+        ------
+        Absent
+            If there is none.
+        """
+        found = sorted(
+            point.x
+            for point in self.means
+            if point.x is not None and point[:3] == (panel, series, quantity)
+        )
+        if not found:
+            raise Absent(panel, series, quantity)
+        return {x: self.mean(panel, series, quantity, x) for x in found}

@@ -10,7 +10,8 @@ import pandas as pd
 from dpviz.reproduce.experiment import Chart, Effort, Experiment
 from dpviz.reproduce.lines import Line
 from dpviz.reproduce.papers import PAPERS
-from dpviz.reproduce.verdicts import MEANINGS, Claim, counted
+from dpviz.reproduce.said import MEANINGS
+from dpviz.reproduce.verdicts import Claim, counted
 
 SUMMARY_KEYS = (
     "paper", "item", "verdict", "reason", "place", "stated", "measured", "experiment",

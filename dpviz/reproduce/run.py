@@ -17,13 +17,27 @@ from dpviz.base.blas import one_blas_thread
 from dpviz.datasets import remote
 from dpviz.reproduce.experiment import Effort, Experiment, Part
 from dpviz.reproduce.lines import Agreement, Line
-from dpviz.reproduce.measurements import Measurements
+from dpviz.reproduce.measurements import Found, Measurements
+from dpviz.reproduce.said import answer
 from dpviz.reproduce.verdicts import NO_DATA, Answer, Claim
 from dpviz.run import jobs as engine
 from dpviz.run.jobs import Arrays, Pool, Progress
 from dpviz.run.store import Store, source_digest
 
 _SHARED_SETS = 2  # tables kept in memory at a time, per process
+
+
+def answers(
+    experiment: Experiment, found: Found, absent: Sequence[str], complete: bool
+) -> list[Any]:
+    """Return the answer to all that is looked at in an experiment."""
+    labels = [remote.sets()[key].label for key in absent]
+    return [answer(said, found, labels, complete) for said in experiment.said]
+
+
+def lines_of(claims: Sequence[Any]) -> list[Any]:
+    """Return the lines of some claims, in order."""
+    return [line for claim in claims for line in claim.lines]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +74,10 @@ class Reproduction:
 
         Until a run is finished a claim without data is not yet measured.
         """
+        if self.experiment.said:
+            return answers(self.experiment, Found.of(self.points), self.absent, self.complete)
         info = self.experiment.info
-        found = []
+        found: list[Claim] = []
         for claim in self.experiment.claims(self.found):
             placed = replace(claim, place=claim.place or info.place)
             named = [key for key in self.absent if key in claim.item.casefold()]
@@ -93,6 +109,8 @@ class Reproduction:
 
         What is neither reported nor measured has no line.
         """
+        if self.experiment.said:
+            return lines_of(self.claims)
         info = self.experiment.info
         missing = [
             Line(info.place, item.item, item.reported, "", Agreement.NOT_MEASURED, item.reason)

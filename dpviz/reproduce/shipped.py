@@ -8,6 +8,7 @@ experiment and which versions of the libraries it was measured.
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
 import inspect
 import json
@@ -24,15 +25,14 @@ import pandas as pd
 from dpviz import __version__
 from dpviz.reproduce.experiment import Effort, Experiment
 from dpviz.reproduce.lines import Agreement, Line, Stated
-from dpviz.reproduce.measurements import SUMMARY_COLUMNS, Mean
-from dpviz.reproduce.run import Reproduction
-from dpviz.reproduce.verdicts import Answer, Claim
+from dpviz.reproduce.measurements import SUMMARY_COLUMNS, Found, Mean
+from dpviz.reproduce.run import Reproduction, answers, lines_of
+from dpviz.reproduce.said import Answer
+from dpviz.reproduce.verdicts import Claim
 
 FOLDER = Path(__file__).resolve().parent / "results"
 _DIGITS = 6  # significant ones, of numbers that are drawn
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
-# What says how a chart looks: functions that return these, and constants made of them.
-_LOOKS = frozenset({"Chart", "Series"})
 
 
 @dataclass(frozen=True)
@@ -91,41 +91,142 @@ class Shipped:
 
 @cache
 def code_digest(experiment: Experiment) -> str:
-    """Return the digest of an experiment's file and of what its paper's files share.
+    """Return the digest of all code of a paper's folder that an experiment's numbers come from.
 
-    Imports and what only says how a chart looks are left out, as they change no
-    number. The core's source is not part of it: the file names the version of the
-    package instead.
+    What says how a chart looks, what the paper says and how it is judged are left
+    out, as they change no number. The core's source is not part of it: the file
+    names the version of the package instead.
     """
-    own = Path(inspect.getfile(type(experiment))).resolve()
+    path = Path(inspect.getfile(type(experiment))).resolve()
+    return digest_of(path.parent, path.stem, type(experiment).__name__)
+
+
+_MEASURING = frozenset({"parts", "run", "shared"})
+
+
+def digest_of(folder: Path, module: str, name: str) -> str:
+    """Return the digest of what the methods that measure can reach within a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a paper.
+    module, name : str
+        Of the experiment's class.
+    """
+    modules = {path.stem: _Module.read(path) for path in folder.glob("*.py")}
+    texts: dict[str, str] = {}
+    asked = [(module, name)]
+    seen: set[tuple[str, str]] = set()
+    while asked:
+        place = asked.pop()
+        if place in seen or place[0] not in modules:
+            continue
+        seen.add(place)
+        node = modules[place[0]].defined.get(place[1])
+        if node is None:
+            continue
+        parts = [node]
+        if isinstance(node, ast.ClassDef) and _is_experiment(node):
+            parts = [
+                one
+                for one in node.body
+                if not isinstance(one, ast.FunctionDef)
+                or one.name in _MEASURING
+                or one.name.startswith("_")
+            ]
+            parts = [one for one in parts if not _says(one)]
+            asked += [(place[0], part.id) for part in node.bases if isinstance(part, ast.Name)]
+        for part in parts:
+            texts[f"{place[1]}.{getattr(part, 'name', '')}"] = _plain_source(part)
+            asked += modules[place[0]].reached(part)
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted({own, *own.parent.glob("_[a-z]*.py")}):
-        digest.update(f"{path.name}\0{measuring(path.read_text(encoding='utf-8'))}\0".encode())
+    for key in sorted(texts):
+        digest.update(f"{key}\0{texts[key]}\0".encode())
     return digest.hexdigest()
 
 
-def measuring(source: str) -> str:
-    """Return the lines of a module without its imports and without what draws its charts."""
-    left_out: set[int] = set()
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        match node:
-            case ast.Import() | ast.ImportFrom():
-                pass
-            case ast.FunctionDef(returns=ast.expr() as returns) if _names(returns) & _LOOKS:
-                pass
-            case ast.Assign(value=value) if node in tree.body and _names(value) & _LOOKS:
-                pass
-            case _:
-                continue
-        left_out.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    lines = source.splitlines()
-    kept = (line for number, line in enumerate(lines, 1) if number not in left_out)
-    return "\n".join(line for line in kept if line.strip())
+@dataclass(frozen=True)
+class _Module:
+    """A file's definitions, and what its imports of the same folder are called."""
+
+    name: str
+    defined: dict[str, ast.stmt]
+    names: dict[str, tuple[str, str]]
+    modules: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> _Module:
+        defined: dict[str, ast.stmt] = {}
+        names: dict[str, tuple[str, str]] = {}
+        modules: dict[str, str] = {}
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                defined[node.name] = node
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for part in (part for one in targets for part in ast.walk(one)):
+                    if isinstance(part, ast.Name):
+                        defined[part.id] = node
+            elif isinstance(node, ast.ImportFrom):
+                inside = (node.module or "").rpartition(".")
+                for one in node.names:
+                    called = one.asname or one.name
+                    names[called] = (inside[2], one.name)
+                    modules[called] = one.name  # where what is imported is a file
+        return cls(path.stem, defined, names, modules)
+
+    def reached(self, node: ast.AST) -> list[tuple[str, str]]:
+        """Return where what a piece of code names is defined."""
+        found = []
+        for part in ast.walk(node):
+            match part:
+                case ast.Attribute(value=ast.Name(id=called)) if called in self.modules:
+                    found.append((self.modules[called], part.attr))
+            if isinstance(part, ast.Name):
+                found.append((self.name, part.id))
+                if part.id in self.names:
+                    found.append(self.names[part.id])
+        return found
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+def _is_experiment(node: ast.ClassDef) -> bool:
+    return any(ast.unparse(base).endswith("Experiment") for base in node.bases)
+
+
+def _says(node: ast.stmt) -> bool:
+    """Return whether a line of a class is its docstring or says what the paper does."""
+    if isinstance(node, ast.Expr):
+        return True
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "info"
+
+
+class _Silent(ast.NodeTransformer):
+    """Takes out docstrings and what modules are called, which change no number."""
+
+    def __init__(self) -> None:
+        self.inside = False
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return None
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if isinstance(node.value, ast.Name) and node.value.id.startswith("_"):
+            return ast.copy_location(ast.Name(node.attr, ast.Load()), node)
+        return self.generic_visit(node)
+
+
+def _plain_source(node: ast.AST) -> str:
+    return ast.unparse(_Silent().visit(copy.deepcopy(node)))
+
+
+_OLD = {
+    "holds as a bound": Answer.BOUND,
+    "cannot tell": Answer.FEW_DRAWS,
+    **{str(one): one for one in Answer},
+}
 
 
 def file_of(key: str, folder: Path = FOLDER) -> Path:
@@ -159,10 +260,11 @@ def ship(found: Reproduction, date: str, folder: Path = FOLDER) -> Path:
         "seed": found.seed,
         "complete": found.complete,
         "absent": list(found.absent),
-        "claims": [asdict(claim) for claim in found.claims],
-        "lines": [asdict(line) for line in found.lines],
         "points": rows,
     }
+    if not found.experiment.said:
+        content["claims"] = [asdict(claim) for claim in found.claims]
+        content["lines"] = [asdict(line) for line in found.lines]
     path = file_of(key, folder)
     text = json.dumps(_plain(content), ensure_ascii=False, separators=(",", ":"))
     # a line for each claim, line and point, so that a change can be read
@@ -201,15 +303,26 @@ def _read(experiment: Experiment, path: Path) -> Shipped:
     points = pd.DataFrame(content["points"], columns=list(SUMMARY_COLUMNS))
     for name in SUMMARY_COLUMNS[3:]:
         points[name] = pd.to_numeric(points[name])
+    absent, complete = tuple(content["absent"]), bool(content["complete"])
+    claims: list[Any]
+    if experiment.said:
+        claims = answers(experiment, Found.of(points), absent, complete)
+        lines = lines_of(claims)
+    else:
+        claims = [
+            Claim(**{**claim, "answer": _OLD.get(claim["answer"], claim["answer"])})
+            for claim in content["claims"]
+        ]
+        lines = [_line(line) for line in content["lines"]]
     return Shipped(
         experiment,
         Effort.FULL,
         int(content["seed"]),
-        [Claim(**{**claim, "answer": Answer(claim["answer"])}) for claim in content["claims"]],
-        [_line(line) for line in content["lines"]],
+        claims,
+        lines,
         points,
-        tuple(content["absent"]),
-        bool(content["complete"]),
+        absent,
+        complete,
         Made(**content["made"]),
     )
 

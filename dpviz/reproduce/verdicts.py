@@ -7,38 +7,11 @@ here, are no claims and are not counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from dpviz.reproduce.lines import Agreement, Line
-
-
-class Answer(StrEnum):
-    """What was found of a printed claim."""
-
-    REPRODUCED = "reproduced"
-    BOUND = "holds as a bound"
-    ORDER = "order only"
-    CANNOT_TELL = "cannot tell"
-    NOT_REPRODUCED = "not reproduced"
-    NOT_HERE = "not reproducible here"
-    PENDING = "not yet measured"
-
-
-MEANINGS: Mapping[Answer, str] = {
-    Answer.REPRODUCED: "what we measure is what the paper prints, within its error, its rounding "
-    "and our 95 % interval; for a statement, every point that can be told speaks for it.",
-    Answer.BOUND: "the paper states a bound, a guarantee or a size that is enough; nothing "
-    "measured breaks it, and what is measured lies well inside.",
-    Answer.ORDER: "the printed numbers are not found, but the order that the paper reads off them "
-    "is.",
-    Answer.CANNOT_TELL: "what would decide it, or a part of it, lies within three standard errors.",
-    Answer.NOT_REPRODUCED: "something measured, or a proof, speaks against it.",
-    Answer.NOT_HERE: "the data is not at hand, or the paper leaves out what is needed to redo it; "
-    "the reason says which.",
-}
-"""The answers of a finished run, and what each means."""
+from dpviz.reproduce.said import Answer as Answer
 
 
 @dataclass(frozen=True)
@@ -142,7 +115,7 @@ def judged(
             reason += f" Cannot tell on {where}."
         return Claim(item, held, reason + more, stated, measured, place)
     reason = why or untold[0].note
-    return Claim(item, Answer.CANNOT_TELL, reason + more, stated, measured, place)
+    return Claim(item, Answer.FEW_DRAWS, reason + more, stated, measured, place)
 
 
 def _measured(lines: Sequence[Line]) -> str:

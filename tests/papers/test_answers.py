@@ -27,7 +27,7 @@ def line(agreement: Agreement, panel: str = "A", note: str = "Because.") -> Line
         ([Agreement.AGREES], Answer.REPRODUCED),
         ([Agreement.AGREES, Agreement.CANNOT_TELL], Answer.REPRODUCED),
         ([Agreement.AGREES, Agreement.ABSENT], Answer.REPRODUCED),
-        ([Agreement.CANNOT_TELL, Agreement.CANNOT_TELL], Answer.CANNOT_TELL),
+        ([Agreement.CANNOT_TELL, Agreement.CANNOT_TELL], Answer.FEW_DRAWS),
         ([Agreement.AGREES, Agreement.DIFFERS], Answer.NOT_REPRODUCED),
         ([Agreement.CANNOT_TELL, Agreement.DIFFERS], Answer.NOT_REPRODUCED),
         ([Agreement.ABSENT], Answer.NOT_HERE),
@@ -45,7 +45,7 @@ def test_one_line_against_fails_a_claim_and_none_decided_cannot_be_told(
 
 def test_a_claim_that_says_all_at_once_needs_all() -> None:
     lines = [line(Agreement.AGREES), line(Agreement.CANNOT_TELL, "B")]
-    assert judged("claim", lines, every=True).answer is Answer.CANNOT_TELL
+    assert judged("claim", lines, every=True).answer is Answer.FEW_DRAWS
     assert judged("claim", lines[:1], every=True).answer is Answer.REPRODUCED
     bound = judged("claim", lines[:1], held=Answer.BOUND)
     assert bound.answer is Answer.BOUND

@@ -68,44 +68,27 @@ def test_a_quick_run_measures_everything_it_draws(key: str, quick: Quick) -> Non
         assert {series.key for series in chart.series} <= {"", *all_mechanisms()}
 
 
-def test_lines_say_why(key: str, quick: Quick) -> None:
+def test_every_claim_has_one_answer_a_reason_and_lines(key: str, quick: Quick) -> None:
     found = quick(key)
-    assert found.lines
-    for line in found.lines:
-        assert line.agreement is not Agreement.PENDING
-        if line.agreement is Agreement.READING:
-            assert line.reported
-        if line.agreement is Agreement.ABSENT:
-            assert found.absent, line  # only where some data is absent
-        if line.agreement in (Agreement.AGREES, Agreement.DIFFERS):
-            assert line.reported
-            assert line.measured
-        if line.note:
-            assert line.note.endswith("."), line.note
-    places = [(line.panel, line.item) for line in found.lines]
-    assert len(set(places)) == len(places)
     text = markdown(found)
-    for line in found.lines:
-        assert line.item.replace("|", "\\|") in text
-    assert len(lines_table(found)) == len(found.lines)
-
-
-def test_every_printed_claim_has_one_answer_and_a_reason(key: str, quick: Quick) -> None:
-    found = quick(key)
     for claim in found.claims:
         assert claim.answer is not Answer.PENDING
         assert claim.place
         assert claim.reason.endswith(".")
         assert "\n" not in claim.reason
+        assert f"**{claim.answer}**. {claim.reason}".replace("|", "\\|") in text
         if claim.answer is not Answer.NOT_HERE:
             assert claim.measured, claim
     named = [(claim.place, claim.item) for claim in found.claims]
     assert len(set(named)) == len(named)
     assert bool(found.claims) == (key not in WITHOUT_CLAIMS)
     assert found.experiment.info.paper in PAPERS
-    text = markdown(found)
-    for claim in found.claims:
-        assert f"**{claim.answer}**. {claim.reason}".replace("|", "\\|") in text
+    for line in found.lines:
+        assert line.agreement is not Agreement.PENDING
+        if line.agreement in (Agreement.AGREES, Agreement.DIFFERS):
+            assert line.reported
+            assert line.measured
+    assert len(lines_table(found)) == len(found.lines)
     # before anything is measured nothing is answered
     start = Reproduction(found.experiment, Effort.QUICK, 0, Measurements(), found.absent, False)
     for claim in start.claims:
@@ -113,16 +96,17 @@ def test_every_printed_claim_has_one_answer_and_a_reason(key: str, quick: Quick)
     assert len(start.claims) == len(found.claims)
 
 
-def test_lines_can_be_drawn_at_every_moment_of_a_run(key: str, quick: Quick, store: Store) -> None:
+def test_claims_can_be_answered_at_every_moment_of_a_run(
+    key: str, quick: Quick, store: Store
+) -> None:
     quick(key)
-    assert experiment(key).lines(Measurements()) is not None
-    whole = next(work(experiment(key), Effort.QUICK, store=store)).reproduction.found
-    points = list(whole.draws)
+    whole = next(work(experiment(key), Effort.QUICK, store=store)).reproduction
+    points = list(whole.found.draws)
     for count in {1, 2, len(points) // 3, len(points) // 2, len(points) - 1}:
-        some = Measurements({point: whole.draws[point] for point in points[:count]})
-        lines = experiment(key).lines(some)
-        assert len(lines) == len(experiment(key).lines(whole))
-        assert len(experiment(key).claims(some)) == len(experiment(key).claims(whole))
+        some = Measurements({point: whole.found.draws[point] for point in points[:count]})
+        part = Reproduction(whole.experiment, Effort.QUICK, 0, some, whole.absent, False)
+        assert len(part.claims) == len(whole.claims)
+        assert len(part.lines) >= len(whole.claims)
 
 
 def test_a_second_run_computes_nothing_and_one_part_gives_the_same_bytes(

@@ -12,7 +12,7 @@ LIP (orthonormal columns) and V the exact ones:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from dpviz.base.arrays import FloatArray
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.prepare.prepared import Measured
 from dpviz.reproduce.experiment import Chart, Series, series_of
-from dpviz.reproduce.lines import Agreement, Line, beside, claim
 from dpviz.reproduce.measurements import Measurements, Point
 from dpviz.reproduce.xu._shared import (
     BY_KEY,
@@ -31,36 +30,18 @@ from dpviz.reproduce.xu._shared import (
     LOP,
     RANDOM,
     Runs,
-    XuData,
-    below_line,
     facts_draws,
     least_k,
-    moves_line,
     output_norms,
     problem_of,
 )
 from dpviz.run.cells import Cell, evaluate
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import VERDICT_WORDS, Verdict
+from dpviz.values.problem import Budget
 
 ETA = "eta = ||Z1 - X|| / ||Z2 - X||"
 ERROR = "||Z - X|| / ||X||"
 ADDED = (parse_variant("gaussian"), parse_variant("wishart_difference"))
 PROJECTED = (LIP, *ADDED, RANDOM, EXACT)  # those whose components take the place of LIP's
-
-CHOICES = (
-    "Beside LIP, the same ratio is drawn with the components of Gaussian noise and of the "
-    f"difference of Wisharts (delta of the Gaussian: {DELTA:g}), with a random subspace and with "
-    "the exact components in the place of LIP's.",
-    "Only Figure 1 is said to be below 1 when scaled; eta times the factor is shown beside the "
-    "claims and is none.",
-    "A second picture shows the errors themselves, divided by ||X||: the table of zeros has 1.",
-)
-CAUTION = (
-    "Z1 = X V'V'^T, V' the components of LIP, multiplies the raw rows and is not private at any "
-    "epsilon; only the noisy matrix and its components are. So eta compares a leak with a noisy "
-    "table."
-)
 
 
 def lop_errors(
@@ -137,162 +118,6 @@ def eta_draws(
         k = least_k(measured.moment.eigenvalues)
         found |= facts_draws(label, measured.n, measured.d, k)
     return Measurements(found)
-
-
-def eta_lines(
-    data: XuData, found: Measurements, along: str, sign: int, said: str, why: str
-) -> list[Line]:
-    """Return what the paper says of eta along k or epsilon.
-
-    Parameters
-    ----------
-    data : XuData
-    found : Measurements
-    along : str
-        ``k`` or ``epsilon``.
-    sign : int
-        1 where the paper says that eta rises, -1 where it falls.
-    said : str
-        What it says, in our words.
-    why : str
-        The sentence to show where eta moves the other way.
-    """
-    curve = found.curve(data.label, LIP.label, ETA)
-    return [
-        below_line(
-            data.label,
-            f"eta below 1 at every {along}",
-            "LIP has the lower error",
-            curve,
-            1.0,
-            why="LOP's error is the smaller where its noise is smaller than what LIP misses.",
-        ),
-        moves_line(
-            data.label,
-            f"eta {'rises' if sign > 0 else 'falls'} from each {along} to the next",
-            said,
-            curve,
-            sign,
-            why=why,
-        ),
-    ]
-
-
-def scaled_line(data: XuData, curve: Mapping[float, FloatArray], factor: float) -> Line:
-    """Return the largest eta times the paper's factor, of which the text says nothing."""
-    means = {x: float(np.mean(values)) for x, values in curve.items()}
-    largest = max(means, key=lambda x: means[x], default=None)
-    values = None if largest is None else factor * curve[largest]
-    return beside(data.label, f"largest eta times {factor:,.0f}", None, values)
-
-
-def slower_line(data: XuData, found: Measurements) -> Line:
-    """Return whether LIP's error falls by less than LOP's from each epsilon to the next."""
-    lip, lop = (found.curve(data.label, label, ERROR) for label in (LIP.label, LOP.label))
-    xs = [x for x in lip if x in lop]
-    falls = [np.diff([-math.log(float(np.mean(curve[x]))) for x in xs]) for curve in (lip, lop)]
-    held = int((falls[0] < falls[1]).sum())
-    return claim(
-        data.label,
-        "LIP's error falls by a smaller factor than LOP's from each epsilon to the next",
-        "LIP's error decreases slightly, LOP's greatly",
-        held,
-        len(falls[0]),
-        why="Where LIP's components appear out of the noise, its error falls too.",
-    )
-
-
-def near_line(data: XuData, found: Measurements) -> Line:
-    """Return whether LIP's error is nearer to the least possible than to a random subspace's."""
-    lip, least, random = (
-        found.curve(data.label, mechanism.label, ERROR) for mechanism in (LIP, EXACT, RANDOM)
-    )
-    xs = [x for x in lip if x in least and x in random]
-    held = sum(
-        2 * float(np.mean(lip[x])) < float(np.mean(least[x])) + float(np.mean(random[x]))
-        for x in xs
-    )
-    return claim(
-        data.label,
-        "LIP's error nearer to the least possible than to that of a random subspace",
-        "LIP's components are close to the exact ones, whatever epsilon is",
-        held,
-        len(xs),
-        why="Where it is not, noise drowns the components; eta is small because LOP's noise is "
-        "far larger than the data.",
-    )
-
-
-def place_lines(data: XuData, found: Measurements, x: float | None, at: str) -> list[Line]:
-    """Return eta and the errors at one place, with what else could stand in LIP's place.
-
-    Parameters
-    ----------
-    data : XuData
-    found : Measurements
-    x : float or None
-        The place on the axis; None where the data is absent.
-    at : str
-        The place in words.
-    """
-
-    def draws(mechanism: Mechanism, quantity: str) -> FloatArray | None:
-        return None if x is None else found.get(data.label, mechanism.label, quantity, x)
-
-    def over_least(mechanism: Mechanism) -> FloatArray | None:
-        error, least = draws(mechanism, ERROR), draws(EXACT, ERROR)
-        return None if error is None or least is None else error / float(np.mean(least))
-
-    lines = [
-        beside(data.label, f"eta, {at}", None, draws(LIP, ETA)),
-        beside(
-            data.label,
-            f"eta with a random subspace in the place of LIP's, {at}",
-            None,
-            draws(RANDOM, ETA),
-            note="A random subspace has learned nothing of the data, so an eta below 1 does not "
-            "say that LIP's components are near the exact ones.",
-        ),
-    ]
-    lines += [
-        beside(
-            data.label,
-            f"error of {'LIP' if mechanism == LIP else mechanism.label} over the least possible, "
-            + at,
-            None,
-            over_least(mechanism),
-        )
-        for mechanism in (LIP, *ADDED, RANDOM)
-    ]
-    lines.append(
-        beside(
-            data.label,
-            f"error of LOP over ||X||, {at}",
-            None,
-            draws(LOP, ERROR),
-            note="A table of zeros, which costs no privacy, has 1.",
-        )
-    )
-    return lines
-
-
-def promise_line(found: Measurements) -> Line:
-    """Return what is known of LOP's claim, in the least setting: it fails in all."""
-    panel, item = "Theorem 2", "LOP's claim"
-    said = "(epsilon, 0)-differentially private"
-    if not found.draws:
-        return claim(panel, item, said, 0, 0, why="")
-    problem = Problem(2, 2, 1, Relation.REPLACE, Domain.ball(2))
-    status = LOP.status(problem, Budget(1.0))
-    refuted = status.verdict is Verdict.REFUTED
-    return Line(
-        panel,
-        item,
-        said,
-        VERDICT_WORDS[status.verdict],
-        Agreement.DIFFERS if refuted else Agreement.AGREES,
-        status.evidence,
-    )
 
 
 # Dashed, as it may lie on LIP's line: both are then seen.

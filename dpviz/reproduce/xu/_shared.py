@@ -7,7 +7,7 @@ Z1 = X W W' and Z2 = (X V + E2) V'.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,13 +20,10 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.prepare.prepared import Measured
 from dpviz.reproduce.experiment import Effort, Experiment, Part
-from dpviz.reproduce.lines import Line, beside, claim
-from dpviz.reproduce.measurements import Measurements, Point
+from dpviz.reproduce.measurements import Point
+from dpviz.reproduce.said import View
 from dpviz.settings import Settings
 from dpviz.values.problem import Problem, Relation
-
-PAPER = "Xu, Yang and Bai 2019"
-URL = "https://doi.org/10.1155/2019/9169802"
 
 LIP, LOP = parse_variant("laplace"), parse_variant("laplace_output")
 RANDOM, EXACT = parse_variant("random_projection"), parse_variant("non_private")
@@ -35,6 +32,7 @@ ALPHA = 0.85  # least share of the variance that k components must have
 DELTA = 1e-6  # of the mechanisms that have one, in Figures 3 and 4; the paper states none
 
 LIMIT = "1 / the paper's factor"
+HELD = "share of the variance that k components hold"
 _ROWS, _FEATURES, _K = "rows", "features", "k for 85 % of the variance"
 
 
@@ -72,28 +70,7 @@ SETS = (
     XuData("waveform", "Waveform", 1e3, 1e2, 1e2),
 )
 BY_KEY = {data.key: data for data in SETS}
-
-SETTINGS = (
-    "Secom, Covtype, Musk, Handwritten and Waveform of the UCI repository; means subtracted, rows "
-    "normalised to length at most 1",
-    "k such that the first k components have at least 85 % of the variance; 100 runs",
-)
-CHOICES = (
-    "Rows are divided by the largest norm of a row: the paper says only that no row is longer "
-    "than 1. Constant columns are left out; missing cells of Secom become the column's median.",
-    "The paper names its sets by folders that hold more than one version and states no n or d. "
-    "Musk is version 1 (clean1, 476 rows); there is a version 2 (6,598 rows). Waveform is "
-    "version 1 (UCI 107, 21 features); there is a version 2 (UCI 108, 40 features). Handwritten "
-    "is Semeion (256 features).",
-    "The text prints no values of the curves and does not give the axes: what is checked is what "
-    "it says of them, and the factors by which it scales them to one size.",
-    "Neighbours differ in one record, as in the paper's Definition 1, and n is public.",
-)
-LOP_CAUTION = (
-    "LOP is not private at any epsilon: the rows it publishes span the exact components, which "
-    "carry no noise, and its sensitivity counts one row of XV while a changed row changes V and "
-    "so every row."
-)
+BY_LABEL = {data.label: data for data in SETS}
 
 
 @dataclass(frozen=True)
@@ -148,8 +125,10 @@ def prepared(table: Table) -> Prepared:
 class MomentsExperiment(Experiment):
     """What Figures 1 to 4 have in common: they need second moments only."""
 
-    def shared(self, data: str) -> Measured:
-        """Return the second moment of a data set."""
+    def shared(self, data: str) -> Measured | None:
+        """Return the second moment of a data set; None for what is known by its shape."""
+        if not data:
+            return None
         return prepared(remote.load(data, download=False)).light()
 
 
@@ -202,43 +181,6 @@ def facts_draws(label: str, n: int, d: int, k: int) -> dict[Point, FloatArray]:
     return {Point(label, "table", name): np.array([float(x)]) for name, x in numbers.items()}
 
 
-def facts(found: Measurements, label: str) -> Facts | None:
-    """Return n, d and k of a data set, or None where it is absent."""
-    values = [found.get(label, "table", name) for name in (_ROWS, _FEATURES, _K)]
-    n, d, k = (None if value is None else int(value[0]) for value in values)
-    return None if n is None or d is None or k is None else Facts(n, d, k)
-
-
-def k_line(found: Measurements, label: str, rows: str = "rows") -> Line:
-    """Return the paper's rule for k as a line."""
-    known = facts(found, label)
-    note = "" if known is None else f"Of {known.d} features, {known.n:,} {rows}."
-    return beside(label, _K, None, found.get(label, "table", _K), note=note)
-
-
-def below_line(
-    label: str,
-    item: str,
-    reported: str,
-    curve: Mapping[float, FloatArray],
-    limit: float,
-    why: str,
-    note: str = "",
-) -> Line:
-    """Return whether the means of a curve stay below a limit."""
-    held = sum(float(np.mean(values)) < limit for values in curve.values())
-    return claim(label, item, reported, held, len(curve), why, note)
-
-
-def moves_line(
-    label: str,
-    item: str,
-    reported: str,
-    curve: Mapping[float, FloatArray],
-    sign: int,
-    why: str,
-    note: str = "",
-) -> Line:
-    """Return whether the means of a curve rise (sign 1) or fall (-1) from each x to the next."""
-    steps = np.diff([float(np.mean(curve[x])) for x in sorted(curve)])
-    return claim(label, item, reported, int((sign * steps > 0).sum()), len(steps), why, note)
+def facts(view: View) -> Facts:
+    """Return n, d and k of a data set."""
+    return Facts(*(int(view("table", name).value) for name in (_ROWS, _FEATURES, _K)))

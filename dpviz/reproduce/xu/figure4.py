@@ -10,10 +10,8 @@ from dpviz.datasets import remote
 from dpviz.datasets.table import Table
 from dpviz.prepare.bounding import prepare
 from dpviz.prepare.prepared import Measured
-from dpviz.reproduce.experiment import Chart, Effort, Experiment, Info, Part
-from dpviz.reproduce.lines import Line, beside
+from dpviz.reproduce.experiment import Chart, Effort, Experiment, Part
 from dpviz.reproduce.measurements import Measurements, Point
-from dpviz.reproduce.verdicts import Claim, judged, of_item
 from dpviz.reproduce.xu import _error as _xu_error
 from dpviz.reproduce.xu import _shared as _xu
 from dpviz.settings import Settings
@@ -50,29 +48,6 @@ def _in_reading(part: ReadingRuns, shared: dict[bool, Measured], seed: int) -> M
 class XuFigure4(Experiment):
     """Eta = ||Z1 - X||_F / ||Z2 - X||_F against epsilon, k fixed."""
 
-    info = Info(
-        title="Error of LIP over that of LOP, against epsilon",
-        paper=_xu.PAPER,
-        url=_xu.URL,
-        place="Figure 4",
-        about="The same ratio of errors as in Figure 3, along epsilon: the paper finds that it "
-        "rises and is below 1 even at epsilon 10, and explains it by LIP's components being "
-        "close to the exact ones at every epsilon.",
-        settings=(
-            *_xu.SETTINGS,
-            "epsilon up to 10, which the paper calls no privacy; eta is drawn times 10 (Secom), "
-            "10 (Covtype), 1,000 (Musk), 1,000 (Handwritten) and 100 (Waveform)",
-        ),
-        choices=(
-            "k is the least with 85 % of the variance. Epsilon runs from .1 to 10; where the "
-            "paper starts is not in its text.",
-            *_xu_error.CHOICES,
-            *_xu.CHOICES,
-        ),
-        cautions=(_xu_error.CAUTION, _xu.LOP_CAUTION),
-        slot=33,
-    )
-
     def parts(self, effort: Effort) -> list[Part]:
         """Return some runs on each data set with each mechanism's components."""
         runs = 5 if effort is Effort.QUICK else 100
@@ -104,66 +79,6 @@ class XuFigure4(Experiment):
         ks = (_xu.least_k(measured.moment.eigenvalues),)
         factor = _xu.BY_KEY[part.data].by_epsilon
         return _xu_error.eta_draws(part, measured, seed, ks, EPSILONS, factor)
-
-    def lines(self, found: Measurements) -> list[Line]:
-        """Return what the paper says of eta and epsilon."""
-        lines = []
-        for data in _xu.SETS:
-            known = _xu.facts(found, data.label)
-            curve = found.curve(data.label, _xu.LIP.label, _xu_error.ETA)
-            lines += [
-                _xu.k_line(found, data.label),
-                *_xu_error.eta_lines(
-                    data,
-                    found,
-                    "epsilon",
-                    1,
-                    "eta and epsilon are positively correlated",
-                    why="LIP's error falls faster there than LOP's.",
-                ),
-                _xu_error.scaled_line(data, curve, data.by_epsilon),
-                _xu_error.slower_line(data, found),
-                _xu_error.near_line(data, found),
-                *_xu_error.place_lines(
-                    data, found, None if known is None else SHOWN, f"epsilon {SHOWN:g}"
-                ),
-            ]
-            lines += [
-                beside(
-                    data.label,
-                    f"eta times {data.by_epsilon:,.0f} at epsilon {SHOWN:g}: {reading}",
-                    None,
-                    None if values is None else data.by_epsilon * values,
-                )
-                for reading in READINGS
-                for values in [found.get(data.label, reading, READING_ETA)]
-            ]
-        return [*lines, _xu_error.promise_line(found)]
-
-    def claims(self, found: Measurements) -> list[Claim]:
-        """Return the answers to what the text says of the figure."""
-        lines = self.lines(found)
-        return [
-            judged(
-                "eta is below 1 even at epsilon 10",
-                of_item(lines, "eta below 1 at every epsilon"),
-                because="On every data set at hand.",
-            ),
-            judged(
-                "eta rises with epsilon",
-                of_item(lines, "eta rises from each epsilon to the next"),
-                because="From each epsilon to the next.",
-            ),
-            judged(
-                "because LIP's error decreases slightly and LOP's greatly",
-                of_item(lines, lambda item: item.startswith("LIP's error falls by a smaller")),
-                because="From each epsilon to the next.",
-            ),
-            judged(
-                "LIP's components are close to the exact ones, whatever epsilon is",
-                of_item(lines, lambda item: item.startswith("LIP's error nearer")),
-            ),
-        ]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure and the errors behind it, one panel for each data set."""

@@ -1,0 +1,328 @@
+"""What the papers say: quotes that stand there, and answers that follow from what was measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import re
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpviz.reproduce import Answer, experiments, shipped
+from dpviz.reproduce.measurements import Found, Mean, Point
+from dpviz.reproduce.said import (
+    AtMost,
+    Below,
+    Identity,
+    Look,
+    Monotone,
+    NotHere,
+    Number,
+    Order,
+    Power,
+    Said,
+    Stated,
+    Test,
+    View,
+    along,
+    answer,
+    at,
+    declared,
+    has_text,
+    said_of,
+    text_of,
+)
+
+PAPERS = sorted({item.paper for item in experiments().values() if has_text(item.paper)})
+STATEMENTS = [(paper, said) for paper in PAPERS for said in said_of(paper)]
+NAMES = [f"{paper}:{said.key}" for paper, said in STATEMENTS]
+
+
+def texts() -> Path | None:
+    """Return the folder of the papers' texts, beside the raw data; None where it is not there."""
+    data = os.environ.get("DPVIZ_DATA", "")
+    folder = Path(data).parent / "papers"
+    return folder if data and folder.is_dir() else None
+
+
+def flat(text: str) -> str:
+    """Return a text with every run of white space as one blank: lines break anywhere."""
+    return re.sub(r"\s+", " ", text)
+
+
+# --- the statements ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)
+def test_a_quote_is_short_and_stands_in_the_paper(paper: str, said: Said) -> None:
+    assert 0 < len(said.quote) <= 120
+    folder = texts()
+    if folder is None:
+        pytest.skip("DPVIZ_DATA has no neighbour with the papers' texts")
+    whole = flat((folder / text_of(paper)["text"]).read_text(encoding="utf-8"))
+    assert flat(said.quote) in whole
+    assert flat(said.quote)[:-1] + "~" not in whole  # and not anything
+
+
+@pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)
+def test_a_statement_is_said_once_and_in_sentences(paper: str, said: Said) -> None:
+    assert said.experiment in experiments()
+    assert said.place
+    assert said.says
+    for text in (said.because, said.why, said.needs):
+        assert not text or text.endswith(".")
+    assert bool(said.needs) == isinstance(said.look.test, NotHere)
+    keys = [other.key for other in said_of(paper)]
+    assert keys.count(said.key) == 1
+    words = [(other.place, other.says) for other in said_of(paper)]
+    assert words.count((said.place, said.says)) == 1
+
+
+def test_a_statement_without_a_look_is_an_error() -> None:
+    looks = {
+        said.key: said.look
+        for said in said_of("xu")
+        if said.key != "lemma-1" and not isinstance(said.look.test, NotHere)
+    }
+    with pytest.raises(ValueError, match="do not match: lemma-1"):
+        declared("xu", looks)
+
+
+# --- contrary measurements ----------------------------------------------------------------------
+
+
+class Contrary(Found):
+    """Measurements that say something else: each mean is put through a function of its place."""
+
+    def __init__(self, found: Found, turn: Callable[[Point, Mean], Mean]) -> None:
+        super().__init__({point: turn(point, mean) for point, mean in found.means.items()})
+
+
+def scaled(factor: float) -> Callable[[Point, Mean], Mean]:
+    return lambda point, mean: mean * factor
+
+
+def shuffled(seed: int) -> Callable[[Point, Mean], Mean]:
+    """Return a turn that moves every point by a factor of its own, from 1e-4 to 1e4."""
+
+    def turn(point: Point, mean: Mean) -> Mean:
+        share = zlib.crc32(f"{seed} {point}".encode()) / 2**32
+        value = mean.value or 1.0
+        return Mean.near(value * 10 ** (8 * share - 4), mean.se / 1e6, mean.draws)
+
+    return turn
+
+
+def set_to(value: float) -> Callable[[Point, Mean], Mean]:
+    return lambda point, mean: Mean.near(value, math.nan, 1)
+
+
+def by_place(sign: int, power: float = 1.0) -> Callable[[Point, Mean], Mean]:
+    """Return curves that rise or fall along their axis, apart from series to series."""
+
+    def turn(point: Point, mean: Mean) -> Mean:
+        height = 1 + zlib.crc32(point.series.encode()) % 97
+        x = 1.0 if point.x is None else abs(point.x) + 1e-3
+        return Mean.near(height * x ** (sign * power), math.nan, 1)
+
+    return turn
+
+
+def by_series(order: int) -> Callable[[Point, Mean], Mean]:
+    """Return values that differ by the name of the series alone, in an order of its own."""
+
+    def turn(point: Point, mean: Mean) -> Mean:
+        share = zlib.crc32(f"{order} {point.series} {point.quantity}".encode()) / 2**32
+        return Mean.near(0.001 + share, math.nan, 1)
+
+    return turn
+
+
+TURNS = [
+    scaled(1e3), scaled(1e-3), scaled(-1.0), scaled(0.0), set_to(1.0), set_to(0.0),
+    *(by_place(sign, power) for sign in (1, -1) for power in (0.5, 1.0, 1.5, 2.0, 3.0)),
+    *(by_series(order) for order in range(24)),
+    *(shuffled(seed) for seed in range(60)),
+]  # fmt: skip
+
+
+def printed(said: Said, found: Found) -> list[Callable[[Point, Mean], Mean]]:
+    """Return turns that set everything to a number that the claim prints."""
+    tests = (*said.look.tests, *((said.look.order,) if said.look.order else ()))
+    values: list[float] = []
+    for test in tests:
+        if isinstance(test, Number):
+            listed = test.printed if not isinstance(test.printed, Stated) else {"": test.printed}
+            values += [stated.value for stated in listed.values()]
+        if isinstance(test, Identity) and isinstance(test.printed, float):
+            values.append(test.printed)
+        if isinstance(test, Below):
+            values += [test.limit * 2, test.limit / 2]
+    return [set_to(value) for value in values]
+
+
+@pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)
+def test_contrary_measurements_get_another_answer(paper: str, said: Said) -> None:
+    """No answer is written down: other numbers at the same points change it."""
+    known = shipped(experiments()[said.experiment])
+    assert known is not None
+    found = Found.of(known.points)
+    mine = answer(said, found).answer
+    if isinstance(said.look.test, NotHere):
+        assert mine is Answer.NOT_HERE
+        return
+    if mine is Answer.NOT_HERE:  # its data is absent: what would be measured is made up
+        points = made_up(said, found)
+        found, mine = points, answer(said, points).answer
+    assert mine is not Answer.NOT_HERE, "nothing can be measured"
+    others = set()
+    for turn in (*printed(said, found), *TURNS):
+        others.add(answer(said, Contrary(found, turn)).answer)
+        if others - {mine}:
+            return
+    raise AssertionError(f"{said.key} is {mine} whatever is measured")
+
+
+class Asking(Found):
+    """Notes every point that is asked for, and has a number for it."""
+
+    def __init__(self, found: Found) -> None:
+        super().__init__(found.means)
+
+    def mean(self, panel: str, series: str, quantity: str, x: float | None = None) -> Mean:
+        point = Point(panel, series, quantity, x)
+        self.means.setdefault(point, Mean.near(1.0, math.nan, 1))
+        return self.means[point]
+
+    def curve(self, panel: str, series: str, quantity: str) -> dict[float, Mean]:
+        places = [p.x for p in self.means if p[:3] == (panel, series, quantity) and p.x is not None]
+        return {x: self.mean(panel, series, quantity, x) for x in places or (1.0, 2.0, 4.0)}
+
+
+def made_up(said: Said, found: Found) -> Found:
+    """Return what a claim asks for, made up, so that its answer can be looked at."""
+    asking = Asking(found)
+    for turn in TURNS:
+        answer(said, asking)
+        asking.means |= Contrary(asking, turn).means
+        answer(said, asking)
+    return Found(asking.means)
+
+
+def test_the_contrary_test_notices_an_answer_that_is_written_down() -> None:
+    """Negative control."""
+
+    class Written(Test):
+        def see(self, view: View):  # type: ignore[no-untyped-def]
+            return Below(lambda v: 0.0, 1.0).see(view)
+
+    _, said = STATEMENTS[0]
+    fixed = dataclasses.replace(said, look=Look(Written()), needs="")
+    with pytest.raises(AssertionError, match="whatever is measured"):
+        test_contrary_measurements_get_another_answer("xu", fixed)
+
+
+# --- the engine -------------------------------------------------------------------------------
+
+
+def made(**values: Mean | float | dict[float, float]) -> Found:
+    """Return measurements in one panel: a number or a curve for each series."""
+    means: dict[Point, Mean] = {}
+    for series, value in values.items():
+        curve = value if isinstance(value, dict) else {None: value}
+        for x, one in curve.items():
+            mean = one if isinstance(one, Mean) else Mean.near(float(one), math.nan, 1)
+            means[Point("p", series, "q", x)] = mean
+    return Found(means)
+
+
+def verdict(test: Test, found: Found, **look: object) -> Answer:
+    said = Said("k", "e", "Table 0", "so it is", "q", "", "", "", "", Look(test, ["p"], **look))  # type: ignore[arg-type]
+    return answer(said, found).answer
+
+
+A, B = at("a", "q"), at("b", "q")
+CURVE = along("a", "q")
+
+
+def noisy(value: float, se: float) -> Mean:
+    return Mean.near(value, se, 100)
+
+
+@pytest.mark.parametrize(
+    ("mean", "expected"),
+    [
+        (noisy(1.0, 0.01), Answer.REPRODUCED),
+        (noisy(1.09, 0.01), Answer.REPRODUCED),
+        (noisy(1.3, 0.01), Answer.NOT_REPRODUCED),
+        (noisy(1.0, 0.04), Answer.FEW_DRAWS),  # few draws are no reward
+        (noisy(1.3, 0.2), Answer.FEW_DRAWS),
+    ],
+)
+def test_a_number_needs_an_error_a_third_of_the_papers(mean: Mean, expected: Answer) -> None:
+    assert verdict(Number(A, Stated(1.0, 0.1)), made(a=mean)) is expected
+
+
+@pytest.mark.parametrize(
+    ("test", "found", "expected"),
+    [
+        (Below(A, 1.0), made(a=0.5), Answer.REPRODUCED),
+        (Below(A, 1.0), made(a=noisy(0.99, 0.1)), Answer.FEW_DRAWS),
+        (Below(A, 1.0), made(a=2.0), Answer.NOT_REPRODUCED),
+        (Below(A, 1.0, 1), made(a=2.0), Answer.REPRODUCED),
+        (AtMost(A), made(a=1.0), Answer.REPRODUCED),
+        (AtMost(A), made(a=0.7), Answer.BOUND),
+        (AtMost(A), made(a=1.1), Answer.NOT_REPRODUCED),
+        (AtMost(A), made(a=math.nan), Answer.NOT_REPRODUCED),
+        (Order(A, B), made(a=2.0, b=1.0), Answer.REPRODUCED),
+        (Order(A, B), made(a=1.0, b=2.0), Answer.NOT_REPRODUCED),
+        (Order(A, B), made(a=noisy(1.0, 0.01), b=noisy(1.001, 0.01)), Answer.NO_DIFFERENCE),
+        (Order(A, B), made(a=noisy(1.0, 0.1), b=noisy(1.001, 0.1)), Answer.FEW_DRAWS),
+        (Monotone(CURVE, 1), made(a={1.0: 1.0, 2.0: 2.0}), Answer.REPRODUCED),
+        (Monotone(CURVE, -1), made(a={1.0: 1.0, 2.0: 2.0}), Answer.NOT_REPRODUCED),
+        (Power(CURVE, 2.0), made(a={1.0: 1.0, 2.0: 4.0}), Answer.REPRODUCED),
+        (Power(CURVE, 1.0), made(a={1.0: 1.0, 2.0: 4.0}), Answer.NOT_REPRODUCED),
+        (Power(CURVE, 3.0, upper=True), made(a={1.0: 1.0, 2.0: 4.0}), Answer.BOUND),
+        (Identity(A, 8.0), made(a=8.0), Answer.REPRODUCED),
+        (Identity(A, 8.0), made(a=8.0 / math.sqrt(2)), Answer.NOT_REPRODUCED),
+        (Below(A, 1.0), made(b=1.0), Answer.NOT_HERE),
+    ],
+)
+def test_answers_follow_from_measurements(test: Test, found: Found, expected: Answer) -> None:
+    assert verdict(test, found) is expected
+
+
+def test_a_part_is_not_the_whole_and_the_coverage_says_how_much() -> None:
+    found = made(a=0.5)
+    said = Said("k", "e", "p", "s", "q", "", "", "", "", Look(Below(A, 1.0), ["p", "other"]))
+    part = answer(said, found)
+    assert (part.answer, part.coverage) == (Answer.IN_PART, "1 of 2 panels")
+    assert part.reason.endswith("Without measurement: other.")
+    points = answer(
+        dataclasses.replace(said, look=Look(Order(CURVE, along("b", "q")), ["p"])),
+        made(a={1.0: 2.0, 2.0: 1.0}, b={1.0: 1.0, 2.0: 1.0}),
+    )
+    assert (points.answer, points.coverage) == (Answer.IN_PART, "1 of 2 points")
+
+
+def test_what_holds_for_nothing_too_holds_for_another_reason() -> None:
+    look = {"nothing": Below(B, 1.0)}
+    assert verdict(Below(A, 1.0), made(a=0.5, b=0.5), **look) is Answer.OTHER_REASON
+    assert verdict(Below(A, 1.0), made(a=0.5, b=2.0), **look) is Answer.REPRODUCED
+    assert verdict(Below(A, 1.0), made(a=3.0, b=0.5), **look) is Answer.NOT_REPRODUCED
+
+
+def test_numbers_that_fail_in_the_papers_order_are_an_order_only() -> None:
+    order = {"order": Order(B, A)}
+    assert verdict(Number(A, Stated(1.0, 0.1)), made(a=5.0, b=9.0), **order) is Answer.ORDER
+    wrong = verdict(Number(A, Stated(1.0, 0.1)), made(a=5.0, b=2.0), **order)
+    assert wrong is Answer.NOT_REPRODUCED
+
+
+def test_what_cannot_fail_is_not_counted_unless_it_does() -> None:
+    assert verdict(Below(A, 1.0), made(a=0.5), built=True) is Answer.CONSTRUCTION
+    assert verdict(Below(A, 1.0), made(a=2.0), built=True) is Answer.NOT_REPRODUCED
