@@ -187,9 +187,7 @@ def test_the_summary_has_one_row_a_claim_and_no_item_is_absent(
     assert answers["Jiang", "Theorem 4 and Table 1: Wishart is (epsilon, 0)-private"] == (
         "not reproduced"
     )
-    assert answers["Xu", "Theorem 2: LOP is (epsilon, 0)-private"] == (
-        "not reproduced"
-    )
+    assert answers["Xu", "Theorem 2: LOP is (epsilon, 0)-private"] == ("not reproduced")
     assert not any(row["verdict"] == "not yet measured" for row in rows)
 
 
