@@ -2,7 +2,10 @@
 
 `compare` runs mechanisms side by side, `sweep` along an axis; `least` finds the
 least epsilon for a goal and `predict` needs no draw; `audit` bounds what a
-mechanism really costs, by attack; `mechanisms` and `datasets` list what there is.
+mechanism really costs, by attack; `account` says what repeating costs and `waterfall`
+what a private preparation does;
+`mechanisms` and `datasets` list what there is. An answer is kept by its ``save``,
+read by `load` and asked again by `rerun`.
 `PrivatePCA` makes one private release as a scikit-learn estimator.
 """
 
@@ -12,23 +15,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpviz.answers import load
+    from dpviz.answers.account import account
+    from dpviz.answers.rerun import rerun
+    from dpviz.answers.waterfall import waterfall
     from dpviz.api import audit, compare, datasets, least, mechanisms, predict, sweep
     from dpviz.estimator.private_pca import PrivatePCA
 
 __all__ = [
-    "PrivatePCA", "audit", "compare", "datasets", "least", "mechanisms", "predict", "sweep",
+    "PrivatePCA", "account", "audit", "compare", "datasets", "least", "load",
+    "mechanisms", "predict", "rerun", "sweep", "waterfall",
 ]  # fmt: skip
 __version__ = "0.1.0"
+
+_HOMES = {
+    "PrivatePCA": "dpviz.estimator.private_pca",
+    "load": "dpviz.answers",
+    **dict.fromkeys(("audit", "compare", "least", "predict", "sweep"), "dpviz.api"),
+}
+"""Where a name is defined, if not in the file of its own name among the questions."""
 
 
 def __getattr__(name: str) -> Any:
     # On demand: the command line and the pages need not wait for what they do not use.
     if name in ("datasets", "mechanisms"):  # packages too: they can be called
         return import_module(f"dpviz.{name}")
-    if name == "PrivatePCA":
-        return import_module("dpviz.estimator.private_pca").PrivatePCA
     if name in __all__:
-        return getattr(import_module("dpviz.api"), name)
+        return getattr(import_module(_HOMES.get(name, f"dpviz.answers.{name}")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

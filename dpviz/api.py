@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from dpviz.answers.asked import (
     GOAL_METRICS,
     AuditKeywords,
+    GoalOptions,
     Goals,
     Options,
+    PlanOptions,
+    SearchOptions,
+    asks,
     audit_options,
     axes_of,
-    by_name,
     goal_of,
     numbers_of,
     ready,
@@ -48,7 +51,7 @@ from dpviz.tidy.predicted import expectations
 __all__ = ["audit", "compare", "datasets", "least", "mechanisms", "predict", "sweep"]
 
 
-@by_name(Settings)
+@asks("run mechanisms side by side on one table", Settings)
 def compare(
     table: Any = "digits",
     *,
@@ -132,7 +135,7 @@ def compare(
     return Compared(compare_prepared(prepared, settings, progress, foretell, memory))
 
 
-@by_name(Settings)
+@asks("run mechanisms over a grid of settings", Settings, noun="cell")
 def sweep(
     table: Any = "digits",
     *,
@@ -215,11 +218,11 @@ def sweep(
     return Swept(found, prepared, settings, axes)
 
 
-@by_name(Settings, *GOAL_METRICS)
+@asks("the least epsilon, or the fewest people, for a goal", GoalOptions, SearchOptions, Settings)
 def least(
     table: Any = "digits",
     *,
-    over: str = "epsilon",
+    over: Literal["epsilon", "n"] = "epsilon",
     of_draws: float | None = None,
     confidence: float = 0.95,
     most_draws: int = 256,
@@ -277,6 +280,7 @@ def least(
     """
     asked: dict[str, Any] = dict(options)
     named = {name: asked.pop(name) for name in GOAL_METRICS if name in asked}
+    named = {name: value for name, value in named.items() if value is not None}
     if len(named) != 1:
         allowed = f"one of {', '.join(GOAL_METRICS)}, with the value to reach"
         raise InvalidSetting("the goal", allowed, ", ".join(named) or "none")
@@ -291,7 +295,7 @@ def least(
     return Needed(found, (metric, float(value)), goal, over, prepared, settings)
 
 
-@by_name(Settings)
+@asks("what mechanisms are expected to do, without a draw", PlanOptions, Settings)
 def predict(
     table: Any = None,
     *,
@@ -363,7 +367,7 @@ def predict(
     return Predictions(found, skipped, measured, settings)
 
 
-@by_name(AuditOptions)
+@asks("bound what a mechanism really costs, by attack", AuditOptions)
 def audit(
     mechanism: str | Mechanism,
     *,

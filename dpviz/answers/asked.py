@@ -9,13 +9,38 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import shlex
+import textwrap
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, make_dataclass, replace
 from os import PathLike, fspath
-from typing import Any, ParamSpec, TypedDict, TypeVar, cast
+from pathlib import Path
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
+from dpviz.answers import Answer, Asked, now
 from dpviz.base.number_text import numeral
-from dpviz.base.params import Declared, format_number, params_of
+from dpviz.base.params import (
+    Declared,
+    Param,
+    choice,
+    format_number,
+    integer,
+    number,
+    params_of,
+    text,
+)
 from dpviz.claims.audit import AuditOptions
 from dpviz.errors import InvalidSetting, WrongArgument
 from dpviz.mechanisms import Mechanism
@@ -23,12 +48,15 @@ from dpviz.metrics import FLAT, METRICS, chance_share
 from dpviz.prepare.bounding import BoundedRows, Bounds
 from dpviz.prepare.given import name_of, prepare_given
 from dpviz.prepare.load import resolve_allocation
-from dpviz.prepare.plan import Planned
+from dpviz.prepare.plan import PREFIX, Planned
 from dpviz.prepare.prepared import Measured
 from dpviz.run.axes import axis_param, parse_values
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.values.allocation_text import of_mapping
+
+YOUR_FILE = "YOUR_FILE.csv"
+"""What a command says for a table whose name is nobody else's business."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,34 +66,39 @@ BOUNDS_GIVEN = "given"
 """What the settings say of bounds that were passed as a mapping."""
 
 
+Relations = Literal["replace", "zero-out"]
+Domains = Literal["ball", "box"]
+Steps = Literal["none", "standardize", "private"]
+
+
 class Options(TypedDict, total=False):
     """The keywords of the front door: `dpviz.settings.Settings` without the table."""
 
     epsilon: float
     delta: float | None
     k: int
-    relation: str
+    relation: Relations
     mechanisms: Variants
     trials: int
     seed: int
-    center: str | None
-    scale: str
+    center: Literal["mean", "midpoint", "none", "private"] | None
+    scale: Steps
     row_bound: str | float
-    count: str
+    count: Literal["public", "private"]
     range_share: float
     mean_share: float
     scale_share: float
     bound_share: float
     count_share: float
-    domain: str
+    domain: Domains
     bounds: str | PathLike[str] | Bounds
     allocation: str | PathLike[str] | Mapping[str, float]
     directions: str
     label: str | None
-    categorical: str
-    decimal: str
+    categorical: Literal["drop", "onehot"]
+    decimal: Literal["auto", "point", "comma"]
     leave_out: str
-    missing: str
+    missing: Literal["drop", "median"]
     name: str
 
 
@@ -77,8 +110,8 @@ class AuditKeywords(TypedDict, total=False):
     dimension: int
     k: int
     rows: int
-    relation: str
-    domain: str
+    relation: Relations
+    domain: Domains
     seed: int
     trials: int
     confidence: float
@@ -100,55 +133,228 @@ class Goals(Options, total=False):
 GOAL_METRICS = tuple(key for key, metric in METRICS.items() if metric.better != "neither")
 
 
-def by_name(declared: type[Declared], *extra: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function whose ``**options`` are declared refuse all else in one sentence.
+def _goal(key: str) -> Any:
+    metric = METRICS[key]
+    words = f"{metric.help[:1].upper()}{metric.help[1:]}"
+    return number(None, 0.0, 1e300, label=metric.label, help=f"The goal: {words}", optional=True)
 
-    Its signature then lists the declared fields with their defaults, in their order, after the
-    function's own keywords.
+
+GoalOptions = make_dataclass(
+    "GoalOptions",
+    [(key, float | None, _goal(key)) for key in GOAL_METRICS],
+    bases=(Declared,),
+    frozen=True,
+)
+"""One of these is the goal, with the value to reach."""
+
+
+@dataclass(frozen=True)
+class SearchOptions(Declared):
+    """What is found for a goal, and how surely."""
+
+    over: str = choice(
+        "epsilon",
+        {"epsilon": "least epsilon", "n": "fewest people"},
+        label="What is found",
+        help="What to find. For n the same population has more or fewer people.",
+    )
+    of_draws: float | None = number(
+        None, 1e-9, 1 - 1e-9, label="Share of draws", optional=True,
+        help="The share of releases that must reach the goal; if not said, their mean must.",
+    )  # fmt: skip
+    confidence: float = number(
+        0.95, 1e-9, 1 - 1e-12, label="Confidence", help="With which each interval holds."
+    )
+    most_draws: int = integer(
+        256, 2, 1_000_000, label="Most draws", help="At each value tried at first."
+    )
+
+
+@dataclass(frozen=True)
+class PlanOptions(Declared):
+    """A plan in the place of a table, or another number of people."""
+
+    n: float | None = number(
+        None, 2, 1e15, label="People", optional=True,
+        help="Beside a spectrum, or in the place of the table's: the same population.",
+    )  # fmt: skip
+    spectrum: str | None = text(
+        None, label="Spectrum", optional=True,
+        help="Eigenvalues in squared row bounds in the place of a table: a file with one a line, "
+        "or a text such as power:d=50,exponent=1.5,total=0.5.",
+    )  # fmt: skip
+
+
+ASIDE = {
+    "progress", "foretell", "memory", "cache", "workers", "backend", "scheduler", "out", "ledger",
+}  # fmt: skip
+"""Keywords that change no number: what made an answer does not name them."""
+
+
+# A question of the front door ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """A function of `dpviz` as the command line and the documentation know it.
+
+    Attributes
+    ----------
+    function : callable
+    help : str
+        Of the command, in a line.
+    declared : tuple of type
+        Whose fields its keywords are.
+    base : Settings or None
+        Its defaults, where they are not those of the settings.
+    noun : str
+        What its progress counts; empty where it says names and not times.
+    formats : tuple of str
+        In which the command prints.
+    """
+
+    function: Callable[..., Any]
+    help: str
+    declared: tuple[type[Declared], ...]
+    base: Declared | None = None
+    noun: str = ""
+    formats: tuple[str, ...] = ("table", "json")
+
+    def params(self) -> dict[str, Param]:
+        """Return what is declared of each keyword."""
+        return {name: param for cls in self.declared for name, param in params_of(cls).items()}
+
+    def default(self, name: str) -> Any:
+        """Return what a keyword is where nothing is said."""
+        if self.base is not None and hasattr(self.base, name):
+            return getattr(self.base, name)
+        return self.params()[name].default
+
+
+def asks(
+    help: str,
+    *declared: type[Declared],
+    hints: Mapping[str, Any] | None = None,
+    base: Declared | None = None,
+    **more: Any,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function whose ``**options`` are declared a question of the front door.
+
+    It refuses all else in one sentence; its signature and its help list the declared fields with
+    types, defaults and ranges, after the function's own keywords; and its answer knows what it was
+    asked. `question_of` gives what is said here.
 
     Parameters
     ----------
-    declared : type
-        Whose fields the keywords are, but the first, which is the function's first argument.
-    *extra : str
-        Further keywords, without a default.
+    help : str
+        Of the command, in a line.
+    *declared : type
+        Whose fields the keywords are, but those that the function itself has.
+    hints : mapping of str to type, optional
+        Types of keywords; of others the declaration says it.
+    base : Settings, optional
+        Defaults that differ from the declared.
+    **more
+        Further attributes of `Question`.
     """
 
     def made(function: Callable[P, R]) -> Callable[P, R]:
-        plain = inspect.signature(function)
+        question = Question(function, help, declared, base, **more)
+        plain = inspect.signature(function, eval_str=True)
         own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
         taken = [p.name for p in own if p.kind is not p.KEYWORD_ONLY]
-        params = params_of(declared)
-        hints = {**Goals.__annotations__, **AuditKeywords.__annotations__}
-        named = [name for name in params if name not in taken]
+        params = question.params()
+        mine = {p.name for p in own}
+        types = {**get_type_hints(Options), **(hints or {})}
         keywords = [
             inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=params[name].default if name in params else None,
-                annotation=hints.get(name, "float"),
+                default=question.default(name),
+                annotation=types[name] if name in types else type_of(params[name]),
             )
-            for name in (*extra, *named)
+            for name in params
+            if name not in mine
         ]
         signature = plain.replace(parameters=[*own, *keywords])
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             if len(args) > len(taken):
-                second = list(params)[1]
+                own_first = f"{taken[0]} by position and all else" if taken else "everything"
                 raise WrongArgument(
-                    f"{function.__name__} takes {taken[0]} by position and all else by name, such "
-                    f"as {second}=...; got {len(args)} arguments by position."
+                    f"{function.__name__} takes {own_first} by name, such as "
+                    f"{list(params)[bool(taken)]}=...; got {len(args)} arguments by position."
                 )
             for name in kwargs:
                 if name not in signature.parameters:
                     raise WrongArgument(_unknown(function.__name__, name, signature))
-            return function(*args, **kwargs)
+            date = now()
+            answer = function(*args, **kwargs)
+            if isinstance(answer, Answer):
+                answer._asked = _noted(
+                    question, dict(zip(taken, args, strict=False)) | kwargs, date
+                )
+            return answer
 
         checked.__signature__ = signature  # type: ignore[attr-defined]
+        checked.__doc__ = _with_options(function.__doc__ or "", keywords, params)
+        checked.question = question  # type: ignore[attr-defined]
         return checked
 
     return made
+
+
+def question_of(function: Callable[..., Any]) -> Question:
+    """Return what a function of the front door was declared with."""
+    found: Question = function.question  # type: ignore[attr-defined]
+    return found
+
+
+def type_of(param: Param) -> Any:
+    """Return the type that a declared parameter has in Python."""
+    kind: Any = {"number": float, "integer": int, "list": tuple[str, ...]}.get(param.kind, str)
+    if param.choices and param.kind == "choice":
+        kind = Literal[tuple(param.choices)]
+    return kind | None if param.optional or param.required else kind
+
+
+def _with_options(doc: str, keywords: Sequence[inspect.Parameter], params: Any) -> str:
+    """Return a docstring with every declared option: type, default, range and help."""
+    lines = []
+    for keyword in keywords:
+        param: Param = params[keyword.name]
+        default = repr(keyword.default) if keyword.default != () else "all that apply"
+        lines.append(f"{keyword.name} : {_type_words(keyword.annotation)}, default {default}")
+        words = param.help
+        if param.kind in ("number", "integer"):
+            words += f" From {numeral(param.low, 6)} to {numeral(param.high, 6)}."
+        lines += textwrap.wrap(
+            words, 92, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+        )
+    if not lines:
+        return doc
+    section = ["Other Parameters", "----------------", *lines, "", ""]
+    text = textwrap.indent("\n".join(section), "    ").rstrip(" ")
+    before, found, after = doc.partition("    Raises\n    ------\n")
+    return f"{before}{text}{found}{after}" if found else doc
+
+
+def _type_words(kind: Any) -> str:
+    """Return a type as a docstring writes it."""
+    if get_origin(kind) is Literal:
+        return "{" + ", ".join(map(repr, get_args(kind))) + "}"
+    if isinstance(kind, types.UnionType) or get_origin(kind) is Union:
+        return " or ".join(_type_words(item) for item in get_args(kind))
+    if kind is type(None):
+        return "None"
+    inner = [_type_words(item) for item in get_args(kind)]
+    if not inner:
+        return str(kind.__name__)
+    if get_origin(kind) is tuple:
+        return f"({', '.join(inner)})"
+    words = f"{get_origin(kind).__name__.lower()} of {' to '.join(inner)}"
+    return words.replace("pathlike of str", "path")
 
 
 def _unknown(function: str, name: str, signature: inspect.Signature) -> str:
@@ -156,6 +362,88 @@ def _unknown(function: str, name: str, signature: inspect.Signature) -> str:
     near = difflib.get_close_matches(name, known, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"{function} takes the keywords {', '.join(known)}; got {name[:40]!r}{hint}."
+
+
+# What made an answer -------------------------------------------------------------------------
+
+
+def _noted(question: Question, given: Mapping[str, Any], date: str) -> Asked:
+    """Return what is noted of a call: no folder, and nothing that a caller had in memory."""
+    options = {
+        name: _written(name, value)
+        for name, value in given.items()
+        if name not in ASIDE and value is not None
+    }
+    name = question.function.__name__
+    return Asked(name, options, command_of(question, options), date)
+
+
+def _written(name: str, value: Any) -> Any:
+    """Return the value of an option as JSON data."""
+    if isinstance(value, Mechanism):
+        return value.text
+    if isinstance(value, (str, PathLike)):
+        written = fspath(value)
+        place = written.partition("spectrum=")[2] if written.startswith(PREFIX) else written
+        return None if name in _PLACES and place and Path(place).is_file() else written
+    if isinstance(value, Mapping):
+        return {str(key): _written("", item) for key, item in value.items()}
+    if hasattr(value, "tolist") and name != "table":
+        value = value.tolist()
+    if isinstance(value, Iterable) and name != "table":
+        return [_written("", item) for item in value]
+    return value if isinstance(value, (bool, int, float)) else None
+
+
+_PLACES = ("table", "bounds", "allocation", "schema", "spectrum")
+"""Options that may be the path of a file: neither its name nor where it lies is noted."""
+
+
+def command_of(question: Question, options: Mapping[str, Any]) -> str:
+    """Return the shell command that asks the same; what was in memory has a name to fill in."""
+    params = question.params()
+    words = ["python", "-m", "dpviz", question.function.__name__]
+    rest = []
+    for name, value in options.items():
+        param = params.get(name)
+        first = (param is not None and not param.flag.startswith("-")) or name == "table"
+        if first:
+            words.append(YOUR_FILE if value is None else str(value))
+        elif name in ("over", "values"):
+            continue
+        else:
+            flag = f"--{name.replace('_', '-')}" if param is None else param.flag
+            many = value if isinstance(value, list) else [value]
+            for item in many if param is None or param.kind == "list" else [value]:
+                unnamed = item is None or isinstance(item, Mapping)
+                text = f"{name}.csv" if unnamed else _text(param, item)
+                if item is True:
+                    rest.append(flag)
+                elif item is not False:
+                    rest += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+    return shlex.join([*words, *_axes_words(options), *rest])
+
+
+def _text(param: Param | None, value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(_text(param, item) for item in value)
+    if isinstance(value, float):
+        return format_number(value)
+    return str(value) if param is None or param.kind == "list" else str(param.format(value))
+
+
+def _axes_words(options: Mapping[str, Any]) -> list[str]:
+    """Return the axes of a sweep as the command line takes them."""
+    over, values = options.get("over"), options.get("values")
+    if over is None or (isinstance(over, str) and values is None):
+        return [] if over is None else ["--over", over]
+    if isinstance(over, Mapping):
+        pairs = list(over.items())
+    elif isinstance(over, str):
+        pairs = [(over, values)]
+    else:
+        pairs = list(zip(over, values or (), strict=True))
+    return [w for axis, item in pairs for w in ("--over", axis, "--values", _text(None, item))]
 
 
 def settings_of(table: object, options: Mapping[str, Any]) -> tuple[Settings, Bounds | None]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
 from dpviz.answers import Answer
+from dpviz.base.number_text import numeral
 from dpviz.claims.audit.result import Audit, AuditVerdict
 from dpviz.narrative.claims import audit_verdict
+from dpviz.narrative.phrases import text_table
+
+if TYPE_CHECKING:
+    from dpviz.figures.theme import Figure
 
 
 class Audited(Answer):
@@ -50,6 +55,19 @@ class Audited(Answer):
         """Return the verdict, and what was measured and how."""
         return f"{audit_verdict(self.audit)}\n{self.audit.evidence}"
 
+    def printed(self) -> str:
+        """Return what is claimed and what was found, as the command prints them."""
+        answer = self.data()
+        claimed = answer.pop("claimed")
+        promise = "nothing" if claimed is None else f"epsilon {numeral(claimed['epsilon'], 6)}"
+        if claimed is not None and claimed["delta"]:
+            promise += f", delta {numeral(claimed['delta'], 6)}"
+        rows = [
+            [name, numeral(value, 4) if isinstance(value, float) else str(value)]
+            for name, value in answer.items()
+        ]
+        return text_table(("claimed", promise), rows)
+
     def table(self) -> pd.DataFrame:
         """Return the bounds: one row for epsilon, one for delta at each epsilon looked at.
 
@@ -83,7 +101,7 @@ class Audited(Answer):
         """Return the object that ``dpviz audit --format json`` prints."""
         return self.audit.to_json()
 
-    def figure(self, name: str | None = None) -> Any:
+    def figure(self, name: str | None = None) -> Figure:
         """Draw the lower bounds on delta at each epsilon looked at, beside what is claimed.
 
         Parameters

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
 from dpviz.answers import Answer
-from dpviz.base.number_text import percent
+from dpviz.base.number_text import numeral, percent
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.narrative import explore
+from dpviz.narrative.phrases import text_table
 from dpviz.prepare.bounding import Prepared
+from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Cell
 from dpviz.run.compare import Comparison
 from dpviz.tidy.comparison import distance_table, measure_table, spectrum_table
 from dpviz.tidy.projection import picture_table
+
+if TYPE_CHECKING:
+    from dpviz.figures.theme import Figure
 
 _SHOWN = ("mechanism", "status", "spent_epsilon")
 _POINTS = 300
@@ -31,9 +36,13 @@ class Compared(Answer):
     """
 
     figures: ClassVar[tuple[str, ...]] = ("spectrum", "distance", "projection", *METRICS)
+    with_rows: ClassVar[tuple[str, ...]] = ("projection",)
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
+
+    def _looked_at(self) -> Measured:
+        return self.comparison.prepared
 
     def summary(self) -> str:
         """Return the verdict, what was analysed, what was left out and what is assumed public."""
@@ -41,6 +50,29 @@ class Compared(Answer):
         lines = [explore.verdict(found), explore.facts(found), *found.prepared.notes]
         lines += [f"{item.mechanism} was left out: {item.reason}." for item in found.skipped]
         lines.append("Assumed public: " + "; ".join(found.assumed_public) + ".")
+        return "\n".join(lines)
+
+    def printed(self) -> str:
+        """Return the setting, what is assumed public and the means, as the command prints them."""
+        found = self.comparison
+        prepared, budget, problem = found.prepared, found.budget, found.problem
+        lines = [
+            f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
+            f"row bound {numeral(prepared.row_bound, 4)}; epsilon {numeral(budget.epsilon, 6)}, "
+            f"delta {numeral(budget.delta, 6)}, k {problem.k}, {problem.relation}",
+            *(f"note: {note}" for note in prepared.notes),
+            "assumed public: " + "; ".join(found.assumed_public),
+            "",
+        ]
+        names = [name for name in METRICS if any(name in r.metrics for r in found.results)]
+        rows = []
+        for result in found.results:
+            means = result.summaries
+            spent = numeral(result.spent.epsilon, 3) if result.spent else "-"
+            cells = [numeral(means[name].mean, 4) if name in means else "-" for name in names]
+            rows.append([result.mechanism.text, str(result.status.verdict), spent, *cells])
+        lines.append(text_table(["mechanism", "status", "spent_epsilon", *names], rows))
+        lines += [f"skipped {item.mechanism}: {item.reason}" for item in found.skipped]
         return "\n".join(lines)
 
     def table(self) -> pd.DataFrame:
@@ -65,7 +97,7 @@ class Compared(Answer):
                 result["account"] = _account(cell)
         return found
 
-    def figure(self, name: str | None = None) -> Any:
+    def figure(self, name: str | None = None) -> Figure:
         """Draw the mechanisms side by side.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
@@ -17,6 +17,9 @@ from dpviz.prepare.prepared import Measured
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import Target
+
+if TYPE_CHECKING:
+    from dpviz.figures.theme import Figure
 
 TARGET_COLUMNS = (
     "mechanism", "least", "low", "high", "predicted", "status", "counts", "evidence", "reason",
@@ -93,7 +96,7 @@ class Needed(Answer):
             "answers": [self._row(target) for target in self.targets],
         }
 
-    def figure(self, name: str | None = None) -> Any:
+    def figure(self, name: str | None = None) -> Figure:
         """Draw the answer of each mechanism as a point in its interval, on a log axis.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
@@ -17,6 +17,9 @@ from dpviz.run.cells import Skipped
 from dpviz.settings import Settings
 from dpviz.tidy.comparison import MEASURE_COLUMNS
 from dpviz.tidy.predicted import Expected, expected_row, expected_spectrum
+
+if TYPE_CHECKING:
+    from dpviz.figures.theme import Figure
 
 # What follows from the overlaps or from the noise's law.
 _PREDICTED = (
@@ -97,7 +100,7 @@ class Predictions(Answer):
     def _delta(self) -> float:
         return self.prepared.budget(self.settings).delta
 
-    def figure(self, name: str | None = None) -> Any:
+    def figure(self, name: str | None = None) -> Figure:
         """Draw the expected noisy spectra, or one expected metric.
 
         Parameters

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
@@ -24,6 +23,9 @@ from dpviz.run.sweep import Sweep
 from dpviz.settings import Settings
 from dpviz.tidy.curves import frontier, limit_table
 from dpviz.tidy.swept import at_one_value, band_table_of_sweep
+
+if TYPE_CHECKING:
+    from dpviz.figures.theme import Figure
 
 
 class Swept(Answer):
@@ -92,23 +94,13 @@ class Swept(Answer):
             "skipped": self.skipped.to_dict("records"),
         }
 
-    def write(self, path: str | Path) -> None:
-        """Write the table as CSV or Parquet, by the ending; whole or not at all.
-
-        Raises
-        ------
-        InvalidSetting
-            If the ending is another, or the folder cannot be written.
-        """
-        self.sweep.write(path)
-
     def figure(
         self,
         name: str | None = None,
         *,
         over: str | None = None,
         at: Mapping[str, Any] | None = None,
-    ) -> Any:
+    ) -> Figure:
         """Draw one metric along one axis.
 
         Parameters

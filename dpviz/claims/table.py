@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -85,7 +85,10 @@ COLUMNS = tuple(field.name for field in fields(Claim))
 
 
 def claims_table(
-    seed: int = 0, trials: int = TABLE_TRIALS, progress: OnRow | None = None
+    seed: int = 0,
+    trials: int = TABLE_TRIALS,
+    progress: OnRow | None = None,
+    mechanisms: Sequence[Mechanism] = (),
 ) -> pd.DataFrame:
     """Return one row for each mechanism and relation, in the order of mechanisms.
 
@@ -97,6 +100,8 @@ def claims_table(
         Of each audit; see `dpviz.claims.audit.audit`.
     progress : callable, optional
         Told (done, total, name) before each row.
+    mechanisms : sequence of Mechanism
+        Whose claims; those of all if there are none.
 
     Returns
     -------
@@ -105,7 +110,8 @@ def claims_table(
     """
     if trials < LEAST_TRIALS:
         raise InvalidSetting("trials", f"at least {LEAST_TRIALS}", trials, "--trials")
-    cells = [(cls(), relation) for cls in all_mechanisms().values() for relation in Relation]
+    chosen = mechanisms or [cls() for cls in all_mechanisms().values()]
+    cells = [(mechanism, relation) for mechanism in chosen for relation in Relation]
     rows = []
     for done, (mechanism, relation) in enumerate(cells):
         if progress is not None:

@@ -1,6 +1,8 @@
 """The command line: ``dpviz COMMAND`` or ``python -m dpviz COMMAND``.
 
-One file holds a command, or a few that belong together, and adds its parsers by ``add``.
+Most commands are written from the function of the front door that they call (`asking`); of the
+rest a file of this folder holds one, or a few that belong together, and adds their parsers by
+``add``.
 """
 
 from __future__ import annotations
@@ -11,16 +13,15 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+import dpviz
 from dpviz.cli.options import OneLineParser, with_negative_numbers
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 
 _FILES = {
     "data": ("datasets", "fetch"),
-    "compare": ("compare", "sweep"),
+    "sweep": ("sweep",),
     "board": ("board",),
-    "claims": ("mechanisms", "audit", "claims"),
-    "account": ("account",),
-    "waterfall": ("waterfall",),
+    "claims": ("mechanisms", "claims"),
     "reproduce": ("reproduce",),
     "task": ("task",),
     "schema": ("schema",),
@@ -29,6 +30,16 @@ _FILES = {
     "export_browser": ("export-browser",),
 }
 """The files of this folder and the commands each adds, in the order of the help."""
+
+
+def questions() -> list[str]:
+    """Return the commands that come from a function of the front door, as it is declared."""
+    listed = {command for added in _FILES.values() for command in added}
+    return [name for name in dpviz.__all__ if name not in listed and _asks(name)]
+
+
+def _asks(name: str) -> bool:
+    return hasattr(getattr(dpviz, name), "question")
 
 
 FULL_OR_CLOSED = {
@@ -48,8 +59,11 @@ def build_parser(command: str | None = None) -> OneLineParser:
     parser = OneLineParser(prog="dpviz", description="See what differential privacy costs a PCA.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     mine = [file for file, added in _FILES.items() if command in added]
-    for file in mine or _FILES:
+    asked = [command] if not mine and command in dpviz.__all__ and _asks(command) else []
+    for file in mine or ([] if asked else _FILES):
         import_module(f"dpviz.cli.{file}").add(commands)
+    for name in asked or ([] if mine else questions()):
+        import_module("dpviz.cli.asking").add(commands, getattr(dpviz, name))
     return parser
 
 

@@ -14,7 +14,7 @@ from dpviz.base.params import params_of
 from dpviz.base.whole import whole
 from dpviz.claims.audit import AuditOptions
 from dpviz.claims.table import TABLE_TRIALS, claims_table
-from dpviz.cli.options import Commands, add_set, add_settings
+from dpviz.cli.options import Commands
 from dpviz.cli.terminal import end_progress, print_table, show_progress
 from dpviz.errors import InvalidSetting
 
@@ -24,12 +24,6 @@ def add(commands: Commands) -> None:
     listing = commands.add_parser("mechanisms", help="list every mechanism and what holds of it")
     listing.add_argument("--format", choices=("table", "json"), default="table")
     listing.set_defaults(run=_mechanisms)
-
-    auditing = commands.add_parser("audit", help="bound what a mechanism really costs, by attack")
-    add_settings(auditing, AuditOptions)
-    add_set(auditing)
-    auditing.add_argument("--format", choices=("table", "json"), default="table")
-    auditing.set_defaults(run=_audit)
 
     claiming = commands.add_parser("claims", help="audit every mechanism under every relation")
     claiming.add_argument("--seed", default="0", help="same seed, same table (default 0)")
@@ -47,26 +41,6 @@ def _mechanisms(arguments: argparse.Namespace) -> int:
         print(listing.to_json())
     else:
         print_table(listing.columns, [[row[name] for name in listing.columns] for row in listing])
-    return 0
-
-
-def _audit(arguments: argparse.Namespace) -> int:
-    params = params_of(AuditOptions)
-    written = {name: getattr(arguments, name) for name in params}
-    values = {name: params[name].parse(text) for name, text in written.items() if text is not None}
-    options = AuditOptions(**values)
-    values["mechanism"] = options.variant(arguments.assignments).text
-    found = api.audit(**values)
-    if arguments.format == "json":
-        print(found.to_json())
-        return 0
-    answer = found.data()
-    claimed = answer.pop("claimed")
-    promise = "nothing" if claimed is None else f"epsilon {numeral(claimed['epsilon'], 6)}"
-    if claimed is not None and claimed["delta"]:
-        promise += f", delta {numeral(claimed['delta'], 6)}"
-    rows = [[name, numeral(x, 4) if isinstance(x, float) else str(x)] for name, x in answer.items()]
-    print_table(("claimed", promise), rows)
     return 0
 
 

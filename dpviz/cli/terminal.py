@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from dpviz.base.memory import gigabytes
-from dpviz.narrative.phrases import duration
+from dpviz.narrative.phrases import duration, text_table
 from dpviz.run.jobs import Progress
 
 LONG = 10.0
@@ -40,10 +40,12 @@ class Watch:
         end_progress()
 
 
-def show_progress(done: int, total: int, name: str) -> None:
-    """Show progress on stderr, where a person may be watching."""
+def show_progress(*said: int | str) -> None:
+    """Show progress on stderr, where a person may be watching: (done, total, name) or a name."""
+    *counts, name = said
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{done}/{total} {name}", end="", file=sys.stderr, flush=True)
+        words = f"{'/'.join(map(str, counts))} {name}".lstrip()
+        print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
 
 
 def tell_ahead(seconds: float) -> None:
@@ -66,8 +68,4 @@ def end_progress() -> None:
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows of cells under a header, in columns of equal width."""
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    for row in [header, *rows]:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        )
+    print(text_table(header, rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
 from collections import Counter
@@ -17,6 +18,7 @@ from dpviz.values.release import Status
 
 if TYPE_CHECKING:  # a board needs colours and no Plotly
     import plotly.graph_objects as go
+    from plotly.graph_objects import Figure as Figure
 
 # A mechanism has one colour wherever it stands; its place among them is `Info.highlight`. The first
 # six are shown before a user chooses, the last two come with unequal precision. Every one has a
@@ -244,3 +246,10 @@ class SymmetricLog:
         marks = [(self.forward(v), "0" if v == 0 else numeral(v, 6)) for v in values]
         near = 0.08 * (self.forward(high) - self.forward(low))  # its text would touch the zero's
         return [(at, text) for at, text in marks if at == 0 or abs(at) > near]
+
+
+def figure_of(data: Any) -> Figure:
+    """Return the figure whose JSON data this is."""
+    from plotly.io import from_json
+
+    return from_json(json.dumps(data))

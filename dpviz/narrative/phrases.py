@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dpviz.base.number_text import decimals, numeral
 from dpviz.metrics import Summary
@@ -79,3 +79,12 @@ def join_words(items: Iterable[str]) -> str:
     if len(listed) < 2:
         return "".join(listed)
     return ", ".join(listed[:-1]) + " and " + listed[-1]
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells under a header, in columns of equal width, as lines of text."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [header, *rows]
+    )

@@ -29,6 +29,7 @@ from dpviz.base.blas import kernel
 from dpviz.base.paths import PACKAGE, user_cache
 from dpviz.base.whole import cannot_write, whole
 from dpviz.errors import InvalidSetting
+from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Cell
 
@@ -81,7 +82,7 @@ class Keys:
         """Return the key of a cell."""
         with_rows = cell.mechanism.info.needs_rows
         if with_rows not in self._digest:
-            self._digest[with_rows] = _data_digest(self._measured, with_rows)
+            self._digest[with_rows] = data_digest(self._measured, with_rows)
         facts = [
             source_digest(),
             kernel(),
@@ -110,7 +111,17 @@ def _class_digest(cls: type) -> str:
     return hashlib.blake2b(source, digest_size=16).hexdigest()
 
 
-def _data_digest(measured: Measured, with_rows: bool) -> str:
+def data_digest(measured: Measured, with_rows: bool | None = None) -> str:
+    """Return a digest of a prepared table: its facts, its moments and, where they count, its rows.
+
+    Parameters
+    ----------
+    measured : Measured
+    with_rows : bool, optional
+        Whether the rows count; by default where they are in memory.
+    """
+    if with_rows is None:
+        with_rows = isinstance(measured, Prepared) and measured.has_rows
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((measured.n, measured.d, measured.row_bound, measured.domain)).encode())
     arrays = [measured.moment.kept, measured.reference.kept]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dpviz
 import dpviz.cli as cli
 
 
@@ -18,7 +19,7 @@ def commands_of(parser: object) -> set[str]:
 def test_each_file_adds_the_commands_it_is_listed_with() -> None:
     listed = [command for added in cli._FILES.values() for command in added]
     assert len(set(listed)) == len(listed)
-    assert commands_of(cli.build_parser()) == set(listed)
+    assert commands_of(cli.build_parser()) == {*listed, *cli.questions()}
     for added in cli._FILES.values():
         for command in added:
             assert commands_of(cli.build_parser(command)) == set(added)
@@ -28,7 +29,14 @@ def test_each_file_adds_the_commands_it_is_listed_with() -> None:
         for path in folder.glob("[!_]*.py")
         if hasattr(import_module(f"dpviz.cli.{path.stem}"), "add")
     }
-    assert with_add == set(cli._FILES)
+    assert with_add == {*cli._FILES, "asking"}
+
+
+def test_a_question_is_a_command_by_its_function_alone() -> None:
+    named = {name for name in dpviz.__all__ if hasattr(getattr(dpviz, name), "question")}
+    assert {"account", "compare", "predict", "waterfall"} <= set(cli.questions()) <= named
+    for name in cli.questions():
+        assert commands_of(cli.build_parser(name)) == {name}
 
 
 @pytest.mark.parametrize("word", ["nonsense", "--help", "-h"])

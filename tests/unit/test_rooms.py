@@ -72,14 +72,14 @@ ARROWS: dict[str, str] = {
         "tasks tidy values"
     ),
     "answers": (
-        "base claims errors figures mechanisms metrics narrative prepare run settings targets "
-        "tidy values"
+        "base claims datasets errors figures mechanisms metrics narrative paid prepare run "
+        "settings targets tidy values"
     ),
     "api": "answers base claims datasets errors mechanisms prepare run settings targets tidy",
-    "__init__": "api estimator",
+    "__init__": "answers api estimator",
     "cli": (
-        "answers api base claims datasets edition errors figures guide mechanisms metrics "
-        "narrative paid prepare releasing reproduce run settings tasks values"
+        "answers api base claims datasets edition errors figures guide mechanisms "
+        "narrative prepare releasing reproduce run settings tasks values"
     ),
     "__main__": "cli",
 }

@@ -80,16 +80,7 @@ class AuditOptions(Declared):
 
     def variant(self, assignments: Sequence[str] = ()) -> Mechanism:
         """Return the mechanism, with ``[mechanism.]parameter=value`` assignments made."""
-        mechanism = parse_variant(self.mechanism)
-        for assignment in assignments:
-            path, equals, value = assignment.partition("=")
-            key, dot, name = path.strip().rpartition(".")
-            if not equals or (dot and key != mechanism.key):
-                raise InvalidSetting(
-                    "set", f"written {mechanism.key}.parameter=value", assignment, "--set"
-                )
-            mechanism = type(mechanism).from_texts(mechanism.texts() | {name: value})
-        return mechanism
+        return varied(parse_variant(self.mechanism), assignments)
 
     def run(self, assignments: Sequence[str] = (), progress: OnStep | None = None) -> Audit:
         """Return the audit that the options ask for."""
@@ -107,3 +98,16 @@ class AuditOptions(Declared):
             confidence=self.confidence,
             progress=progress,
         )
+
+
+def varied(mechanism: Mechanism, assignments: Sequence[str]) -> Mechanism:
+    """Return a mechanism with ``[mechanism.]parameter=value`` assignments made."""
+    for assignment in assignments:
+        path, equals, value = assignment.partition("=")
+        key, dot, name = path.strip().rpartition(".")
+        if not equals or (dot and key != mechanism.key):
+            raise InvalidSetting(
+                "set", f"written {mechanism.key}.parameter=value", assignment, "--set"
+            )
+        mechanism = type(mechanism).from_texts(mechanism.texts() | {name: value})
+    return mechanism

@@ -1,4 +1,4 @@
-"""The commands ``compare`` and ``sweep``."""
+"""The command ``sweep``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from dpviz import api
 from dpviz.answers.asked import options_of
-from dpviz.base.number_text import numeral
+from dpviz.cli.asking import SAVE_HELP, check_save
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import (
     CACHE_HELP,
@@ -21,29 +21,17 @@ from dpviz.cli.options import (
 )
 from dpviz.cli.terminal import (
     Watch,
-    end_progress,
-    print_table,
-    show_progress,
     tell_ahead,
-    tell_memory,
 )
 from dpviz.errors import InvalidSetting
-from dpviz.metrics import METRICS
 from dpviz.prepare.plan import Planned
 from dpviz.run.axes import AXES, parse_values
-from dpviz.run.compare import Comparison
 from dpviz.run.export import check_out
 from dpviz.run.jobs import WORKERS_RANGE
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of each command."""
-    comparing = commands.add_parser("compare", help="run mechanisms side by side on one table")
-    add_settings(comparing)
-    add_set(comparing)
-    comparing.add_argument("--format", choices=("table", "json"), default="table")
-    comparing.set_defaults(run=_compare)
-
+    """Add the parser of the command."""
     sweeping = commands.add_parser("sweep", help="run mechanisms over a grid of settings")
     add_settings(sweeping)
     add_set(sweeping)
@@ -78,25 +66,8 @@ def add(commands: Commands) -> None:
         help="a Dask scheduler, such as tcp://host:8786, for --backend dask",
     )
     sweeping.add_argument("--cache", default=None, metavar="DIR|none", help=CACHE_HELP)
+    sweeping.add_argument("--save", metavar="FILE", default=None, help=SAVE_HELP)
     sweeping.set_defaults(run=_sweep)
-
-
-def _compare(arguments: argparse.Namespace) -> int:
-    settings = settings_from(arguments)
-    fetch_table(settings.table)
-    found = api.compare(
-        settings.table,
-        progress=show_progress,
-        foretell=tell_ahead,
-        memory=tell_memory,
-        **options_of(settings),
-    )
-    end_progress()
-    if arguments.format == "json":
-        print(found.to_json())
-    else:
-        _print_comparison(found.comparison)
-    return 0
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
@@ -111,6 +82,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     for axis, text in zip(arguments.over, arguments.values, strict=True):
         over.setdefault(axis, []).extend(parse_values(axis, text))
     out = check_out(arguments.out)
+    check_save(arguments.save)
     workers = whole_number("workers", arguments.workers, *WORKERS_RANGE)
     store = store_from(arguments.cache)
     settings = settings_from(arguments)
@@ -135,6 +107,8 @@ def _sweep(arguments: argparse.Namespace) -> int:
         return 130
     watch.end()
     found.write(out)
+    if arguments.save is not None:
+        found.save(arguments.save)
     if isinstance(found.prepared, Planned):
         print(f"note: {found.prepared.notes[0]}")
     for (mechanism, reason), cells in found.skipped.groupby(["mechanism", "reason"], sort=False):
@@ -142,26 +116,3 @@ def _sweep(arguments: argparse.Namespace) -> int:
         print(f"skipped {mechanism} in {count}: {reason}")
     print(f"{len(found.table())} rows in {arguments.out}: {watch.words}")
     return 0
-
-
-def _print_comparison(comparison: Comparison) -> None:
-    prepared, budget = comparison.prepared, comparison.budget
-    print(
-        f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
-        f"row bound {numeral(prepared.row_bound, 4)}; epsilon {numeral(budget.epsilon, 6)}, "
-        f"delta {numeral(budget.delta, 6)}, k {comparison.problem.k}, {comparison.problem.relation}"
-    )
-    for note in prepared.notes:
-        print(f"note: {note}")
-    print("assumed public: " + "; ".join(comparison.assumed_public))
-    print()
-    names = [name for name in METRICS if any(name in r.metrics for r in comparison.results)]
-    rows = []
-    for result in comparison.results:
-        summaries = result.summaries
-        spent = numeral(result.spent.epsilon, 3) if result.spent else "-"
-        cells = [numeral(summaries[name].mean, 4) if name in summaries else "-" for name in names]
-        rows.append([result.mechanism.text, str(result.status.verdict), spent, *cells])
-    print_table(["mechanism", "status", "spent_epsilon", *names], rows)
-    for item in comparison.skipped:
-        print(f"skipped {item.mechanism}: {item.reason}")

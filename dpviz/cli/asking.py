@@ -1,0 +1,137 @@
+"""The commands that ask one question each, written from what its function declares."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dpviz.answers import Answer
+from dpviz.answers.asked import Question, question_of
+from dpviz.base.csv_text import csv_text
+from dpviz.base.whole import whole
+from dpviz.claims.audit.options import varied
+from dpviz.cli.data import fetch_table
+from dpviz.cli.options import CACHE_HELP, Commands, add_set, add_settings, stated, store_from
+from dpviz.cli.terminal import Watch, end_progress, show_progress, tell_ahead, tell_memory
+from dpviz.errors import InvalidSetting
+from dpviz.mechanisms import parse_variant, with_parameter
+from dpviz.run.export import check_out
+
+SAVE_HELP = "also keep the answer as FILE, with what made it: dpviz rerun FILE asks it again"
+
+
+def add(commands: Commands, function: Any) -> None:
+    """Add the parser of the command that calls a function of the front door."""
+    question = question_of(function)
+    parser = commands.add_parser(function.__name__, help=question.help)
+    params = question.params()
+    for cls in question.declared:
+        based = question.base if isinstance(question.base, cls) else None
+        add_settings(parser, cls, based)
+    if {"mechanism", "mechanisms"} & set(params):
+        add_set(parser)
+    own = inspect.signature(function).parameters
+    for action in parser._actions:
+        if action.dest == "table" and own["table"].default is None:
+            action.nargs = "?"
+    if "cache" in own:
+        parser.add_argument("--cache", default=None, metavar="DIR|none", help=CACHE_HELP)
+    parser.add_argument("--format", choices=question.formats, default="table")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        default=None,
+        help="write there and not here"
+        if "csv" in question.formats
+        else "also write the table, as FILE.csv or FILE.parquet",
+    )
+    parser.add_argument("--save", metavar="FILE", default=None, help=SAVE_HELP)
+    parser.set_defaults(run=partial(run, function))
+
+
+def run(function: Any, arguments: argparse.Namespace) -> int:
+    """Ask the question that parsed arguments state, and print the answer."""
+    question = question_of(function)
+    check_places(question, arguments)
+    asked = asked_of(question, arguments)
+    watch = Watch(question.noun) if question.noun else None
+    own = inspect.signature(function).parameters
+    watched: dict[str, Any] = {
+        "progress": show_progress if watch is None else watch.show,
+        "foretell": tell_ahead,
+        "memory": tell_memory,
+    }
+    if "cache" in own:
+        watched["cache"] = store_from(arguments.cache)
+    if "table" in asked:
+        fetch_table(asked["table"])
+    given = asked | {name: value for name, value in watched.items() if name in own}
+    try:
+        found: Answer = function(**given)
+    except KeyboardInterrupt:
+        if watch is None:
+            raise
+        watch.end()
+        store = watched.get("cache")
+        kept = "the same command goes on from there" if store else "nothing is kept without --cache"
+        print(f"dpviz: interrupted after {watch.words}; {kept}", file=sys.stderr)
+        return 130
+    end_progress()
+    tell(question, found, arguments, "" if watch is None else watch.words)
+    return found.status
+
+
+def asked_of(question: Question, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the keywords that parsed arguments state."""
+    asked: dict[str, Any] = {}
+    for cls in question.declared:
+        asked |= stated(arguments, cls)
+    assignments = getattr(arguments, "assignments", ())
+    if assignments and "mechanism" in question.params():
+        one = parse_variant(asked.get("mechanism", question.default("mechanism")))
+        asked["mechanism"] = varied(one, assignments).text
+    elif assignments:
+        for assignment in assignments:
+            asked["mechanisms"] = with_parameter(asked.get("mechanisms", ()), assignment)
+    return asked
+
+
+def check_places(question: Question, arguments: argparse.Namespace) -> None:
+    """Raise `InvalidSetting` where a file cannot be written, before any work."""
+    out = arguments.out
+    if out is not None and not Path(out).resolve().parent.is_dir():
+        raise InvalidSetting("out", "a file in a folder that exists", out, "--out")
+    check_save(arguments.save)
+    if arguments.out is not None and "csv" not in question.formats:
+        check_out(arguments.out)
+
+
+def check_save(place: str | None) -> None:
+    """Raise `InvalidSetting` where an answer cannot be kept, before any work."""
+    if place is not None and not Path(place).resolve().parent.is_dir():
+        raise InvalidSetting("save", "a file in a folder that exists", place, "--save")
+
+
+def tell(question: Question, found: Answer, arguments: argparse.Namespace, words: str) -> None:
+    """Print an answer in the format asked for, and write its files."""
+    if arguments.format == "json":
+        text = found.to_json() + "\n"
+    elif arguments.format == "csv":
+        text = csv_text(found.table())
+    else:
+        text = found.printed() + "\n"
+    if arguments.out is not None and "csv" in question.formats:
+        with whole(Path(arguments.out)) as aside:
+            aside.write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+    if arguments.out is not None and "csv" not in question.formats:
+        found.write(arguments.out)
+        counted = f": {words}" if words else ""
+        print(f"{len(found.table())} rows in {arguments.out}{counted}")
+    if arguments.save is not None:
+        found.save(arguments.save)

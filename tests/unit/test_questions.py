@@ -1,0 +1,313 @@
+"""One question, one file: its function, its command, its file and what made its answer."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pkgutil
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz import cli
+from dpviz.answers import Answer, Made
+from dpviz.answers.asked import question_of
+from dpviz.cli import main
+from dpviz.errors import InvalidSetting
+from dpviz.metrics import METRICS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def frame() -> pd.DataFrame:
+    rows = np.round(np.random.default_rng(0).normal(size=(40, 3)), 4)
+    return pd.DataFrame(rows, columns=["age", "income", "score"])
+
+
+# The same bytes as the command ---------------------------------------------------------------
+
+QUICK = ["gaussian", "laplace"]
+CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
+    "account": (
+        "gaussian --releases 1,10 --center private --row-bound private:0.9",
+        lambda: dpviz.account(
+            "gaussian", releases="1,10", center="private", row_bound="private:0.9"
+        ),
+    ),
+    "audit": (
+        "wishart --epsilon 1 --trials 400",
+        lambda: dpviz.audit("wishart", epsilon=1, trials=400),
+    ),
+    "compare": (
+        "iris --trials 2 --mechanism gaussian --mechanism laplace",
+        lambda: dpviz.compare("iris", trials=2, mechanisms=QUICK),
+    ),
+    "least": (
+        "iris --captured-share 0.9 --k 1 --mechanism gaussian --most-draws 64",
+        lambda: dpviz.least("iris", captured_share=0.9, k=1, mechanisms="gaussian", most_draws=64),
+    ),
+    "predict": (
+        "--n 1e4 --spectrum power:d=6,exponent=1.5,total=0.5 --mechanism gaussian",
+        lambda: dpviz.predict(
+            n=1e4, spectrum="power:d=6,exponent=1.5,total=0.5", mechanisms="gaussian"
+        ),
+    ),
+    "waterfall": (
+        "iris --trials 2 --k 1 --row-bound private:0.8",
+        lambda: dpviz.waterfall("iris", trials=2, k=1, row_bound="private:0.8"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_command_prints_the_bytes_of_its_function(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, call = CALLS[name]
+    assert main([name, *words.split(), "--format", "json"]) == 0
+    assert capsys.readouterr().out == call().to_json() + "\n"
+
+
+def test_what_a_command_prints_for_people_is_the_answers_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("account", "waterfall"):
+        words, call = CALLS[name]
+        assert main([name, *words.split()]) == 0
+        assert capsys.readouterr().out == call().printed() + "\n"
+
+
+# Kept in a file ------------------------------------------------------------------------------
+
+
+def same(one: Any, two: Any) -> bool:
+    """Return whether two figures hold the same, in whatever order of their fields."""
+    return bool(json.loads(one.to_json()) == json.loads(two.to_json()))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_answer_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
+    found = CALLS[name][1]()
+    again = dpviz.load(found.save(tmp_path / "kept.json"))
+    assert again.summary() == found.summary()
+    assert again.printed() == found.printed()
+    assert again.to_json() == found.to_json()
+    pd.testing.assert_frame_equal(again.table(), found.table())
+    assert again.made == found.made
+    assert again.made is not None
+    assert again.made.question == again.question == name
+    for figure in again.figures:
+        assert same(again.figure(figure), found.figure(figure))
+    # every figure that can be drawn is there, but those that show rows
+    drawn = {
+        name
+        for name in found.figures
+        if name not in found.with_rows and (name not in METRICS or name in found.table())
+    }
+    assert drawn <= set(again.figures)
+    assert "<table" in again._repr_html_()
+    kept = tmp_path / "kept again.json"
+    assert again.save(kept).read_bytes() == (tmp_path / "kept.json").read_bytes()
+
+
+def test_no_row_and_no_folder_is_in_the_file(tmp_path: Path) -> None:
+    secret = tmp_path / "very secret folder" / "people.csv"
+    secret.parent.mkdir()
+    table = frame()
+    table.iloc[3, 1] = 7316.4859
+    table.to_csv(secret, index=False)
+    found = dpviz.compare(secret, trials=2, k=1, row_bound=5, mechanisms="gaussian")
+    text = found.save(tmp_path / "kept.json").read_text(encoding="utf-8")
+    assert "secret" not in text
+    assert "people.csv" not in text
+    assert "7316" not in text
+    again = dpviz.load(tmp_path / "kept.json")
+    assert "projection" in found.figures
+    with pytest.raises(InvalidSetting, match="without rows of the table"):
+        again.figure("projection")
+    assert again.made is not None
+    assert again.made.options["table"] is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1, 2]", '{"dpviz_answer": 2}', '{"dpviz_answer": 1}', "\0", '{"a": NaN}']
+)
+def test_what_is_no_kept_answer_is_refused_in_a_sentence(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(InvalidSetting, match="the save of an answer"):
+        dpviz.load(path)
+    with pytest.raises(InvalidSetting, match="the save of an answer"):
+        dpviz.load(tmp_path / "absent.json")
+    with pytest.raises(InvalidSetting, match="a folder that is there"):
+        CALLS["account"][1]().save(tmp_path / "absent" / "kept.json")
+
+
+def test_values_that_json_lacks_are_read_back(tmp_path: Path) -> None:
+    class Odd(Answer):
+        def summary(self) -> str:
+            return "Odd."
+
+        def table(self) -> pd.DataFrame:
+            columns: dict[str, Any] = {
+                "number": [np.nan, np.inf, -np.inf],
+                "whole": np.array([1, 2, 3], dtype=np.int64),
+                "true": [True, False, True],
+                "mixed": [None, 1.5, "text"],
+            }
+            return pd.DataFrame(columns)
+
+        def data(self) -> Any:
+            return [1]
+
+    again = dpviz.load(Odd().save(tmp_path / "odd.json"))
+    pd.testing.assert_frame_equal(again.table(), Odd().table())
+    assert again.made is None
+    with pytest.raises(InvalidSetting, match="asked again"):
+        dpviz.rerun(tmp_path / "odd.json")
+
+
+# What made it, and asking again --------------------------------------------------------------
+
+
+def made(found: Answer) -> Made:
+    assert found.made is not None
+    return found.made
+
+
+def test_an_answer_knows_what_made_it() -> None:
+    found = dpviz.compare("iris", trials=2, mechanisms="gaussian", epsilon=2)
+    seen = made(found)
+    assert seen.command == (
+        "python -m dpviz compare iris --trials 2 --mechanism gaussian --epsilon 2"
+    )
+    assert set(seen.versions) == {"dpviz", "python", "numpy", "scipy", "blas"}
+    assert all(seen.versions.values())
+    assert seen.rows == made(dpviz.predict("iris", mechanisms="gaussian")).rows
+    assert seen.rows != made(dpviz.compare("iris", trials=2, center="none")).rows
+    assert made(dpviz.audit("gaussian", trials=200)).rows is None
+    given = made(dpviz.compare(frame(), k=1, trials=2, mechanisms=QUICK, bounds={"age": (0, 1)}))
+    assert given.options["table"] is None
+    assert "YOUR_FILE.csv" in given.command
+    assert "--bounds bounds.csv" in given.command
+
+
+SWEEPS: list[tuple[dict[str, Any], str]] = [
+    ({"over": "epsilon", "values": "0.1:10:3"}, "--over epsilon --values 0.1:10:3"),
+    ({"over": "k", "values": [1, 2]}, "--over k --values 1,2"),
+    (
+        {"over": {"epsilon": [0.5, 2], "k": 1}},
+        "--over epsilon --values 0.5,2 --over k --values 1",
+    ),
+    (
+        {"over": ["k", "epsilon"], "values": ["1,2", [1e-3]]},
+        "--over k --values 1,2 --over epsilon --values 0.001",
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "words"), SWEEPS)
+def test_the_command_of_a_sweep_computes_its_table(
+    asked: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = dpviz.sweep("iris", trials=2, mechanisms="gaussian", **asked)
+    command = made(found).command.split()[3:]
+    assert words in " ".join(command)
+    out = tmp_path / "swept.csv"
+    assert main([*command, "--cache", "none", "--out", str(out)]) == 0
+    found.write(tmp_path / "again.csv")
+    assert out.read_bytes() == (tmp_path / "again.csv").read_bytes()
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_asked_again_gives_the_same_numbers(name: str, tmp_path: Path) -> None:
+    kept = CALLS[name][1]().save(tmp_path / "kept.json")
+    found = dpviz.rerun(kept)
+    assert found.same
+    assert found.summary().startswith("Same numbers: python -m dpviz")
+    assert found.causes == {}
+    assert found.status == 0
+
+
+def test_what_differs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "kept.json"
+    words = ["compare", "iris", "--trials", "2", "--mechanism", "gaussian"]
+    assert main([*words, "--save", str(kept)]) == 0
+    assert main(["rerun", str(kept)]) == 0
+    assert "Same numbers" in capsys.readouterr().out
+    content = json.loads(kept.read_text())
+    content["answer"]["results"][0]["metrics"]["recovery"]["mean"] *= 1 + 1e-9
+    content["made"]["versions"]["numpy"] = "1.0"
+    kept.write_text(json.dumps(content))
+    found = dpviz.rerun(kept)
+    assert [item.where for item in found.differences] == ["results[0].metrics.recovery.mean"]
+    assert "Numbers differ by at most 1e-9 of themselves." in found.summary()
+    assert "numpy was 1.0, is" in found.summary()
+    assert main(["rerun", str(kept), "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["same"] is False
+
+
+def test_a_table_that_was_in_memory_or_a_file_is_to_be_said(tmp_path: Path) -> None:
+    table, path = frame(), tmp_path / "people.csv"
+    table.to_csv(path, index=False)
+    options: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": "gaussian"}
+    limits = {name: (-9.0, 9.0) for name in table}
+    in_memory = dpviz.compare(table, bounds=limits, domain="box", **options)
+    kept = in_memory.save(tmp_path / "memory.json")
+    with pytest.raises(InvalidSetting, match="a file or in memory"):
+        dpviz.rerun(kept)
+    assert dpviz.rerun(kept, table=table).same
+    moved = table.assign(age=table["age"] + 1e-3)
+    other = dpviz.rerun(kept, table=moved)
+    assert not other.same
+    assert "The rows are others." in other.summary()
+    of_file = dpviz.compare(path, **options).save(tmp_path / "file.json")
+    with pytest.raises(InvalidSetting, match="a file or in memory"):
+        dpviz.rerun(of_file)
+    assert main(["rerun", str(of_file), "--table", str(path)]) == 0
+
+
+# Every function says what it takes -----------------------------------------------------------
+
+ASKING = [name for name in dpviz.__all__ if hasattr(getattr(dpviz, name), "question")]
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_the_help_lists_every_option_with_type_default_and_help(name: str) -> None:
+    function = getattr(dpviz, name)
+    params, doc = question_of(function).params(), inspect.getdoc(function) or ""
+    signature = inspect.signature(function).parameters
+    assert set(params) <= set(signature)
+    for option, param in params.items():
+        kind = signature[option].annotation
+        assert not isinstance(kind, str), option
+        assert re.search(rf"^(\w+, )*{option}(, \w+)*( : |$)", doc, re.MULTILINE), option
+        own = inspect.signature(question_of(function).function).parameters
+        if option not in own:
+            assert " ".join(param.help.split()[:6]) in " ".join(doc.split()), option
+        if param.kind == "choice":
+            inner = [item for item in (kind, *get_args(kind)) if get_origin(item) is Literal]
+            assert inner, (option, kind)
+            assert list(get_args(inner[0])) == list(param.choices)
+    assert "ForwardRef" not in str(inspect.signature(function))
+
+
+def test_no_name_of_the_front_door_is_a_package_too() -> None:
+    """Importing a package sets its name, and would hide a function of that name."""
+    inside = {module.name for module in pkgutil.iter_modules(dpviz.__path__)}
+    assert set(dpviz.__all__) & inside <= {"datasets", "mechanisms"}
+
+
+def test_every_question_is_a_command() -> None:
+    parser = cli.build_parser()
+    (actions,) = (a for a in parser._actions if a.dest == "command")
+    assert actions.choices is not None
+    commands = set(actions.choices)
+    assert set(ASKING) <= commands
