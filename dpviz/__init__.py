@@ -4,8 +4,9 @@
 least epsilon for a goal and `predict` needs no draw; `audit` bounds what a
 mechanism really costs, by attack; `account` says what repeating costs and `waterfall`
 what a private preparation does;
-`mechanisms` and `datasets` list what there is. An answer is kept by its ``save``,
-read by `load` and asked again by `rerun`.
+`task` learns after a private projection; `schema` drafts how a release reads a table,
+and `ledger` says what releases have spent; `mechanisms` and `datasets` list what there is.
+An answer is kept by its ``save``, read by `load` and asked again by `rerun`.
 `PrivatePCA` makes one private release as a scikit-learn estimator.
 """
 
@@ -17,14 +18,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpviz.answers import load
     from dpviz.answers.account import account
+    from dpviz.answers.ledger import ledger
     from dpviz.answers.rerun import rerun
+    from dpviz.answers.schema import schema
+    from dpviz.answers.task import task
     from dpviz.answers.waterfall import waterfall
     from dpviz.api import audit, compare, datasets, least, mechanisms, predict, sweep
     from dpviz.estimator.private_pca import PrivatePCA
 
 __all__ = [
-    "PrivatePCA", "account", "audit", "compare", "datasets", "least", "load",
-    "mechanisms", "predict", "rerun", "sweep", "waterfall",
+    "PrivatePCA", "account", "audit", "compare", "datasets", "least", "ledger", "load",
+    "mechanisms", "predict", "rerun", "schema", "sweep", "task", "waterfall",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

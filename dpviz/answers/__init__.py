@@ -193,6 +193,7 @@ class Answer(ABC):
             "dpviz_answer": _FORMAT,
             "made": None if made is None else asdict(made),
             "answer": self.data(),
+            "json": None if self.to_json() == json_text(self.data()) else self.to_json(),
             "summary": self.summary(),
             "printed": self.printed(),
             "table": _table_json(self.table()),
@@ -295,6 +296,10 @@ class Saved(Answer):
         """Return the data that was kept."""
         return self._content["answer"]
 
+    def to_json(self) -> str:
+        """Return the JSON that was kept, to the byte."""
+        return super().to_json() if self._content["json"] is None else str(self._content["json"])
+
     @property
     def made(self) -> Made | None:
         """What made the answer when it was kept."""
@@ -377,6 +382,7 @@ def load(path: str | PathLike[str]) -> Saved:
     try:
         found = Saved(content)
         found.table()
+        found.to_json()
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidSetting("path", allowed, file.name) from None
     return found

@@ -211,6 +211,8 @@ class Question:
         What its progress counts; empty where it says names and not times.
     formats : tuple of str
         In which the command prints.
+    once : bool
+        Whether it may not be asked again for the sake of it: a release spends.
     """
 
     function: Callable[..., Any]
@@ -219,6 +221,7 @@ class Question:
     base: Declared | None = None
     noun: str = ""
     formats: tuple[str, ...] = ("table", "json")
+    once: bool = False
 
     def params(self) -> dict[str, Param]:
         """Return what is declared of each keyword."""

@@ -13,7 +13,7 @@ import pandas as pd
 
 import dpviz
 from dpviz.answers import Answer, Made, load
-from dpviz.answers.asked import asks
+from dpviz.answers.asked import asks, question_of
 from dpviz.base.json_text import json_text, strict_json
 from dpviz.base.number_text import numeral
 from dpviz.base.params import Declared, again, text
@@ -25,7 +25,6 @@ from dpviz.settings import Settings
 _FIRST = 10
 """Differences that the summary names."""
 _FILE = "The same of what was read from a file, or was in memory."
-_ASKED_ONCE = ("release", "ledger", "board", "schema", "rerun")
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class Rerun(Answer):
         }
 
 
-@asks("ask again what made an answer that was kept, and say what differs", RerunOptions)
+@asks("ask again what made an answer that was kept, and say what differs", RerunOptions, once=True)
 def rerun(
     path: str | PathLike[str],
     *,
@@ -187,14 +186,15 @@ def rerun(
     True
     """
     kept = load(path)
-    if kept.made is None or kept.question not in dpviz.__all__ or kept.question in _ASKED_ONCE:
+    function: Any = getattr(dpviz, kept.question) if kept.question in dpviz.__all__ else None
+    if kept.made is None or not hasattr(function, "question") or question_of(function).once:
         allowed = "an answer of a function of dpviz that may be asked again"
         raise InvalidSetting("path", allowed, kept.question or "one without a question")
     asked = dict(kept.made.options)
     given = {"table": table, "bounds": bounds, "allocation": allocation}
     asked |= {name: value for name, value in given.items() if value is not None}
     _check(asked)
-    found = getattr(dpviz, kept.question)(**asked)
+    found = function(**asked)
     now = strict_json(json_text(found.data()))
     return Rerun(tuple(_differences("", kept.data(), now)), kept.made, found.made, found)
 

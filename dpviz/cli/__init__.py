@@ -23,7 +23,6 @@ _FILES = {
     "board": ("board",),
     "claims": ("mechanisms", "claims"),
     "reproduce": ("reproduce",),
-    "task": ("task",),
     "schema": ("schema",),
     "release": ("release", "ledger"),
     "dashboard": ("app",),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
-from dpviz.base.json_text import finite
+from dpviz.answers.ledger import ledger
 from dpviz.base.number_text import numeral
 from dpviz.cli.options import Commands, add_settings, add_table, stated
-from dpviz.cli.terminal import print_table
-from dpviz.releasing.ledger import Contents, Ledger
-from dpviz.releasing.making import content_of, given_by, make
+from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.making import given_by, make
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
 from dpviz.releasing.schema import Schema
 from dpviz.releasing.verifying import verify
@@ -105,56 +103,23 @@ def _release(arguments: argparse.Namespace) -> int:
 
 
 def _new(arguments: argparse.Namespace) -> int:
-    ledger = Ledger(Path(arguments.file))
-    schema = "" if arguments.schema is None else Schema.read(Path(arguments.schema)).digest
-    LedgerOptions(**stated(arguments, LedgerOptions)).create(ledger, schema)
-    print(_said(ledger, ledger.read()))
+    options = stated(arguments, LedgerOptions)
+    # one that nobody states is refused where the others are checked
+    limit = options.pop("limit", "")
+    print(ledger(arguments.file, limit=limit, schema=arguments.schema, **options).summary())
     return 0
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    ledger = Ledger(Path(arguments.file))
-    contents = ledger.read()
-    if arguments.format == "json":
-        print(json.dumps(finite(contents.to_json()), indent=1))
-        return 0
-    print(_said(ledger, contents))
-    kept = ledger.kept()
-    print_table(
-        ("number", "when", "mechanism", "epsilon", "delta", "purpose", "release"),
-        [
-            [
-                str(number),
-                s.when,
-                s.mechanism + (" (approximate)" if s.approximate else ""),
-                numeral(s.epsilon, 6),
-                numeral(s.delta, 3),
-                s.purpose,
-                kept[number].name if number in kept else "no file" if s.releases else "",
-            ]
-            for number, s in enumerate(contents.spends, start=1)
-        ],
-    )
+    found = ledger(arguments.file)
+    print(found.to_json() if arguments.format == "json" else found.printed())
     return 0
 
 
-def _said(ledger: Ledger, contents: Contents) -> str:
-    (epsilon, delta), left, limit = contents.total, contents.left, contents.limit
-    return (
-        f"{ledger.path.name}: epsilon {numeral(epsilon, 6)}, delta {numeral(delta, 3)} spent of "
-        f"epsilon {numeral(limit.epsilon, 6)}, delta {numeral(limit.delta, 6)}; epsilon "
-        f"{numeral(left[0], 6)}, "
-        f"delta {numeral(left[1], 3)} left ({contents.account} account, relation "
-        f"{contents.relation}, unit {contents.unit})"
-    )
-
-
 def _bind(arguments: argparse.Namespace) -> int:
-    ledger = Ledger(Path(arguments.file))
-    contents = ledger.bind(
-        ledger.fingerprint(content_of(given_by(arguments.table))), arguments.purpose
-    )
-    print(f"{ledger.path.name} is about {len(contents.tables)} table(s) of the same people now")
+    found = ledger(arguments.file).bind(arguments.table, arguments.purpose)
+    tables = len(found.contents.tables)
+    print(f"{found.ledger.path.name} is about {tables} table(s) of the same people now")
     return 0
 
 

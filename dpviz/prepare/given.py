@@ -63,7 +63,7 @@ def prepare_given(
     DpvizError
         If the table cannot be read or used with these settings.
     """
-    name = name_of(given)
+    name_of(given)  # refuses what is nothing to read
     if isinstance(given, (BoundedRows, Planned)):
         return given
     if isinstance(given, (str, Path)):
@@ -76,17 +76,38 @@ def prepare_given(
         if settings.label is not None:
             raise InvalidSetting("label", "None for a Dask frame: drop the column", settings.label)
         return prepare_batches(given, settings, bounds)
+    return prepare(_table_of(given, settings), settings, bounds)
+
+
+def table_given(given: Any, settings: Settings) -> Table:
+    """Return a table whose rows are in memory, with its label, before any preparation.
+
+    Parameters
+    ----------
+    given : DataFrame, ndarray or Table
+        Or a Dask frame or array, which is computed.
+    settings : Settings
+        What is read of it.
+
+    Raises
+    ------
+    DpvizError
+        If it is none of these, or cannot be read.
+    """
+    name_of(given)
+    return _table_of(given.compute() if _is_dask(given) else given, settings)
+
+
+def _table_of(given: Any, settings: Settings) -> Table:
     if isinstance(given, (Table, np.ndarray)):
         table = given if isinstance(given, Table) else table_of_array(given)
-        table = without(relabelled(table, settings.label), names_in(settings.leave_out))
-    else:
-        table = read_frame(given, name).to_table(
-            label=settings.label,
-            categorical=settings.categorical,
-            missing=settings.missing,
-            leave_out=names_in(settings.leave_out),
-        )
-    return prepare(table, settings, bounds)
+        return without(relabelled(table, settings.label), names_in(settings.leave_out))
+    return read_frame(given, name_of(given)).to_table(
+        label=settings.label,
+        categorical=settings.categorical,
+        missing=settings.missing,
+        leave_out=names_in(settings.leave_out),
+    )
 
 
 def _is_dask(given: object) -> bool:

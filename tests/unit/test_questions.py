@@ -58,6 +58,13 @@ CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
             n=1e4, spectrum="power:d=6,exponent=1.5,total=0.5", mechanisms="gaussian"
         ),
     ),
+    "schema": ("iris --bounds 0:10", lambda: dpviz.schema("iris", bounds="0:10")),
+    "task": (
+        "iris --trials 2 --mechanism gaussian --tuning fixed --epsilons 1,10 --cache none",
+        lambda: dpviz.task(
+            "iris", trials=2, mechanisms="gaussian", tuning="fixed", epsilons="1,10"
+        ),
+    ),
     "waterfall": (
         "iris --trials 2 --k 1 --row-bound private:0.8",
         lambda: dpviz.waterfall("iris", trials=2, k=1, row_bound="private:0.8"),
@@ -70,14 +77,15 @@ def test_a_command_prints_the_bytes_of_its_function(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words, call = CALLS[name]
-    assert main([name, *words.split(), "--format", "json"]) == 0
+    as_json = [] if name == "schema" else ["--format", "json"]  # a schema is JSON and no table
+    assert main([name, *words.split(), *as_json]) == 0
     assert capsys.readouterr().out == call().to_json() + "\n"
 
 
 def test_what_a_command_prints_for_people_is_the_answers_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name in ("account", "waterfall"):
+    for name in ("account", "audit", "compare", "task", "waterfall"):
         words, call = CALLS[name]
         assert main([name, *words.split()]) == 0
         assert capsys.readouterr().out == call().printed() + "\n"

@@ -72,14 +72,14 @@ ARROWS: dict[str, str] = {
         "tasks tidy values"
     ),
     "answers": (
-        "base claims datasets errors figures mechanisms metrics narrative paid prepare run "
-        "settings targets tidy values"
+        "base claims datasets errors figures mechanisms metrics narrative paid prepare releasing "
+        "run settings targets tasks tidy values"
     ),
     "api": "answers base claims datasets errors mechanisms prepare run settings targets tidy",
     "__init__": "answers api estimator",
     "cli": (
         "answers api base claims datasets edition errors figures guide mechanisms "
-        "narrative prepare releasing reproduce run settings tasks values"
+        "narrative prepare releasing reproduce run settings"
     ),
     "__main__": "cli",
 }
