@@ -18,8 +18,9 @@ from pathlib import Path
 from coloraide import Color
 
 from dpviz.base.paths import app_path
-from dpviz.figures.theme import GREY, HIGHLIGHTS, LABEL_COLOURS, LABEL_SHAPES
+from dpviz.figures.theme import GREY, HIGHLIGHTS
 from dpviz.mechanisms import all_mechanisms
+from dpviz.tidy.labels import LABEL_COLOURS, LABEL_SHAPES
 from tools.generated import write_or_check
 
 PATH = Path(__file__).resolve().parent.parent / "docs" / "palette.md"

@@ -11,19 +11,24 @@ const DpvizNumbers = (() => {
     return power < -4 || power >= 6 ? `${mantissa}e${Number(power)}` : String(rounded);
   }
 
+  // No zero has a sign.
+  function decimals(value, places) {
+    return value.toFixed(places).replace(/^-(?=0(?:\.0+)?$)/, "");
+  }
+
   function percent(share) {
     const value = 100 * share;
     if (value > -0.05 && value <= 0) return "0 %";
     if (value > 0 && value < 0.1) return "< 0.1 %";
     if (value > 99.9 && share < CERTAIN) return "> 99.9 %";
     const digits = Math.abs(value) < 1 || (value > 99 && value <= 99.9) ? 1 : 0;
-    return `${value.toFixed(digits)} %`;
+    return `${decimals(value, digits)} %`;
   }
 
   function ofHundred(share) {
     if (share > 0 && share < 0.005) return "less than 1";
     if (share > 0.995 && share < 1) return "more than 99";
-    return (100 * share).toFixed(0);
+    return decimals(100 * share, 0);
   }
 
   return { numeral, percent, ofHundred };

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import dpviz
 from dpviz.base.number_text import decimals, numeral
@@ -16,6 +15,7 @@ from dpviz.prepare.plan import Planned
 from dpviz.run.cells import plan
 from dpviz.settings import Settings
 from dpviz.tidy import board
+from dpviz.tidy.payload import Payload
 
 MOST_BYTES = 8_000_000
 """A board that is mailed stays below this."""
@@ -31,9 +31,7 @@ def with_featured(settings: Settings) -> Settings:
     return replace(settings, mechanisms=settings.mechanisms or featured())
 
 
-def full_payload(
-    prepared: Prepared, settings: Settings, progress: Told | None = None
-) -> dict[str, Any]:
+def full_payload(prepared: Prepared, settings: Settings, progress: Told | None = None) -> Payload:
     """Return the board's payload with every frame and the redraws.
 
     Parameters

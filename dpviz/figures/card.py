@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from dpviz.base.number_text import numeral
-from dpviz.figures.theme import LABEL_COLOURS
 from dpviz.figures.worlds import hundred, picture
 from dpviz.guide import words
 from dpviz.guide.decide import Card, Offer
 from dpviz.guide.risk import Risk
+from dpviz.tidy.labels import LABEL_COLOURS
 from dpviz.values.release import VERDICT_WORDS
 
 STYLE = """

@@ -17,7 +17,6 @@ from dpviz.figures.theme import (
     DASHES,
     FIRST_TONE,
     GREY,
-    LABEL_COLOURS,
     MARKERS,
     TRUE_COLOUR,
     colour_of_key,
@@ -26,6 +25,7 @@ from dpviz.figures.theme import (
     told,
 )
 from dpviz.reproduce import Chart, Line
+from dpviz.tidy.labels import LABEL_COLOURS
 
 _COLUMNS = 3
 _PANEL_HEIGHT = 300

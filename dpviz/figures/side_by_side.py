@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpviz.figures.theme import (
-    LABEL_COLOURS,
     TRUE_COLOUR,
     Panel,
     SymmetricLog,
@@ -21,6 +20,7 @@ from dpviz.figures.theme import (
     wrapped,
 )
 from dpviz.metrics import Metric
+from dpviz.tidy.labels import LABEL_COLOURS
 
 _ACROSS = 3  # panels in a row
 _TALL = 250  # pixels of one row of panels

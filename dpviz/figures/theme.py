@@ -39,14 +39,6 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 # where the plot is low. It asks for x axes with automargin.
 BELOW = {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0}
 
-# Labels of the picture: other colours than any mechanism's, each with a shape as well.
-LABEL_COLOURS = (
-    "#E76300", "#21796E", "#9A16F2", "#B08463", "#63638F",
-    "#BB2C58", "#589A8F", "#BB63FF", "#8484B0", "#D10021",
-)  # fmt: skip
-LABEL_SHAPES = ("circle", "square", "triangle", "diamond", "cross", "down")
-"""Taken in turn: no two of ten labels share a shape and are alike in colour."""
-
 # What is neither a mechanism nor a label: an attack, a formula, two worlds.
 FIRST_TONE, SECOND_TONE, WARNING_TONE = "#0072B2", "#009E73", "#D55E00"
 

@@ -11,6 +11,7 @@ import numpy as np
 from dpviz.guide.lesson import Lesson, State
 from dpviz.guide.measures import table_of
 from dpviz.tidy import board
+from dpviz.tidy.payload import BoardColumn
 
 _FRAMES = 11
 
@@ -32,7 +33,7 @@ def board_epsilons(lesson: Lesson, step: int) -> list[float]:
 
 
 def board_scene(
-    state: State, epsilons: list[float], columns: Sequence[dict[str, Any]], *, redraw: bool
+    state: State, epsilons: list[float], columns: Sequence[BoardColumn], *, redraw: bool
 ) -> dict[str, Any]:
     """Return the board's payload, the options that it is mounted with, and its redraws.
 
@@ -40,7 +41,7 @@ def board_scene(
     ----------
     state : State
     epsilons : list of float
-    columns : sequence of dict
+    columns : sequence of BoardColumn
         Of the settings' mechanisms, with their colours.
     redraw : bool
         Whether the pictures of every draw come along.

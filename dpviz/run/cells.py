@@ -170,7 +170,7 @@ def cell_at(
 
 
 @dataclass(frozen=True, eq=False)
-class Part(Trials):
+class CellTrials(Trials):
     """Trials of a cell, with what their releases are compared with.
 
     Attributes
@@ -197,7 +197,7 @@ class Part(Trials):
         return Outcome(reference, moment, release.times(units), seen)
 
 
-def part_of(cell: Cell, prepared: Measured) -> Part:
+def part_of(cell: Cell, prepared: Measured) -> CellTrials:
     """Return what a cell draws, in one block.
 
     Raises
@@ -210,8 +210,10 @@ def part_of(cell: Cell, prepared: Measured) -> Part:
     streams = Named(cell.seed, mechanism.key, cell.trials)
     if cell.paid is not None:
         paid = paid_draws(cell, prepared)
-        return Part(mechanism, paid.calibration, paid.sees, streams, prepared=prepared, paid=paid)
-    return Part(
+        return CellTrials(
+            mechanism, paid.calibration, paid.sees, streams, prepared=prepared, paid=paid
+        )
+    return CellTrials(
         mechanism,
         account_of(mechanism, cell.problem, cell.budget).calibration,
         prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment,
@@ -221,7 +223,7 @@ def part_of(cell: Cell, prepared: Measured) -> Part:
     )
 
 
-def parts_of(cell: Cell, prepared: Measured, most: int | None = None) -> Iterator[Part]:
+def parts_of(cell: Cell, prepared: Measured, most: int | None = None) -> Iterator[CellTrials]:
     """Yield what a cell draws, block by block; see `in_blocks`."""
     for block in in_blocks(cell, most):
         yield part_of(block, prepared)
@@ -235,7 +237,7 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     CannotRun
         If the mechanism cannot run on this problem and budget.
     """
-    (outcome,) = simulate([part_of(cell, prepared)], Part.outcome)
+    (outcome,) = simulate([part_of(cell, prepared)], CellTrials.outcome)
     return outcome
 
 
@@ -293,7 +295,7 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
     """Draw the trials of a cell and measure them."""
     account, wanted = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid), [*metrics]
 
-    def found(part: Part, release: Release) -> Result:
+    def found(part: CellTrials, release: Release) -> Result:
         outcome = part.outcome(release)
         return Result(
             mechanism=cell.mechanism,

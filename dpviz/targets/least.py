@@ -39,7 +39,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.paid.steps import wanted_of
 from dpviz.prepare.prepared import Measured, worth
-from dpviz.run.cells import Cell, Part, account_of, parts_of, variants_of, why_not
+from dpviz.run.cells import Cell, CellTrials, account_of, parts_of, variants_of, why_not
 from dpviz.run.simulate import simulate
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
@@ -199,7 +199,7 @@ class _Question:
         seed, paid = self.settings.seed, wanted_of(self.settings)
         cell = Cell(self.mechanism, problem, budget, seed, trials, paid)
 
-        def values(part: Part, release: Release) -> FloatArray:
+        def values(part: CellTrials, release: Release) -> FloatArray:
             found = self.goal.measure.compute(part.outcome(release))
             if found is None:
                 raise CannotRun(self.mechanism.text, f"it has no {self.goal.measure.label}")

@@ -5,43 +5,17 @@ frame uses the same named streams as `compare`, so the frame at the current epsi
 holds exactly the numbers that every other page shows, and a dot that moves between
 frames is the same draw with more or less noise.
 
-The payload (`payload`) is a dictionary of texts, numbers, lists and dictionaries::
-
-    version    2
-    table      name, n, d, k, delta, relation, draws
-    truth      eigenvalues (all d), text of the largest, picture, heights (k = 1 only)
-    labels     name, kinds (or null), codes; ends, the texts of least and largest, where numeric
-    limits     picture [x, y], scale, distance, spectrum: how many components, limits and marks
-               for the first ones and for all; lines: what those of the noise mean
-    chance     share (a text), distance and its text
-    ribbon     what pictures of the rows carry, or null where the rows are public
-    drawn      standard normal pairs: what points drawn from a release are made of
-    caution    what the answer must not be read without, or null
-    columns    one for each mechanism, in the order of the board
-    epsilons   every epsilon that frames are planned for, ascending
-    texts      the same, written
-    ticks      of an axis of epsilon: [epsilon, text, whether it is a power of ten]
-    beyond     where an axis goes on at either end: [epsilon, text], or null
-    steps      how many epsilons a table gets for which draws are cheap, or null: fewer are said
-    predicted  recovery expected without a draw, by mechanism: [recovery, text, words] an epsilon
-    least      from where 90 % is recovered, in words, or null
-    frames     those that are computed so far, see `frame`
-
-What is read travels as text: the page that draws it writes no number. Arrays of numbers that are
-drawn travel packed: ``picture`` holds int16 pairs in units of ``limits.scale/32767``, ``codes``
-uint8, spectra and ``drawn`` float32, each as base64 of little-endian bytes.
+`dpviz.tidy.payload` says what a payload holds. It is assembled once, by `payload`, from frames.
 """
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
@@ -67,11 +41,24 @@ from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import Predicted, about
 from dpviz.theory.predict import predict
+from dpviz.tidy.labels import LABEL_COLOURS, LABEL_SHAPES, RAMP, labels_of, packed
+from dpviz.tidy.payload import (
+    BoardCell,
+    BoardColumn,
+    ClaimFacts,
+    Frame,
+    Headline,
+    Heights,
+    Line,
+    Payload,
+    Spectrum,
+    Told,
+)
 from dpviz.tidy.projection import coordinates
 from dpviz.values.problem import EPSILON_RANGE
-from dpviz.values.release import Verdict
+from dpviz.values.release import Status, Verdict
 
-VERSION = 2
+VERSION = 3
 PICTURE_POINTS = 300
 FIRST_COMPONENTS = 15
 """Components of a spectrum that are shown at first."""
@@ -99,6 +86,9 @@ _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.
 FAR = 2.0
 """A mechanism that is not on the board is named where it needs so many times less epsilon."""
 
+GOAL = 0.9
+"""The recovery that a line on the board is drawn at, and the least epsilon is said for."""
+
 _GOOD = (Verdict.HOLDS, Verdict.LOOSE)
 
 # Renard's series R10: ten round steps a decade.
@@ -108,7 +98,6 @@ _WORDS = ((0.1, "mere chance"), (0.5, "partly"), (0.9, "usable"), (math.inf, "ne
 # How far above and below the truth an eigenvalue axis reaches, in largest eigenvalues: what is
 # beyond is marked as beyond, and the truth keeps its place whatever epsilon is.
 _ABOVE, _BELOW = 6.0, 2.0
-_MOST_KINDS = 10
 
 LINES = (
     "Noise alone reaches the edge; a lone true variance is all but lost below the threshold and "
@@ -150,10 +139,6 @@ def outwards(epsilons: Sequence[float], now: float) -> list[float]:
     return sorted(epsilons, key=lambda epsilon: (abs(math.log(epsilon / now)), epsilon))
 
 
-def _packed(values: FloatArray | NDArray[Any], kind: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
-
-
 class _Picture:
     """The rows of a picture: the same in every frame."""
 
@@ -168,19 +153,19 @@ class _Picture:
 
     def packed(self, frame: FloatArray, axes: str = "aligned") -> str:
         drawn = self.places(frame, axes)
-        return _packed(np.round(drawn / self.scale * 32767), "<i2")
+        return packed(np.round(drawn / self.scale * 32767), "<i2")
 
 
-def _four(summary: Summary) -> list[float]:
+def _four(summary: Summary) -> tuple[float, float, float, float]:
     error = 0.0 if math.isnan(summary.se) else summary.se
-    return [_short(value) for value in (summary.mean, summary.low, summary.high, error)]
+    return _short(summary.mean), _short(summary.low), _short(summary.high), _short(error)
 
 
 def _short(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _spectrum(result: Result) -> dict[str, Any]:
+def _spectrum(result: Result) -> Spectrum:
     released = result.eigenvalues is not None
     values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
     kept = values[:, :MOST_COMPONENTS]
@@ -189,7 +174,7 @@ def _spectrum(result: Result) -> dict[str, Any]:
         "released": released,
         "count": int(kept.shape[1]),
         "text": numeral(float(lines[0, 0]), 3),
-        "lines": _packed(lines, "<f4"),
+        "lines": packed(lines, "<f4"),
     }
 
 
@@ -202,8 +187,20 @@ def _budget(epsilon: float, delta: float) -> str:
     return f"ε {numeral(epsilon, 3)}" + (f", δ {numeral(delta)}" if delta else "")
 
 
-def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> dict[str, Any]:
-    distances, status = result.metrics["projection_distance"], result.status
+def _standing(status: Status) -> ClaimFacts:
+    broken = status.verdict in (Verdict.REFUTED, Verdict.OUT_OF_SCOPE)
+    return {
+        "verdict": str(status.verdict),
+        "mark": status.mark,
+        "words": status.words,
+        "evidence": status.evidence,
+        "counts": status.verdict.counts,
+        "state": "false" if broken else str(status.verdict),
+    }
+
+
+def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> BoardCell:
+    distances, status, edges = result.metrics["projection_distance"], result.status, result.edges
     middle, spread = float(np.median(distances)), summarise(distances)
     worlds = both_worlds(result.spent)
     # Without one where k = d: every subspace is then the whole space.
@@ -211,24 +208,20 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> dict[str, 
     recovery = None if drawn is None else summarise(drawn)
     text, words = ("", "") if recovery is None else _said(recovery.mean)
     return {
-        "status": {
-            "verdict": str(status.verdict),
-            "mark": status.mark,
-            "words": status.words,
-            "evidence": status.evidence,
-        },
+        "status": _standing(status),
         "recovery": None if recovery is None else _four(recovery),
         "distances": [float(f"{value:.4g}") for value in distances],
-        "distance": [_short(middle), _short(spread.low), _short(spread.high)],
+        "distance": (_short(middle), _short(spread.low), _short(spread.high)),
         "spectrum": _spectrum(result),
-        "edges": None if result.edges is None else [_short(edge) for edge in result.edges],
+        "edges": None if edges is None else (_short(edges[0]), _short(edges[1])),
         "threshold": None if result.threshold is None else _short(result.threshold),
         "picture": picture.packed(result.components[draw], axes),
         "drawn": _spread(result, draw),
         "texts": {
             "recovery": text,
             "words": words,
-            "risk": [of_hundred(worlds.out), of_hundred(worlds.within)],
+            "said": f"{words}, not counted" if status.verdict.fails else words,
+            "risk": (of_hundred(worlds.out), of_hundred(worlds.within)),
             "distance": decimals(middle, 2),
             "claim": _claim(result),
             "found": [] if recovery is None else _found(result, recovery, decimals(middle, 2)),
@@ -248,7 +241,7 @@ def _spread(result: Result, draw: int) -> list[float] | None:
     return [_short(float(value)) for value in kept]
 
 
-def _claim(result: Result) -> list[tuple[str, str]]:
+def _claim(result: Result) -> list[Line]:
     """Return what is promised and spent: name and text."""
     claimed, spent = result.claimed, result.spent
     paid = "no ε is known"
@@ -258,7 +251,7 @@ def _claim(result: Result) -> list[tuple[str, str]]:
     return [("Claims", promised), ("Spends", paid)]
 
 
-def _found(result: Result, recovery: Summary, distance: str) -> list[tuple[str, str]]:
+def _found(result: Result, recovery: Summary, distance: str) -> list[Line]:
     """Return what the draws show: name and text."""
     (text, words), k = _said(recovery.mean), result.components.shape[2]
     d = result.components.shape[1]
@@ -297,7 +290,7 @@ def frame(
     *,
     draw: int = 0,
     axes: str = "aligned",
-) -> dict[str, Any]:
+) -> Frame:
     """Return what the board shows at one epsilon.
 
     Parameters
@@ -315,21 +308,41 @@ def frame(
 
     Returns
     -------
-    dict
-        ``epsilon``; ``draws``, how many it holds; ``cells`` by mechanism: status, recovery (mean,
-        the central 95 % of the draws, and the mean's standard error, 0 for a single draw),
-        distances (one a draw), distance (median and range), spectrum, edges of the noise, the
-        threshold below which it hides a component, picture of one draw, and texts: recovery
-        with its words, risk (how many of a hundred releases make an informed guesser say that one
-        person is in, when they are out and when in), distance, claim and found (name and text of
-        each line); ``skipped``: why, by mechanism.
+    Frame
     """
     picture = _Picture(prepared, k)
+    cells = {result.mechanism: _cell(result, picture, draw, axes) for result in results}
     return {
         "epsilon": epsilon,
         "draws": max((len(result.components) for result in results), default=0),
-        "cells": {result.mechanism.text: _cell(result, picture, draw, axes) for result in results},
+        "cells": {mechanism.text: cell for mechanism, cell in cells.items()},
         "skipped": {item.mechanism: item.reason for item in skipped},
+        "answer": _headline(epsilon, cells),
+    }
+
+
+def _headline(epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
+    """Return the answer at one epsilon; who is within three standard errors of the best is tied."""
+    at = f"At ε {numeral(epsilon, 3)}"
+    counted = [
+        (cell["recovery"], mechanism.label, cell["texts"])
+        for mechanism, cell in cells.items()
+        if cell["recovery"] is not None and cell["status"]["counts"]
+    ]
+    if not counted:
+        return {"recovery": f"{at} no claim of these mechanisms holds.", "risk": None}
+    (best, label, texts), *others = sorted(counted, key=lambda one: -one[0][0])
+    tied = [
+        other
+        for recovery, other, _ in others
+        if best[0] - recovery[0] <= 3 * math.hypot(best[3], recovery[3])
+    ]
+    rivals = f"{len(tied)} others" if len(tied) > 2 else " and ".join(tied)
+    tie = f", tied with {rivals}" if tied else ""
+    out, within = texts["risk"]
+    return {
+        "recovery": f"{at}, {label} recovers {texts['recovery']}{tie}",
+        "risk": f"a guess that somebody is in: right {within}, wrong {out} of 100",
     }
 
 
@@ -340,7 +353,7 @@ def frame_of(
     *,
     draw: int = 0,
     axes: str = "aligned",
-) -> dict[str, Any]:
+) -> Frame:
     """Return the frame of a whole comparison, or of its first draws; see `frame`."""
     results: Sequence[Result] = comparison.results
     if draws is not None:
@@ -362,7 +375,7 @@ def compute(
     epsilon: float,
     *,
     workers: int = 1,
-) -> dict[str, Any]:
+) -> Frame:
     """Return the frame at an epsilon; parameters are those of `compared`."""
     return compute_each(prepared, settings, [epsilon], workers=workers)[0]
 
@@ -373,7 +386,7 @@ def compute_each(
     epsilons: Sequence[float],
     *,
     workers: int = 1,
-) -> list[dict[str, Any]]:
+) -> list[Frame]:
     """Return the frames at several epsilons; parameters are those of `compared`."""
     found = compared(prepared, settings, epsilons, workers=workers)
     return [frame_of(comparison, prepared) for comparison in found]
@@ -430,7 +443,7 @@ def drawn(
     epsilons: Sequence[float],
     redraws: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
-) -> tuple[list[dict[str, Any]], dict[str, list[str]] | None]:
+) -> tuple[list[Frame], dict[str, list[str]] | None]:
     """Return a frame for each epsilon, and the pictures of the first draws at the settings' own.
 
     Each epsilon is drawn once.
@@ -467,7 +480,7 @@ def draws(comparison: Comparison, prepared: Prepared, most: int = 20) -> dict[st
     }
 
 
-def ordered(mechanisms: Sequence[Mechanism], at: Mapping[str, Any]) -> list[Mechanism]:
+def ordered(mechanisms: Sequence[Mechanism], at: Frame) -> list[Mechanism]:
     """Return mechanisms in the order of the board.
 
     Claims that hold come first, by recovery; then those that cannot run at this epsilon, those
@@ -476,7 +489,7 @@ def ordered(mechanisms: Sequence[Mechanism], at: Mapping[str, Any]) -> list[Mech
     Parameters
     ----------
     mechanisms : sequence of Mechanism
-    at : mapping
+    at : Frame
         The frame that decides, at `ORDERED_AT`.
     """
 
@@ -485,7 +498,8 @@ def ordered(mechanisms: Sequence[Mechanism], at: Mapping[str, Any]) -> list[Mech
         if cell is None:
             return 1, 0.0, mechanism.info.slot
         group = _GROUPS.get(cell["status"]["verdict"], _LAST_GROUP)
-        return group, -(cell["recovery"] or [0.0])[0], mechanism.info.slot
+        recovery = cell["recovery"]
+        return group, 0.0 if recovery is None else -recovery[0], mechanism.info.slot
 
     return sorted(mechanisms, key=place)
 
@@ -500,25 +514,9 @@ _GROUPS = {
 _LAST_GROUP = 4
 
 
-def columns(mechanisms: Iterable[Mechanism]) -> list[dict[str, Any]]:
-    """Return what a column's head says, without its colours."""
-    return [
-        {
-            "key": mechanism.text,
-            "label": mechanism.label,
-            "summary": mechanism.info.summary,
-            "paper": mechanism.info.paper,
-            "guarantee": mechanism.info.guarantee,
-            "release": mechanism.info.release,
-            "redraws": mechanism.info.redraws,
-        }
-        for mechanism in mechanisms
-    ]
-
-
 def predicted(
     prepared: Measured, settings: Settings, epsilons: Sequence[float]
-) -> dict[str, list[tuple[float, str, str] | None]]:
+) -> dict[str, list[Told | None]]:
     """Return the recovery expected without a draw, at each epsilon, of each mechanism with a law.
 
     An entry is the recovery, its text and its words; None where the mechanism cannot run.
@@ -528,7 +526,7 @@ def predicted(
     if 1 - chance < FLAT or prepared.raw is not None:
         return {}
     for mechanism in parse_variants(settings.mechanisms):
-        line: list[tuple[float, str, str] | None] = []
+        line: list[Told | None] = []
         for epsilon in epsilons:
             here = replace(settings, epsilon=epsilon)
             problem, budget = prepared.problem(here), prepared.budget(here)
@@ -548,7 +546,7 @@ def predicted(
 
 
 def least_epsilons(
-    prepared: Measured, settings: Settings, wanted: float = 0.9
+    prepared: Measured, settings: Settings, wanted: float = GOAL
 ) -> dict[str, dict[str, Any] | None]:
     """Return about the least epsilon that recovers a share: on the board, and off it if far less.
 
@@ -594,47 +592,18 @@ def least_epsilons(
     }
 
 
-def _labels(prepared: Prepared, index: NDArray[np.intp]) -> dict[str, Any]:
-    labels = prepared.table.labels
-    if labels is None:
-        return {"name": None, "kinds": None, "codes": None, "ends": None}
-    shown = np.asarray(labels)[index]
-    name = prepared.table.label_name
-    numeric = shown.dtype.kind == "f" or (
-        shown.dtype.kind in "iu" and len(np.unique(shown)) > _MOST_KINDS
-    )
-    if numeric:
-        values = shown.astype(float)
-        low, high = float(values.min()), float(values.max())
-        share = (values - low) / ((high - low) or 1.0)
-        codes = _packed(np.round(255 * share), "u1")
-        return {
-            "name": name,
-            "kinds": None,
-            "codes": codes,
-            "ends": [numeral(low, 3), numeral(high, 3)],
-        }
-    kinds, codes_ = np.unique(shown.astype(str), return_inverse=True)
-    return {
-        "name": name,
-        "kinds": kinds.tolist(),
-        "codes": _packed(np.minimum(codes_, 255), "u1"),
-        "ends": None,
-    }
-
-
 def payload(
     prepared: Prepared,
     settings: Settings,
-    shown: Sequence[dict[str, Any]],
+    shown: Sequence[BoardColumn],
     epsilons: Sequence[float],
-    frames: Sequence[dict[str, Any]],
+    frames: Sequence[Frame],
     *,
-    expected: Mapping[str, Sequence[tuple[float, str, str] | None]] | None = None,
+    expected: Mapping[str, list[Told | None]] | None = None,
     least: str | None = None,
     steps: int | None = None,
     caution: str | None = None,
-) -> dict[str, Any]:
+) -> Payload:
     """Return all that the board needs of one table and setting.
 
     Parameters
@@ -642,11 +611,11 @@ def payload(
     prepared : Prepared
     settings : Settings
         With the current epsilon.
-    shown : sequence of dict
-        The columns, in order: those of `columns`, with colours.
+    shown : sequence of BoardColumn
+        In order: those of `columns`, with colours.
     epsilons : sequence of float
         Every epsilon planned.
-    frames : sequence of dict
+    frames : sequence of Frame
         Those at hand; others may be added to ``frames`` later.
     expected : mapping, optional
         `predicted` at ``epsilons``.
@@ -685,15 +654,15 @@ def payload(
             "eigenvalues": [_short(value) for value in eigenvalues],
             "picture": picture.packed(picture.true),
             "heights": (
-                _packed(generator(0, "strip", len(picture.index)).uniform(-1, 1, len(true)), "<f4")
+                packed(generator(0, "strip", len(picture.index)).uniform(-1, 1, len(true)), "<f4")
                 if k == 1
                 else None
             ),
             "text": numeral(largest, 3),
         },
-        "labels": _labels(prepared, picture.index),
+        "labels": labels_of(prepared, picture.index),
         "limits": {
-            "picture": [_short(float(limit[0])), _short(float(limit[-1] if k > 1 else 1.6))],
+            "picture": (_short(float(limit[0])), _short(float(limit[-1] if k > 1 else 1.6))),
             "scale": picture.scale,
             "spectrum": {
                 "first": _heights(min(FIRST_COMPONENTS, d), first_low, first_high, first_linear),
@@ -702,22 +671,31 @@ def payload(
             "distance": farthest_distance(d, k),
             "lines": LINES,
         },
+        "palette": {
+            "labels": list(LABEL_COLOURS),
+            "shapes": list(LABEL_SHAPES),
+            "ramp": list(RAMP),
+        },
+        "levels": [
+            {"share": share, "text": percent(share) if share < 1 else "", "dotted": share == GOAL}
+            for share in (0.0, 0.5, GOAL, 1.0)
+        ],
         "chance": {
             "share": percent(chance_share(prepared.reference, k)),
             "distance": chance_distance(d, k),
             "text": decimals(chance_distance(d, k), 2),
         },
         "ribbon": prepared.table.ribbon,
-        "drawn": _packed(generator(0, "drawn").standard_normal((PICTURE_POINTS, 2)), "<f4"),
+        "drawn": packed(generator(0, "drawn").standard_normal((PICTURE_POINTS, 2)), "<f4"),
         "columns": list(shown),
         "epsilons": list(epsilons),
         "texts": [numeral(epsilon, 3) for epsilon in epsilons],
         "ticks": [
-            [tick, numeral(tick), math.log10(tick).is_integer()]
+            (tick, numeral(tick), math.log10(tick).is_integer())
             for tick in _TICKS
             if epsilons[0] <= tick <= epsilons[-1]
         ],
-        "beyond": [_beyond(epsilons[0] / 2), _beyond(2 * epsilons[-1])],
+        "beyond": (_beyond(epsilons[0] / 2), _beyond(2 * epsilons[-1])),
         "steps": steps,
         "caution": caution,
         "predicted": dict(expected or {}),
@@ -726,7 +704,7 @@ def payload(
     }
 
 
-def _heights(count: int, low: float, high: float, linear: float) -> dict[str, Any]:
+def _heights(count: int, low: float, high: float, linear: float) -> Heights:
     """Return an axis of variances: what it spans, where it is linear, and its marks."""
     powers = range(math.ceil(math.log10(linear)), math.floor(math.log10(high)) + 1)
     marks = [0.0, *(10.0**power for power in powers)]
@@ -735,14 +713,14 @@ def _heights(count: int, low: float, high: float, linear: float) -> dict[str, An
         "low": float(low),
         "high": float(high),
         "linear": float(linear),
-        "marks": [[mark, numeral(mark)] for mark in marks],
+        "marks": [(mark, numeral(mark)) for mark in marks],
     }
 
 
-def _beyond(epsilon: float) -> list[Any] | None:
+def _beyond(epsilon: float) -> tuple[float, str] | None:
     """Return a round epsilon to go on to and its text, or None outside `FARTHEST`."""
     text = numeral(epsilon)
-    return [float(text), text] if FARTHEST[0] <= float(text) <= FARTHEST[1] else None
+    return (float(text), text) if FARTHEST[0] <= float(text) <= FARTHEST[1] else None
 
 
 def frames_affordable(seconds_a_frame: float, seconds: float = 8.0) -> int | None:

@@ -23,6 +23,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from dpviz.tidy import board
+from dpviz.tidy.payload import Frame, Payload
 from pages.ui import cached, frames, limits, state
 from pages.ui.cached import Late
 from pages.ui.looks import IN_A_PAGE
@@ -71,7 +72,7 @@ def draw(
     prepared: Prepared,
     data_key: tuple[str, ...],
     settings: Settings,
-    pin: dict[str, Any] | None,
+    pin: Payload | None,
     warning: str | None,
 ) -> Callable[[], None]:
     """Draw the board with the present epsilon; return what sends the other frames.
@@ -83,7 +84,7 @@ def draw(
     prepared : Prepared
     data_key : tuple of str
     settings : Settings
-    pin : dict or None
+    pin : Payload or None
         The payload of the pinned setting, from `pinned`.
     warning : str or None
         What is wrong with the delta, said in full below the board.
@@ -95,7 +96,7 @@ def draw(
     token = frames.token_of(data_key, drawn)
     plan = frames.plan_of(token, comparison, prepared, settings)
 
-    def make(epsilons: Sequence[float], *, ahead: bool = True) -> list[dict[str, Any]]:
+    def make(epsilons: Sequence[float], *, ahead: bool = True) -> list[Frame]:
         if not quick:
             return [board.frame(prepared, settings.k, e, (), comparison.skipped) for e in epsilons]
         with turns().one(ahead=ahead):
@@ -166,7 +167,7 @@ def opened(comparison: Comparison) -> Comparison | None:
     return replace(comparison, results=results) if results else None
 
 
-def pinned(prepared: Prepared, data_key: tuple[str, ...], settings: Settings) -> dict[str, Any]:
+def pinned(prepared: Prepared, data_key: tuple[str, ...], settings: Settings) -> Payload:
     """Return the payload of a pinned setting, with its one frame."""
     comparison = cached.comparison(data_key, prepared, settings)
     frame = board.frame_of(comparison, prepared)

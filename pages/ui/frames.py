@@ -26,6 +26,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.run.compare import Comparison
 from dpviz.settings import Settings
 from dpviz.tidy import board
+from dpviz.tidy.payload import Frame
 from pages.ui import cached, state
 
 WORKERS = 2
@@ -56,7 +57,7 @@ class _Shelf:
     def get(self, token: str, epsilon: float) -> bytes | None:
         return self._frames.get((token, epsilon))
 
-    def put(self, token: str, frame: dict[str, Any]) -> bytes:
+    def put(self, token: str, frame: Frame) -> bytes:
         text = json.dumps(frame, separators=(",", ":")).encode()
         with self._lock:
             self._frames[token, frame["epsilon"]] = text
@@ -79,7 +80,7 @@ def _shelf() -> _Shelf:
     return _private() if state.get("table") == state.UPLOAD else _public()
 
 
-def keep(token: str, frame: dict[str, Any]) -> None:
+def keep(token: str, frame: Frame) -> None:
     """Keep a frame of the path that is at hand, so that it is not made again."""
     if _shelf().get(token, frame["epsilon"]) is None:
         _shelf().put(token, frame)
@@ -93,7 +94,7 @@ def path_settings(settings: Settings) -> Settings:
 def some(
     token: str,
     epsilons: Sequence[float],
-    make: Callable[[Sequence[float]], list[dict[str, Any]]],
+    make: Callable[[Sequence[float]], list[Frame]],
 ) -> list[bytes]:
     """Return frames of the path as JSON, making those that are not kept yet."""
     shelf = _shelf()
@@ -205,7 +206,7 @@ def feed(
     token: str,
     plan: Plan,
     now: float,
-    make: Callable[[Sequence[float]], list[dict[str, Any]]],
+    make: Callable[[Sequence[float]], list[Frame]],
 ) -> None:
     """Compute the frames that are missing, outwards from the present epsilon, and send them.
 

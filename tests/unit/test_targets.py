@@ -22,7 +22,7 @@ from dpviz.prepare.plan import planned
 from dpviz.prepare.prepared import Measured
 from dpviz.prepare.spectrum import spectrum_of
 from dpviz.privacy.gaussian import noise_std
-from dpviz.run.cells import Cell, Part, parts_of, run_cell
+from dpviz.run.cells import Cell, CellTrials, parts_of, run_cell
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import (
@@ -245,7 +245,7 @@ def test_about_is_near_the_search_and_costs_little(monkeypatch: pytest.MonkeyPat
     found = least(measured, settings, spherical, Goal(value=0.95), most_draws=64)
     drawn: list[int] = []
 
-    def counted(cell: Cell, seen: Measured, most: int) -> Iterator[Part]:
+    def counted(cell: Cell, seen: Measured, most: int) -> Iterator[CellTrials]:
         drawn.append(len(cell.trials))
         return parts_of(cell, seen, most)
 

@@ -1,10 +1,10 @@
 """The board's renderer: plain JavaScript and CSS, and a page that holds all of it.
 
-``board.js`` defines one global, ``DpvizBoard``, with one function::
+The modules here, joined by `assets`, define one global, ``DpvizBoard``, with one function::
 
     board = DpvizBoard.mount(element, payload, options)
 
-``payload`` is `dpviz.tidy.board.payload`. All options may be left out: ``rows`` (of picture,
+``payload`` is `dpviz.tidy.payload.Payload`. All options may be left out: ``rows`` (of picture,
 spectrum, distance, recovery), ``keys`` (only these mechanisms), ``controls`` (of scrub, play, pin,
 draws, fresh, drawn, present; an empty list hides the bar), ``strip``, ``answer`` and ``exact``
 (whether to show recovery against epsilon, the sentence on top, the exact column), ``label`` (its
@@ -22,15 +22,16 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from dpviz.figures.theme import colour_of
 from dpviz.mechanisms import Mechanism
-from dpviz.tidy import board
+from dpviz.tidy.payload import BoardColumn, Payload
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,44 @@ class Assets:
 @cache
 def assets() -> Assets:
     """Return the renderer's script and style."""
-    folder = files(__package__)
+    folder = Path(__file__).parent
+    modules = "\n".join(in_one_scope(folder / "board.js"))
     return Assets(
-        folder.joinpath("board.js").read_text(encoding="utf-8"),
-        folder.joinpath("board.css").read_text(encoding="utf-8"),
+        f"const DpvizBoard = (() => {{\n{modules}\nreturn {{ mount }};\n}})();\n",
+        (folder / "board.css").read_text(encoding="utf-8"),
     )
 
 
-def written(payload: Mapping[str, Any]) -> str:
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:const|function|class) )", re.MULTILINE)
+
+
+def in_one_scope(entry: Path) -> list[str]:
+    """Return the texts of a module and of all that it imports, each after what it needs.
+
+    Modules so that a reader, a checker of types and a test may take one alone; one script for a
+    page, without a build step: what they import and export are the same names in one scope.
+
+    Parameters
+    ----------
+    entry : Path
+        A module that imports by name from its own folder, and exports declarations.
+    """
+    texts: dict[Path, str] = {}
+
+    def add(path: Path) -> None:
+        if path in texts:
+            return
+        source = path.read_text(encoding="utf-8")
+        for name in _IMPORT.findall(source):
+            add(path.parent / name)
+        texts[path] = _EXPORT.sub("", _IMPORT.sub("", source))
+
+    add(entry)
+    return list(texts.values())
+
+
+def written(payload: Payload | Mapping[str, Any]) -> str:
     """Return a payload as JSON that may stand inside a script element."""
     text = json.dumps(payload, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return text.replace("<", "\\u003c")
@@ -96,7 +127,7 @@ globalThis.board = DpvizBoard.mount(document.getElementById("board"), payload, o
 
 
 def board_html(
-    payload: Mapping[str, Any],
+    payload: Payload,
     *,
     title: str = "What does privacy cost this PCA?",
     note: str = "",
@@ -106,8 +137,8 @@ def board_html(
 
     Parameters
     ----------
-    payload : mapping
-        `dpviz.tidy.board.payload`, with every frame.
+    payload : Payload
+        With every frame.
     title, note : str
         Plain texts above and below.
     options : mapping, optional
@@ -124,9 +155,18 @@ def board_html(
     )
 
 
-def shown(mechanisms: Sequence[Mechanism]) -> list[dict[str, Any]]:
-    """Return the columns of mechanisms, in their order, with their colours."""
+def shown(mechanisms: Iterable[Mechanism]) -> list[BoardColumn]:
+    """Return what the heads of mechanisms' columns say, in their order."""
     return [
-        column | {"colour": colour_of(mechanism)}
-        for mechanism, column in zip(mechanisms, board.columns(mechanisms), strict=True)
+        {
+            "key": mechanism.text,
+            "label": mechanism.label,
+            "summary": mechanism.info.summary,
+            "paper": mechanism.info.paper,
+            "guarantee": mechanism.info.guarantee,
+            "release": mechanism.info.release,
+            "redraws": mechanism.info.redraws,
+            "colour": colour_of(mechanism),
+        }
+        for mechanism in mechanisms
     ]

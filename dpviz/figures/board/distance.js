@@ -1,0 +1,95 @@
+// @ts-check
+// How far the released space of each draw lies from the true one.
+
+import { question, scaled, sheet, stroke } from "./sheet.js";
+
+/** @typedef {import("./sheet.js").Scene} Scene */
+
+const GOLDEN = 0.6180339887; // multiples of it, less their whole part, lie evenly and never repeat
+
+/**
+ * Draw the distances of one column.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {Scene} scene
+ */
+export function drawDistance(canvas, scene) {
+  const on = sheet(canvas);
+  if (!on) return;
+  const { pen, width, height } = on;
+  const { payload, column, cell, look, first, ghost } = scene;
+  const { limits, chance } = payload;
+  const size = scaled(look, 12);
+  const far = limits.distance || 1;
+  const bottom = height - (first ? size + 4 : 5);
+  /** @param {number} value */
+  const x = (value) => 8 + (value / far) * (width - 16);
+  /** @param {number} place */
+  const lane = (place) => ((place * GOLDEN) % 1) * (bottom - 14) + 7;
+  pen.font = `${size}px ${look.font}`;
+  pen.strokeStyle = look.line;
+  pen.lineWidth = 1;
+  stroke(pen, 8, bottom + 0.5, width - 8, bottom + 0.5);
+  const at = Math.round(x(chance.distance)) + 0.5;
+  pen.strokeStyle = look.faint;
+  pen.setLineDash([3, 3]);
+  stroke(pen, at, 3, at, bottom);
+  pen.setLineDash([]);
+  if (first) nameAxis(on, look.faint, at);
+  if (scene.hidden) {
+    question(pen, look, width, height);
+    return;
+  }
+  canvas.setAttribute("aria-label",
+    `Distance to the true space: 0 is the same, ${chance.text} is chance`);
+  if (!column || !cell) return;
+  /** @type {(values: number[], hollow: boolean) => void} */
+  const dots = (values, hollow) => {
+    pen.beginPath();
+    values.forEach((value, place) => {
+      pen.moveTo(x(value) + 2.6, lane(place));
+      pen.arc(x(value), lane(place), 2.6, 0, 2 * Math.PI);
+    });
+    if (hollow) pen.stroke();
+    else pen.fill();
+  };
+  if (ghost && ghost.payload.limits.distance === far) {
+    pen.strokeStyle = look.ink;
+    pen.globalAlpha = 0.6;
+    pen.lineWidth = 0.9;
+    dots(ghost.cell.distances, true);
+  }
+  pen.globalAlpha = 0.55;
+  pen.fillStyle = scene.own;
+  dots(cell.distances, false);
+  pen.globalAlpha = 1;
+  pen.strokeStyle = look.ink;
+  if (scene.redraws) {
+    const place = scene.redraw % cell.distances.length;
+    pen.lineWidth = 2;
+    pen.beginPath();
+    pen.arc(x(cell.distances[place]), lane(place), 5, 0, 2 * Math.PI);
+    pen.stroke();
+  }
+  pen.lineWidth = 2.5;
+  stroke(pen, x(cell.distance[0]), 4, x(cell.distance[0]), bottom);
+  canvas.setAttribute("aria-label",
+    `Distance of ${column.label}: median ${cell.texts.distance}, chance ${chance.text}`);
+}
+
+/**
+ * @param {{ pen: CanvasRenderingContext2D, width: number, height: number }} on
+ * @param {string} colour
+ * @param {number} chance
+ */
+function nameAxis({ pen, width, height }, colour, chance) {
+  pen.fillStyle = colour;
+  pen.textBaseline = "bottom";
+  pen.textAlign = "left";
+  pen.fillText("0 true space", 2, height);
+  pen.textAlign = "right";
+  pen.fillText("chance", Math.min(chance + 22, width), height);
+  pen.textBaseline = "top";
+  pen.textAlign = "left";
+  pen.fillText("distance", 2, 1);
+}

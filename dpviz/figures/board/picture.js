@@ -1,0 +1,203 @@
+// @ts-check
+// The rows in a released space, or points that the release alone lets anybody draw.
+
+import { unpack } from "./format.js";
+import { ramp, shape } from "./palette.js";
+import { question, scaled, sheet, stroke, words } from "./sheet.js";
+
+/** @typedef {import("./payload").Payload} Payload */
+/** @typedef {import("./sheet.js").Scene} Scene */
+
+const STEPS = 12; // colours of a ramp
+
+/**
+ * Return where packed points lie in a box, x and y in turn, none outside.
+ *
+ * @param {string} packed
+ * @param {Pick<Payload, "limits" | "table" | "truth">} payload
+ * @param {number} width
+ * @param {number} height
+ */
+export function places(packed, { limits, table, truth }, width, height) {
+  const raw = unpack(packed, Int16Array);
+  const [limitX, limitY] = limits.picture;
+  const unit = limits.scale / 32767;
+  const lanes = table.k === 1 && truth.heights ? unpack(truth.heights, Float32Array) : null;
+  const count = lanes ? raw.length : raw.length / 2;
+  const out = new Float32Array(2 * count);
+  const [halfX, halfY] = [width / 2, height / 2];
+  // A unit is as long across as up, whatever the box; the height in a strip means nothing.
+  const [across, up] = [(halfX - 3) / limitX, (halfY - 3) / limitY];
+  const [perX, perY] = lanes ? [across, up] : [Math.min(across, up), Math.min(across, up)];
+  for (let i = 0; i < count; i += 1) {
+    const x = (lanes ? raw[i] : raw[2 * i]) * unit;
+    const y = lanes ? lanes[i] : raw[2 * i + 1] * unit;
+    out[2 * i] = Math.max(2, Math.min(width - 2, halfX + x * perX));
+    out[2 * i + 1] = Math.max(2, Math.min(height - 2, halfY - y * perY));
+  }
+  return out;
+}
+
+/**
+ * Draw the picture of one column.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {Scene} scene
+ */
+export function drawPicture(canvas, scene) {
+  const on = sheet(canvas);
+  if (!on) return;
+  const { pen, width, height } = on;
+  const { payload, column, cell, look, ghost } = scene;
+  drawCross(on, look.line);
+  canvas.setAttribute("aria-label", `Picture of ${payload.table.name}: nothing to be shown here`);
+  if (scene.hidden) {
+    question(pen, look, width, height);
+    return;
+  }
+  if (column && !cell) return;
+  if (scene.drawn) {
+    drawPoints(canvas, on, scene);
+    return;
+  }
+  const size = dotSize(scene, width);
+  const truth = payload.truth.picture;
+  const now = scene.redraws ? scene.redraws[scene.redraw % scene.redraws.length] : cell?.picture;
+  if (column && !ghost) {
+    drawDots(pen, places(truth, payload, width, height), size * 0.55, look.faint, 0.4);
+  }
+  if (ghost?.same && !scene.redraws) {
+    drawRings(pen, places(ghost.cell.picture, ghost.payload, width, height), size, look.faint);
+  }
+  drawLabelled(pen, scene, places(now ?? truth, payload, width, height), size);
+  const about = column ? `${column.label} at epsilon ${scene.written}` : "exact PCA";
+  canvas.setAttribute("aria-label", `Rows of ${payload.table.name} in the space of ${about}`);
+  // In an image of the picture alone too.
+  if (payload.ribbon) words(pen, look, ["working view", "of real rows"], width / 2, height - 8, 11);
+}
+
+/**
+ * @param {Scene} scene
+ * @param {number} width
+ */
+function dotSize(scene, width) {
+  return Math.max(1.6, Math.min(3, width / 80)) * (scene.look.large ? 1.3 : 1);
+}
+
+/**
+ * @param {{ pen: CanvasRenderingContext2D, width: number, height: number }} on
+ * @param {string} colour
+ */
+function drawCross({ pen, width, height }, colour) {
+  pen.strokeStyle = colour;
+  pen.globalAlpha = 0.6;
+  pen.lineWidth = 1;
+  const [x, y] = [Math.round(width / 2) + 0.5, Math.round(height / 2) + 0.5];
+  stroke(pen, x, 0, x, height);
+  stroke(pen, 0, y, width, y);
+  pen.globalAlpha = 1;
+}
+
+/**
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Float32Array} points
+ * @param {number} size
+ * @param {string} colour
+ * @param {number} opacity
+ */
+function drawDots(pen, points, size, colour, opacity) {
+  const path = new Path2D();
+  for (let i = 0; i < points.length; i += 2) shape(path, "circle", points[i], points[i + 1], size);
+  pen.globalAlpha = opacity;
+  pen.fillStyle = colour;
+  pen.fill(path);
+  pen.globalAlpha = 1;
+}
+
+/**
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Float32Array} points
+ * @param {number} size
+ * @param {string} colour
+ */
+function drawRings(pen, points, size, colour) {
+  pen.strokeStyle = colour;
+  pen.globalAlpha = 0.7;
+  pen.lineWidth = 0.8;
+  pen.beginPath();
+  for (let i = 0; i < points.length; i += 2) {
+    pen.moveTo(points[i] + size, points[i + 1]);
+    pen.arc(points[i], points[i + 1], size, 0, 2 * Math.PI);
+  }
+  pen.stroke();
+  pen.globalAlpha = 1;
+}
+
+/**
+ * Draw points by their labels: a colour and a shape a kind, a ramp of numbers, or one colour.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Scene} scene
+ * @param {Float32Array} points
+ * @param {number} size
+ */
+function drawLabelled(pen, { payload, column, look, own }, points, size) {
+  const { labels, palette } = payload;
+  if (!labels.codes) {
+    drawDots(pen, points, size, column ? own : look.faint, 0.8);
+    return;
+  }
+  const codes = unpack(labels.codes, Uint8Array);
+  const { kinds } = labels;
+  const paths = Array.from({ length: kinds ? kinds.length : STEPS }, () => new Path2D());
+  for (let i = 0; i < codes.length; i += 1) {
+    const which = kinds ? codes[i] : Math.min(STEPS - 1, Math.floor((codes[i] * STEPS) / 256));
+    const kind = kinds ? palette.shapes[which % palette.shapes.length] : "circle";
+    shape(paths[which], kind, points[2 * i], points[2 * i + 1], size);
+  }
+  pen.globalAlpha = 0.8;
+  paths.forEach((path, which) => {
+    pen.fillStyle = kinds
+      ? palette.labels[which % palette.labels.length]
+      : ramp(palette.ramp, which / (STEPS - 1));
+    pen.fill(path);
+  });
+  pen.globalAlpha = 1;
+}
+
+/**
+ * Draw what a release alone lets anybody draw: no row, no true axis, no label.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {{ pen: CanvasRenderingContext2D, width: number, height: number }} on
+ * @param {Scene} scene
+ */
+function drawPoints(canvas, { pen, width, height }, scene) {
+  const { payload, column, cell, look } = scene;
+  let said = null;
+  if (!column || !cell) said = ["the truth", "is not drawn here"];
+  else if (!cell.status.counts) said = ["no claim holds:", "nothing to be drawn"];
+  else if (!cell.drawn) said = ["directions alone:", "no variances are", "released to draw from"];
+  if (said || !column || !cell?.drawn) {
+    const lines = said ?? [];
+    words(pen, look, lines, width / 2, height / 2 + 8 * lines.length, scaled(look, 13));
+    canvas.setAttribute("aria-label", lines.join(" "));
+    return;
+  }
+  const [across, up] = payload.limits.picture;
+  const unit = Math.min((width / 2 - 3) / across, (height / 2 - 3) / up);
+  const normals = unpack(payload.drawn, Float32Array);
+  const [first, second] = cell.drawn;
+  /** @type {(value: number, most: number) => number} */
+  const inside = (value, most) => Math.max(2, Math.min(most - 2, value));
+  const points = new Float32Array(normals.length);
+  for (let i = 0; i < normals.length; i += 2) {
+    // Along one component the height only keeps points apart.
+    const y = second === undefined ? (normals[i + 1] / 8) * height : normals[i + 1] * second * unit;
+    points[i] = inside(width / 2 + normals[i] * first * unit, width);
+    points[i + 1] = inside(height / 2 - y, height);
+  }
+  drawDots(pen, points, dotSize(scene, width), scene.own, 0.8);
+  const about = `${column.label} at epsilon ${scene.written}`;
+  canvas.setAttribute("aria-label", `Points drawn from the release of ${about}`);
+}

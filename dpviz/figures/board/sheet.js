@@ -1,0 +1,192 @@
+// @ts-check
+// Small tools of a page: elements, a canvas as fine as the screen, texts on it.
+
+/** @typedef {import("./payload").Payload} Payload */
+/** @typedef {import("./payload").BoardColumn} Column */
+/** @typedef {import("./payload").BoardCell} Cell */
+
+/**
+ * What a theme gives a canvas.
+ *
+ * @typedef {object} Look
+ * @property {string} ground
+ * @property {string} ink
+ * @property {string} faint
+ * @property {string} line
+ * @property {string} font
+ * @property {boolean} large whether it is seen from the back of a hall
+ */
+
+/**
+ * What one column shows of one frame.
+ *
+ * @typedef {object} Scene
+ * @property {Payload} payload
+ * @property {Column | null} column null for the exact one
+ * @property {Cell | null} cell null where the mechanism cannot run
+ * @property {boolean} hidden whether a bet comes first
+ * @property {Look} look
+ * @property {string} own the column's colour
+ * @property {string} written epsilon
+ * @property {{ cell: Cell, payload: Payload, same: boolean } | null} ghost the pinned setting
+ * @property {string[] | null} redraws pictures of every draw, while they are shown
+ * @property {number} redraw which of them
+ * @property {boolean} drawn points drawn from the release in place of the rows
+ * @property {boolean} first whether this column says what the axes are
+ */
+
+/**
+ * Make an element; attributes that start with "on" are listened to.
+ *
+ * @template {keyof HTMLElementTagNameMap} Kind
+ * @param {Kind} kind
+ * @param {string} name
+ * @param {Record<string, any>} attributes
+ * @param {(Node | string | null)[]} children
+ * @returns {HTMLElementTagNameMap[Kind]}
+ */
+export function make(kind, name = "", attributes = {}, ...children) {
+  const node = document.createElement(kind);
+  if (name) node.className = name;
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value === true ? "" : value);
+  }
+  for (const child of children) if (child !== null) node.append(child);
+  return node;
+}
+
+/**
+ * @param {Node | null | undefined} node
+ * @param {string} text
+ */
+export function setText(node, text) {
+  if (node && node.textContent !== text) node.textContent = text;
+}
+
+/** @type {CanvasRenderingContext2D | null} */
+let probe = null;
+
+/**
+ * Return a colour as #rrggbb, whatever a style calls it.
+ *
+ * @param {string} colour
+ */
+export function plain(colour) {
+  probe ??= document.createElement("canvas").getContext("2d");
+  if (!probe) return colour;
+  probe.fillStyle = colour;
+  return String(probe.fillStyle);
+}
+
+/**
+ * Return the pen of a canvas of so many pixels, wiped.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ */
+export function surface(canvas, width, height) {
+  // An enlarged page draws as finely as a screen of more pixels would.
+  const zoom = /** @type {{ currentCSSZoom?: number }} */ (canvas).currentCSSZoom || 1;
+  const ratio = Math.min((globalThis.devicePixelRatio || 1) * zoom, 2);
+  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== across || canvas.height !== down) {
+    canvas.width = across;
+    canvas.height = down;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
+/**
+ * Return the pen of a canvas that fills its box, or null where the box has no size yet.
+ *
+ * @param {HTMLCanvasElement} canvas
+ */
+export function sheet(canvas) {
+  const box = /** @type {HTMLElement} */ (canvas.parentNode);
+  const [width, height] = [box.clientWidth, box.clientHeight];
+  return width && height ? { pen: surface(canvas, width, height), width, height } : null;
+}
+
+/**
+ * Return a length of a text or margin, larger on a wall.
+ *
+ * @param {Look} look
+ * @param {number} pixels
+ */
+export function scaled(look, pixels) {
+  return look.large ? pixels * 1.5 : pixels;
+}
+
+/**
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Look} look
+ * @param {number} width
+ * @param {number} height
+ */
+export function question(pen, look, width, height) {
+  pen.fillStyle = look.faint;
+  pen.font = `600 ${Math.min(48, height * 0.5)}px ${look.font}`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.fillText("?", width / 2, height / 2);
+}
+
+/**
+ * Write lines, the last of them at the bottom.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Look} look
+ * @param {string[]} lines
+ * @param {number} x
+ * @param {number} bottom
+ * @param {number} size
+ */
+export function words(pen, look, lines, x, bottom, size) {
+  pen.font = `${size}px ${look.font}`;
+  pen.fillStyle = look.faint;
+  pen.textAlign = "center";
+  pen.textBaseline = "alphabetic";
+  lines.forEach((line, place) => pen.fillText(line, x, bottom - (lines.length - 1 - place) * size * 1.25));
+}
+
+/**
+ * Write a text that stays readable over lines.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Look} look
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y
+ */
+export function haloed(pen, look, text, x, y) {
+  pen.strokeStyle = look.ground;
+  pen.lineWidth = 4;
+  pen.lineJoin = "round";
+  pen.strokeText(text, x, y);
+  pen.fillStyle = look.faint;
+  pen.fillText(text, x, y);
+}
+
+/**
+ * Draw a line between two points.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {number} x0
+ * @param {number} y0
+ * @param {number} x1
+ * @param {number} y1
+ */
+export function stroke(pen, x0, y0, x1, y1) {
+  pen.beginPath();
+  pen.moveTo(x0, y0);
+  pen.lineTo(x1, y1);
+  pen.stroke();
+}

@@ -1,0 +1,246 @@
+// @ts-check
+// The noisy eigenvalues of one mechanism against the true ones.
+
+import { heights } from "./axis.js";
+import { unpack } from "./format.js";
+import { haloed, question, scaled, sheet, stroke } from "./sheet.js";
+
+/** @typedef {import("./payload").Spectrum} Spectrum */
+/** @typedef {import("./sheet.js").Look} Look */
+/** @typedef {import("./sheet.js").Scene} Scene */
+/** @typedef {ArrayLike<number>} Values */
+
+/**
+ * Where things lie on the canvas of a spectrum.
+ *
+ * @typedef {object} Frame
+ * @property {CanvasRenderingContext2D} pen
+ * @property {Look} look
+ * @property {number} count components on the axis
+ * @property {number} high
+ * @property {number} size of texts
+ * @property {number} left
+ * @property {number} right
+ * @property {number} bottom
+ * @property {(place: number) => number} x
+ * @property {(value: number) => number} y
+ */
+
+/**
+ * Draw the spectrum of one column.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {Scene} scene
+ * @param {boolean} every all components, or the first ones
+ */
+export function drawSpectrum(canvas, scene, every) {
+  const on = sheet(canvas);
+  if (!on) return;
+  const { payload, column, cell, look, hidden, first } = scene;
+  const axis = every ? payload.limits.spectrum.all : payload.limits.spectrum.first;
+  const left = first ? scaled(look, 44) : 6;
+  const bottom = on.height - (first ? scaled(look, 17) : 6);
+  const top = first ? scaled(look, 18) : 6;
+  /** @type {Frame} */
+  const frame = {
+    pen: on.pen, look, count: axis.count, high: axis.high, size: scaled(look, 12),
+    left, right: on.width - 6, bottom,
+    x: (place) => left + ((place + 0.5) / axis.count) * (on.width - left - 6),
+    y: heights(axis, top, bottom),
+  };
+  drawMarks(frame, axis.marks, on, first);
+  if (hidden) {
+    question(on.pen, look, on.width, on.height);
+    return;
+  }
+  const { truth } = payload;
+  if (!column || !cell) {
+    drawTruth(frame, truth.eigenvalues);
+    canvas.setAttribute("aria-label", `True spectrum, largest variance ${truth.text}`);
+    return;
+  }
+  const noted = drawReleased(frame, scene, cell.spectrum);
+  const about = `${column.label}: median of the draws from ${cell.spectrum.text} down`;
+  canvas.setAttribute("aria-label", `Spectrum of ${about}; truth ${truth.text}`);
+  if (noted.length) {
+    on.pen.textAlign = "left";
+    on.pen.textBaseline = "bottom";
+    haloed(on.pen, look, noted.join(", "), left + 2, bottom - 2);
+  }
+}
+
+/**
+ * Draw the levels of the axis; the first column says what they are.
+ *
+ * @param {Frame} frame
+ * @param {[number, string][]} marks
+ * @param {{ width: number, height: number }} box
+ * @param {boolean} first
+ */
+function drawMarks({ pen, look, count, size, left, y }, marks, { width, height }, first) {
+  pen.font = `${size}px ${look.font}`;
+  pen.lineWidth = 1;
+  let last = Infinity;
+  for (const [mark, text] of marks) {
+    const at = Math.round(y(mark)) + 0.5;
+    pen.strokeStyle = look.line;
+    pen.globalAlpha = mark === 0 ? 1 : 0.5;
+    stroke(pen, left, at, width - 4, at);
+    pen.globalAlpha = 1;
+    if (first && last - at > size) {
+      pen.fillStyle = look.faint;
+      pen.textAlign = "right";
+      pen.textBaseline = "middle";
+      pen.fillText(text, left - 4, at);
+      last = at;
+    }
+  }
+  if (!first) return;
+  pen.fillStyle = look.faint;
+  pen.textAlign = "left";
+  pen.textBaseline = "top";
+  pen.fillText("variance", 2, 1);
+  pen.textAlign = "right";
+  pen.textBaseline = "bottom";
+  pen.fillText(`component 1 to ${count}`, width - 4, height);
+}
+
+/**
+ * Draw range, pinned line, truth, median and levels; return what is to be noted.
+ *
+ * @param {Frame} frame
+ * @param {Scene} scene
+ * @param {Spectrum} spectrum
+ */
+function drawReleased(frame, { payload, cell, look, own, ghost }, spectrum) {
+  const { pen, count, high } = frame;
+  const { released, count: sent } = spectrum;
+  const raw = unpack(spectrum.lines, Float32Array);
+  const shown = Math.min(count, sent);
+  const [median, lower, upper] = [0, 1, 2].map((row) => raw.subarray(row * sent, (row + 1) * sent));
+  drawRange(frame, own, lower, upper, shown, released);
+  if (ghost?.same) {
+    const old = unpack(ghost.cell.spectrum.lines, Float32Array);
+    drawLine(frame, old, Math.min(count, ghost.cell.spectrum.count), look.ink, 1.3, [5, 4]);
+  }
+  const truth = payload.truth.eigenvalues;
+  drawTruth(frame, truth);
+  if (released) drawLine(frame, median, shown, own, 2);
+  drawKnots(frame, own, median, shown, released ? 2.4 : 3.4);
+  if (cell?.edges && cell.threshold !== null) {
+    const curves = [median, truth];
+    drawLevel(frame, curves, shown, cell.edges[1], "noise edge", [2, 3], true);
+    drawLevel(frame, curves, shown, cell.threshold, "threshold", [7, 4], false);
+  }
+  const noted = [];
+  if (median[0] > high) noted.push("▲ beyond the scale");
+  if (!released) noted.push("kept along each direction");
+  return noted;
+}
+
+/**
+ * @param {Frame} frame
+ * @param {Values} values
+ * @param {number} count
+ * @param {string} colour
+ * @param {number} width
+ * @param {number[]} dash
+ */
+function drawLine({ pen, x, y }, values, count, colour, width, dash = []) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = width;
+  pen.setLineDash(dash);
+  pen.beginPath();
+  for (let i = 0; i < count; i += 1) {
+    if (i === 0) pen.moveTo(x(i), y(values[i]));
+    else pen.lineTo(x(i), y(values[i]));
+  }
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+/**
+ * @param {Frame} frame
+ * @param {Values} values
+ */
+function drawTruth(frame, values) {
+  drawLine(frame, values, frame.count, frame.look.faint, 2);
+}
+
+/**
+ * @param {Frame} frame
+ * @param {string} colour
+ * @param {Values} lower
+ * @param {Values} upper
+ * @param {number} shown
+ * @param {boolean} released a spectrum, or one variance a direction
+ */
+function drawRange({ pen, x, y }, colour, lower, upper, shown, released) {
+  pen.fillStyle = colour;
+  pen.globalAlpha = 0.25;
+  if (released) {
+    pen.beginPath();
+    for (let i = 0; i < shown; i += 1) {
+      if (i === 0) pen.moveTo(x(i), y(upper[i]));
+      else pen.lineTo(x(i), y(upper[i]));
+    }
+    for (let i = shown - 1; i >= 0; i -= 1) pen.lineTo(x(i), y(lower[i]));
+    pen.closePath();
+    pen.fill();
+  } else {
+    for (let i = 0; i < shown; i += 1) {
+      pen.fillRect(x(i) - 3, y(upper[i]), 6, Math.max(1, y(lower[i]) - y(upper[i])));
+    }
+  }
+  pen.globalAlpha = 1;
+}
+
+/**
+ * @param {Frame} frame
+ * @param {string} colour
+ * @param {Values} values
+ * @param {number} shown
+ * @param {number} size
+ */
+function drawKnots({ pen, x, y }, colour, values, shown, size) {
+  pen.fillStyle = colour;
+  pen.beginPath();
+  for (let i = 0; i < shown && shown <= 30; i += 1) {
+    pen.moveTo(x(i) + 2.4, y(values[i]));
+    pen.arc(x(i), y(values[i]), size, 0, 2 * Math.PI);
+  }
+  pen.fill();
+}
+
+/**
+ * Draw a line across, named at its right end, or at the left one where less runs there.
+ *
+ * @param {Frame} frame
+ * @param {Values[]} curves
+ * @param {number} shown
+ * @param {number} value
+ * @param {string} name
+ * @param {number[]} dash
+ * @param {boolean} upper
+ */
+function drawLevel(frame, curves, shown, value, name, dash, upper) {
+  const { pen, look, high, size, left, right, x, y } = frame;
+  if (value >= high) return;
+  const level = Math.round(y(value)) + 0.5;
+  pen.strokeStyle = look.faint;
+  pen.lineWidth = 1;
+  pen.setLineDash(dash);
+  stroke(pen, left, level, right + 2, level);
+  pen.setLineDash([]);
+  const above = upper && level > size + 2;
+  const middle = level + (above ? -size : size) / 2;
+  const long = Math.ceil(pen.measureText(name).width / (x(1) - x(0)));
+  /** @type {(from: number, to: number) => number} */
+  const crossings = (from, to) => curves
+    .flatMap((values) => Array.from(values).slice(Math.max(0, from), Math.min(to, shown)))
+    .filter((one) => Math.abs(y(one) - middle) < size * 0.75).length;
+  const atLeft = crossings(0, long) < crossings(shown - long, shown);
+  pen.textAlign = atLeft ? "left" : "right";
+  pen.textBaseline = above ? "bottom" : "top";
+  haloed(pen, look, name, atLeft ? left + 2 : right, level + (above ? -1 : 2));
+}

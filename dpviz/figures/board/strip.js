@@ -1,0 +1,300 @@
+// @ts-check
+// Recovery against epsilon: a line a mechanism, named at its end, and dragged along.
+
+import { apart, logarithmic } from "./axis.js";
+import { clipped } from "./format.js";
+import { make, scaled, stroke, surface } from "./sheet.js";
+
+/** @typedef {import("./payload").Payload} Payload */
+/** @typedef {import("./payload").Frame} Frame */
+/** @typedef {import("./payload").BoardColumn} Column */
+/** @typedef {import("./sheet.js").Look} Look */
+
+/**
+ * What the strip shows.
+ *
+ * @typedef {object} View
+ * @property {Payload} payload
+ * @property {Column[]} columns
+ * @property {Map<number, Frame>} frames
+ * @property {number} epsilon
+ * @property {string} written
+ * @property {number | null} pinned epsilon of the pinned setting
+ * @property {string | null} hovered key of a column
+ * @property {boolean} masked
+ * @property {boolean} phone
+ * @property {Look} look
+ * @property {(column: Column) => string} colour
+ */
+
+/**
+ * What a reader does with it.
+ *
+ * @typedef {object} Acts
+ * @property {(epsilon: number) => void} move
+ * @property {() => void} commit
+ * @property {(key: string | null) => void} hover
+ */
+
+const NEAR = 28; // pixels from which a line is meant
+
+export class Strip {
+  /** @param {Acts} acts */
+  constructor(acts) {
+    this.acts = acts;
+    this.canvas = make("canvas", "dpv-strip", { role: "img" });
+    this.box = make("div", "dpv-stripbox", {}, this.canvas);
+    /** @type {View | null} */
+    this.view = null;
+    this.held = false;
+    this.listen();
+  }
+
+  /**
+   * Where epsilon and recovery lie on the canvas.
+   *
+   * @param {View} view
+   */
+  places({ payload, phone, look }) {
+    const [width, height] = [this.box.clientWidth, this.box.clientHeight];
+    const { epsilons } = payload;
+    const left = scaled(look, 40);
+    const right = width - (phone ? 12 : scaled(look, 150));
+    const top = scaled(look, 18);
+    const bottom = height - scaled(look, 20);
+    const axis = logarithmic(epsilons[0], epsilons[epsilons.length - 1], left, right);
+    /** @param {number} share */
+    const y = (share) => bottom - Math.max(-0.02, Math.min(1, share)) * (bottom - top);
+    return { width, height, left, right, top, bottom, x: axis.at, epsilon: axis.from, y };
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    this.view = view;
+    const at = this.places(view);
+    if (!at.width || !at.height) return;
+    const pen = surface(this.canvas, at.width, at.height);
+    const size = scaled(view.look, 12);
+    pen.font = `${size}px ${view.look.font}`;
+    const titled = drawAxes(pen, at, view);
+    /** @type {{ column: Column, y: number, dim: boolean }[]} */
+    const ends = [];
+    for (const column of view.masked ? [] : view.columns) {
+      const end = drawCurve(pen, at, column, view);
+      if (end) ends.push(end);
+    }
+    drawNow(pen, at, view, size, titled);
+    if (!view.phone) nameCurves(pen, at, ends, view, size);
+    this.canvas.setAttribute("aria-label", `Recovery against epsilon, now ${view.written}`);
+  }
+
+  listen() {
+    const { canvas, acts } = this;
+    /** @type {(event: PointerEvent) => { x: number, y: number }} */
+    const inside = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return { x: event.clientX - box.left, y: event.clientY - box.top };
+    };
+    /** @param {PointerEvent} event */
+    const drag = (event) => {
+      if (this.view) acts.move(this.places(this.view).epsilon(inside(event).x));
+    };
+    canvas.addEventListener("pointerdown", (event) => {
+      if (!this.view || inside(event).x > this.places(this.view).right + 8) return;
+      canvas.setPointerCapture(event.pointerId);
+      this.held = true;
+      drag(event);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (this.held) drag(event);
+      else acts.hover(this.nearestTo(inside(event)));
+    });
+    const end = () => {
+      if (this.held) acts.commit();
+      this.held = false;
+    };
+    canvas.addEventListener("pointerup", end);
+    canvas.addEventListener("pointercancel", end);
+    canvas.addEventListener("pointerleave", () => acts.hover(null));
+  }
+
+  /**
+   * Return the key of the column whose line is nearest to a point, if one is near.
+   *
+   * @param {{ x: number, y: number }} point
+   */
+  nearestTo({ x, y }) {
+    if (!this.view) return null;
+    const { payload, columns, frames } = this.view;
+    const at = this.places(this.view);
+    let [best, least] = [/** @type {string | null} */ (null), NEAR];
+    for (const { key } of columns) {
+      for (const epsilon of payload.epsilons) {
+        const recovery = frames.get(epsilon)?.cells[key]?.recovery;
+        if (!recovery) continue;
+        const far = Math.hypot(at.x(epsilon) - x, at.y(recovery[0]) - y);
+        if (far < least) [best, least] = [key, far];
+      }
+    }
+    return best;
+  }
+}
+
+/** @typedef {ReturnType<Strip["places"]>} Places */
+
+/**
+ * Draw levels, ticks and title; return how wide the title is.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Places} at
+ * @param {View} view
+ */
+function drawAxes(pen, at, view) {
+  const { payload, look } = view;
+  pen.fillStyle = look.faint;
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  pen.lineWidth = 1;
+  for (const { share, text, dotted } of payload.levels) {
+    const level = Math.round(at.y(share)) + 0.5;
+    pen.strokeStyle = look.line;
+    pen.globalAlpha = share === 0 ? 1 : 0.6;
+    pen.setLineDash(dotted ? [2, 3] : []);
+    stroke(pen, at.left, level, at.right, level);
+    pen.globalAlpha = 1;
+    pen.fillText(text, at.left - 5, level);
+  }
+  pen.setLineDash([]);
+  pen.textBaseline = "bottom";
+  pen.textAlign = "center";
+  for (const [epsilon, text] of payload.ticks) pen.fillText(text, at.x(epsilon), at.height - 1);
+  pen.textAlign = "left";
+  pen.textBaseline = "top";
+  const title = titleOf(view);
+  pen.fillText(title, 2, 0);
+  return pen.measureText(title).width + 8;
+}
+
+/**
+ * Return what is drawn, and what the curves rest on where that is less than usual.
+ *
+ * @param {Pick<View, "payload" | "frames" | "epsilon" | "phone">} view
+ */
+export function titleOf({ payload, frames, epsilon, phone }) {
+  const { table, steps, epsilons } = payload;
+  const parts = ["recovery against ε"];
+  if (phone) return parts[0];
+  if (steps && epsilons.length < steps) {
+    parts.push(`${epsilons.length} of ${steps} steps, as ${table.d} features take long`);
+  }
+  const frame = frames.get(epsilon);
+  if (frame && frame.draws && frame.draws < table.draws) {
+    parts.push(`the first ${frame.draws} of ${table.draws} draws, all when let go`);
+  }
+  return parts.join(" · ");
+}
+
+/**
+ * Draw one mechanism; return where its name belongs.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Places} at
+ * @param {Column} column
+ * @param {View} view
+ */
+function drawCurve(pen, at, column, view) {
+  const { payload, frames, hovered, look } = view;
+  const { key } = column;
+  const dim = Boolean(hovered) && hovered !== key;
+  const own = view.colour(column);
+  pen.globalAlpha = dim ? 0.2 : 1;
+  pen.strokeStyle = own;
+  const known = payload.epsilons.flatMap((epsilon) => {
+    const cell = frames.get(epsilon)?.cells[key];
+    if (!cell?.recovery) return [];
+    return [{ x: at.x(epsilon), y: at.y(cell.recovery[0]), counts: cell.status.counts }];
+  });
+  const line = payload.predicted[key] ?? [];
+  const expected = line.flatMap((told, place) => (
+    told ? [{ x: at.x(payload.epsilons[place]), y: at.y(told[0]) }] : []));
+  if (expected.length && known.length < payload.epsilons.length) {
+    pen.lineWidth = 1;
+    pen.setLineDash([1.5, 3]);
+    pen.beginPath();
+    expected.forEach(({ x, y }, place) => (place ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+    pen.stroke();
+  }
+  pen.lineWidth = hovered === key ? 3.5 : 2;
+  known.slice(1).forEach((to, place) => {
+    const from = known[place];
+    // Dashed where the claim fails: at either end of the step.
+    pen.setLineDash(to.counts && from.counts ? [] : [5, 4]);
+    stroke(pen, from.x, from.y, to.x, to.y);
+  });
+  pen.setLineDash([]);
+  const here = frames.get(view.epsilon)?.cells[key];
+  if (here?.recovery) {
+    pen.beginPath();
+    pen.arc(at.x(view.epsilon), at.y(here.recovery[0]), 4, 0, 2 * Math.PI);
+    pen.fillStyle = here.status.counts ? own : look.ground;
+    pen.lineWidth = 2;
+    pen.fill();
+    pen.stroke();
+  }
+  pen.globalAlpha = 1;
+  const tail = known[known.length - 1] ?? expected[expected.length - 1];
+  return tail ? { column, y: tail.y, dim } : null;
+}
+
+/**
+ * Draw where epsilon stands, and where the pinned setting does.
+ *
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Places} at
+ * @param {View} view
+ * @param {number} size
+ * @param {number} titled pixels that the title takes
+ */
+function drawNow(pen, at, { payload, look, epsilon, written, pinned }, size, titled) {
+  const now = Math.round(at.x(epsilon)) + 0.5;
+  pen.strokeStyle = look.ink;
+  pen.lineWidth = 1.5;
+  stroke(pen, now, at.top - 4, now, at.bottom);
+  pen.fillStyle = look.ink;
+  pen.font = `600 ${size}px ${look.font}`;
+  pen.textBaseline = "top";
+  const tag = `now: ${written}`;
+  const wide = pen.measureText(tag).width;
+  const before = now + wide + 8 > at.right;
+  pen.textAlign = before ? "right" : "left";
+  const clear = now - (before ? wide + 5 : 0) > titled;
+  pen.fillText(tag, now + (before ? -5 : 5), clear ? 0 : at.top);
+  if (pinned === null || pinned < payload.epsilons[0]) return;
+  pen.strokeStyle = look.faint;
+  pen.setLineDash([4, 3]);
+  stroke(pen, at.x(pinned), at.top, at.x(pinned), at.bottom);
+  pen.setLineDash([]);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Places} at
+ * @param {{ column: Column, y: number, dim: boolean }[]} ends
+ * @param {View} view
+ * @param {number} size
+ */
+function nameCurves(pen, at, ends, { look, hovered, colour }, size) {
+  pen.textAlign = "left";
+  pen.textBaseline = "middle";
+  for (const end of apart(ends, size + 2, at.top, at.height - size / 2)) {
+    pen.globalAlpha = end.dim ? 0.3 : 1;
+    pen.strokeStyle = colour(end.column);
+    pen.lineWidth = 1;
+    stroke(pen, at.right + 2, end.y, at.right + 14, end.at);
+    pen.fillStyle = look.ink;
+    pen.font = `${hovered === end.column.key ? 600 : 400} ${size}px ${look.font}`;
+    const name = clipped(pen, end.column.label, at.width - at.right - 20);
+    pen.fillText(name, at.right + 18, end.at);
+  }
+  pen.globalAlpha = 1;
+}

@@ -1,0 +1,120 @@
+"""The board's modules and its payload: joined, of a published shape, tested alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from dpviz.figures import board as renderer
+from dpviz.figures.board import assets, in_one_scope
+from dpviz.figures.boardfile import full_payload
+from dpviz.prepare.load import load_prepared
+from dpviz.settings import Settings
+from tools import payload as published
+
+FOLDER = Path(renderer.__file__).parent
+MODULES = sorted(FOLDER.glob("*.js"))
+SCRIPTS = Path(__file__).parents[1] / "script"
+_DECLARED = re.compile(r"^(?:export )?(?:const|let|function|class) (\w+)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    """Return a whole payload as it travels."""
+    settings = Settings(table="iris", mechanisms=("gaussian", "ppca", "wishart"), trials=2)
+    return dict(json.loads(json.dumps(full_payload(load_prepared(settings), settings))))
+
+
+def test_modules_are_joined_in_order_and_once() -> None:
+    texts = in_one_scope(FOLDER / "board.js")
+    assert len(texts) == len(MODULES) > 5  # each module is used
+    assert "class Board " in texts[-1]
+    script = assets().js
+    assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
+    at = [script.index(name) for name in ("function unpack", "function drawPicture", "class Board")]
+    assert at == sorted(at)
+
+
+def test_one_scope_has_room_for_every_name() -> None:
+    """Joined modules share a scope: a name that two of them declare would be an error there."""
+    names = [name for path in MODULES for name in _DECLARED.findall(path.read_text("utf-8"))]
+    assert len(names) > 50
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_what_a_module_exports_without_being_joined_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "one.js").write_text("export const one = 1;\n", encoding="utf-8")
+    (tmp_path / "two.js").write_text('import { one } from "./one.js";\none;\n', encoding="utf-8")
+    assert in_one_scope(tmp_path / "two.js") == ["const one = 1;\n", "one;\n"]
+
+
+def test_every_module_asks_for_its_types_to_be_checked() -> None:
+    for path in MODULES:
+        assert path.read_text("utf-8").startswith("// @ts-check\n"), path.name
+
+
+def test_types_hold_in_every_module() -> None:
+    checker = shutil.which("tsc")
+    if checker is None:
+        pytest.skip("no tsc on the path: types of the script are checked by editors alone")
+    done = subprocess.run([checker, "--project", FOLDER / "jsconfig.json"], capture_output=True)
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_the_modules_alone() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node on the path: the modules are tested in the browser alone")
+    done = subprocess.run(
+        [node, "--test", *map(str, SCRIPTS.glob("*.test.mjs"))],
+        env={**os.environ, "DPVIZ_BOARD": str(FOLDER)},
+        capture_output=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout.decode()
+    ran = re.search(r"# pass (\d+)", done.stdout.decode())
+    assert ran is not None
+    assert int(ran[1]) >= 10
+
+
+def test_the_published_files_are_as_written() -> None:
+    assert published.SCHEMA.read_text("utf-8") == published.schema()
+    assert published.TYPES.read_text("utf-8") == published.script_types()
+
+
+def test_a_payload_has_the_published_shape(made: dict[str, Any]) -> None:
+    schema = json.loads(published.SCHEMA.read_text("utf-8"))
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    assert [error.message for error in validator.iter_errors(made)] == []
+    for change in (
+        lambda broken: broken["frames"][0]["cells"]["gaussian"].pop("texts"),
+        lambda broken: broken["frames"][0].update(more=1),
+        lambda broken: broken["limits"].update(picture=[1.0]),
+        lambda broken: broken.update(now="1"),
+    ):
+        broken = deepcopy(made)
+        change(broken)
+        assert list(validator.iter_errors(broken)), "the control"
+
+
+def test_the_answer_is_the_best_claim_that_counts(made: dict[str, Any]) -> None:
+    labels = {column["key"]: column["label"] for column in made["columns"]}
+    assert {frame["answer"]["risk"] is None for frame in made["frames"]} == {False}
+    for frame in made["frames"]:
+        cells = frame["cells"]
+        assert cells["wishart"]["status"]["counts"] is False
+        assert cells["wishart"]["texts"]["said"].endswith(", not counted")
+        best = max(("gaussian", "ppca"), key=lambda key: cells[key]["recovery"][0])
+        said = f", {labels[best]} recovers {cells[best]['texts']['recovery']}"
+        assert said in frame["answer"]["recovery"]
+        assert labels["wishart"] not in frame["answer"]["recovery"].partition(" recovers ")[0]
