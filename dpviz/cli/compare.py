@@ -146,10 +146,11 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 def _print_comparison(comparison: Comparison) -> None:
     prepared, budget = comparison.prepared, comparison.budget
+    bound = f"row bound {prepared.row_bound:.4g}" if prepared.domain.bounded else "no row bound"
     print(
         f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
-        f"row bound {prepared.row_bound:.4g}; epsilon {budget.epsilon:g}, "
-        f"delta {numeral(budget.delta, 6)}, k {comparison.problem.k}, {comparison.problem.relation}"
+        f"{bound}; epsilon {budget.epsilon:g}, delta {numeral(budget.delta, 6)}, "
+        f"k {comparison.problem.k}, {comparison.problem.relation}"
     )
     for note in prepared.notes:
         print(f"note: {note}")

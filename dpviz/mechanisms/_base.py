@@ -57,7 +57,7 @@ class MechanismInfo:
         Groups mechanisms by their noise: ``laplace``, ``gaussian``, ``wishart``,
         ``subspace``, ``directional``, ``data``, ``iterative``, ``baseline``.
     release : str
-        ``matrix``, ``subspace`` or ``data``.
+        ``matrix``, ``subspace`` or ``data``: what every release has, see `Mechanism.releases`.
     guarantee : str
         ``pure``, ``approximate`` or ``none``.
     slot : int
@@ -154,6 +154,27 @@ class Mechanism(Declared, ABC):
     def limits(self, problem: Problem, budget: Budget) -> str | None:
         """Return why this mechanism cannot run here, or None if it can."""
         return None
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether it must see the rows and not only (A, n); by default what ``info`` says."""
+        return self.info.needs_rows
+
+    @property
+    def needs_row_bound(self) -> bool:
+        """Whether a public bound on the rows must be declared for its guarantee to mean anything.
+
+        Not where every row's part in the release is bounded by the mechanism itself.
+        """
+        return True
+
+    def releases(self, problem: Problem, budget: Budget) -> str:
+        """Return what a release holds in this setting: ``matrix``, ``subspace`` or ``data``.
+
+        By default ``info.release``. A mechanism that releases a matrix in some settings alone says
+        ``subspace`` there, for that is what can be counted on.
+        """
+        return self.info.release
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return what a release really costs, or None where there is no epsilon."""
@@ -358,8 +379,10 @@ class Mechanism(Declared, ABC):
             return "it needs a delta above 0; got 0"
         if self.info.release == "subspace" and problem.k >= problem.d:
             return f"it releases a subspace and needs k from 1 to {problem.d - 1}; got {problem.k}"
-        if self.info.needs_rows and not rows:
+        if self.needs_rows and not rows:
             return "it needs the rows themselves, and only their second moment is at hand"
+        if self.needs_row_bound and not problem.domain.bounded:
+            return "it needs a row bound, and none is declared"
         return self.limits(problem, budget)
 
     @final

@@ -50,6 +50,11 @@ class RandomProjection(Mechanism):
         """Return zero: the output does not depend on the data."""
         return Spent(epsilon=0.0, delta=0.0, exact=True, source="does not read the data")
 
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: the rows are not looked at."""
+        return False
+
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return that this is a baseline."""
         return Verdict.BASELINE

@@ -47,8 +47,8 @@ class Spherical(Mechanism):
         calibration=r"t = \sqrt2\, g(\varepsilon, \delta)/n\ (\text{replace}),\quad"
         r" g(\varepsilon, \delta)/n\ (\text{zero-out})",
         complexity="n d^2",
-        advice="The default with a delta for components from rows at hand: measured, ahead of "
-        "gaussian wherever the row bound is loose.",
+        advice="For what directions have in common, whatever the lengths of rows; clipped_gaussian "
+        "is the same where noise is large, and tends to the components of A.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -68,9 +68,10 @@ class Spherical(Mechanism):
         top = Release.of_matrices(matrices, problem.k)
         return Release(raw=matrices, components=top.components)
 
-    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 2: the least regret with delta where rows are at hand."""
-        return 2.0
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: every row enters as a unit vector."""
+        return False
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -47,8 +47,8 @@ class SphericalWishartDifference(Mechanism):
         calibration=r"c = 1/(n \varepsilon)\ (\text{replace}),\quad 1/(2 n \varepsilon)"
         r"\ (\text{zero-out})",
         complexity="n d^2",
-        advice="The default under pure privacy for components from rows at hand: measured, ahead "
-        "of any row bound's.",
+        advice="For what directions have in common, whatever the lengths of rows; clipped_pure is "
+        "the same where noise is large, and tends to the components of A.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -73,9 +73,10 @@ class SphericalWishartDifference(Mechanism):
         top = Release.of_matrices(matrices, problem.k)
         return Release(raw=matrices, components=top.components)
 
-    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 3: the least regret of pure mechanisms where rows are at hand."""
-        return 3.0
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: every row enters as a unit vector."""
+        return False
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""

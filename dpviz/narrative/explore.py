@@ -219,11 +219,11 @@ def projection_caption(comparison: Comparison) -> str:
 def facts(comparison: Comparison) -> str:
     """Return one line that says what is analysed."""
     prepared, problem = comparison.prepared, comparison.problem
-    bound = (
-        f"features between public bounds, rows within sqrt(d) = {prepared.row_bound:.4g}"
-        if prepared.domain.kind == "box"
-        else f"row norms up to R = {prepared.row_bound:.4g}"
-    )
+    bound = {
+        "box": f"features between public bounds, rows within sqrt(d) = {prepared.row_bound:.4g}",
+        "ball": f"row norms up to R = {prepared.row_bound:.4g}",
+        "unbounded": "no row bound is declared",
+    }[prepared.domain.kind]
     left_out = percent(loss_share(comparison))
     return (
         f"{prepared.name}: {problem.n:,} people (rows), {problem.d} features; {bound}. Even "

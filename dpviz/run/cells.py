@@ -191,7 +191,7 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     if cell.paid is not None:
         return evaluate_paid(cell, prepared)[0]
     calibration = account_of(mechanism, cell.problem, cell.budget).calibration
-    data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
+    data = prepared.moment_with_rows if mechanism.needs_rows else prepared.moment
     with one_blas_thread():
         few = len(cell.trials) * cell.problem.d**2 <= _SHARED_ENTRIES
         if few and isinstance(mechanism, AdditiveMechanism):

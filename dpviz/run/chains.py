@@ -52,7 +52,7 @@ class PaidDraws:
 
     def transform(self, index: int, before: Transform) -> Transform:
         """Return how other rows are prepared in one draw, as far as that is released."""
-        scale = self.made.scale[index] * self.made.row_bound[index]
+        scale = self.made.scale[index] * self.made.unit[index]
         return replace(before, center=self.made.center[index], scale=scale)
 
 
@@ -93,12 +93,13 @@ def evaluate_paid(cell: Cell, prepared: Measured) -> tuple[Outcome, PaidDraws]:
     steps = paid_draws(cell, raw)
     draws = Draws.trials(cell.seed, mechanism.key, cell.trials)
     with one_blas_thread():
-        units = np.square(steps.made.row_bound / raw.row_bound)
+        unit = raw.row_bound if np.isfinite(raw.row_bound) else 1.0
+        units = np.square(steps.made.unit / unit)
         released = []
         for index, draw in enumerate(draws.single()):
             moment = (
                 steps.made.moment_with_rows(raw.rows, steps.public, index)
-                if mechanism.info.needs_rows
+                if mechanism.needs_rows
                 else steps.made.moment(index, problem.n)
             )
             one = mechanism.release_many(moment, steps.calibration, draw)

@@ -75,7 +75,7 @@ class Comparison:
                 "name": prepared.name,
                 "n": prepared.n,
                 "d": prepared.d,
-                "row_bound": prepared.row_bound,
+                "row_bound": prepared.row_bound if prepared.domain.bounded else None,
                 "domain": prepared.domain.kind,
             },
             "assumed_public": list(self.assumed_public),

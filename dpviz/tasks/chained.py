@@ -48,7 +48,7 @@ def chain_scores(
 def _projected(
     cell: Cell, data: Projecting, table: Table, learner: str, options: Mapping[str, Any]
 ) -> list[float]:
-    seen = data.with_rows(table) if cell.mechanism.info.needs_rows else data.measured
+    seen = data.with_rows(table) if cell.mechanism.needs_rows else data.measured
     outcome, steps = evaluate_paid(cell, seen)
     scores: list[float] = []
     for index, trial in enumerate(cell.trials):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -130,6 +131,9 @@ class Release:
         Noisy eigenvalues of A, descending, released beside a subspace.
     exact : bool
         Whether the matrix is what the mechanism saw, without noise, and is left out.
+    radius : ndarray of shape (size,) or None
+        Length that rows were clipped at, in units of the rows, where the mechanism found one; it is
+        released too.
     """
 
     raw: FloatArray
@@ -139,6 +143,7 @@ class Release:
     trace: FloatArray | None = None
     variances: FloatArray | None = None
     exact: bool = False
+    radius: FloatArray | None = None
 
     @classmethod
     def of_matrices(cls, matrices: FloatArray, k: int, raw: FloatArray | None = None) -> Self:
@@ -183,7 +188,7 @@ class Release:
         What was published (``raw``) and the components stay as they are.
         """
 
-        def scaled(values: FloatArray | None) -> FloatArray | None:
+        def scaled(values: FloatArray | None, factor: float = factor) -> FloatArray | None:
             return None if values is None else values * factor
 
         return replace(
@@ -191,4 +196,5 @@ class Release:
             matrix=scaled(self.matrix),
             eigenvalues=scaled(self.eigenvalues),
             variances=scaled(self.variances),
+            radius=scaled(self.radius, math.sqrt(factor)),
         )

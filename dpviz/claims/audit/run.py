@@ -178,7 +178,7 @@ class _Run:
             self.calibration.problem,
             self._generator("pairs"),
             additive=isinstance(self.mechanism, AdditiveMechanism),
-            rows=self.mechanism.info.needs_rows or self.mechanism.info.release == "data",
+            rows=self.mechanism.needs_rows or self.mechanism.info.release == "data",
         )
 
     def pilot(self, tried: list[Pair], delta: float, trials: int, *, search: bool) -> Pair:
@@ -371,7 +371,7 @@ class _Chunks:
     def __iter__(self) -> Iterator[Release]:
         data = self.pair.tables()[self.table]
         problem = self.calibration.problem
-        entries = problem.d * (problem.n if self.mechanism.info.needs_rows else problem.d)
+        entries = problem.d * (problem.n if self.mechanism.needs_rows else problem.d)
         size = max(1, min(5_000, _CHUNK_ENTRIES // entries))
         done = 0
         while done < self.trials:
