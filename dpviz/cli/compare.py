@@ -164,5 +164,8 @@ def _print_comparison(comparison: Comparison) -> None:
         cells = [f"{summaries[name].mean:.4g}" if name in summaries else "-" for name in names]
         rows.append([result.mechanism.text, str(result.status.verdict), spent, *cells])
     print_table(["mechanism", "status", "spent_epsilon", *names], rows)
+    for result in comparison.results:
+        if result.hint is not None:
+            print(f"{result.mechanism.text} {result.hint}")
     for item in comparison.skipped:
         print(f"skipped {item.mechanism}: {item.reason}")

@@ -30,7 +30,7 @@ from dpviz.privacy.losses import ExactLoss, Tables
 from dpviz.privacy.profiles import RowProfile
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release, Status, Verdict
+from dpviz.values.release import Aim, Calibration, Release, Status, Verdict
 
 # Spending within this factor of the claim counts as all of it: calibrations
 # round to the safe side in the last digits.
@@ -167,6 +167,18 @@ class Mechanism(Declared, ABC):
         Not where every row's part in the release is bounded by the mechanism itself.
         """
         return True
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return what a release in this setting would hold without noise."""
+        return Aim.COMPONENTS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+        """Return the matrix of which a release without noise has the leading components.
+
+        It is not private: exploring sets it beside A. By default A; None where `aims_at` says
+        nothing.
+        """
+        return data.A
 
     def releases(self, problem: Problem, budget: Budget) -> str:
         """Return what a release holds in this setting: ``matrix``, ``subspace`` or ``data``.

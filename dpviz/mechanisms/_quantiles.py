@@ -29,6 +29,12 @@ def beyond(tau: float, d: int) -> float:
     return min(0.5, _SLOPE * min(d, _MOST_FEATURES) * tau * (1 + _CURVE * tau))
 
 
+def at_rank(lengths: FloatArray, rank: float) -> float | None:
+    """Return the least radius beyond which no more rows are than the rank, None where it is 0."""
+    place = min(int(rank), len(lengths) - 1)
+    return float(np.sort(lengths)[::-1][place]) or None
+
+
 def longer(ordered: FloatArray, radii: FloatArray) -> FloatArray:
     """Return how many rows are longer than each radius; one row moves each count by at most 1.
 

@@ -16,7 +16,7 @@ from dpviz.privacy.accounting import Spent, greatest_mu_beside
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart, PurePart
 from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.values.release import Aim, Calibration, Release
 
 _STEPS = 61
 _PER_OCTAVE = 4
@@ -110,6 +110,18 @@ class AdaptiveClipGaussian(Mechanism):
             matrices[picked] *= calibration.scale * relative**2
             matrices[picked] += clipped_moment(data, lengths, radii[step])
         return Release.of_matrices(matrices, problem.k)
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return rows clipped at a radius found privately."""
+        return Aim.CLIPPED
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+        """Return the moment of rows clipped at the likeliest radius."""
+        assert data.rows is not None
+        lengths = np.sqrt(np.square(data.rows).sum(axis=1))
+        calibration = self.calibrate(problem, budget)
+        likeliest = int(np.argmax(log_odds(lengths, calibration)))
+        return clipped_moment(data, lengths, float(radii_of(problem)[likeliest]))
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -11,7 +11,7 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.mechanisms._quantiles import OCTAVES, beyond, climb
+from dpviz.mechanisms._quantiles import OCTAVES, at_rank, beyond, climb
 from dpviz.mechanisms._sphere import Directions, on_the_sphere
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent, greatest_mu_beside
@@ -20,7 +20,7 @@ from dpviz.privacy.sensitivity import frobenius
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.values.release import Aim, Calibration, Release
 
 _OCTAVE_COUNTS = 6  # 2^6 octaves
 _FINE_COUNTS, _PER_OCTAVE, _BELOW = 4, 4, 3  # 2^4 radii, from 3/4 octave below
@@ -153,6 +153,17 @@ class ClippedGaussian(Mechanism):
         """Return matrix where a radius is sought, subspace elsewhere."""
         sought = "rank" in self.calibrate(problem, budget).values
         return "matrix" if sought else "subspace"
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return clipped rows where a radius is sought, directions elsewhere."""
+        sought = "rank" in self.calibrate(problem, budget).values
+        return Aim.CLIPPED if sought else Aim.DIRECTIONS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+        """Return the moment of rows clipped at the rank sought, or of directions."""
+        assert data.rows is not None
+        rows, values = Directions.of_rows(data.rows), self.calibrate(problem, budget).values
+        return rows.moment(at_rank(rows.lengths, values["rank"]) if "rank" in values else None)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -11,7 +11,7 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.mechanisms._quantiles import OCTAVES, beyond, drawn
+from dpviz.mechanisms._quantiles import OCTAVES, at_rank, beyond, drawn
 from dpviz.mechanisms._sphere import Directions, on_the_sphere
 from dpviz.noise.limits import WishartDifferenceLaw
 from dpviz.noise.wishart import wishart
@@ -20,7 +20,7 @@ from dpviz.privacy.sensitivity import nuclear
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
+from dpviz.values.release import Aim, Calibration, Release
 
 _PER_OCTAVE, _FINE = 8, 24
 _FEW, _SURE = 1e-3, 6.0  # share of rows and margin at which it is among whole octaves
@@ -148,6 +148,17 @@ class ClippedPure(Mechanism):
         """Return matrix where a radius is sought, subspace elsewhere."""
         sought = "rank" in self.calibrate(problem, budget).values
         return "matrix" if sought else "subspace"
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return clipped rows where a radius is sought, directions elsewhere."""
+        sought = "rank" in self.calibrate(problem, budget).values
+        return Aim.CLIPPED if sought else Aim.DIRECTIONS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+        """Return the moment of rows clipped at the rank sought, or of directions."""
+        assert data.rows is not None
+        rows, values = Directions.of_rows(data.rows), self.calibrate(problem, budget).values
+        return rows.moment(at_rank(rows.lengths, values["rank"]) if "rank" in values else None)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""

@@ -22,7 +22,7 @@ from dpviz.privacy.sensitivity import spectral
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release, Verdict
+from dpviz.values.release import Aim, Calibration, Release, Verdict
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,14 @@ class Ppca(Mechanism):
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return holds for k = 1, where the draw is exact."""
         return Verdict.HOLDS if problem.k == 1 else Verdict.APPROXIMATE
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return the directions of rows where those are scored."""
+        return Aim.DIRECTIONS if self.rows == "unit" else Aim.COMPONENTS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+        """Return the second moment that is scored."""
+        return _on_the_sphere(data).A if self.rows == "unit" else data.A
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return whether the draw is exact."""

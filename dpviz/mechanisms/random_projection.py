@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.privacy.accounting import Spent
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release, Verdict
+from dpviz.values.release import Aim, Calibration, Release, Verdict
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,14 @@ class RandomProjection(Mechanism):
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return that this is a baseline."""
         return Verdict.BASELINE
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return that it looks at nothing."""
+        return Aim.NOTHING
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+        """Return None: no matrix has anything to do with it."""
+        return None
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return why it costs nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
@@ -15,7 +16,7 @@ from dpviz.privacy.sensitivity import frobenius
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
+from dpviz.values.release import Aim, Calibration, Release
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,15 @@ class Spherical(Mechanism):
     def needs_row_bound(self) -> bool:
         """No: every row enters as a unit vector."""
         return False
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return the directions of rows."""
+        return Aim.DIRECTIONS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+        """Return the second moment of unit rows."""
+        assert data.rows is not None
+        return unit_moment(data.rows)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

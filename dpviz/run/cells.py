@@ -22,15 +22,26 @@ from dpviz.errors import CannotRun
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.mechanisms._suppliers import check_supplier
-from dpviz.metrics import METRICS, Outcome, Summary, measure, summarise
+from dpviz.metrics import (
+    FLAT,
+    METRICS,
+    Outcome,
+    Summary,
+    chance_share,
+    measure,
+    optimum,
+    recovery_of,
+    summarise,
+)
 from dpviz.paid.account import chain
 from dpviz.paid.steps import BOUND, Wanted, wanted_of
 from dpviz.prepare.prepared import Measured
 from dpviz.privacy.accounting import Spent
 from dpviz.run.chains import evaluate_paid
 from dpviz.settings import Settings
+from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Status
+from dpviz.values.release import Aim, Calibration, Status
 
 _BLOCK_ENTRIES = 1 << 21
 """Most entries of released matrices held at once where they are decomposed one by one."""
@@ -213,6 +224,29 @@ def _standard_noise(
     return noise
 
 
+_ALL_THE_WAY = 0.995
+"""From here on a bias is shown as 100 per cent, and not spoken of."""
+
+
+def bias_of(cell: Cell, prepared: Measured) -> float | None:
+    """Return the recovery of a release of a cell without noise, see `Result.bias`."""
+    chance = chance_share(prepared.reference, cell.problem.k)
+    if cell.paid is not None or 1 - chance < FLAT:
+        return None
+    mechanism, reference = cell.mechanism, prepared.reference
+    data = prepared.moment_with_rows if mechanism.needs_rows else prepared.moment
+    target = mechanism.target(data, cell.problem, cell.budget)
+    if target is None:
+        return None
+    if target is reference.A:
+        return 1.0
+    # the moment keeps its own components
+    seen = prepared.moment if target is data.A else SecondMoment(target, data.n)
+    V = seen.eigenvectors[:, : cell.problem.k]
+    share = float(np.trace(V.T @ reference.A @ V)) / optimum(reference, cell.problem.k)
+    return float(recovery_of(share, chance))
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """What one variant did in one setting.
@@ -237,6 +271,11 @@ class Result:
         Variance below which the noise hides a lone component, for large d.
     trace : ndarray of shape (trials, steps) or None
         Of a sampler that only converges.
+    aim : Aim
+        What a release would hold without noise.
+    bias : float or None
+        Recovery of such a release, which no epsilon lifts while it aims at the same; None where
+        nothing is aimed at or can be recovered, and behind a paid preparation.
     """
 
     mechanism: Mechanism
@@ -251,6 +290,17 @@ class Result:
     edges: tuple[float, float] | None
     threshold: float | None
     trace: FloatArray | None
+    aim: Aim
+    bias: float | None
+
+    @property
+    def hint(self) -> str | None:
+        """What it aims at and how far that can lead, where it is not all the way; else None."""
+        if self.bias is None or self.bias >= _ALL_THE_WAY:
+            return None
+        own = self.aim is not Aim.COMPONENTS
+        what = str(self.aim) if own else "rows within their bound"
+        return f"aims at {what}: at best {max(self.bias, 0.0):.0%} here".replace("%", " %")
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -275,6 +325,7 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
     with one_blas_thread():
         measured = measure(outcome, metrics)
         angles = outcome.angles
+        bias = bias_of(cell, prepared)
     return Result(
         mechanism=cell.mechanism,
         claimed=account.claimed,
@@ -288,6 +339,8 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
         edges=account.edges,
         threshold=account.threshold,
         trace=outcome.release.trace,
+        aim=cell.mechanism.aims_at(cell.problem, cell.budget),
+        bias=bias,
     )
 
 

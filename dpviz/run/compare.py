@@ -120,6 +120,8 @@ class Comparison:
             row: dict[str, Any] = {
                 "mechanism": result.mechanism.text,
                 "status": str(result.status.verdict),
+                "aims_at": str(result.aim),
+                "bias": result.bias,
                 "claimed_epsilon": result.claimed.epsilon if result.claimed else None,
                 "claimed_delta": result.claimed.delta if result.claimed else None,
                 "spent_epsilon": result.spent.epsilon if result.spent else None,
@@ -155,6 +157,8 @@ def _result_json(result: Result) -> dict[str, Any]:
             for key, s in result.summaries.items()
         },
         "diagnostics": result.diagnostics,
+        "aims_at": str(result.aim),
+        "bias": result.bias,
     }
 
 

@@ -228,6 +228,8 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> dict[str, 
         "texts": {
             "recovery": text,
             "words": words,
+            "best": result.hint.partition(": ")[2] if result.hint else "",
+            "aim": result.hint or "",
             "risk": [of_hundred(worlds.out), of_hundred(worlds.within)],
             "distance": f"{middle:.2f}",
             "claim": _claim(result),
@@ -317,7 +319,8 @@ def frame(
         the central 95 % of the draws, and the mean's standard error, 0 for a single draw),
         distances (one a draw), distance (median and range), spectrum, edges of the noise, the
         threshold below which it hides a component, picture of one draw, and texts: recovery
-        with its words, risk (how many of a hundred releases make an informed guesser say that one
+        with its words, how far what it aims at leads (best, and aim in full; empty where that is A
+        and all of it), risk (how many of a hundred releases make an informed guesser say that one
         person is in, when they are out and when in), distance, claim and found (name and text of
         each line); ``skipped``: why, by mechanism.
     """

@@ -65,6 +65,20 @@ VERDICT_MARKS = {
 }
 
 
+class Aim(StrEnum):
+    """What a release would hold without noise: more of the budget brings it no nearer to the rest.
+
+    ``COMPONENTS``: the leading components of A itself. ``DIRECTIONS``: those of the rows' unit
+    vectors. ``CLIPPED``: those of rows shortened to a radius that the mechanism finds. ``NOTHING``:
+    it does not look at the rows.
+    """
+
+    COMPONENTS = "components of A"
+    DIRECTIONS = "the directions of rows"
+    CLIPPED = "clipped rows"
+    NOTHING = "nothing"
+
+
 @dataclass(frozen=True)
 class Status:
     """A verdict on a claim and one sentence of evidence."""

@@ -1177,7 +1177,9 @@ const DpvizBoard = (() => {
       let said = words;
       if (!exact && shown) said = `${words}, predicted`;
       else if (!COUNTED.has(cell.status.verdict) && cell.status.verdict !== "baseline") said = `${words}, not counted`;
+      if (cell.texts.best) said = `${said}; ${cell.texts.best}`;
       setText(col.words, said);
+      col.words.title = cell.texts.aim;
       const held = this.ghostOf(col.key);
       const ghost = held?.cell.recovery ? held : null;
       setText(col.ghost, ghost && shown ? `pin ${ghost.cell.texts.recovery}` : "");
@@ -1540,6 +1542,7 @@ const DpvizBoard = (() => {
         const { status, texts } = cell;
         lines.push([`${status.mark} ${status.words}`.trim(), status.evidence], ...texts.claim);
         if (!this.masked) lines.push(...texts.found);
+        if (!this.masked && texts.aim) lines.push(["Its aim", texts.aim]);
         if (cell.edges) lines.push(["Both lines", this.payload.limits.lines]);
         if (col.column.redraws) lines.push(["Note", "draws afresh at each ε, so its points jump"]);
         if (!exact) lines.push(["Drawing", `the frame at ε ${this.written} is still being drawn`]);
