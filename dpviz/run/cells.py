@@ -247,6 +247,14 @@ def bias_of(cell: Cell, prepared: Measured) -> float | None:
     return float(recovery_of(share, chance))
 
 
+def hint_of(aim: Aim, bias: float | None) -> str | None:
+    """Return an aim and its bias in words, None where it leads all the way or nothing is known."""
+    if bias is None or bias >= _ALL_THE_WAY:
+        return None
+    what = "rows within their bound" if aim is Aim.COMPONENTS else str(aim)
+    return f"aims at {what}: at best {max(bias, 0.0):.0%} here".replace("%", " %")
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """What one variant did in one setting.
@@ -296,11 +304,7 @@ class Result:
     @property
     def hint(self) -> str | None:
         """What it aims at and how far that can lead, where it is not all the way; else None."""
-        if self.bias is None or self.bias >= _ALL_THE_WAY:
-            return None
-        own = self.aim is not Aim.COMPONENTS
-        what = str(self.aim) if own else "rows within their bound"
-        return f"aims at {what}: at best {max(self.bias, 0.0):.0%} here".replace("%", " %")
+        return hint_of(self.aim, self.bias)
 
     @property
     def diagnostics(self) -> dict[str, float]:
