@@ -19,7 +19,7 @@ from dpviz.privacy.gaussian import mu_of, noise_std
 from dpviz.privacy.sensitivity import frobenius
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Aim, Calibration, Release
 
 _OCTAVE_COUNTS = 6  # 2^6 octaves
@@ -60,9 +60,8 @@ class ClippedGaussian(Mechanism):
     mu, exactly (Dong, Roth and Su 2022): 6/s1^2 + 4/s2^2 = share mu^2, and the noise on M has the
     rest. Everything else is post-processing: the radius itself may be released, and is.
 
-    Under zero-out, without any bound on rows, a row longer than all radii moves every count and
-    the moment by all that is allowed for: the account is exact. Under replace it is a bound: the
-    rows that move M by sqrt(2) are both as long as r, and then counts below r stand still.
+    The account is a bound: of the noisy counts only the radius is released, and under replace the
+    rows that move M by sqrt(2) are both as long as r, so that counts below r stand still.
     """
 
     share: float = number(
@@ -85,6 +84,7 @@ class ClippedGaussian(Mechanism):
         guarantee="approximate",
         slot=31,
         needs_rows=True,
+        timed=True,
         law=r"\hat A = r^2 \left(\frac1n \sum_i \min\left(1, \frac{\|x_i\|^2}{r^2}\right)"
         r" \frac{x_i x_i'}{\|x_i\|^2} + G\right),\quad G_{ii} \sim N(0, t^2),\ "
         r"G_{ij} \sim N(0, t^2/2)",
@@ -103,11 +103,10 @@ class ClippedGaussian(Mechanism):
         fine_std = math.sqrt(_FINE_COUNTS / ((1 - _FIRST) * self.share)) / mu
         if tau > _LOUD or problem.n / 2 < _CLEAR * octave_std:
             scale = math.nextafter(sensitivity * noise_std(budget), math.inf)
-            parts: tuple[GaussianPart, ...] = (GaussianPart(sensitivity, scale),)
-            return Calibration(problem, budget, scale, parts, {"tau": tau})
-        endless = problem.relation is Relation.ZERO_OUT and math.isinf(problem.domain.radius)
-        octave = GaussianPart(1.0, octave_std, attained=endless)
-        fine = GaussianPart(1.0, fine_std, attained=endless)
+            alone = GaussianPart(sensitivity, scale, attained=False)  # the subspace alone
+            return Calibration(problem, budget, scale, (alone,), {"tau": tau})
+        octave = GaussianPart(1.0, octave_std, attained=False)  # the radius alone is released
+        fine = GaussianPart(1.0, fine_std, attained=False)
         counts = (octave,) * _OCTAVE_COUNTS + (fine,) * _FINE_COUNTS
         scale = sensitivity / (greatest_mu_beside(counts, budget) * (1 - 1e-15))
         least = beyond(tau, problem.d) * problem.n

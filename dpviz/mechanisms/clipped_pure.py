@@ -79,6 +79,7 @@ class ClippedPure(Mechanism):
         guarantee="pure",
         slot=32,
         needs_rows=True,
+        timed=True,
         law=r"\hat A = r^2 \left(\frac1n \sum_i \min\left(1, \frac{\|x_i\|^2}{r^2}\right)"
         r" \frac{x_i x_i'}{\|x_i\|^2} + W_1 - W_2\right),\quad W_i \sim W_d(d+1,\ c I)",
         calibration=r"c = \frac{D_{\mathrm{nuc}}}{2 n (1 - s) \varepsilon},\quad P(r) \propto"
@@ -100,7 +101,7 @@ class ClippedPure(Mechanism):
         noise = PurePart(
             sensitivity / (2 * scale),
             "log density ratio is at most the nuclear norm/(2c)",
-            attained=not sought,
+            attained=False,  # beside two choices, or of a subspace alone
         )
         if not sought:
             return Calibration(problem, budget, scale, (noise,), {"tau": tau})

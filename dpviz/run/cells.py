@@ -16,6 +16,7 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.eigen import BATCHED_BELOW
 from dpviz.base.memory import too_much
+from dpviz.base.number_text import percent
 from dpviz.base.pauses import pause
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun
@@ -252,7 +253,7 @@ def hint_of(aim: Aim, bias: float | None) -> str | None:
     if bias is None or bias >= _ALL_THE_WAY:
         return None
     what = "rows within their bound" if aim is Aim.COMPONENTS else str(aim)
-    return f"aims at {what}: at best {max(bias, 0.0):.0%} here".replace("%", " %")
+    return f"aims at {what}: at best {percent(max(bias, 0.0))} here"
 
 
 @dataclass(frozen=True, eq=False)
