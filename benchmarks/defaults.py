@@ -6,7 +6,7 @@ clipped ones follow is judged too, the same mechanisms with other shares of rows
 split into two halves by a hash of their names; rules are chosen on one and reported on the other.
 `dpviz.targets.defaults.advised` is the rule that the core follows.
 
-Run ``python -m benchmarks.defaults``: it writes docs/defaults.md and docs/newer.md. ``--keep
+Run ``python -m benchmarks.defaults``: it writes docs/defaults.md. ``--keep
 FOLDER`` keeps what is measured, a file a table, and goes on from it; ``--workers`` shares the
 tables; ``--quick`` takes every eighth table and fewer draws.
 """
@@ -34,7 +34,7 @@ from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._sphere import Directions
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.clipped_pure import ClippedPure
-from dpviz.metrics import FLAT, Outcome, chance_share, optimum, recovery_of
+from dpviz.metrics import FLAT, chance_share, optimum, recovery_of
 from dpviz.prepare.bounding import Prepared, prepare
 from dpviz.settings import Settings
 from dpviz.values.moments import SecondMoment
@@ -59,7 +59,6 @@ MECHANISMS = {
         "clipped_pure",
     ),
 }  # fmt: skip
-ERRORS = ("gaussian", "separate_covariance", "adaptive_clip_gaussian", "clipped_gaussian")
 DRAWS, QUICK_DRAWS, QUICK_STEP = 10, 4, 8
 
 
@@ -176,16 +175,15 @@ def measured(source: Source, scale: str, draws: int) -> list[dict[str, Any]]:
             for epsilon in EPSILONS:
                 delta = default_delta(place.data.n)
                 cells: dict[str, Any] = {}
-                errors: dict[str, float] = {}
                 for kind, keys in MECHANISMS.items():
                     budget = Budget(epsilon, delta if kind == "approximate" else 0.0)
                     for mechanism in (*map(parse_variant, keys), *others(kind)):
-                        cell = _cell(mechanism, place, relation, budget, draws, errors)
+                        cell = _cell(mechanism, place, relation, budget, draws)
                         if cell is not None:
                             cells[mechanism.text] = cell
                 found.append(
                     facts | {"relation": str(relation), "epsilon": epsilon, "delta": delta}
-                    | {"means": cells, "errors": errors}
+                    | {"means": cells}
                 )  # fmt: skip
     return found
 
@@ -196,7 +194,6 @@ def _cell(
     relation: Relation,
     budget: Budget,
     draws: int,
-    errors: dict[str, float],
 ) -> list[float | None] | None:
     """Return the recoveries of one contender at each k, or None where it is not sound."""
     plain = mechanism.of if isinstance(mechanism, OtherShare) else mechanism
@@ -213,10 +210,6 @@ def _cell(
     # the same named streams for all: most draw their noise first, and so the same one
     stream = Draws.trials(0, "defaults", range(draws))
     release = plain.release_many(place.data, calibration, stream)
-    if mechanism.text in ERRORS and release.matrix is not None:
-        noise = Outcome(place.prepared.reference, place.data, release).noise
-        assert noise is not None
-        errors[mechanism.text] = float(np.linalg.norm(noise, axis=(1, 2)).mean())
     return place.recoveries(release.components)
 
 
@@ -249,8 +242,8 @@ def kept(source: Source, scale: str, draws: int, folder: Path) -> dict[str, Any]
 
 
 def main() -> None:
-    """Measure, then write docs/defaults.md and docs/newer.md."""
-    from benchmarks.defaults_page import newer, page
+    """Measure, then write docs/defaults.md."""
+    from benchmarks.defaults_page import page
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--keep", type=Path, default=ROOT / "build" / "defaults")
@@ -267,9 +260,9 @@ def main() -> None:
     tables = joblib.Parallel(n_jobs=options.workers, batch_size=1)(
         joblib.delayed(kept)(source, scale, draws, options.keep) for source, scale in jobs
     )
-    for name, write in (("defaults.md", page), ("newer.md", newer)):
-        (options.out / name).write_text(write(tables, draws), encoding="utf-8")
-        print(f"wrote {options.out / name}")
+    path = options.out / "defaults.md"
+    path.write_text(page(tables, draws), encoding="utf-8")
+    print(f"wrote {path}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What `benchmarks.defaults` writes: the regret of every choice, and where the newer ones win."""
+"""What `benchmarks.defaults` writes: the regret of every choice, goals, and the worst tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,16 @@ class Setting:
         found = means.get(choice) or means.get(choice.partition(",")[0])
         return None if found is None else found[self.place]
 
+    @cached_property
+    def _best(self) -> dict[tuple[str, ...], float]:
+        return {}
+
+    def best(self, keys: tuple[str, ...]) -> float:
+        """Return the best mean recovery of some contenders."""
+        if keys not in self._best:
+            self._best[keys] = max(found for key in keys if (found := self.mean(key)) is not None)
+        return self._best[keys]
+
     @property
     def words(self) -> str:
         cell = self.cell
@@ -100,12 +110,17 @@ def contenders(kind: str, *, matrix: bool = False, rows: bool = True) -> list[st
     return found + ([other.text for other in others(kind)] if rows and not matrix else [])
 
 
+@cache
+def _advised(problem: Problem, budget: Budget, matrix: bool, rows: bool) -> str:
+    return advised(problem, budget, matrix=matrix, rows=rows).text
+
+
 def choices(kind: str, *, matrix: bool, rows: bool) -> dict[str, Choice]:
     """Return the core's rule, every single contender and switches on public numbers, by name."""
 
     def rule(setting: Setting) -> str:
         budget = setting.budget(kind)
-        return advised(setting.problem, budget, matrix=matrix, rows=rows).text
+        return _advised(setting.problem, budget, matrix, rows)
 
     def always(text: str) -> Choice:
         return lambda setting: text
@@ -139,13 +154,12 @@ class Regrets:
 
     @classmethod
     def of(cls, settings: Sequence[Setting], keys: Sequence[str], choice: Choice) -> Regrets:
-        kept, values = [], []
+        kept, values, among = [], [], tuple(keys)
         for setting in settings:
             own = setting.mean(choice(setting))
-            among = [found for key in keys if (found := setting.mean(key)) is not None]
             if own is not None:
                 kept.append(setting)
-                values.append(max(among) - own)
+                values.append(setting.best(among) - own)
         return cls(kept, np.array(values))
 
     def where(self, test: Callable[[Setting], bool]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -357,61 +371,3 @@ def _beside(kind: str) -> list[str]:
     if kind == "pure":
         rest = ("spherical_wishart_difference", "wishart_difference")
     return ["**advised**", *rest]
-
-
-def newer(tables: Sequence[dict[str, Any]], draws: int) -> str:
-    """Return docs/newer.md: where the newer mechanisms win against one noise on A."""
-    settings = settings_of(tables)
-    lines = [
-        "# Where the newer mechanisms win",
-        "",
-        "Recovery against the exact Gaussian (with delta) or the Wishart difference (pure), in the "
-        f"settings of [defaults](defaults.md), {draws} draws each. A win is a mean recovery higher "
-        "by more than .01.",
-        "",
-        "| mechanism | against | settings | wins | losses | mean gain | largest gain | at | "
-        "largest loss | at |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    bases = {"approximate": "gaussian", "pure": "wishart_difference"}
-    for kind, base in bases.items():
-        for key in MECHANISMS[kind]:
-            if key == base:
-                continue
-            pairs = [
-                (own - other, f"{s.table}, {s.scale}, {s.words}")
-                for s in settings
-                if (own := s.mean(key)) is not None and (other := s.mean(base)) is not None
-            ]
-            gains = np.array([gain for gain, _ in pairs])
-            most, least = max(pairs), min(pairs)
-            lines.append(
-                f"| {parse_variant(key).label} | {parse_variant(base).label} | {len(gains)} | "
-                f"{(gains > 0.01).sum()} | {(gains < -0.01).sum()} | {gains.mean():+.3f} | "
-                f"{most[0]:+.2f} | {most[1]} | {least[0]:+.2f} | {least[1]} |"
-            )
-    lines += [
-        "",
-        "Error of the released matrix (mean Frobenius norm of the difference to A of the bounded "
-        "rows) over that of the exact Gaussian; below 1 is better:",
-        "",
-        "| mechanism | settings | better in | median ratio | least | at | largest | at |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    first = [setting for setting in settings if setting.place == 0]
-    base = bases["approximate"]
-    for key in MECHANISMS["approximate"]:
-        ratios = [
-            (s.cell["errors"][key] / s.cell["errors"][base], f"{s.table}, {s.scale}, {s.words}")
-            for s in first
-            if key != base and key in s.cell["errors"]
-        ]
-        if ratios:
-            values = np.array([ratio for ratio, _ in ratios])
-            least, most = min(ratios), max(ratios)
-            lines.append(
-                f"| {parse_variant(key).label} | {len(values)} | {(values < 1).sum()} | "
-                f"{np.median(values):.2f} | {least[0]:.2f} | {least[1]} | {most[0]:.2f} | "
-                f"{most[1]} |"
-            )
-    return "\n".join(lines) + "\n"
