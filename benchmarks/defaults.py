@@ -7,8 +7,9 @@ split into two halves by a hash of their names; rules are chosen on one and repo
 `dpviz.targets.defaults.advised` is the rule that the core follows.
 
 Run ``python -m benchmarks.defaults``: it writes docs/defaults.md. ``--keep
-FOLDER`` keeps what is measured, a file a table, and goes on from it; ``--workers`` shares the
-tables; ``--quick`` takes every eighth table and fewer draws.
+FOLDER`` keeps what is measured, a file a table, and goes on from it; ``--minutes`` ends a piece of
+the run, and the page then says what is missing; ``--workers`` shares the tables; ``--quick`` takes
+every eighth table and fewer draws.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -220,9 +222,13 @@ def sound(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
     )  # fmt: skip
 
 
-def kept(source: Source, scale: str, draws: int, folder: Path) -> dict[str, Any]:
-    """Return what was measured of a table, from its file where there is one."""
+def kept(
+    source: Source, scale: str, draws: int, folder: Path, until: float
+) -> dict[str, Any] | None:
+    """Return what was measured of a table, from its file where there is one; None after a time."""
     path = folder / f"{source.origin}-{source.name}-{scale}-{draws}.json"
+    if not path.is_file() and time.time() >= until:
+        return None
     if not path.is_file():
         with one_blas_thread():
             cells = measured(source, scale, draws)
@@ -250,7 +256,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="every eighth table, fewer draws")
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing after")
     options = parser.parse_args()
+    until = time.time() + 60 * options.minutes
     options.keep.mkdir(parents=True, exist_ok=True)
     draws = QUICK_DRAWS if options.quick else DRAWS
     sources = [*real_tables(), *made_tables()][:: QUICK_STEP if options.quick else 1]
@@ -258,10 +266,11 @@ def main() -> None:
     # the largest first, so that no worker ends alone
     jobs.sort(key=lambda job: -math.prod(job[0].rows.shape) * job[0].rows.shape[1])
     tables = joblib.Parallel(n_jobs=options.workers, batch_size=1)(
-        joblib.delayed(kept)(source, scale, draws, options.keep) for source, scale in jobs
+        joblib.delayed(kept)(source, scale, draws, options.keep, until) for source, scale in jobs
     )
+    found = [table for table in tables if table is not None]
     path = options.out / "defaults.md"
-    path.write_text(page(tables, draws), encoding="utf-8")
+    path.write_text(page(found, draws, len(tables) - len(found)), encoding="utf-8")
     print(f"wrote {path}")
 
 

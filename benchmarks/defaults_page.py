@@ -299,14 +299,24 @@ def _tables_named(tables: Sequence[dict[str, Any]], *, tuning: bool) -> str:
     return "; ".join(f"{origin}: {', '.join(sorted(names))}" for origin, names in origins.items())
 
 
+def _unfinished(measured: int, missing: int) -> list[str]:
+    if not missing:
+        return []
+    return [
+        f"Not finished: {measured} of {measured + missing} tables (each raw and z) are measured, "
+        "the largest first. The same command goes on from there.",
+        "",
+    ]
+
+
 def _advice() -> Iterator[str]:
     for cls in all_mechanisms().values():
         if cls.advised_rank is not Mechanism.advised_rank:
             yield f"- {cls.info.label}: {cls.info.advice}"
 
 
-def page(tables: Sequence[dict[str, Any]], draws: int) -> str:
-    """Return docs/defaults.md."""
+def page(tables: Sequence[dict[str, Any]], draws: int, missing: int = 0) -> str:
+    """Return docs/defaults.md; ``missing`` tables and scales have not been measured yet."""
     settings = settings_of(tables)
     real = {table["name"] for table in tables if table["origin"] != "made"}
     made = {table["name"] for table in tables if table["origin"] == "made"}
@@ -327,6 +337,7 @@ def page(tables: Sequence[dict[str, Any]], draws: int) -> str:
         "hash of their names: rules are chosen on the tuning half and reported on the test half. "
         "Intervals are of the mean, over tables drawn anew.",
         "",
+        *_unfinished(len(tables), missing),
         "`python -m benchmarks.defaults` writes this page. `dpviz.targets.defaults.advised` is the "
         "rule; the declarations it reads stand with the mechanisms (`advised_rank`), and their "
         "cards say the same:",

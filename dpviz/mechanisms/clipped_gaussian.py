@@ -83,6 +83,8 @@ class ClippedGaussian(Mechanism):
         release="subspace",
         guarantee="approximate",
         slot=31,
+        featured=True,
+        highlight=5,
         needs_rows=True,
         timed=True,
         law=r"\hat A = r^2 \left(\frac1n \sum_i \min\left(1, \frac{\|x_i\|^2}{r^2}\right)"

@@ -70,7 +70,7 @@ class ClippedPure(Mechanism):
     )
 
     info = MechanismInfo(
-        label="Clipped Wishart difference",
+        label="Clipped Wishart",
         summary="Finds a radius privately, clips rows to it, and adds the difference of two "
         "Wisharts; by directions alone where noise is large.",
         paper="dpviz",
