@@ -5,8 +5,8 @@ Noise on rows clipped at r grows with r^2, so the best radius is a quantile of t
 that falls as noise grows against one row. What it follows is public: tau, the edge of the noise's
 spectrum in units of r^2 over sqrt(2); for a GOE of scale t that is t sqrt(d). `beyond` is the share
 of rows that it pays to clip at a tau. Its shape and the taus above which no quantile pays were
-fitted on the tuning half of the tables of docs/defaults.md, which reads them on the other half;
-they are flat there: half or twice the share changes the mean regret by .001.
+fitted on the tuning half of the tables of docs/defaults.md, which reads them on the other half,
+beside twice the share (as good) and half of it (worse).
 """
 
 from __future__ import annotations
