@@ -232,6 +232,11 @@ class Mechanism(Declared, ABC):
         return None
 
     @property
+    def weighs(self) -> bool:
+        """Whether components are chosen by more than the released matrix's own order."""
+        return False
+
+    @property
     def releases_variances(self) -> bool:
         """Whether all d eigenvalues are released, noisy; by default where a matrix is."""
         return self.info.release == "matrix"
@@ -277,6 +282,17 @@ class Mechanism(Declared, ABC):
         equals the ratio; Gaussian, Laplace and Bingham releases need none.
         """
         return None
+
+    def of_matrices(self, matrices: FloatArray, calibration: Calibration) -> Release:
+        """Return the release of noisy matrices; by default with their top k eigenvectors.
+
+        Parameters
+        ----------
+        matrices : ndarray of shape (size, d, d)
+            Symmetric, and private already: what is done here is post-processing.
+        calibration : Calibration
+        """
+        return Release.of_matrices(matrices, calibration.problem.k)
 
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
         """Return the limiting law of the noise on A for large d, or None.
@@ -493,7 +509,7 @@ class AdditiveMechanism(Mechanism):
         """
         matrices = np.multiply(noise, calibration.scale, out=noise if own else None)
         matrices += data.A
-        return Release.of_matrices(matrices, calibration.problem.k)
+        return self.of_matrices(matrices, calibration)
 
 
 def claimed_against_spent(budget: Budget, spent: Spent) -> str:

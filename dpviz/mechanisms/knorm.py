@@ -9,9 +9,10 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._weighing import WeighingAdditive
 from dpviz.noise.limits import FreeNoise, NuclearLaw
-from dpviz.noise.nuclear import LARGEST_D, nuclear_noise, square_means
+from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.densities import LogRatio
 from dpviz.privacy.sensitivity import nuclear, nuclear_attained
@@ -22,7 +23,7 @@ from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class KNorm(AdditiveMechanism):
+class KNorm(WeighingAdditive):
     """A + N, N symmetric with density proportional to exp(-||N||_nuc/s): pure epsilon, unbiased.
 
     Source
@@ -76,13 +77,8 @@ class KNorm(AdditiveMechanism):
         return nuclear_noise(draws, problem.d)
 
     def diagonal_std(self, problem: Problem) -> float | None:
-        """Return the standard deviation of w'Nw, from the mean squares of norm and trace.
-
-        For any rotation-invariant N it is the root of (2 E||N||_F^2 + E(tr N)^2)/(d (d + 2)).
-        """
-        d = problem.d
-        square, trace = square_means(d)
-        return math.sqrt((2 * square + trace) / (d * (d + 2)))
+        """Return the standard deviation of w'Nw, exactly."""
+        return direction_std(problem.d)
 
     def free_noise(self, calibration: Calibration) -> FreeNoise:
         """Return Ullman's law of order 1."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
+from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
@@ -20,7 +21,7 @@ from dpviz.values.release import Aim, Calibration, Release
 
 
 @dataclass(frozen=True)
-class Spherical(Mechanism):
+class Spherical(Weighing):
     """The top k of S + G, S the mean of xx'/|x|^2 over the rows and G a GOE.
 
     Source
@@ -66,22 +67,20 @@ class Spherical(Mechanism):
         matrices = goe(draws, problem.d)
         matrices *= calibration.scale
         matrices += unit_moment(data.rows)
-        top = Release.of_matrices(matrices, problem.k)
-        return Release(raw=matrices, components=top.components)
+        return Release(matrices, self.of_matrices(matrices, calibration).components)
 
     @property
     def needs_row_bound(self) -> bool:
         """No: every row enters as a unit vector."""
         return False
 
-    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return the directions of rows."""
-        return Aim.DIRECTIONS
+    def public_total(self, calibration: Calibration) -> float | None:
+        """Return 1: every row has length one."""
+        return 1.0
 
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
-        """Return the second moment of unit rows."""
-        assert data.rows is not None
-        return unit_moment(data.rows)
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of w'Nw for unit w."""
+        return calibration.scale
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

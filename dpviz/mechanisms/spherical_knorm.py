@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
-from dpviz.noise.nuclear import LARGEST_D, nuclear_noise
+from dpviz.mechanisms._weighing import Weighing
+from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
 from dpviz.values.moments import SecondMoment
@@ -18,7 +19,7 @@ from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class SphericalKNorm(Mechanism):
+class SphericalKNorm(Weighing):
     """The top k of S + N, S the mean of xx'/|x|^2 and N with density exp(-||N||_nuc/s).
 
     Source
@@ -72,8 +73,15 @@ class SphericalKNorm(Mechanism):
         matrices = nuclear_noise(draws, calibration.problem.d)
         matrices *= calibration.scale
         matrices += unit_moment(data.rows)
-        top = Release.of_matrices(matrices, calibration.problem.k)
-        return Release(raw=matrices, components=top.components)
+        return Release(matrices, self.of_matrices(matrices, calibration).components)
+
+    def public_total(self, calibration: Calibration) -> float | None:
+        """Return 1: every row has length one."""
+        return 1.0
+
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of w'Nw for unit w."""
+        return direction_std(calibration.problem.d) * calibration.scale
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""

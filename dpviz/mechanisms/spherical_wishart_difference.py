@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
+from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
@@ -19,7 +20,7 @@ from dpviz.values.release import Aim, Calibration, Release
 
 
 @dataclass(frozen=True)
-class SphericalWishartDifference(Mechanism):
+class SphericalWishartDifference(Weighing):
     """The top k of S + W1 - W2, S the mean of xx'/|x|^2 over the rows.
 
     Source
@@ -71,22 +72,20 @@ class SphericalWishartDifference(Mechanism):
         matrices -= wishart(draws, problem.d, problem.d + 1)
         matrices *= calibration.scale
         matrices += unit_moment(data.rows)
-        top = Release.of_matrices(matrices, problem.k)
-        return Release(raw=matrices, components=top.components)
+        return Release(matrices, self.of_matrices(matrices, calibration).components)
 
     @property
     def needs_row_bound(self) -> bool:
         """No: every row enters as a unit vector."""
         return False
 
-    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return the directions of rows."""
-        return Aim.DIRECTIONS
+    def public_total(self, calibration: Calibration) -> float | None:
+        """Return 1: every row has length one."""
+        return 1.0
 
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
-        """Return the second moment of unit rows."""
-        assert data.rows is not None
-        return unit_moment(data.rows)
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of w'Nw for unit w."""
+        return 2 * math.sqrt(calibration.problem.d + 1) * calibration.scale
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""

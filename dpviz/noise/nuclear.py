@@ -383,6 +383,15 @@ def square_means(d: int) -> tuple[float, float]:
     return square, trace
 
 
+def direction_std(d: int) -> float:
+    """Return the standard deviation of w'Mw, the same for every unit w.
+
+    Of any rotation-invariant M it is the root of (2 E||M||_F^2 + E(tr M)^2)/(d (d + 2)).
+    """
+    square, trace = square_means(d)
+    return math.sqrt((2 * square + trace) / (d * (d + 2)))
+
+
 def _without(left: FloatArray, values: FloatArray) -> FloatArray:
     """Return the combinations that vanish at one more point, by a Householder reflection.
 

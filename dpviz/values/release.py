@@ -196,6 +196,10 @@ class Release:
         exact = all(batch.exact for batch in batches)
         return cls(**{name: together(name) for name in names}, exact=exact)  # type: ignore[arg-type]
 
+    def with_components(self, components: FloatArray) -> Self:
+        """Return the release with other components, which were made from what it holds."""
+        return replace(self, components=components)
+
     def times(self, factor: float) -> Self:
         """Return the release in another unit: matrices and variances times a factor above 0.
 
