@@ -78,6 +78,11 @@ class Directions:
         return symmetric
 
 
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Return u = x/|x|, zero rows staying zero, shape (n, d)."""
+    return Directions.of_rows(rows).unit
+
+
 def unit_moment(rows: FloatArray) -> FloatArray:
     """Return the mean of uu' over u = x/|x|, zero rows staying zero, shape (d, d)."""
     return Directions.of_rows(rows).moment()

@@ -11,6 +11,7 @@ here sees the data, so no account changes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,7 +39,9 @@ def _grids() -> FloatArray:
     return np.stack([np.maximum(gamma.ppf(levels, shape) / shape, 1e-12) for shape in _SHAPES])
 
 
-def feature_sizes(noisy: FloatArray, std: float, total: float) -> FloatArray:
+def feature_sizes(
+    noisy: FloatArray, std: float, total: float, roots: tuple[FloatArray, float] | None = None
+) -> FloatArray:
     """Return the expected sizes of features from noisy ones.
 
     Sizes s_i follow a Gamma law of mean total/d whose shape is unknown, or are all equal; given
@@ -52,16 +55,27 @@ def feature_sizes(noisy: FloatArray, std: float, total: float) -> FloatArray:
         Of their noise, above 0.
     total : float
         Sum of all sizes, above 0.
+    roots : (ndarray of shape (d,), float), optional
+        A second look: noisy means of |u_i|, taken as sqrt(2 s_i/pi), and the noise's standard
+        deviation.
 
     Returns
     -------
     ndarray of shape (d,)
     """
     mean = total / len(noisy)
-    logs = [_EQUAL - 0.5 * float(np.square((noisy - mean) / std).sum())]
+
+    def log_likelihood(sizes: FloatArray) -> FloatArray:
+        found = -0.5 * np.square((noisy[:, None] - sizes) / std)
+        if roots is not None:
+            seen, root_std = roots
+            found -= 0.5 * np.square((seen[:, None] - np.sqrt(2 / math.pi * sizes)) / root_std)
+        return found
+
+    logs = [_EQUAL + float(log_likelihood(np.array([mean])).sum())]
     means = [np.full(len(noisy), mean)]
     for grid in _grids() * mean:
-        log = -0.5 * np.square((noisy[:, None] - grid) / std)
+        log = log_likelihood(grid)
         top = log.max(axis=1, keepdims=True)
         like = np.exp(log - top)
         logs.append(float((np.log(like.mean(axis=1)) + top[:, 0]).sum()))

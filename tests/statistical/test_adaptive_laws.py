@@ -20,6 +20,10 @@ from dpviz.mechanisms.adaptive_clip_gaussian import AdaptiveClipGaussian, log_od
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.clipped_gaussian import radii_of as searched_radii
 from dpviz.mechanisms.clipped_pure import ClippedPure
+from dpviz.mechanisms._funnel import looked_again
+from dpviz.mechanisms._sphere import unit_moment
+from dpviz.mechanisms.adaptive_clip_gaussian import AdaptiveClipGaussian, log_odds, radii_of
+from dpviz.mechanisms.funnel import Funnel
 from dpviz.mechanisms.oja import Oja
 from dpviz.mechanisms.separate_covariance import SeparateCovariance
 from dpviz.mechanisms.smooth_gap import SmoothGap, projection_reach
@@ -71,6 +75,34 @@ def test_spherical_adds_a_goe_to_the_moment_of_unit_rows(relation: Relation) -> 
     calibration = Spherical().calibrate(problem(relation), Budget(0.7, 1e-6))
     release = Spherical().release_many(data, calibration, draws("sphere"))
     check_goe(release.raw - unit_moment(data.rows), calibration.scale)
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_both_looks_of_the_funnel_have_the_stated_noise(
+    relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second noise is taken where it is handed over: m = 5 of 6 dimensions."""
+    data = table()
+    assert data.rows is not None
+    size = 4_000
+    calibration = Funnel().calibrate(problem(relation), Budget(0.7, 1e-6))
+    handed = []
+
+    def noted(unit: FloatArray, first: FloatArray, second: FloatArray, *rest: object) -> FloatArray:
+        handed.append(second)
+        return looked_again(unit, first, second, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("dpviz.mechanisms.funnel.looked_again", noted)
+    release = Funnel().release_many(data, calibration, draws("funnel", size))
+    second = np.stack(handed)
+    assert second.shape == (size, 5, 5)
+    for noise in (release.raw - unit_moment(data.rows), second):
+        diagonal = np.diagonal(noise, axis1=1, axis2=2)
+        assert normal_of(diagonal, calibration.scale)
+        assert not normal_of(0.9 * diagonal, calibration.scale)  # 20,000 entries resolve 6 %
+    # the two looks are independent
+    both = release.raw[:, 0, 0] - unit_moment(data.rows)[0, 0], second[:, 0, 0]
+    assert abs(float(np.corrcoef(*both)[0, 1])) < Z / math.sqrt(size)
 
 
 def test_spherical_wishart_difference_adds_the_stated_noise() -> None:
