@@ -75,6 +75,11 @@ class SphericalKNorm(Weighing):
         matrices += unit_moment(data.rows)
         return Release(matrices, self.of_matrices(matrices, calibration).components)
 
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: every row enters as a unit vector."""
+        return False
+
     def public_total(self, calibration: Calibration) -> float | None:
         """Return 1: every row has length one."""
         return 1.0

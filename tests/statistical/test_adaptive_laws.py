@@ -15,14 +15,12 @@ import pytest
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
+from dpviz.mechanisms._funnel import looked_again
 from dpviz.mechanisms._sphere import Directions, unit_moment
 from dpviz.mechanisms.adaptive_clip_gaussian import AdaptiveClipGaussian, log_odds, radii_of
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.clipped_gaussian import radii_of as searched_radii
 from dpviz.mechanisms.clipped_pure import ClippedPure
-from dpviz.mechanisms._funnel import looked_again
-from dpviz.mechanisms._sphere import unit_moment
-from dpviz.mechanisms.adaptive_clip_gaussian import AdaptiveClipGaussian, log_odds, radii_of
 from dpviz.mechanisms.funnel import Funnel
 from dpviz.mechanisms.oja import Oja
 from dpviz.mechanisms.separate_covariance import SeparateCovariance
