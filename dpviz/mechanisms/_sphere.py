@@ -28,7 +28,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.values.problem import Domain, Problem
+from dpviz.mechanisms._base import Mechanism
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem
+from dpviz.values.release import Aim, Calibration
 
 _ROOM = 1 + 4 * np.finfo(np.float64).eps
 """One rounding to the safe side: no unit row is longer than 1."""
@@ -86,3 +89,26 @@ def unit_rows(rows: FloatArray) -> FloatArray:
 def unit_moment(rows: FloatArray) -> FloatArray:
     """Return the mean of uu' over u = x/|x|, zero rows staying zero, shape (d, d)."""
     return Directions.of_rows(rows).moment()
+
+
+@dataclass(frozen=True)
+class OfDirections(Mechanism):
+    """A mechanism that sees rows as unit vectors alone."""
+
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: every row enters as a unit vector."""
+        return False
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return the directions of rows."""
+        return Aim.DIRECTIONS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+        """Return the second moment of unit rows."""
+        assert data.rows is not None
+        return unit_moment(data.rows)
+
+    def public_total(self, calibration: Calibration) -> float | None:
+        """Return 1: every row has length one."""
+        return 1.0

@@ -12,7 +12,7 @@ from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment, unit_rows
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._weighing import Weighing, feature_sizes
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
@@ -25,7 +25,7 @@ from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class Funnel(Weighing):
+class Funnel(OfDirections, Weighing):
     """Two adaptive Gaussian steps; see `dpviz.mechanisms._funnel`.
 
     Notes
@@ -64,23 +64,17 @@ class Funnel(Weighing):
         advice="Many features at a small epsilon: measured, the most of what is proved there.",
     )
 
-    @property
-    def needs_row_bound(self) -> bool:
-        """No: every row enters as a unit vector."""
-        return False
-
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the scale of both looks, and how many dimensions the second has."""
         reach = frobenius(on_the_sphere(problem))
         whole = reach * noise_std(budget) * (1 + 1e-14)  # roundings to the safe side
         scale = whole * math.sqrt(2 / (1 - self.sizes))
-        part = GaussianPart(reach, scale)
+        part = GaussianPart(reach, scale, attained=False)  # the subspace alone is released
         parts: tuple[GaussianPart, ...] = (part, part)
         values = {"dimensions": float(dimensions(problem, _fitting(scale)))}
         if self.sizes > 0:
             values["sizes_std"] = whole / math.sqrt(self.sizes)
-            # two coordinate vectors attain it
-            parts = (*parts, GaussianPart(reach, values["sizes_std"]))
+            parts = (*parts, GaussianPart(reach, values["sizes_std"], attained=False))
         return Calibration(problem, budget, scale, parts, values)
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
@@ -121,10 +115,6 @@ class Funnel(Weighing):
             calibration.problem.k / 2 / feature_sizes(noisy, calibration.scale, 1.0, seen)
         )
         return held
-
-    def public_total(self, calibration: Calibration) -> float | None:
-        """Return 1: every row has length one."""
-        return 1.0
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of each look along a direction."""

@@ -12,7 +12,7 @@ from dpviz.base.params import choice
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment, unit_rows
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._weighing import Weighing, feature_sizes
 from dpviz.noise.pure import LAWS, PureLaw
 from dpviz.privacy.accounting import Spent
@@ -24,7 +24,7 @@ from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class PureFunnel(Weighing):
+class PureFunnel(OfDirections, Weighing):
     """Two adaptive pure steps of half of epsilon each; see `dpviz.mechanisms._funnel`.
 
     Notes
@@ -70,17 +70,12 @@ class PureFunnel(Weighing):
             return f"its {self.noise} noise takes at most {most} features; got {problem.d}"
         return None
 
-    @property
-    def needs_row_bound(self) -> bool:
-        """No: every row enters as a unit vector."""
-        return False
-
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the scale of both looks, and how many dimensions the second has."""
         reach = nuclear(on_the_sphere(problem))
         scale = math.nextafter(2 * reach / budget.epsilon, math.inf)
         reason = "log density ratio is at most the nuclear norm over the scale"
-        part = PurePart(reach / scale, reason, attained=True)
+        part = PurePart(reach / scale, reason)
         fitting = GUESS / (self.law.edge(1) * scale)
         values = {"dimensions": float(dimensions(problem, fitting))}
         return Calibration(problem, budget, scale, (part, part), values)
@@ -110,10 +105,6 @@ class PureFunnel(Weighing):
         sizes = feature_sizes(noisy, self.weighing_std(calibration), 1.0)
         held: FloatArray = calibration.problem.k / 2 / sizes
         return held
-
-    def public_total(self, calibration: Calibration) -> float | None:
-        """Return 1: every row has length one."""
-        return 1.0
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of the first look along a direction."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import top
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment, unit_rows
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._weighing import feature_sizes
 from dpviz.noise.pure import PureLaw
 from dpviz.privacy.accounting import Spent
@@ -29,7 +29,7 @@ _NOISE = PureLaw.WISHART
 
 
 @dataclass(frozen=True)
-class ScreenedWishartDifference(Mechanism):
+class ScreenedWishartDifference(OfDirections):
     """The top k inside the features whose noisy sizes are worth the noise they bring.
 
     Notes
@@ -82,11 +82,6 @@ class ScreenedWishartDifference(Mechanism):
         advice="Raw tables whose features differ in scale, at a small epsilon without delta.",
     )
 
-    @property
-    def needs_row_bound(self) -> bool:
-        """No: every row enters as a unit vector."""
-        return False
-
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the scale of the components' noise, and that of the sizes'."""
         # in l1 norm of the sizes, and in nuclear norm of the second moment
@@ -95,7 +90,7 @@ class ScreenedWishartDifference(Mechanism):
         sizes = math.nextafter(reach / first, math.inf)
         scale = math.nextafter(reach / (budget.epsilon * (1 - 1e-15) - first), math.inf)
         reason = "log density ratio is at most the nuclear norm over the scale"
-        parts = (LaplacePart(reach, sizes), PurePart(reach / scale, reason, attained=True))
+        parts = (LaplacePart(reach, sizes), PurePart(reach / scale, reason))
         return Calibration(problem, budget, scale, parts, {"sizes_scale": sizes})
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:

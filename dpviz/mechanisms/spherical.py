@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment
 from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
@@ -17,11 +16,11 @@ from dpviz.privacy.sensitivity import frobenius
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Aim, Calibration, Release
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class Spherical(Weighing):
+class Spherical(OfDirections, Weighing):
     """The top k of S + G, S the mean of xx'/|x|^2 over the rows and G a GOE.
 
     Source
@@ -68,15 +67,6 @@ class Spherical(Weighing):
         matrices *= calibration.scale
         matrices += unit_moment(data.rows)
         return Release(matrices, self.of_matrices(matrices, calibration).components)
-
-    @property
-    def needs_row_bound(self) -> bool:
-        """No: every row enters as a unit vector."""
-        return False
-
-    def public_total(self, calibration: Calibration) -> float | None:
-        """Return 1: every row has length one."""
-        return 1.0
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of w'Nw for unit w."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment
 from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise
 from dpviz.privacy.accounting import Spent
@@ -19,7 +19,7 @@ from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class SphericalKNorm(Weighing):
+class SphericalKNorm(OfDirections, Weighing):
     """The top k of S + N, S the mean of xx'/|x|^2 and N with density exp(-||N||_nuc/s).
 
     Source
@@ -64,7 +64,7 @@ class SphericalKNorm(Weighing):
         sensitivity = nuclear(on_the_sphere(problem))
         scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
         reason = "log density ratio is at most the nuclear norm/s"
-        part = PurePart(sensitivity / scale, reason, attained=True)
+        part = PurePart(sensitivity / scale, reason)  # the subspace alone is released
         return Calibration(problem, budget, scale, (part,))
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
@@ -74,15 +74,6 @@ class SphericalKNorm(Weighing):
         matrices *= calibration.scale
         matrices += unit_moment(data.rows)
         return Release(matrices, self.of_matrices(matrices, calibration).components)
-
-    @property
-    def needs_row_bound(self) -> bool:
-        """No: every row enters as a unit vector."""
-        return False
-
-    def public_total(self, calibration: Calibration) -> float | None:
-        """Return 1: every row has length one."""
-        return 1.0
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of w'Nw for unit w."""

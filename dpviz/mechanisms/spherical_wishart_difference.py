@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment
 from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
@@ -16,11 +15,11 @@ from dpviz.privacy.sensitivity import nuclear
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Aim, Calibration, Release
+from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class SphericalWishartDifference(Weighing):
+class SphericalWishartDifference(OfDirections, Weighing):
     """The top k of S + W1 - W2, S the mean of xx'/|x|^2 over the rows.
 
     Source
@@ -73,15 +72,6 @@ class SphericalWishartDifference(Weighing):
         matrices *= calibration.scale
         matrices += unit_moment(data.rows)
         return Release(matrices, self.of_matrices(matrices, calibration).components)
-
-    @property
-    def needs_row_bound(self) -> bool:
-        """No: every row enters as a unit vector."""
-        return False
-
-    def public_total(self, calibration: Calibration) -> float | None:
-        """Return 1: every row has length one."""
-        return 1.0
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of w'Nw for unit w."""
