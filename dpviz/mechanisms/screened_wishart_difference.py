@@ -74,6 +74,7 @@ class ScreenedWishartDifference(OfDirections):
         slot=38,
         needs_rows=True,
         redraws=True,
+        timed=True,
         law=r"\tilde s = \mathrm{mean}(u_j^2) + \mathrm{Lap}(b),\ K = \mathrm{kept}(\tilde s),"
         r"\quad \hat S = \frac1n \sum_i z_i z_i' + N,\ z = u_K/|u_K|",
         calibration=r"b = 2/(n \alpha \varepsilon),\ s = 2/(n (1 - \alpha) \varepsilon)\ "
