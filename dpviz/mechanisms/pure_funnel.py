@@ -12,9 +12,9 @@ from dpviz.base.params import choice
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
+from dpviz.mechanisms._pure import LAWS, PureLaw
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._weighing import Weighing, feature_sizes
-from dpviz.noise.pure import LAWS, PureLaw
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
 from dpviz.values.moments import SecondMoment
@@ -69,6 +69,10 @@ class PureFunnel(OfDirections, Weighing):
         if problem.d > most:
             return f"its {self.noise} noise takes at most {most} features; got {problem.d}"
         return None
+
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return about the most bytes of so many draws, with the tables that draws are made by."""
+        return super().memory(problem, draws, thin=thin) + self.law.tables_memory(problem.d)
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the scale of both looks, and how many dimensions the second has."""

@@ -13,9 +13,9 @@ from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import top
+from dpviz.mechanisms._pure import PureLaw
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._weighing import feature_sizes
-from dpviz.noise.pure import PureLaw
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
 from dpviz.values.moments import SecondMoment

@@ -9,7 +9,7 @@ from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment
 from dpviz.mechanisms._weighing import Weighing
-from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise
+from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
 from dpviz.values.moments import SecondMoment
@@ -58,6 +58,10 @@ class SphericalKNorm(OfDirections, Weighing):
         if problem.d > LARGEST_D:
             return f"its exact draws take at most {LARGEST_D} features; got {problem.d}"
         return None
+
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return about the most bytes of so many draws, with the tables that draws are made by."""
+        return super().memory(problem, draws, thin=thin) + tables_memory(problem.d)
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return s = nuclear sensitivity of unit rows/epsilon, rounded up."""

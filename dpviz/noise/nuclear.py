@@ -108,6 +108,11 @@ def _panels(d: int) -> FloatArray:
     return np.concatenate([-right[:0:-1], right])
 
 
+def tables_memory(d: int) -> float:
+    """Return about the most bytes that the tables of the draws take while they are made."""
+    return 4.0 * 8 * len(_panels(d)) * d**2  # four arrays of one d x d matrix for each end
+
+
 @lru_cache(maxsize=2)
 def _ensemble(d: int) -> _Ensemble:
     ends = _panels(d)

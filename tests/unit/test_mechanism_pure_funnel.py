@@ -9,10 +9,10 @@ import pytest
 
 from dpviz.base.seeding import generator
 from dpviz.errors import CannotRun
+from dpviz.mechanisms._pure import PureLaw
 from dpviz.mechanisms._sphere import unit_rows
 from dpviz.mechanisms.pure_funnel import PureFunnel
 from dpviz.noise.nuclear import LARGEST_D
-from dpviz.noise.pure import PureLaw
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.noise.limits import NuclearLaw, WishartDifferenceLaw
-from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise
+from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
 from dpviz.noise.wishart import wishart
 
 
@@ -27,6 +27,10 @@ class PureLaw(StrEnum):
     def most_features(self) -> float:
         """Features up to which it is drawn."""
         return LARGEST_D if self is PureLaw.KNORM else math.inf
+
+    def tables_memory(self, d: int) -> float:
+        """Return about the most bytes of the tables that draws are made by."""
+        return tables_memory(d) if self is PureLaw.KNORM else 0.0
 
     def draw(self, draws: Draws, d: int) -> FloatArray:
         """Return noise of shape (size, d, d)."""
