@@ -172,13 +172,13 @@ class Mechanism(Declared, ABC):
         """Return what a release in this setting would hold without noise."""
         return Aim.COMPONENTS
 
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
-        """Return the matrix of which a release without noise has the leading components.
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
+        """Return the moment of which a release without noise has the leading components.
 
-        It is not private: exploring sets it beside A. By default A; None where `aims_at` says
-        nothing.
+        It is not private: exploring sets it beside A. By default ``data``; None where `aims_at`
+        says nothing.
         """
-        return data.A
+        return data
 
     def releases(self, problem: Problem, budget: Budget) -> str:
         """Return what a release holds in this setting: ``matrix``, ``subspace`` or ``data``.

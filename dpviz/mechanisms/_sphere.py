@@ -104,10 +104,10 @@ class OfDirections(Mechanism):
         """Return the directions of rows."""
         return Aim.DIRECTIONS
 
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the second moment of unit rows."""
         assert data.rows is not None
-        return unit_moment(data.rows)
+        return SecondMoment(unit_moment(data.rows), data.n)
 
     def public_total(self, calibration: Calibration) -> float | None:
         """Return 1: every row has length one."""

@@ -115,13 +115,14 @@ class AdaptiveClipGaussian(Mechanism):
         """Return rows clipped at a radius found privately."""
         return Aim.CLIPPED
 
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the moment of rows clipped at the likeliest radius."""
         assert data.rows is not None
         lengths = np.sqrt(np.square(data.rows).sum(axis=1))
         calibration = self.calibrate(problem, budget)
         likeliest = int(np.argmax(log_odds(lengths, calibration)))
-        return clipped_moment(data, lengths, float(radii_of(problem)[likeliest]))
+        radius = float(radii_of(problem)[likeliest])
+        return SecondMoment(clipped_moment(data, lengths, radius), data.n)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -160,11 +160,12 @@ class ClippedGaussian(Mechanism):
         sought = "rank" in self.calibrate(problem, budget).values
         return Aim.CLIPPED if sought else Aim.DIRECTIONS
 
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the moment of rows clipped at the rank sought, or of directions."""
         assert data.rows is not None
         rows, values = Directions.of_rows(data.rows), self.calibrate(problem, budget).values
-        return rows.moment(at_rank(rows.lengths, values["rank"]) if "rank" in values else None)
+        radius = at_rank(rows.lengths, values["rank"]) if "rank" in values else None
+        return SecondMoment(rows.moment(radius), data.n)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -147,9 +147,9 @@ class Ppca(Mechanism):
         """Return the directions of rows where those are scored."""
         return Aim.DIRECTIONS if self.rows == "unit" else Aim.COMPONENTS
 
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the second moment that is scored."""
-        return _on_the_sphere(data).A if self.rows == "unit" else data.A
+        return _on_the_sphere(data) if self.rows == "unit" else data
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return whether the draw is exact."""

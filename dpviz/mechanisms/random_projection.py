@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.privacy.accounting import Spent
@@ -64,7 +63,7 @@ class RandomProjection(Mechanism):
         """Return that it looks at nothing."""
         return Aim.NOTHING
 
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> FloatArray | None:
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return None: no matrix has anything to do with it."""
         return None
 

@@ -26,6 +26,7 @@ last point: `tests/unit/test_sampling_nuclear.py` holds distribution functions a
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -214,7 +215,25 @@ def nuclear_eigenvalues(draws: Draws, d: int) -> FloatArray:
         raise InvalidSetting("d", f"a whole number from 1 to {LARGEST_D}", d)
     # Centre of the 2^-53 cell that NumPy's uniform names: never exactly 0.
     uniforms = draws.uniform(d) + 2.0**-54
-    return eigenvalues_at(uniforms)
+    # Exploring asks for the same named streams at every epsilon; what has no name is not kept.
+    return eigenvalues_at(uniforms) if draws.shared else _kept(uniforms)
+
+
+_KEPT: OrderedDict[bytes, FloatArray] = OrderedDict()
+_MOST_KEPT = 20_000  # draws; d numbers each, twice
+
+
+def _kept(uniforms: FloatArray) -> FloatArray:
+    """Return `eigenvalues_at`, which is a function of the uniforms alone, from memory if known."""
+    names = [row.tobytes() for row in uniforms]
+    unknown = [place for place, name in enumerate(names) if name not in _KEPT]
+    drawn = dict(zip(unknown, eigenvalues_at(uniforms[unknown]), strict=True)) if unknown else {}
+    found = np.array([drawn[i] if i in drawn else _KEPT[name] for i, name in enumerate(names)])
+    for place in unknown:
+        _KEPT[names[place]] = found[place].copy()
+    while len(_KEPT) > _MOST_KEPT:
+        _KEPT.popitem(last=False)
+    return found
 
 
 def eigenvalues_at(uniforms: FloatArray) -> FloatArray:

@@ -40,7 +40,6 @@ from dpviz.prepare.prepared import Measured
 from dpviz.privacy.accounting import Spent
 from dpviz.run.chains import evaluate_paid
 from dpviz.settings import Settings
-from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Aim, Calibration, Status
 
@@ -239,12 +238,12 @@ def bias_of(cell: Cell, prepared: Measured) -> float | None:
     target = mechanism.target(data, cell.problem, cell.budget)
     if target is None:
         return None
-    if target is reference.A:
-        return 1.0
     # the moment keeps its own components
-    seen = prepared.moment if target is data.A else SecondMoment(target, data.n)
-    V = seen.eigenvectors[:, : cell.problem.k]
-    share = float(np.trace(V.T @ reference.A @ V)) / optimum(reference, cell.problem.k)
+    seen = prepared.moment if target is data else target
+    if seen is reference:
+        return 1.0
+    V = seen.top(cell.problem.k)
+    share = float(np.einsum("ij,ij->", V, reference.times(V))) / optimum(reference, cell.problem.k)
     return float(recovery_of(share, chance))
 
 
