@@ -1,12 +1,15 @@
-"""Which mechanism to take when nobody says: the regret of rules over tables, k and epsilon.
+"""Which mechanism to take when nobody says: the regret of rules over many tables.
 
-The regret of a choice in one setting is the best mean recovery of any mechanism
-with the same kind of guarantee, less the choice's own. A rule is judged by its
-mean and its largest regret. `dpviz.targets.defaults.advised` is the rule that
-the core follows; single mechanisms stand beside it.
+The regret of a choice in one setting is the best mean recovery of any contender with the same kind
+of guarantee, less the choice's own. Contenders are sound mechanisms and, so that the rule that the
+clipped ones follow is judged too, the same mechanisms with other shares of rows to clip. Tables are
+split into two halves by a hash of their names; rules are chosen on one and reported on the other.
+`dpviz.targets.defaults.advised` is the rule that the core follows.
 
-Run ``python -m benchmarks.defaults``: it writes docs/defaults.md and docs/newer.md. ``--keep FILE``
-keeps the measurements and goes on from them, ``--minutes`` ends a piece of the run.
+Run ``python -m benchmarks.defaults``: it writes docs/defaults.md. ``--keep
+FOLDER`` keeps what is measured, a file a table, and goes on from it; ``--minutes`` ends a piece of
+the run, and the page then says what is missing; ``--workers`` shares the tables; ``--quick`` takes
+every eighth table and fewer draws.
 """
 
 from __future__ import annotations
@@ -15,56 +18,201 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import joblib
 import numpy as np
 
+from benchmarks.package_tables import Source, made_tables, real_tables
+from dpviz.base.arrays import FloatArray
 from dpviz.base.blas import one_blas_thread
-from dpviz.datasets import load
-from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.base.seeding import Draws, generator
+from dpviz.datasets import Table
+from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import Mechanism
+from dpviz.mechanisms._sphere import Directions
+from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
+from dpviz.mechanisms.clipped_pure import ClippedPure
+from dpviz.metrics import FLAT, chance_share, optimum, recovery_of
 from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.run.cells import Cell, run_cell
 from dpviz.settings import Settings
-from dpviz.targets.defaults import advised
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Verdict
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Problem, Relation, default_delta
+from dpviz.values.release import Calibration, Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
-TABLES = ("digits", "breast_cancer", "wine", "diabetes", "spiked", "waveform40")
-KS = (1, 2, 5)
+SIZES = (500, 2_000, 0)  # people drawn from a table; 0 is all
+BOUNDS = {"longest": "max", "quantile": "quantile:0.9"}
+SCALES = {"raw": "none", "z": "standardize"}
+KS = (1, 2, 5, 10)
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-RELATIONS = ("replace", "zero-out")
-KINDS = ("pure", "approximate")
-NEWER = (
-    "separate_covariance", "adaptive_clip_gaussian", "oja", "smooth_gap", "spherical",
-    "spherical_wishart_difference",
-)  # fmt: skip
+# Those that were ever near the best in the former benchmark, one of each law. Samplers of several
+# components take too long: they are asked for one component alone.
+MECHANISMS = {
+    "approximate": (
+        "gaussian", "separate_covariance", "wishart_exact", "adaptive_clip_gaussian", "spherical",
+        "clipped_gaussian",
+    ),
+    "pure": (
+        "wishart_difference", "ppca", "ppca[rows=unit]", "spherical_wishart_difference",
+        "clipped_pure",
+    ),
+}  # fmt: skip
+DRAWS, QUICK_DRAWS, QUICK_STEP = 10, 4, 8
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One table, relation, k and epsilon, and the mean recovery of each mechanism."""
+class OtherShare:
+    """A clipped mechanism that clips another share of the rows than the rule says.
 
-    table: str
-    relation: str
-    k: int
-    epsilon: float
-    problem: Problem
-    budget: Budget
-    means: dict[str, float]
-    errors: dict[str, float]
+    Attributes
+    ----------
+    of : Mechanism
+    factor : float
+        Times the rule's rank.
+    share : float
+        Of the rows, in place of the rule's rank where above 0.
+    """
+
+    of: Mechanism
+    factor: float = 1.0
+    share: float = 0.0
 
     @property
-    def words(self) -> str:
-        return f"{self.table}, {self.relation}, k {self.k}, epsilon {self.epsilon:g}"
+    def text(self) -> str:
+        how = f"a share of {self.share:g}" if self.share else f"{self.factor:g} times the share"
+        return f"{self.of.text}, {how}"
 
-    def best(self, keys: list[str]) -> tuple[str, float]:
-        key = max((key for key in keys if key in self.means), key=self.means.__getitem__)
-        return key, self.means[key]
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        found = self.of.calibrate(problem, budget)
+        if "rank" not in found.values:
+            return found
+        rank = self.share * problem.n or self.factor * found.values["rank"]
+        return replace(
+            found, values={**found.values, "rank": min(rank, problem.n / 2), "per_octave": 4.0}
+        )
+
+
+def others(kind: str) -> list[OtherShare]:
+    """Return the same family with other shares."""
+    of = ClippedGaussian() if kind == "approximate" else ClippedPure()
+    found = [OtherShare(of, factor=factor) for factor in (0.5, 2.0)]
+    return found + [OtherShare(of, share=share) for share in (0.5, 0.2, 0.05, 0.01)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A table in one preparation, and what is known of it without a draw."""
+
+    prepared: Prepared
+    data: SecondMoment
+    bound: str
+    ks: tuple[int, ...]
+
+    def facts(self) -> dict[str, Any]:
+        """Return n, d and what explains a regret.
+
+        ``tail`` is the share of all variance that the longest hundredth of the rows has,
+        ``directions`` the recovery of the exact components of directions at each k.
+        """
+        assert self.data.rows is not None
+        rows = Directions.of_rows(self.data.rows)
+        squares = np.sort(np.square(rows.lengths))[::-1]
+        most = max(1, round(len(squares) / 100))
+        top = np.linalg.eigh(rows.moment())[1][None, :, ::-1][:, :, : max(self.ks)]
+        return {
+            "n": self.data.n,
+            "d": self.data.d,
+            "bound": self.bound,
+            "ks": self.ks,
+            "tail": float(squares[:most].sum() / squares.sum()),
+            "directions": self.recoveries(top),
+        }
+
+    def recoveries(self, components: FloatArray) -> list[float | None]:
+        """Return the mean recovery of the leading components at each k; frames are nested."""
+        reference = self.prepared.reference
+        along = np.einsum("tij,tij->tj", components, reference.A @ components).cumsum(axis=1)
+        found: list[float | None] = []
+        for k in self.ks:
+            if k > components.shape[2]:
+                found.append(None)
+                continue
+            share = float(along[:, k - 1].mean()) / optimum(reference, k)
+            found.append(round(float(recovery_of(share, chance_share(reference, k))), 5))
+        return found
+
+
+def places(source: Source, scale: str) -> Iterator[_Place]:
+    """Yield a table in each size and with each bound."""
+    for size in SIZES:
+        n = len(source.rows)
+        if size >= n:
+            continue
+        rows = source.rows
+        if size:
+            rng = generator(0, "defaults", source.name, size)
+            rows = rows[np.sort(rng.choice(n, size=size, replace=False))]
+            rows = rows[:, np.ptp(rows, axis=0) > 0]
+        if rows.shape[1] < 3:
+            continue
+        table = Table(source.name, rows.copy(), tuple(f"x{j}" for j in range(rows.shape[1])))
+        for bound, written in BOUNDS.items():
+            prepared = prepare(table, Settings(scale=SCALES[scale], row_bound=written))
+            reference = prepared.reference
+            ks = [k for k in KS if k < prepared.d and 1 - chance_share(reference, k) > FLAT]
+            if ks:
+                yield _Place(prepared, prepared.moment_with_rows, bound, tuple(ks))
+
+
+def measured(source: Source, scale: str, draws: int) -> list[dict[str, Any]]:
+    """Return the mean recovery of every contender in every setting of a table."""
+    found = []
+    for place in places(source, scale):
+        facts = place.facts()
+        for relation in Relation:
+            for epsilon in EPSILONS:
+                delta = default_delta(place.data.n)
+                cells: dict[str, Any] = {}
+                for kind, keys in MECHANISMS.items():
+                    budget = Budget(epsilon, delta if kind == "approximate" else 0.0)
+                    for mechanism in (*map(parse_variant, keys), *others(kind)):
+                        cell = _cell(mechanism, place, relation, budget, draws)
+                        if cell is not None:
+                            cells[mechanism.text] = cell
+                found.append(
+                    facts | {"relation": str(relation), "epsilon": epsilon, "delta": delta}
+                    | {"means": cells}
+                )  # fmt: skip
+    return found
+
+
+def _cell(
+    mechanism: Mechanism | OtherShare,
+    place: _Place,
+    relation: Relation,
+    budget: Budget,
+    draws: int,
+) -> list[float | None] | None:
+    """Return the recoveries of one contender at each k, or None where it is not sound."""
+    plain = mechanism.of if isinstance(mechanism, OtherShare) else mechanism
+    one = plain.info.family == "subspace"
+    k = 1 if one else max(place.ks)
+    if one and place.ks[0] != 1:
+        return None
+    problem = Problem(place.data.n, place.data.d, k, relation, place.prepared.domain)
+    if plain.why_not(problem, budget) is not None or not sound(plain, problem, budget):
+        return None
+    calibration = mechanism.calibrate(problem, budget)
+    if isinstance(mechanism, OtherShare) and "rank" not in calibration.values:
+        return None  # it is the mechanism itself
+    # the same named streams for all: most draw their noise first, and so the same one
+    stream = Draws.trials(0, "defaults", range(draws))
+    release = plain.release_many(place.data, calibration, stream)
+    return place.recoveries(release.components)
 
 
 def sound(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
@@ -74,267 +222,56 @@ def sound(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
     )  # fmt: skip
 
 
-def recovery(prepared: Prepared, k: int, share: float) -> float:
-    """Return (share - chance)/(1 - chance) of a share of the optimum."""
-    true = prepared.reference
-    chance = k / prepared.d * true.total / float(true.eigenvalues[:k].sum())
-    return (share - chance) / (1 - chance)
-
-
-def measure(trials: int, keep: Path | None, minutes: float) -> list[Setting] | None:
-    """Return the mean recovery of every sound mechanism in every setting; None if unfinished."""
-    kept: dict[str, dict[str, float]] = {}
-    if keep is not None and keep.is_file():
-        kept = json.loads(keep.read_text(encoding="utf-8"))
-    ends = time.monotonic() + 60 * minutes
-    found = []
-    for name, relation in product(TABLES, RELATIONS):
-        prepared = prepare(load(name), Settings(table=name))
-        for k, epsilon in product(KS, EPSILONS):
-            settings = Settings(table=name, relation=relation, k=k, epsilon=epsilon, trials=trials)
-            problem, budget = prepared.problem(settings), prepared.budget(settings)
-            cells = {}
-            for key, cls in all_mechanisms().items():
-                mechanism = cls()
-                if mechanism.info.guarantee not in KINDS:
-                    continue
-                if mechanism.why_not(problem, budget, rows=True) is not None:
-                    continue
-                if not sound(mechanism, problem, budget):
-                    continue
-                place = f"{name}/{relation}/{k}/{epsilon:g}/{budget.delta:g}/{trials}/{key}"
-                if place not in kept:
-                    if time.monotonic() > ends:
-                        return None
-                    cell = Cell(mechanism, problem, budget, settings.seed, range(trials))
-                    kept[place] = measured(cell, prepared)
-                cells[key] = kept[place]
-            means = {key: cell["recovery"] for key, cell in cells.items()}
-            errors = {key: cell["error"] for key, cell in cells.items() if "error" in cell}
-            found.append(Setting(name, relation, k, epsilon, problem, budget, means, errors))
-            print(name, relation, k, epsilon, flush=True)
-            if keep is not None:
-                keep.write_text(json.dumps(kept, indent=0), encoding="utf-8")
-    return found
-
-
-def measured(cell: Cell, prepared: Prepared) -> dict[str, float]:
-    """Return the mean recovery of a cell and, of a matrix, its mean error."""
-    seen = run_cell(cell, prepared, ["captured_share", "noise_frobenius"]).metrics
-    share = float(seen["captured_share"].mean())
-    found = {"recovery": recovery(prepared, cell.problem.k, share)}
-    if "noise_frobenius" in seen:
-        found["error"] = float(seen["noise_frobenius"].mean())
-    return found
-
-
-def keys_of(kind: str, *, matrix: bool = False, rows: bool = True) -> list[str]:
-    """Return the mechanisms that a choice is made among."""
-    return [
-        key
-        for key, cls in all_mechanisms().items()
-        if cls.info.guarantee == kind
-        and (rows or not cls.info.needs_rows)
-        and (not matrix or cls.info.release == "matrix")
-    ]
-
-
-Rule = Callable[[Setting], str | None]
-
-
-def regret(settings: list[Setting], keys: list[str], rule: Rule) -> list[float]:
-    """Return the regret of a rule among the keys, in each setting in which it has an answer."""
-    found = []
-    for setting in settings:
-        chosen = rule(setting)
-        if chosen is not None and chosen in setting.means:
-            found.append(setting.best(keys)[1] - setting.means[chosen])
-    return found
-
-
-def advice(kind: str, *, matrix: bool, rows: bool) -> Rule:
-    """Return the core's rule as a function of a setting."""
-
-    def rule(setting: Setting) -> str:
-        delta = setting.budget.delta if kind == "approximate" else 0.0
-        budget = Budget(setting.epsilon, delta)
-        return advised(setting.problem, budget, matrix=matrix, rows=rows).key
-
-    return rule
-
-
-def always(key: str) -> Rule:
-    return lambda setting: key
-
-
-def page(settings: list[Setting], trials: int) -> str:
-    """Return docs/defaults.md."""
-    lines = [
-        "# Which mechanism, when nobody says",
-        "",
-        f"Regret: the best mean recovery of any sound mechanism with the same kind of guarantee, "
-        f"less the choice's own. {len(settings)} settings: tables {', '.join(TABLES)}; relations "
-        f"{' and '.join(RELATIONS)}; k {', '.join(map(str, KS))}; epsilon "
-        f"{', '.join(f'{e:g}' for e in EPSILONS)}; {trials} draws each, "
-        "delta as by default: the smaller of 1e-6 and 1/n^2, rounded down to one digit.",
-        "",
-        "`python -m benchmarks.defaults` writes this page. `dpviz.targets.defaults.advised` is the "
-        "rule; the declarations it reads stand with the mechanisms (`advised_rank`), and their "
-        "cards say the same:",
-        "",
-        *(
-            f"- {cls.info.label}: {cls.info.advice}"
-            for cls in all_mechanisms().values()
-            if cls.advised_rank is not Mechanism.advised_rank
-        ),
-    ]
-    for kind in KINDS:
-        title = "Pure epsilon" if kind == "pure" else "With delta"
-        for words, matrix, rows in (
-            ("rows at hand, components wanted", False, True),
-            ("second moment only, components wanted", False, False),
-            ("second moment only, a matrix wanted", True, False),
-        ):
-            keys = keys_of(kind, matrix=matrix, rows=rows)
-            table = [
-                ("**advised**", regret(settings, keys, advice(kind, matrix=matrix, rows=rows)))
-            ]
-            single = [
-                (parse_variant(key).label, regret(settings, keys, always(key))) for key in keys
-            ]
-            single = [item for item in single if item[1]]
-            table += sorted(single, key=lambda item: float(np.mean(item[1])))
-            lines += ["", f"## {title}: {words}", ""]
-            lines += ["| choice | mean regret | largest | settings |", "|---|---|---|---|"]
-            lines += [
-                f"| {name} | {np.mean(found):.3f} | {max(found):.2f} | {len(found)} |"
-                for name, found in table
-            ]
-        lines += ["", f"## {title}: the best of all by setting", ""]
-        head = "| table, relation | " + " | ".join(
-            f"k {k}, {e:g}" for k, e in product(KS, EPSILONS)
-        )
-        lines += [head + " |", "|---|" + "---|" * (len(KS) * len(EPSILONS))]
-        for name, relation in product(TABLES, RELATIONS):
-            cells = []
-            for k, e in product(KS, EPSILONS):
-                (here,) = (
-                    s
-                    for s in settings
-                    if (s.table, s.relation, s.k, s.epsilon) == (name, relation, k, e)
-                )
-                key, value = here.best(keys_of(kind))
-                cells.append(f"{parse_variant(key).label} {value:.2f}")
-            lines.append(f"| {name}, {relation} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def row_bounds(trials: int) -> list[str]:
-    """Return lines: what a tighter row bound does to the exact Gaussian, beside the sphere."""
-    lines = [
-        "",
-        "How much of that is the row bound: recovery at epsilon 1, k 2, replace. The bound is a "
-        "quantile of the rows' lengths, taken from the data (not private); longer rows are "
-        "shortened to it. Below the shortest row every mechanism is spherical.",
-        "",
-        "| table | Gaussian, quantile 1 | .9 | .5 | .1 | Spherical | Wishart difference, 1 | .9 | "
-        ".5 | .1 | Spherical Wishart difference |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name in TABLES:
-        cells = []
-        for plain, unit in (("gaussian", "spherical"), ("wishart_difference", NEWER[-1])):
-            for bound in (1, 0.9, 0.5, 0.1, None):
-                settings = Settings(
-                    table=name,
-                    trials=trials,
-                    row_bound="max" if bound is None else f"quantile:{bound:g}",
-                )
-                prepared = prepare(load(name), settings)
-                mechanism = parse_variant(unit if bound is None else plain)
-                cell = Cell(
-                    mechanism,
-                    prepared.problem(settings),
-                    prepared.budget(settings),
-                    settings.seed,
-                    range(trials),
-                )
-                share = run_cell(cell, prepared, ["captured_share"]).metrics["captured_share"]
-                cells.append(f"{recovery(prepared, settings.k, float(share.mean())):.2f}")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return lines
-
-
-def newer(settings: list[Setting], trials: int) -> str:
-    """Return the section on where the newer mechanisms win, of docs/newer.md."""
-    against = {
-        "approximate": parse_variant("gaussian"),
-        "pure": parse_variant("wishart_difference"),
-    }
-    lines = [
-        "# Where the newer mechanisms win",
-        "",
-        "Recovery against the exact Gaussian (with delta) or the Wishart difference (pure), in the "
-        "settings of [defaults](defaults.md). A win is a mean recovery higher by more than .01.",
-        "",
-        "| mechanism | against | settings | wins | losses | mean gain | largest gain | at | "
-        "largest loss | at |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for key, cls in all_mechanisms().items():
-        if key not in NEWER:
-            continue
-        base = against[cls.info.guarantee]
-        both = [s for s in settings if key in s.means and base.key in s.means]
-        pairs = [(s.means[key] - s.means[base.key], s.words) for s in both]
-        gains = [gain for gain, _ in pairs]
-        most, least = max(pairs), min(pairs)
-        wins, losses = sum(gain > 0.01 for gain in gains), sum(gain < -0.01 for gain in gains)
-        lines.append(
-            f"| {cls().label} | {base.label} | {len(gains)} | {wins} | {losses} | "
-            f"{np.mean(gains):+.3f} | {most[0]:+.2f} | {most[1]} | {least[0]:+.2f} | {least[1]} |"
-        )
-    lines += row_bounds(trials)
-    lines += [
-        "",
-        "Error of the released matrix (mean Frobenius norm of the difference to A) over that of "
-        "the exact Gaussian; below 1 is better:",
-        "",
-        "| mechanism | settings | better in | median ratio | least | at | largest | at |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for key in NEWER:
-        base = against["approximate"]
-        both = [s for s in settings if key in s.errors and base.key in s.errors]
-        ratios = [(s.errors[key] / s.errors[base.key], s.words) for s in both]
-        if ratios:
-            least, most = min(ratios), max(ratios)
-            values = [ratio for ratio, _ in ratios]
-            better = sum(value < 1 for value in values)
-            lines.append(
-                f"| {parse_variant(key).label} | {len(values)} | {better} | "
-                f"{np.median(values):.2f} | {least[0]:.2f} | {least[1]} | {most[0]:.2f} | "
-                f"{most[1]} |"
-            )
-    return "\n".join(lines) + "\n"
+def kept(
+    source: Source, scale: str, draws: int, folder: Path, until: float
+) -> dict[str, Any] | None:
+    """Return what was measured of a table, from its file where there is one; None after a time."""
+    path = folder / f"{source.origin}-{source.name}-{scale}-{draws}.json"
+    if not path.is_file() and time.time() >= until:
+        return None
+    if not path.is_file():
+        with one_blas_thread():
+            cells = measured(source, scale, draws)
+        found = {
+            "name": source.name,
+            "origin": source.origin,
+            "tuning": source.tuning,
+            "scale": scale,
+            "cells": cells,
+        }
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(found), encoding="utf-8")
+        part.replace(path)
+        print(f"{source.name} {scale}", flush=True)
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return dict(found)
 
 
 def main() -> None:
-    """Measure, then write docs/defaults.md and docs/newer.md."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument("--keep", type=Path, help="a file of measurements to go on from")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing after")
+    """Measure, then write docs/defaults.md."""
+    from benchmarks.defaults_page import page
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--keep", type=Path, default=ROOT / "build" / "defaults")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="every eighth table, fewer draws")
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing after")
     options = parser.parse_args()
-    with one_blas_thread():
-        settings = measure(options.trials, options.keep, options.minutes)
-    if settings is None:
-        print("not finished: the same command goes on from there")
-        return
-    (options.out / "defaults.md").write_text(page(settings, options.trials), encoding="utf-8")
-    (options.out / "newer.md").write_text(newer(settings, options.trials), encoding="utf-8")
-    print(f"wrote {options.out / 'defaults.md'} and {options.out / 'newer.md'}")
+    until = time.time() + 60 * options.minutes
+    options.keep.mkdir(parents=True, exist_ok=True)
+    draws = QUICK_DRAWS if options.quick else DRAWS
+    sources = [*real_tables(), *made_tables()][:: QUICK_STEP if options.quick else 1]
+    jobs = [(source, scale) for source in sources for scale in SCALES]
+    # the largest first, so that no worker ends alone
+    jobs.sort(key=lambda job: -math.prod(job[0].rows.shape) * job[0].rows.shape[1])
+    tables = joblib.Parallel(n_jobs=options.workers, batch_size=1)(
+        joblib.delayed(kept)(source, scale, draws, options.keep, until) for source, scale in jobs
+    )
+    found = [table for table in tables if table is not None]
+    path = options.out / "defaults.md"
+    path.write_text(page(found, draws, len(tables) - len(found)), encoding="utf-8")
+    print(f"wrote {path}")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def floor(chosen: Plan, prepared: Prepared) -> None:
             matrices = noise
         else:
             calibration = mechanism.calibrate(problem, cell.budget)
-            data = prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment
+            data = prepared.moment_with_rows if mechanism.needs_rows else prepared.moment
             release = mechanism.release_many(data, calibration, draws)
             if release.matrix is None or release.eigenvalues is None:
                 continue

@@ -207,10 +207,11 @@ class Settings(Declared):
         help="Largest allowed row norm R, in units of the table: max (from the data), a number, "
         "or quantile:Q; paid for out of the budget, private:Q (a quantile by the exponential "
         "mechanism) or private:adaptive (where halving its square stops to pay, by the sparse "
-        "vector technique). Longer rows are scaled down to it.",
+        "vector technique). Longer rows are scaled down to it. With none, only mechanisms run that "
+        "need no bound.",
         check=check_row_bound,
         allowed_text=ROW_BOUND_ALLOWED,
-        examples=("quantile:0.9", "40", "private:0.8"),
+        examples=("quantile:0.9", "40", "private:0.8", "none"),
     )
     count: str = choice(
         "public",

@@ -98,7 +98,9 @@ def draw(card: Card) -> None:
         seen = portrait(card.mechanism)
         if seen is not None:
             st.html(portrait_image(seen, card.mechanism))
-        st.caption(f"{info.paper} · releases a {info.release} · {card.guarantee}{card.psd}")
+        told = [info.paper, f"releases a {info.release}", f"{card.guarantee}{card.psd}"]
+        told += [word for word in (aims.get(card.mechanism.text, card.aim),) if word]
+        st.caption(" · ".join(told))
         held = [
             f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}"
             for line in card.statuses
@@ -146,6 +148,11 @@ st.caption(
     f"The pictures are of {DRAWS} draws on a made-up table of {ROWS} rows and {FEATURES} "
     f"columns at epsilon {numeral(EPSILON, 6)}: the eigenvalues of the noise, or the angle to "
     "the true first direction."
+)
+aims = (
+    {}
+    if current.prepared is None
+    else account_cache.hints(current.data_key, current.prepared, current.settings)
 )
 left, right = st.columns(2)
 for number, card in enumerate(found):

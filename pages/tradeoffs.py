@@ -180,7 +180,7 @@ class Chart:
 
         if chosen.theory:
             known = (rows, settings, chosen.axis, self.values, chosen.metric)
-            self.theory["limits"] = curves.known_table(*known)
+            self.theory["limits"] = curves.limit_table(*known)
             self.theory["scalings"] = curves.scaling_table(*known)
         if shown:
             self._sketch(lambda: None)

@@ -171,7 +171,7 @@ def _published(
         one = Draws.batch(rng, 1)
         moment = (
             made.moment_with_rows(rows, public, index, present)
-            if whole.mechanism.info.needs_rows
+            if whole.mechanism.needs_rows
             else made.moment(index, n)
         )
         released = whole.mechanism.release_many(moment, calibration, one)

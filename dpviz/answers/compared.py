@@ -56,9 +56,12 @@ class Compared(Answer):
         """Return the setting, what is assumed public and the means, as the command prints them."""
         found = self.comparison
         prepared, budget, problem = found.prepared, found.budget, found.problem
+        bound = f"row bound {numeral(prepared.row_bound, 4)}"
+        if not prepared.domain.bounded:
+            bound = "no row bound"
         lines = [
             f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
-            f"row bound {numeral(prepared.row_bound, 4)}; epsilon {numeral(budget.epsilon, 6)}, "
+            f"{bound}; epsilon {numeral(budget.epsilon, 6)}, "
             f"delta {numeral(budget.delta, 6)}, k {problem.k}, {problem.relation}",
             *(f"note: {note}" for note in prepared.notes),
             "assumed public: " + "; ".join(found.assumed_public),
@@ -72,6 +75,8 @@ class Compared(Answer):
             cells = [numeral(means[name].mean, 4) if name in means else "-" for name in names]
             rows.append([result.mechanism.text, str(result.status.verdict), spent, *cells])
         lines.append(text_table(["mechanism", "status", "spent_epsilon", *names], rows))
+        hinted = [result for result in found.results if result.hint is not None]
+        lines += [f"{result.mechanism.text} {result.hint}" for result in hinted]
         lines += [f"skipped {item.mechanism}: {item.reason}" for item in found.skipped]
         return "\n".join(lines)
 

@@ -122,7 +122,7 @@ def _predicted(
     mechanism: Mechanism, problem: Problem, budget: Budget, spectrum: FloatArray
 ) -> float | None:
     """Return the predicted captured share, or None where there is no claim or no prediction."""
-    if mechanism.info.needs_rows or mechanism.why_not(problem, budget, rows=False) is not None:
+    if mechanism.needs_rows or mechanism.why_not(problem, budget, rows=False) is not None:
         return None
     if mechanism.status(problem, budget).verdict not in (Verdict.HOLDS, Verdict.LOOSE):
         return None

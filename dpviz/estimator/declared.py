@@ -22,7 +22,7 @@ CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
 SCALES = (NONE, PRIVATE, FROM_DATA)
 _BOUND_ALLOWED = (
     f"a number above 0 that was known before anybody looked at the data, {PRIVATE!r}, "
-    f"{ADAPTIVE!r} or {FROM_DATA!r}"
+    f"{ADAPTIVE!r}, {FROM_DATA!r}, or None for mechanisms that need none"
 )
 
 
@@ -38,13 +38,13 @@ class Declared:
     ----------
     center, scale : str
         In force, with defaults resolved.
-    row_bound : float or str
+    row_bound : float, str or None
     bounds : pair of array-like or None
     """
 
     center: str
     scale: str
-    row_bound: float | str
+    row_bound: float | str | None
     bounds: tuple[ArrayLike, ArrayLike] | str | None
 
     @classmethod
@@ -65,7 +65,7 @@ class Declared:
         if isinstance(row_bound, str):
             if row_bound not in (PRIVATE, ADAPTIVE, FROM_DATA):
                 raise InvalidSetting("row_bound", _BOUND_ALLOWED, row_bound)
-        elif row_bound is None or not 0 < row_bound < np.inf:
+        elif row_bound is not None and not 0 < row_bound < np.inf:
             raise InvalidSetting("row_bound", _BOUND_ALLOWED, row_bound)
         if isinstance(bounds, str) and bounds != PRIVATE:
             raise InvalidSetting(
@@ -128,13 +128,15 @@ class Declared:
             spread[spread == 0] = 1.0
             assumed.append("the feature scales (standard deviations)")
             _warn("scale")
-        radius = 1.0
+        radius = np.inf
         if self.row_bound == FROM_DATA:
             lengths = np.linalg.norm((cut - middle) / spread, axis=1)
             radius = float(lengths.max()) or 1.0
             assumed.append("the row bound R (largest row norm)")
             _warn("row_bound")
-        elif not isinstance(self.row_bound, str):
+        elif isinstance(self.row_bound, str):
+            radius = 1.0  # another is bought
+        elif self.row_bound is not None:
             radius = float(self.row_bound)
             assumed.append("the row bound R, as given")
         calibration = whole.mechanism.calibrate(whole.problem, whole.rest)

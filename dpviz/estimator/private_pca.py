@@ -67,7 +67,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Largest length R of a centred and scaled row; longer rows are scaled down. A number must
         have been known before anybody looked at the data. ``"private"`` and ``"adaptive"`` find
         one with a share of the budget, ``"from data (not private)"`` takes the longest row and
-        warns. None is an error of ``fit``.
+        warns. None declares nothing: rows stay as long as they come, and only a mechanism that
+        bounds what each does by itself can run, as what ``"auto"`` takes does.
     relation : {"replace", "zero-out"}, default="replace"
         What one person may change: their row, or whether they are in.
     center : {"none", "midpoint", "private", "from data (not private)"}, default=None
@@ -101,8 +102,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     mean_, scale_ : ndarray of shape (n_features,)
         What is subtracted, and then divided by.
     row_bound_ : float
+        Infinite where none was declared.
+    clipping_radius_ : float
+        Length, in scaled units, at which the mechanism clipped rows; only where it found one. It is
+        released too.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
-        Noisy, in scaled units; only where a matrix or variances are released.
+        Noisy, in scaled units, of clipped rows where rows were clipped; only where a matrix or
+        variances are released.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where ``X`` names its features.
@@ -225,7 +231,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "X must hold finite numbers; it has NaN or infinity (inf) in it: nothing was spent."
             )
         n, d = rows.shape
-        problem = Problem(n, d, self.n_components, Relation(self.relation), Domain.ball(d))
+        domain = Domain.unbounded(d) if declared.row_bound is None else Domain.ball(d)
+        problem = Problem(n, d, self.n_components, Relation(self.relation), domain)
         budget = Budget(self.epsilon, default_delta(n) if self.delta is None else self.delta)
         wanted = declared.wanted(self.shares)
         picked = ""
@@ -385,7 +392,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         prepared = run(rows, public, whole.preparation, Draws.trials(seed, "prepare", [0]))
         calibration = mechanism.calibrate(whole.problem, whole.rest)
         moment = prepared.moment(0, n)
-        if mechanism.info.needs_rows:
+        if mechanism.needs_rows:
             moment = prepared.moment_with_rows(rows, public, 0)
         streams = Named(seed, mechanism.key, range(1))
         (release,) = simulate(
@@ -395,11 +402,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.mean_, self.scale_ = prepared.center[0], prepared.scale[0]
         self.row_bound_ = float(prepared.row_bound[0])
         values = release.eigenvalues if release.eigenvalues is not None else release.variances
-        for name in ("explained_variance_", "explained_variance_ratio_"):
+        for name in ("explained_variance_", "explained_variance_ratio_", "clipping_radius_"):
             if hasattr(self, name):
                 delattr(self, name)
+        unit = float(prepared.unit[0])
+        if release.radius is not None:
+            self.clipping_radius_ = float(release.radius[0]) * unit
         if values is not None:
-            unit = self.row_bound_**2
+            unit = unit**2
             self.explained_variance_ = values[0, : self.n_components] * unit
             total = float(values[0].sum()) * unit
             if total > 0:

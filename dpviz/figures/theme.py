@@ -90,6 +90,9 @@ def panels_unjudged(mechanisms: Sequence[Mechanism]) -> list[Panel]:
     return _panels([(mechanism, None) for mechanism in mechanisms])
 
 
+_ROUND = math.lcm(len(MARKERS), len(DASHES))
+
+
 def _panels(shown: Sequence[tuple[Mechanism, Status | None]]) -> list[Panel]:
     seen: Counter[str] = Counter()
     found = []
@@ -104,7 +107,8 @@ def _panels(shown: Sequence[tuple[Mechanism, Status | None]]) -> list[Panel]:
                 status="" if status is None else status.marked,
                 colour=colour,
                 marker=MARKERS[place % len(MARKERS)],
-                dash=DASHES[place % len(DASHES)],
+                # once round all pairs that this gives, the next round is one dash further
+                dash=DASHES[(place + place // _ROUND) % len(DASHES)],
             )
         )
     return found

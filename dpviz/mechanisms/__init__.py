@@ -16,6 +16,7 @@ from dpviz.base.callable_module import make_callable
 from dpviz.base.params import Declared, split_outside_brackets
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms._base import Mechanism
+from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 __all__ = [
     "ALL",
@@ -59,8 +60,12 @@ def all_mechanisms() -> dict[str, type[Mechanism]]:
 
 
 def featured() -> tuple[str, ...]:
-    """Return the keys shown before a user chooses."""
-    return tuple(key for key, cls in all_mechanisms().items() if cls.info.featured)
+    """Return the keys shown before a user chooses: what is advised for a table first."""
+    shown = {key: cls() for key, cls in all_mechanisms().items() if cls.info.featured}
+    table = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
+    ranks = {key: one.advised_rank(table, Budget(1.0, 1e-6)) or 0.0 for key, one in shown.items()}
+    first = max(ranks, key=ranks.__getitem__)
+    return (first, *(key for key in shown if key != first))
 
 
 def parse_variant(text: str | Declared) -> Mechanism:

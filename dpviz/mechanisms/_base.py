@@ -30,7 +30,7 @@ from dpviz.privacy.losses import ExactLoss, Tables
 from dpviz.privacy.profiles import RowProfile
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release, Status, Verdict
+from dpviz.values.release import Aim, Calibration, Release, Status, Verdict
 
 # Spending within this factor of the claim counts as all of it: calibrations
 # round to the safe side in the last digits.
@@ -57,7 +57,7 @@ class MechanismInfo:
         Groups mechanisms by their noise: ``laplace``, ``gaussian``, ``wishart``,
         ``subspace``, ``directional``, ``data``, ``iterative``, ``baseline``.
     release : str
-        ``matrix``, ``subspace`` or ``data``.
+        ``matrix``, ``subspace`` or ``data``: what every release has, see `Mechanism.releases`.
     guarantee : str
         ``pure``, ``approximate`` or ``none``.
     slot : int
@@ -155,6 +155,39 @@ class Mechanism(Declared, ABC):
         """Return why this mechanism cannot run here, or None if it can."""
         return None
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether it must see the rows and not only (A, n); by default what ``info`` says."""
+        return self.info.needs_rows
+
+    @property
+    def needs_row_bound(self) -> bool:
+        """Whether a public bound on the rows must be declared for its guarantee to mean anything.
+
+        Not where every row's part in the release is bounded by the mechanism itself.
+        """
+        return True
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return what a release in this setting would hold without noise."""
+        return Aim.COMPONENTS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
+        """Return the moment of which a release without noise has the leading components.
+
+        It is not private: exploring sets it beside A. By default ``data``; None where `aims_at`
+        says nothing.
+        """
+        return data
+
+    def releases(self, problem: Problem, budget: Budget) -> str:
+        """Return what a release holds in this setting: ``matrix``, ``subspace`` or ``data``.
+
+        By default ``info.release``. A mechanism that releases a matrix in some settings alone says
+        ``subspace`` there, for that is what can be counted on.
+        """
+        return self.info.release
+
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
         """Return what a release really costs, or None where there is no epsilon."""
         calibration = self.calibrate(problem, budget)
@@ -197,6 +230,11 @@ class Mechanism(Declared, ABC):
         measured regret and not opinion: see docs/defaults.md.
         """
         return None
+
+    @property
+    def weighs(self) -> bool:
+        """Whether components are chosen by more than the released matrix's own order."""
+        return False
 
     @property
     def releases_variances(self) -> bool:
@@ -244,6 +282,17 @@ class Mechanism(Declared, ABC):
         equals the ratio; Gaussian, Laplace and Bingham releases need none.
         """
         return None
+
+    def of_matrices(self, matrices: FloatArray, calibration: Calibration) -> Release:
+        """Return the release of noisy matrices; by default with their top k eigenvectors.
+
+        Parameters
+        ----------
+        matrices : ndarray of shape (size, d, d)
+            Symmetric, and private already: what is done here is post-processing.
+        calibration : Calibration
+        """
+        return Release.of_matrices(matrices, calibration.problem.k)
 
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
         """Return the limiting law of the noise on A for large d, or None.
@@ -358,8 +407,10 @@ class Mechanism(Declared, ABC):
             return "it needs a delta above 0; got 0"
         if self.info.release == "subspace" and problem.k >= problem.d:
             return f"it releases a subspace and needs k from 1 to {problem.d - 1}; got {problem.k}"
-        if self.info.needs_rows and not rows:
+        if self.needs_rows and not rows:
             return "it needs the rows themselves, and only their second moment is at hand"
+        if self.needs_row_bound and not problem.domain.bounded:
+            return "it needs a row bound, and none is declared"
         return self.limits(problem, budget)
 
     @final
@@ -458,7 +509,7 @@ class AdditiveMechanism(Mechanism):
         """
         matrices = np.multiply(noise, calibration.scale, out=noise if own else None)
         matrices += data.A
-        return Release.of_matrices(matrices, calibration.problem.k)
+        return self.of_matrices(matrices, calibration)
 
 
 def claimed_against_spent(budget: Budget, spent: Spent) -> str:

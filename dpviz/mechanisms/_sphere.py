@@ -1,4 +1,4 @@
-"""Rows scaled to length one, shared by the spherical mechanisms.
+"""Rows as directions and lengths, shared by the mechanisms that need no row bound.
 
 Spherical principal components: Locantore et al. 1999, "Robust principal component analysis for
 functional data", Test 8; the private forms and their calibration are ours.
@@ -13,16 +13,28 @@ of the covariance, in the same order; otherwise they are another summary of dire
 captured variance has a limit below 1 that no budget lifts. Eigenvalues of S are no variances, so
 the subspace alone is released. The same happens to every other mechanism under a row bound below
 the length of the shortest row.
+
+Clipped rows. In units of a radius r a row enters as a uu' with a = min(1, |x|^2/r^2). Whatever r
+is, a row of a table moves the sum of them by |a vv' - b ww'| with unit v and w and a, b in [0, 1]:
+in the Frobenius norm by sqrt(a^2 + b^2 - 2 a b (v'w)^2), at most sqrt(2) (replace) or 1 (zero-out),
+and in the nuclear norm by at most a + b, so by 2 or 1. These are the numbers of the unit ball, and
+r may be any function of what was released before.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.values.problem import Domain, Problem
+from dpviz.mechanisms._base import Mechanism
+from dpviz.values.moments import SecondMoment
+from dpviz.values.problem import Budget, Domain, Problem
+from dpviz.values.release import Aim, Calibration
+
+_ROOM = 1 + 4 * np.finfo(np.float64).eps
+"""One rounding to the safe side: no unit row is longer than 1."""
 
 
 def on_the_sphere(problem: Problem) -> Problem:
@@ -30,14 +42,73 @@ def on_the_sphere(problem: Problem) -> Problem:
     return replace(problem, domain=Domain.ball(problem.d))
 
 
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Rows as lengths and unit vectors.
+
+    Attributes
+    ----------
+    unit : ndarray of shape (n, d)
+        Of length at most 1; zero rows stay zero.
+    lengths : ndarray of shape (n,)
+        Infinite where a length is no ordinary number.
+    """
+
+    unit: FloatArray
+    lengths: FloatArray
+
+    @classmethod
+    def of_rows(cls, rows: FloatArray) -> Directions:
+        """Return the directions and lengths of rows, each a function of its own row alone."""
+        # scaled first: the square of an entry of 1e-200 would vanish, and that of 1e200 overflow
+        largest = np.abs(rows).max(axis=1)
+        unit = rows / np.where(largest > 0, largest, 1.0)[:, None]
+        length = np.sqrt(np.square(unit).sum(axis=1))
+        with np.errstate(over="ignore"):
+            lengths = largest * length
+        unit /= (np.where(length > 0, length, 1.0) * _ROOM)[:, None]
+        return cls(unit, lengths)
+
+    def moment(self, radius: float | None = None) -> FloatArray:
+        """Return the mean of a uu', a = min(1, |x|^2/radius^2), or of uu', shape (d, d)."""
+        rows = self.unit
+        if radius is not None:
+            with np.errstate(over="ignore"):
+                short = np.minimum(1.0, self.lengths / radius)
+            rows = rows * short[:, None]
+        moment = rows.T @ rows / len(rows)
+        symmetric: FloatArray = (moment + moment.T) / 2
+        return symmetric
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Return u = x/|x|, zero rows staying zero, shape (n, d)."""
+    return Directions.of_rows(rows).unit
+
+
 def unit_moment(rows: FloatArray) -> FloatArray:
     """Return the mean of uu' over u = x/|x|, zero rows staying zero, shape (d, d)."""
-    # scaled first: the square of an entry of 1e-200 would vanish
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    unit = rows / np.where(largest > 0, largest, 1.0)
-    length = np.sqrt(np.square(unit).sum(axis=1, keepdims=True))
-    # one rounding to the safe side: no unit row is longer than 1
-    unit /= np.where(length > 0, length, 1.0) * (1 + 4 * np.finfo(np.float64).eps)
-    moment = unit.T @ unit / len(rows)
-    symmetric: FloatArray = (moment + moment.T) / 2
-    return symmetric
+    return Directions.of_rows(rows).moment()
+
+
+@dataclass(frozen=True)
+class OfDirections(Mechanism):
+    """A mechanism that sees rows as unit vectors alone."""
+
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: every row enters as a unit vector."""
+        return False
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return the directions of rows."""
+        return Aim.DIRECTIONS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
+        """Return the second moment of unit rows."""
+        assert data.rows is not None
+        return SecondMoment(unit_moment(data.rows), data.n)
+
+    def public_total(self, calibration: Calibration) -> float | None:
+        """Return 1: every row has length one."""
+        return 1.0

@@ -49,7 +49,7 @@ def why_never_supplied(mechanism: Mechanism) -> str | None:
         return "it makes no claim"
     if mechanism.follows_allocation:
         return "it would need directions itself"
-    if mechanism.info.needs_rows:
+    if mechanism.needs_rows:
         return "it needs the rows themselves"
     if mechanism.info.release == "data":
         return "it releases data, neither a matrix nor a subspace"

@@ -17,7 +17,7 @@ from dpviz.privacy.accounting import Spent, greatest_mu_beside
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart, PurePart
 from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.values.release import Aim, Calibration, Release
 
 _STEPS = 61
 _PER_OCTAVE = 4
@@ -111,6 +111,19 @@ class AdaptiveClipGaussian(Mechanism):
             matrices[picked] *= calibration.scale * relative**2
             matrices[picked] += clipped_moment(data, lengths, radii[step])
         return Release.of_matrices(matrices, problem.k)
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return rows clipped at a radius found privately."""
+        return Aim.CLIPPED
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
+        """Return the moment of rows clipped at the likeliest radius."""
+        assert data.rows is not None
+        lengths = np.sqrt(np.square(data.rows).sum(axis=1))
+        calibration = self.calibrate(problem, budget)
+        likeliest = int(np.argmax(log_odds(lengths, calibration)))
+        radius = float(radii_of(problem)[likeliest])
+        return SecondMoment(clipped_moment(data, lengths, radius), data.n)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

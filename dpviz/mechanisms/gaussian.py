@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._weighing import WeighingAdditive
 from dpviz.noise.goe import goe
 from dpviz.noise.limits import FreeNoise, SemiCircle
 from dpviz.privacy.accounting import Spent
@@ -19,7 +20,7 @@ from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)
-class Gaussian(AdditiveMechanism):
+class Gaussian(WeighingAdditive):
     """GOE noise, isotropic in the Frobenius inner product, exactly calibrated.
 
     Source

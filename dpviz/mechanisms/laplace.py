@@ -33,8 +33,6 @@ class Laplace(AdditiveMechanism):
         release="matrix",
         guarantee="pure",
         slot=2,
-        featured=True,
-        highlight=5,
         law=r"\hat A = A + L,\quad L_{ij} = L_{ji} \sim \mathrm{Lap}(b)",
         calibration=r"b = 2 d R^2 / (n \varepsilon)",
         complexity="d^3",

@@ -57,6 +57,11 @@ class NonPrivate(Mechanism):
         """Return None: no epsilon describes it."""
         return None
 
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: nothing is promised."""
+        return False
+
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return that this is a baseline."""
         return Verdict.BASELINE

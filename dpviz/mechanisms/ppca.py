@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
-from dpviz.base.params import integer
+from dpviz.base.params import choice, integer
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
 from dpviz.noise.convergence import convergence
 from dpviz.noise.frames import matrix_bingham
 from dpviz.noise.stiefel import DEFAULT_SWEEPS, stiefel_bingham
@@ -21,7 +22,7 @@ from dpviz.privacy.sensitivity import spectral
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release, Verdict
+from dpviz.values.release import Aim, Calibration, Release, Verdict
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class Ppca(Mechanism):
     the density and the concentration is n epsilon/(2 R^2), as published.
     Under zero-out the score can only fall, for every V alike, so half of that
     loss cannot occur and n epsilon/R^2 gives the same epsilon.
+
+    With unit rows A is the second moment of directions (`dpviz.mechanisms._sphere`), which one row
+    moves as one of the unit ball does: R is 1, and no row bound enters.
     """
 
     sweeps: int | None = integer(
@@ -52,6 +56,15 @@ class Ppca(Mechanism):
         optional=True,
         slider=(1, 50),
         examples=(5,),
+    )
+
+    rows: str = choice(
+        "bounded",
+        {"bounded": "as they are, within the row bound", "unit": "scaled to length one"},
+        label="Rows",
+        help="Whose second moment is scored: rows within the row bound, or their directions, for "
+        "which no bound has to be known.",
+        examples=("unit",),
     )
 
     info = MechanismInfo(
@@ -74,9 +87,19 @@ class Ppca(Mechanism):
         "n epsilon is small: at most 30 d (zero-out 10 d), epsilon at most 2 (.5).",
     )
 
+    @property
+    def needs_rows(self) -> bool:
+        """Where their directions are scored."""
+        return self.rows == "unit"
+
+    @property
+    def needs_row_bound(self) -> bool:
+        """Where the rows themselves are scored."""
+        return self.rows == "bounded"
+
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the concentration of the density, rounded down."""
-        range_of_score = spectral(problem)
+        range_of_score = spectral(problem if self.rows == "bounded" else on_the_sphere(problem))
         sides = 2 if problem.relation is Relation.REPLACE else 1
         concentration = math.nextafter(budget.epsilon / (sides * range_of_score), 0.0)
         width = concentration * sides * range_of_score
@@ -85,6 +108,9 @@ class Ppca(Mechanism):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return frames drawn in the eigenbasis of A and rotated back."""
+        if self.rows == "unit":
+            assert data.rows is not None
+            data = SecondMoment(unit_moment(data.rows), data.n)
         values, k = calibration.scale * data.eigenvalues, calibration.problem.k
         drawn = (
             matrix_bingham(values, k, draws)
@@ -117,6 +143,14 @@ class Ppca(Mechanism):
         """Return holds for k = 1, where the draw is exact."""
         return Verdict.HOLDS if problem.k == 1 else Verdict.APPROXIMATE
 
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return the directions of rows where those are scored."""
+        return Aim.DIRECTIONS if self.rows == "unit" else Aim.COMPONENTS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
+        """Return the second moment that is scored."""
+        return _on_the_sphere(data) if self.rows == "unit" else data
+
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return whether the draw is exact."""
         if problem.k == 1:
@@ -143,6 +177,15 @@ class Ppca(Mechanism):
         tables: Sequence[Tables],
     ) -> ExactLoss | None:
         """Return the density ratio by quadrature, for one vector in two or three dimensions."""
-        if calibration.problem.k == 1 and calibration.problem.d <= 3:
+        exact = calibration.problem.k == 1 and calibration.problem.d <= 3
+        if exact and self.rows == "unit":
+            tables = [(_on_the_sphere(one), _on_the_sphere(other)) for one, other in tables]
+        if exact:
             return of_bingham(calibration, at_epsilons, tables)
         return super().exact_loss(calibration, delta, at_epsilons, tables)
+
+
+def _on_the_sphere(table: SecondMoment) -> SecondMoment:
+    """Return the second moment of the directions of a table's rows."""
+    assert table.rows is not None
+    return SecondMoment(unit_moment(table.rows), table.n)

@@ -11,7 +11,7 @@ from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.privacy.accounting import Spent
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release, Verdict
+from dpviz.values.release import Aim, Calibration, Release, Verdict
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,22 @@ class RandomProjection(Mechanism):
         """Return zero: the output does not depend on the data."""
         return Spent(epsilon=0.0, delta=0.0, exact=True, source="does not read the data")
 
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: the rows are not looked at."""
+        return False
+
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return that this is a baseline."""
         return Verdict.BASELINE
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return that it looks at nothing."""
+        return Aim.NOTHING
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
+        """Return None: no matrix has anything to do with it."""
+        return None
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return why it costs nothing."""

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
+from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment
+from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
@@ -19,7 +20,7 @@ from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class Spherical(Mechanism):
+class Spherical(OfDirections, Weighing):
     """The top k of S + G, S the mean of xx'/|x|^2 over the rows and G a GOE.
 
     Source
@@ -47,8 +48,8 @@ class Spherical(Mechanism):
         calibration=r"t = \sqrt2\, g(\varepsilon, \delta)/n\ (\text{replace}),\quad"
         r" g(\varepsilon, \delta)/n\ (\text{zero-out})",
         complexity="n d^2",
-        advice="The default with a delta for components from rows at hand: measured, ahead of "
-        "gaussian wherever the row bound is loose.",
+        advice="For what directions have in common, whatever the lengths of rows; clipped_gaussian "
+        "is the same where noise is large, and tends to the components of A.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -65,12 +66,11 @@ class Spherical(Mechanism):
         matrices = goe(draws, problem.d)
         matrices *= calibration.scale
         matrices += unit_moment(data.rows)
-        top = Release.of_matrices(matrices, problem.k)
-        return Release(raw=matrices, components=top.components)
+        return Release(matrices, self.of_matrices(matrices, calibration).components)
 
-    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 2: the least regret with delta where rows are at hand."""
-        return 2.0
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of w'Nw for unit w."""
+        return calibration.scale
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
+from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment
+from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
@@ -18,7 +19,7 @@ from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)
-class SphericalWishartDifference(Mechanism):
+class SphericalWishartDifference(OfDirections, Weighing):
     """The top k of S + W1 - W2, S the mean of xx'/|x|^2 over the rows.
 
     Source
@@ -47,8 +48,8 @@ class SphericalWishartDifference(Mechanism):
         calibration=r"c = 1/(n \varepsilon)\ (\text{replace}),\quad 1/(2 n \varepsilon)"
         r"\ (\text{zero-out})",
         complexity="n d^2",
-        advice="The default under pure privacy for components from rows at hand: measured, ahead "
-        "of any row bound's.",
+        advice="For what directions have in common, whatever the lengths of rows; clipped_pure is "
+        "the same where noise is large, and tends to the components of A.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -70,12 +71,11 @@ class SphericalWishartDifference(Mechanism):
         matrices -= wishart(draws, problem.d, problem.d + 1)
         matrices *= calibration.scale
         matrices += unit_moment(data.rows)
-        top = Release.of_matrices(matrices, problem.k)
-        return Release(raw=matrices, components=top.components)
+        return Release(matrices, self.of_matrices(matrices, calibration).components)
 
-    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 3: the least regret of pure mechanisms where rows are at hand."""
-        return 3.0
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of w'Nw for unit w."""
+        return 2 * math.sqrt(calibration.problem.d + 1) * calibration.scale
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""

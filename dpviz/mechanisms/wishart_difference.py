@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._weighing import WeighingAdditive
 from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
@@ -20,7 +21,7 @@ from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)
-class WishartDifference(AdditiveMechanism):
+class WishartDifference(WeighingAdditive):
     """W1 - W2 with independent W_d(d + 1, c I): pure epsilon, unbiased.
 
     Notes

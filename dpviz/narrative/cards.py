@@ -10,7 +10,7 @@ from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.narrative.phrases import account_words
 from dpviz.privacy.accounting import Spent
 from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Status, Verdict
+from dpviz.values.release import Aim, Status, Verdict
 
 GUARANTEES = {
     "pure": "pure epsilon",
@@ -47,6 +47,8 @@ class Card:
         Under every relation; one line where they agree.
     account : str
         Claimed beside spent, or why it cannot run.
+    aim : str
+        What it aims at in this setting, where that is not the components of A; else empty.
     """
 
     mechanism: Mechanism
@@ -55,6 +57,7 @@ class Card:
     spent: Spent | None
     statuses: tuple[StatusLine, ...]
     account: str
+    aim: str
 
     @property
     def guarantee(self) -> str:
@@ -87,9 +90,11 @@ def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> Card:
             spent = account
     here = found[problem.relation]
     if isinstance(here, str):
-        return Card(mechanism, budget, None, None, _lines(found), f"cannot run here: {here}")
+        return Card(mechanism, budget, None, None, _lines(found), f"cannot run here: {here}", "")
     words = account_words(mechanism.claim(problem, budget), spent)
-    return Card(mechanism, budget, here, spent, _lines(found), words)
+    aim = mechanism.aims_at(problem, budget)
+    own = "" if aim is Aim.COMPONENTS else f"aims at {aim}"
+    return Card(mechanism, budget, here, spent, _lines(found), words, own)
 
 
 def _lines(found: Mapping[Relation, Status | str]) -> tuple[StatusLine, ...]:

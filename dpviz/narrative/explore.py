@@ -227,11 +227,12 @@ def projection_caption(comparison: Comparison) -> str:
 def facts(comparison: Comparison) -> str:
     """Return one line that says what is analysed."""
     prepared, problem = comparison.prepared, comparison.problem
-    bound = (
-        f"features between public bounds, rows within sqrt(d) = {numeral(prepared.row_bound, 4)}"
-        if prepared.domain.kind == "box"
-        else f"row norms up to R = {numeral(prepared.row_bound, 4)}"
-    )
+    length = numeral(prepared.row_bound, 4)
+    bound = {
+        "box": f"features between public bounds, rows within sqrt(d) = {length}",
+        "ball": f"row norms up to R = {length}",
+        "unbounded": "no row bound is declared",
+    }[prepared.domain.kind]
     left_out = percent(loss_share(comparison))
     return (
         f"{prepared.name}: {problem.n:,} people (rows), {problem.d} features; {bound}. Even "

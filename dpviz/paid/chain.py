@@ -41,7 +41,7 @@ class Public:
     scale : ndarray of shape (d,)
         What features are divided by where no private scale is bought.
     row_bound : float
-        In scaled units; used where no private bound is bought.
+        In scaled units; used where no private bound is bought. Infinite where none is declared.
     centered : bool
         Whether ``center`` is the mean, taken for public.
     edge : float
@@ -74,10 +74,14 @@ class Public:
     def bounded(
         self, rows: FloatArray, center: FloatArray, scale: FloatArray, row_bound: float
     ) -> FloatArray:
-        """Return rows in the unit ball: cut, centred, scaled, and shortened to the bound."""
+        """Return rows cut, centred, scaled, and shortened to the bound, which is their unit.
+
+        Without a bound they are in scaled units, as long as they come.
+        """
         z: FloatArray = (np.clip(rows, self.low, self.high) - center) / scale
-        lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
-        z /= np.maximum(lengths, row_bound)[:, None]
+        if math.isfinite(row_bound):
+            lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
+            z /= np.maximum(lengths, row_bound)[:, None]
         return z
 
 
@@ -90,7 +94,7 @@ class Prepared:
     center, scale : ndarray of shape (size, d)
         In units of the table.
     row_bound : ndarray of shape (size,)
-        In scaled units.
+        In scaled units; infinite where none is declared.
     count : ndarray of shape (size,)
         The number of people present that means, spreads and ranks use.
     moments : ndarray of shape (size, d, d)
@@ -106,6 +110,12 @@ class Prepared:
     count: FloatArray
     moments: FloatArray
     reach: FloatArray | None = None
+
+    @property
+    def unit(self) -> FloatArray:
+        """What rows are in units of, in scaled units: the row bound, or 1 without one."""
+        unit: FloatArray = np.where(np.isfinite(self.row_bound), self.row_bound, 1.0)
+        return unit
 
     def moment(self, index: int, n: int) -> SecondMoment:
         """Return what the mechanism sees in one draw."""
@@ -276,7 +286,8 @@ def _with_noise(
                     noise.laplace[index],
                     0.0 if noise.trace is None else float(noise.trace[index, 0]),
                 )
-        z /= np.maximum(lengths, row_bound[index])[:, None]
+        if math.isfinite(row_bound[index]):
+            z /= np.maximum(lengths, row_bound[index])[:, None]
         z *= np.sqrt(here)[:, None]
         moment = z.T @ z / n
         moments[index] = (moment + moment.T) / 2

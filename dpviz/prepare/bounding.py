@@ -28,7 +28,7 @@ from dpviz.prepare.prepared import Measured, Raw
 from dpviz.prepare.subsample import Subsample
 from dpviz.prepare.transform import Transform
 from dpviz.settings import Settings, names_in
-from dpviz.values.bounds_text import PRIVATE, pair_of
+from dpviz.values.bounds_text import PRIVATE, UNDECLARED, pair_of
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Domain
 
@@ -70,7 +70,7 @@ class BoundedRows(Measured):
         InvalidSetting
             If the rows lie in a box, whose bounds replace the row bound.
         """
-        if self.domain.kind != "ball":
+        if self.domain.kind == "box":
             raise InvalidSetting(
                 "row bound", "varied on a ball; a box has feature bounds", row_bound, "--row-bound"
             )
@@ -287,6 +287,9 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
             half = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
         transform = Transform(keep, center, half, Domain.box(d))
         row_bound = transform.domain.radius
+    elif settings.row_bound == UNDECLARED:
+        transform = Transform(keep, center, scale, Domain.unbounded(d))
+        row_bound = 1.0
     else:
         unscaled = Transform(keep, center, scale, Domain.ball(d))
         wanted = "max" if "bound" in paid else settings.row_bound
@@ -311,16 +314,17 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
     if paid and limits is not None:
         rows = passes.raw_rows(keep)
         centered = settings.centring in ("mean", PRIVATE)
-        raw = Raw(rows, *limits, center, scale, float(row_bound), centered)
+        bound = float(row_bound) if transform.domain.bounded else math.inf
+        raw = Raw(rows, *limits, center, scale, bound, centered)
         shares = ", ".join(f"{step} {numeral(share, 6)}" for step, share in paid.items())
         notes.append(f"Paid for out of the budget, by share: {shares}.")
     if settings.count == PRIVATE and "count" not in paid:
         notes.append("Under replace n is the same for all neighbours: there is nothing to pay for.")
 
     taken = settings.bounds if settings.domain == "box" else settings.row_bound
-    if "bound" in paid:
-        taken = "max"
-    moment, reference, outside = passes.moments(transform, inside=taken == "max")
+    # a bound that is paid for is another in each draw, and none cuts nothing
+    inside = taken == "max" or "bound" in paid or not transform.domain.bounded
+    moment, reference, outside = passes.moments(transform, inside=inside)
     if outside:
         share = outside / facts.n
         how = "clipped to the box" if settings.domain == "box" else "scaled down to the row bound"

@@ -26,7 +26,7 @@ class Raw:
     center, scale : ndarray of shape (d,)
         What is subtracted and divided by where no private one is bought.
     row_bound : float
-        R in scaled units, where no private one is bought; the unit of results.
+        R in scaled units, where no private one is bought; infinite where none is declared.
     centered : bool
         Whether ``center`` is the mean.
     """
@@ -53,7 +53,8 @@ class Measured:
     domain : Domain
         Where every bounded row lies.
     row_bound : float
-        R in units of the (scaled) table; on a box sqrt(d), in box units.
+        R in units of the (scaled) table; on a box sqrt(d), in box units; 1, the table's own unit,
+        where none is declared.
     moment : SecondMoment
         Of the bounded rows: what mechanisms see.
     reference : SecondMoment

@@ -42,7 +42,9 @@ class Transform:
 
 
 def into_domain(rows: FloatArray, domain: Domain) -> tuple[FloatArray, int]:
-    """Scale long rows down to the ball, or clip cells to the box."""
+    """Scale long rows down to the ball, or clip cells to the box; all as it is without a bound."""
+    if not domain.bounded:
+        return rows, 0
     # One part in 1e12 over the bound is rounding, not a longer row.
     tolerance = 1 + 1e-12
     if domain.kind == "box":

@@ -101,7 +101,7 @@ def l1_upper(problem: Problem) -> float:
     `l1_entries`) and T <= sum c_j^2, both attained by a corner against the zero row.
     """
     d = problem.d
-    if problem.domain.kind == "box":
+    if problem.domain.kind != "ball":
         widths = problem.domain.half_widths
         return (math.fsum(widths) ** 2 + math.fsum(c * c for c in widths)) / (2 * problem.n)
     replace = min(d / math.sqrt(2) + 1, math.sqrt((d * d + 3 * d) / 2))

@@ -133,7 +133,7 @@ def default_values(axis: str, rows: Measured, count: int) -> list[Any]:
     if axis == "k":
         most = min(rows.d - 1, _MOST_K)
         return sorted({round(value) for value in np.geomspace(1, most, count)})
-    if rows.domain.kind != "ball":
+    if rows.domain.kind == "box":
         raise InvalidSetting(
             "what is varied", "epsilon, delta, k or n on a box, which has feature bounds", axis
         )

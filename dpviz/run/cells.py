@@ -13,12 +13,24 @@ from functools import lru_cache
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.blas import one_blas_thread
 from dpviz.base.eigen import BATCHED_BELOW
 from dpviz.base.memory import too_much
+from dpviz.base.number_text import percent
 from dpviz.errors import CannotRun
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.mechanisms._suppliers import check_supplier
-from dpviz.metrics import METRICS, Outcome, Summary, measure, summarise
+from dpviz.metrics import (
+    FLAT,
+    METRICS,
+    Outcome,
+    Summary,
+    chance_share,
+    measure,
+    optimum,
+    recovery_of,
+    summarise,
+)
 from dpviz.paid.account import chain
 from dpviz.paid.steps import BOUND, Wanted, wanted_of
 from dpviz.prepare.prepared import Measured
@@ -27,7 +39,7 @@ from dpviz.run.chains import PaidDraws, paid_draws
 from dpviz.run.simulate import Named, Trials, simulate
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release, Status
+from dpviz.values.release import Aim, Calibration, Release, Status
 
 _BLOCK_ENTRIES = 1 << 21
 """Most entries of released matrices held at once where they are decomposed one by one."""
@@ -216,7 +228,7 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
     return CellTrials(
         mechanism,
         account_of(mechanism, cell.problem, cell.budget).calibration,
-        prepared.moment_with_rows if mechanism.info.needs_rows else prepared.moment,
+        prepared.moment_with_rows if mechanism.needs_rows else prepared.moment,
         streams,
         keeps_noise=True,
         prepared=prepared,
@@ -239,6 +251,37 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
     """
     (outcome,) = simulate([part_of(cell, prepared)], CellTrials.outcome)
     return outcome
+
+
+_ALL_THE_WAY = 0.995
+"""From here on a bias is shown as 100 per cent, and not spoken of."""
+
+
+def bias_of(cell: Cell, prepared: Measured) -> float | None:
+    """Return the recovery of a release of a cell without noise, see `Result.bias`."""
+    chance = chance_share(prepared.reference, cell.problem.k)
+    if cell.paid is not None or 1 - chance < FLAT:
+        return None
+    mechanism, reference = cell.mechanism, prepared.reference
+    data = prepared.moment_with_rows if mechanism.needs_rows else prepared.moment
+    target = mechanism.target(data, cell.problem, cell.budget)
+    if target is None:
+        return None
+    # the moment keeps its own components
+    seen = prepared.moment if target is data else target
+    if seen is reference:
+        return 1.0
+    V = seen.top(cell.problem.k)
+    share = float(np.einsum("ij,ij->", V, reference.times(V))) / optimum(reference, cell.problem.k)
+    return float(recovery_of(share, chance))
+
+
+def hint_of(aim: Aim, bias: float | None) -> str | None:
+    """Return an aim and its bias in words, None where it leads all the way or nothing is known."""
+    if bias is None or bias >= _ALL_THE_WAY:
+        return None
+    what = "rows within their bound" if aim is Aim.COMPONENTS else str(aim)
+    return f"aims at {what}: at best {percent(max(bias, 0.0))} here"
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +308,11 @@ class Result:
         Variance below which the noise hides a lone component, for large d.
     trace : ndarray of shape (trials, steps) or None
         Of a sampler that only converges.
+    aim : Aim
+        What a release would hold without noise.
+    bias : float or None
+        Recovery of such a release, which no epsilon lifts while it aims at the same; None where
+        nothing is aimed at or can be recovered, and behind a paid preparation.
     """
 
     mechanism: Mechanism
@@ -279,6 +327,13 @@ class Result:
     edges: tuple[float, float] | None
     threshold: float | None
     trace: FloatArray | None
+    aim: Aim
+    bias: float | None
+
+    @property
+    def hint(self) -> str | None:
+        """What it aims at and how far that can lead, where it is not all the way; else None."""
+        return hint_of(self.aim, self.bias)
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -294,6 +349,9 @@ class Result:
 def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
     """Draw the trials of a cell and measure them."""
     account, wanted = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid), [*metrics]
+    aim = cell.mechanism.aims_at(cell.problem, cell.budget)
+    with one_blas_thread():
+        bias = bias_of(cell, prepared)
 
     def found(part: CellTrials, release: Release) -> Result:
         outcome = part.outcome(release)
@@ -310,6 +368,8 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
             edges=account.edges,
             threshold=account.threshold,
             trace=outcome.release.trace,
+            aim=aim,
+            bias=bias,
         )
 
     return joined(list(simulate(parts_of(cell, prepared), found)))

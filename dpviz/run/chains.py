@@ -46,14 +46,15 @@ class PaidDraws:
 
     def sees(self, index: int) -> SecondMoment:
         """Return what the mechanism sees in one draw."""
-        if self.mechanism.info.needs_rows:
+        if self.mechanism.needs_rows:
             return self.made.moment_with_rows(self.raw.rows, self.public, index)
         return self.made.moment(index, self.calibration.problem.n)
 
     @property
     def units(self) -> FloatArray:
         """The squared row bound of each draw in those of the reference, shape (trials,)."""
-        squared: FloatArray = np.square(self.made.row_bound / self.raw.row_bound)
+        unit = self.raw.row_bound if np.isfinite(self.raw.row_bound) else 1.0
+        squared: FloatArray = np.square(self.made.unit / unit)
         return squared
 
     def rows(self, index: int) -> FloatArray:
@@ -67,7 +68,7 @@ class PaidDraws:
 
     def transform(self, index: int, before: Transform) -> Transform:
         """Return how other rows are prepared in one draw, as far as that is released."""
-        scale = self.made.scale[index] * self.made.row_bound[index]
+        scale = self.made.scale[index] * self.made.unit[index]
         return replace(before, center=self.made.center[index], scale=scale)
 
 

@@ -76,7 +76,7 @@ class Comparison:
                 "name": prepared.name,
                 "n": prepared.n,
                 "d": prepared.d,
-                "row_bound": prepared.row_bound,
+                "row_bound": prepared.row_bound if prepared.domain.bounded else None,
                 "domain": prepared.domain.kind,
             },
             "assumed_public": list(self.assumed_public),
@@ -121,6 +121,8 @@ class Comparison:
             row: dict[str, Any] = {
                 "mechanism": result.mechanism.text,
                 "status": str(result.status.verdict),
+                "aims_at": str(result.aim),
+                "bias": result.bias,
                 "claimed_epsilon": result.claimed.epsilon if result.claimed else None,
                 "claimed_delta": result.claimed.delta if result.claimed else None,
                 "spent_epsilon": result.spent.epsilon if result.spent else None,
@@ -156,6 +158,8 @@ def _result_json(result: Result) -> dict[str, Any]:
             for key, s in result.summaries.items()
         },
         "diagnostics": result.diagnostics,
+        "aims_at": str(result.aim),
+        "bias": result.bias,
     }
 
 

@@ -80,7 +80,7 @@ class Keys:
 
     def key(self, cell: Cell, metrics: tuple[str, ...]) -> str:
         """Return the key of a cell."""
-        with_rows = cell.mechanism.info.needs_rows
+        with_rows = cell.mechanism.needs_rows
         if with_rows not in self._digest:
             self._digest[with_rows] = data_digest(self._measured, with_rows)
         facts = [

@@ -237,7 +237,7 @@ class _Grid:
         for row_bound in axes.get("row_bound", [None]):
             rows = base if row_bound is None else base.again(row_bound)
             here = settings if row_bound is None else replace(settings, row_bound=row_bound)
-            bound = (rows.row_bound, wanted_of(here))
+            bound = (rows.row_bound, rows.domain.kind, wanted_of(here))
             if bound in bounds:  # max and quantile:1 are one bound
                 continue
             bounds.add(bound)
@@ -284,10 +284,10 @@ class _Grid:
                 if reason is not None:
                     self.skipped.append(placed | {"reason": reason})
                     continue
-                if mechanism.info.needs_rows and heavy is None:
+                if mechanism.needs_rows and heavy is None:
                     with_rows = rows.with_n(n, settings.seed, with_rows=True)
                     heavy = with_rows, Keys(with_rows)
-                data, named = heavy if heavy and mechanism.info.needs_rows else (measured, keys)
+                data, named = heavy if heavy and mechanism.needs_rows else (measured, keys)
                 key = named.key(cell, self._metrics)
                 self.jobs.append(CellJob(cell, data, self._metrics, key))
                 self.places.append(placed)

@@ -47,7 +47,7 @@ def chain_scores(
 def _projected(
     cell: Cell, data: Projecting, table: Table, learner: str, options: Mapping[str, Any]
 ) -> list[float]:
-    seen = data.with_rows(table) if cell.mechanism.info.needs_rows else data.measured
+    seen = data.with_rows(table) if cell.mechanism.needs_rows else data.measured
     part = part_of(cell, seen)
     assert part.paid is not None, "the preparation is paid for"
     (frames,) = simulate([part], lambda _, release: release.components)

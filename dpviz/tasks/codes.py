@@ -131,4 +131,6 @@ def parted(table: FloatArray, d: int, domain: Domain) -> tuple[FloatArray, Float
 def joint_domain(domain: Domain, width: int) -> Domain:
     """Return where rows lie once their labels stand beside them."""
     d = domain.d + width
+    if not domain.bounded:
+        return Domain.unbounded(d)
     return Domain.ball(d) if domain.kind == "ball" else Domain.box(d)

@@ -302,7 +302,7 @@ class TaskPlan:
         mechanism = parse_variant(part.name)
         assert part.epsilon is not None
         problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
-        seen = data.with_rows(self.table) if mechanism.info.needs_rows else data.measured
+        seen = data.with_rows(self.table) if mechanism.needs_rows else data.measured
         cell = Cell(mechanism, problem, budget, seed, trials)
         return evaluate(cell, seen).release.components
 

@@ -356,40 +356,6 @@ def pure_error_floor_scaling(d: int, n: int, epsilon: float) -> float:
     return d / (n * epsilon)
 
 
-def nuclear_law_edge(d: int, sensitivity: float, epsilon: float) -> float:
-    """Return (pi/2) d D/epsilon: the spectral norm, for large d, of nuclear-norm noise.
-
-    The noise has density proportional to exp(-||M||_nuc/s), s = D/epsilon with D the nuclear
-    sensitivity of A (`dpviz.privacy.sensitivity.nuclear`): the log density ratio of a shift is at
-    most its nuclear norm over s, so it is pure epsilon-DP. It is a reference line and not a
-    mechanism here: no exact sampler of it is known to us. The Wishart difference has 3.330/2 in
-    the place of pi/2.
-
-    Source
-    ------
-    d'Orsi and Novikov 2025, arXiv 2510.26717. The edge: eigenvalues x_i repel by the product of
-    |x_i - x_j| in the potential sum |x_i|/s, so in units of d s their density is
-    arccosh(a/|x|)/(pi a) on [-a, a] with a = pi/2 (Ullman's law of order 1).
-
-    Parameters
-    ----------
-    d : int
-    sensitivity : float
-        In units of A.
-    epsilon : float
-    """
-    _positive("epsilon", epsilon)
-    return math.pi / 2 * d * sensitivity / epsilon
-
-
-def nuclear_law_frobenius(d: int, sensitivity: float, epsilon: float) -> float:
-    """Return sqrt(d/6) times `nuclear_law_edge`: the Frobenius norm of that noise for large d.
-
-    The second moment of Ullman's law of order 1 is a^2/6.
-    """
-    return math.sqrt(d / 6) * nuclear_law_edge(d, sensitivity, epsilon)
-
-
 def wishart_over_laplace_scaling(d: int) -> float:
     """Return sqrt(d): **scaling only** of how much less noise Wishart adds than Laplace.
 

@@ -64,6 +64,8 @@ def needs(measured: Measured, settings: Settings, rho: float, eta: float) -> lis
     InvalidSetting
         If the two largest eigenvalues agree, so that there is no first component.
     """
+    if not measured.domain.bounded:
+        raise InvalidSetting("row bound", "declared: the theorems are about rows in a ball", "none")
     # The theorems are about rows in the unit ball.
     values = measured.moment.eigenvalues / measured.domain.radius**2
     first, second = float(values[0]), float(values[1])

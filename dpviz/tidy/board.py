@@ -207,6 +207,8 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> BoardCell:
     drawn = result.metrics.get("recovery")
     recovery = None if drawn is None else summarise(drawn)
     text, words = ("", "") if recovery is None else _said(recovery.mean)
+    aim = result.hint or ""
+    best = [aim.partition(": ")[2]] if aim else []
     return {
         "status": _standing(status),
         "recovery": None if recovery is None else _four(recovery),
@@ -220,7 +222,8 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> BoardCell:
         "texts": {
             "recovery": text,
             "words": words,
-            "said": f"{words}, not counted" if status.verdict.fails else words,
+            "said": "; ".join([f"{words}, not counted" if status.verdict.fails else words, *best]),
+            "aim": aim,
             "risk": (of_hundred(worlds.out), of_hundred(worlds.within)),
             "distance": decimals(middle, 2),
             "claim": _claim(result),

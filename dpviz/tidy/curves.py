@@ -14,7 +14,6 @@ from dpviz.base.arrays import FloatArray
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS, chance_distance, optimum, summarise
 from dpviz.prepare.prepared import Measured
-from dpviz.privacy.sensitivity import nuclear
 from dpviz.run.axes import rows_at, settings_at, where
 from dpviz.run.cells import Result
 from dpviz.settings import Settings
@@ -22,8 +21,6 @@ from dpviz.theory.bounds import (
     davis_kahan,
     found_at,
     low_rank_error_scaling,
-    nuclear_law_edge,
-    nuclear_law_frobenius,
     pure_error_floor_scaling,
 )
 from dpviz.theory.predict import predicted_spectrum as spectrum_of_noisy
@@ -287,32 +284,6 @@ def limit_table(
                 found.append((label, x, level))
     table = pd.DataFrame(found, columns=list(LINE_COLUMNS))
     return table.sort_values(["label", "x"], ignore_index=True)
-
-
-def known_table(
-    rows: Measured, settings: Settings, axis: str, values: Sequence[Any], metric: str
-) -> pd.DataFrame:
-    """Return `limit_table` and, for norms of the noise, those of the nuclear-norm law.
-
-    The law is the sharpest noise with pure epsilon that is known for a whole matrix; it is not
-    drawn here, so a line is all there is of it.
-    """
-    limits = limit_table(rows, settings, axis, values, metric)
-    norm = {"noise_spectral": nuclear_law_edge, "noise_frobenius": nuclear_law_frobenius}
-    if metric not in norm:
-        return limits
-    found = []
-    for value in values:
-        measured = rows_at(rows, axis, value, settings.seed)
-        here = settings_at(settings, axis, value)
-        x, unit = where(rows, measured, axis, value)
-        reach = nuclear(measured.problem(here))
-        level = unit * norm[metric](measured.d, reach, here.epsilon)
-        found.append(("nuclear-norm law, pure", x, level))
-    table = pd.DataFrame(found, columns=list(LINE_COLUMNS))
-    if limits.empty:
-        return table.sort_values(["label", "x"], ignore_index=True)
-    return pd.concat([limits, table.sort_values(["label", "x"])], ignore_index=True)
 
 
 def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:

@@ -206,7 +206,8 @@ class Texts(TypedDict):
 
     Attributes
     ----------
-    said : the words, and that the claim does not count where it does not
+    said : the words, that the claim does not count where it does not, and how far the aim leads
+    aim : what it aims at instead of A and how far that leads, empty where that is all the way
     risk : of a hundred releases, how many make an informed guesser say that a person is in, when
         they are out and when in
     claim, found : lines
@@ -215,6 +216,7 @@ class Texts(TypedDict):
     recovery: str
     words: str
     said: str
+    aim: str
     risk: tuple[str, str]
     distance: str
     claim: list[Line]

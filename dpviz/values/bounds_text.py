@@ -8,19 +8,21 @@ from dpviz.base.params import format_number
 from dpviz.errors import InvalidSetting
 
 ROW_BOUND_ALLOWED = (
-    "max, a positive number, private:adaptive, or private:Q or quantile:Q with Q above 0 and at "
-    "most 1"
+    "max, a positive number, none, private:adaptive, or private:Q or quantile:Q with Q above 0 and "
+    "at most 1"
 )
 PRIVATE = "private"
 """What a step of the preparation is called that is paid for out of the budget."""
 BOUNDS_WORDS = ("max", "known", PRIVATE)
 ADAPTIVE = f"{PRIVATE}:adaptive"
+UNDECLARED = "none"
+"""What a row bound is called where none is declared."""
 
 
 def check_row_bound(value: str) -> str:
     """Return the row bound in canonical text."""
     error = InvalidSetting("row bound", ROW_BOUND_ALLOWED, value, "--row-bound")
-    if value in ("max", ADAPTIVE):
+    if value in ("max", ADAPTIVE, UNDECLARED):
         return value
     prefix, colon, quantile = value.rpartition(":")
     try:

@@ -32,7 +32,7 @@ class SecondMoment:
         Rows the moment stands for.
     rows : ndarray of shape (n, d), optional
         The bounded rows, where they are still at hand; only mechanisms whose
-        ``info.needs_rows`` says so read them.
+        ``needs_rows`` says so read them.
 
     Attributes
     ----------

@@ -69,15 +69,16 @@ class Domain:
 
     A ball is the Euclidean ball of radius 1. A box is the product of
     [-half_widths[j], half_widths[j]], with every half width 1 after the public
-    bounds have been mapped.
+    bounds have been mapped. Without a declared bound rows may lie anywhere.
 
     Attributes
     ----------
-    kind : {"ball", "box"}
+    kind : {"ball", "box", "unbounded"}
     d : int
         Number of features.
     half_widths : tuple of float
-        For a box, one positive half width per feature; empty for a ball.
+        For a box, one positive half width per feature; infinite ones without a bound; empty for a
+        ball.
     """
 
     kind: str
@@ -94,11 +95,22 @@ class Domain:
         """Return the cube [-1, 1]^d."""
         return cls("box", d, (1.0,) * d)
 
+    @classmethod
+    def unbounded(cls, d: int) -> Domain:
+        """Return all of the d-dimensional space: no bound is declared."""
+        # infinite, so that a sensitivity asked for all the same is infinite too
+        return cls("unbounded", d, (math.inf,) * d)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a bound on the rows is declared."""
+        return self.kind != "unbounded"
+
     @cached_property
     def radius(self) -> float:
         """Radius of the smallest centred ball that holds the domain.
 
-        1 for the ball; sqrt(d) for the cube.
+        1 for the ball; sqrt(d) for the cube; infinite without a bound.
         """
         if self.kind == "ball":
             return 1.0

@@ -64,6 +64,20 @@ VERDICT_MARKS = {
 }
 
 
+class Aim(StrEnum):
+    """What a release would hold without noise: more of the budget brings it no nearer to the rest.
+
+    ``COMPONENTS``: the leading components of A itself. ``DIRECTIONS``: those of the rows' unit
+    vectors. ``CLIPPED``: those of rows shortened to a radius that the mechanism finds. ``NOTHING``:
+    it does not look at the rows.
+    """
+
+    COMPONENTS = "components of A"
+    DIRECTIONS = "the directions of rows"
+    CLIPPED = "clipped rows"
+    NOTHING = "nothing"
+
+
 @dataclass(frozen=True)
 class Status:
     """A verdict on a claim and one sentence of evidence."""
@@ -130,6 +144,9 @@ class Release:
         Noisy eigenvalues of A, descending, released beside a subspace.
     exact : bool
         Whether the matrix is what the mechanism saw, without noise, and is left out.
+    radius : ndarray of shape (size,) or None
+        Length that rows were clipped at, in units of the rows, where the mechanism found one; it is
+        released too.
     """
 
     raw: FloatArray
@@ -139,6 +156,7 @@ class Release:
     trace: FloatArray | None = None
     variances: FloatArray | None = None
     exact: bool = False
+    radius: FloatArray | None = None
 
     @classmethod
     def of_matrices(cls, matrices: FloatArray, k: int, raw: FloatArray | None = None) -> Self:
@@ -177,6 +195,10 @@ class Release:
         exact = all(batch.exact for batch in batches)
         return cls(**{name: together(name) for name in names}, exact=exact)  # type: ignore[arg-type]
 
+    def with_components(self, components: FloatArray) -> Self:
+        """Return the release with other components, which were made from what it holds."""
+        return replace(self, components=components)
+
     def times(self, factors: FloatArray) -> Self:
         """Return the releases in another unit: matrices and variances times a factor above 0 each.
 
@@ -187,7 +209,7 @@ class Release:
         factors : ndarray of shape (size,)
         """
 
-        def scaled(values: FloatArray | None) -> FloatArray | None:
+        def scaled(values: FloatArray | None, factors: FloatArray = factors) -> FloatArray | None:
             if values is None:
                 return None
             return values * factors.reshape(-1, *[1] * (values.ndim - 1))
@@ -197,4 +219,5 @@ class Release:
             matrix=scaled(self.matrix),
             eigenvalues=scaled(self.eigenvalues),
             variances=scaled(self.variances),
+            radius=scaled(self.radius, np.sqrt(factors)),
         )

@@ -10,14 +10,16 @@ import streamlit as st
 from dpviz.base.number_text import numeral
 from dpviz.claims.account import account_view
 from dpviz.errors import DpvizError
-from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.paid.steps import Wanted
 from dpviz.prepare.bounding import Prepared
 from dpviz.releasing.making import float_safe
 from dpviz.releasing.noise import Law
+from dpviz.run.cells import Cell, bias_of, cell_at, hint_of
 from dpviz.run.waterfall import mechanism_of, stages, waterfall_table
 from dpviz.settings import Settings
 from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Aim
 
 
 @st.cache_data(scope="session", max_entries=50, show_spinner="Preparing privately", show_time=True)
@@ -60,6 +62,25 @@ def _account(
         )
         numbers.insert(0, f"The whole chain: {left}")
     return "; ".join(numbers), view.curve_table(), view.repeated_table()
+
+
+@st.cache_data(scope="session", max_entries=50, show_spinner=False)
+def _hints(key: tuple[str, ...], _prepared: Prepared, _settings: Settings) -> dict[str, str]:
+    found = {}
+    for cls in all_mechanisms().values():
+        cell = cell_at(_prepared, _settings, cls(), range(1))
+        if isinstance(cell, Cell):
+            aim = cell.mechanism.aims_at(cell.problem, cell.budget)
+            said = None if aim is Aim.COMPONENTS else hint_of(aim, bias_of(cell, _prepared))
+            if said is not None:
+                found[cell.mechanism.text] = said
+    return found
+
+
+def hints(data_key: tuple[str, ...], prepared: Prepared, settings: Settings) -> dict[str, str]:
+    """Return, of each mechanism that aims at something else than A, how far that leads here."""
+    own = replace(settings, mechanisms=())
+    return _hints((*data_key, repr(own)), prepared, own)
 
 
 def account(

@@ -21,7 +21,7 @@ from dpviz.tidy.precision import suppliers
 from dpviz.tidy.shares import custom_text
 from dpviz.values.allocation import DEFAULT_SHARE
 from dpviz.values.allocation_text import parse_allocation
-from dpviz.values.bounds_text import ADAPTIVE
+from dpviz.values.bounds_text import ADAPTIVE, UNDECLARED
 from pages.ui import state
 from pages.ui.guard import say_error
 from pages.ui.page_options import VIEWS
@@ -283,14 +283,15 @@ def mechanisms() -> None:
 
 ROW_BOUND_KINDS = {
     "max": "largest norm",
+    UNDECLARED: "none declared",
     "quantile": "a quantile",
     "number": "a number",
     "private": "a private quantile",
     "adaptive": "a private, adaptive clip",
 }
 _FIRST_BOUND = {
-    "max": "max", "quantile": "quantile:0.9", "number": "1", "private": "private:0.9",
-    "adaptive": ADAPTIVE,
+    "max": "max", UNDECLARED: UNDECLARED, "quantile": "quantile:0.9", "number": "1",
+    "private": "private:0.9", "adaptive": ADAPTIVE,
 }  # fmt: skip
 
 
@@ -299,7 +300,8 @@ def row_bound() -> None:
     param = params_of(Settings)["row_bound"]
     value = state.get("row_bound")
     prefix, colon, level = value.rpartition(":")
-    kind = "adaptive" if value == ADAPTIVE else prefix or ("max" if value == "max" else "number")
+    worded = {"max": "max", UNDECLARED: UNDECLARED, ADAPTIVE: "adaptive"}
+    kind = worded.get(value) or prefix or "number"
 
     def kind_changed() -> None:
         state.put_text("row_bound", _FIRST_BOUND[st.session_state["view.row_bound.kind"]])
@@ -317,7 +319,7 @@ def row_bound() -> None:
         help=param.help,
         on_change=state.on_change(kind_changed),
     )
-    if kind not in ("max", "adaptive"):
+    if value not in worded:
         if state.complaint("row_bound") is None:
             fill("view.row_bound.level", level)
         st.text_input(

@@ -11,6 +11,7 @@ import inspect
 import math
 import pickle
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -107,7 +108,7 @@ def released(
 
 
 def arrays_of(release: Release) -> dict[str, FloatArray]:
-    names = ("raw", "components", "matrix", "eigenvalues", "trace")
+    names = ("raw", "components", "matrix", "eigenvalues", "trace", "radius")
     present = {name: getattr(release, name) for name in names}
     return {name: np.asarray(array) for name, array in present.items() if array is not None}
 
@@ -252,6 +253,9 @@ def matrix_and_spectrum_agree(mechanism: Mechanism) -> None:
         # The components are the matrix's own top k, in the order of the eigenvalues.
         V = release.components
         along = np.einsum("tik,tij,tjk->tk", V, matrix, V)
+        if mechanism.weighs:
+            assert (along.sum(axis=1) <= values[:, : problem.k].sum(axis=1) + 1e-11 * size).all()
+            continue
         np.testing.assert_allclose(
             along, values[:, : problem.k], rtol=0, atol=1e-11 * problem.d * size
         )
@@ -355,11 +359,36 @@ def rows_are_asked_for(mechanism: Mechanism) -> None:
     """A mechanism that does not ask for the rows works without them, to the same bytes."""
     for data, problem, budget in runnable(mechanism):
         without = mechanism.why_not(problem, budget, rows=False)
-        assert (without is not None) == mechanism.info.needs_rows
+        assert (without is not None) == mechanism.needs_rows
         if without is None:
             _, seen = released(mechanism, data, problem, budget)
             _, blind = released(mechanism, SecondMoment(data.A, data.n), problem, budget)
             assert_same_bytes(seen, blind)
+
+
+def row_bound_is_asked_for(mechanism: Mechanism) -> None:
+    """Without a declared bound only those run that say so, and as they do with one."""
+    for data, problem, budget in runnable(mechanism):
+        free = replace(problem, domain=Domain.unbounded(problem.d))
+        reason = mechanism.why_not(free, budget)
+        assert (reason is not None) == mechanism.needs_row_bound
+        if reason is not None:
+            assert "row bound" in reason
+            continue
+        bounded, unbounded = (mechanism.calibrate(p, budget) for p in (problem, free))
+        assert unbounded.scale == bounded.scale
+        assert_same_bytes(
+            mechanism.release_many(data, bounded, draws_of(mechanism)),
+            mechanism.release_many(data, unbounded, draws_of(mechanism)),
+        )
+        # rows of any length are legal input
+        assert data.rows is not None
+        long = data.rows * 10.0 ** np.linspace(-150, 150, len(data.rows))[:, None]
+        release = mechanism.release_many(
+            SecondMoment(data.A, data.n, long), unbounded, draws_of(mechanism)
+        )
+        for array in arrays_of(release).values():
+            assert np.isfinite(array).all()
 
 
 def released_rows_are_a_table(mechanism: Mechanism) -> None:
@@ -547,6 +576,7 @@ CHECKS: dict[str, Callable[[Mechanism], None]] = {
         small_dimensions_work,
         general_rules_refuse,
         rows_are_asked_for,
+        row_bound_is_asked_for,
         released_rows_are_a_table,
         metrics_stay_in_range,
         extreme_epsilons_are_legal,

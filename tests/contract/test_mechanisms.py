@@ -25,6 +25,7 @@ from dpviz.cli import main
 from dpviz.mechanisms import all_mechanisms, featured, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 from dpviz.metrics import METRICS
+from dpviz.targets.defaults import advised
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Verdict
@@ -164,6 +165,9 @@ def test_featured_mechanisms_are_six_and_make_a_claim() -> None:
     assert len(featured()) == 6
     for key in featured():
         assert CLASSES[key].info.guarantee != "none"
+    # and the first is what is advised for a table with a delta
+    table = Problem(1_797, 61, 2, Relation.REPLACE, Domain.ball(61))
+    assert featured()[0] == advised(table, Budget(1.0, 1e-7), rows=True).key
 
 
 def test_streams_of_different_mechanisms_differ() -> None:

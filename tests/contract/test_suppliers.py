@@ -151,7 +151,8 @@ def test_it_supplies_or_is_refused_with_a_reason(supplier: Mechanism) -> None:
     bought = supply_everywhere(supplier)
     if why_never_supplied(supplier) is not None:
         assert bought == 0
-        assert supplier.key not in supplier_keys()
+        if supplier == type(supplier)():  # a key is listed where its default variant supplies
+            assert supplier.key not in supplier_keys()
         return
     assert supplier.key in supplier_keys()
     # Whoever can supply at all does so where its claim holds at the share.

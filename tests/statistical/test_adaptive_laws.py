@@ -15,8 +15,13 @@ import pytest
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
-from dpviz.mechanisms._sphere import unit_moment
+from dpviz.mechanisms._funnel import looked_again
+from dpviz.mechanisms._sphere import Directions, unit_moment
 from dpviz.mechanisms.adaptive_clip_gaussian import AdaptiveClipGaussian, log_odds, radii_of
+from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
+from dpviz.mechanisms.clipped_gaussian import radii_of as searched_radii
+from dpviz.mechanisms.clipped_pure import ClippedPure
+from dpviz.mechanisms.funnel import Funnel
 from dpviz.mechanisms.oja import Oja
 from dpviz.mechanisms.separate_covariance import SeparateCovariance
 from dpviz.mechanisms.smooth_gap import SmoothGap, projection_reach
@@ -68,6 +73,34 @@ def test_spherical_adds_a_goe_to_the_moment_of_unit_rows(relation: Relation) -> 
     calibration = Spherical().calibrate(problem(relation), Budget(0.7, 1e-6))
     release = Spherical().release_many(data, calibration, draws("sphere"))
     check_goe(release.raw - unit_moment(data.rows), calibration.scale)
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_both_looks_of_the_funnel_have_the_stated_noise(
+    relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second noise is taken where it is handed over: m = 5 of 6 dimensions."""
+    data = table()
+    assert data.rows is not None
+    size = 4_000
+    calibration = Funnel().calibrate(problem(relation), Budget(0.7, 1e-6))
+    handed = []
+
+    def noted(unit: FloatArray, first: FloatArray, second: FloatArray, *rest: object) -> FloatArray:
+        handed.append(second)
+        return looked_again(unit, first, second, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("dpviz.mechanisms.funnel.looked_again", noted)
+    release = Funnel().release_many(data, calibration, draws("funnel", size))
+    second = np.stack(handed)
+    assert second.shape == (size, 5, 5)
+    for noise in (release.raw - unit_moment(data.rows), second):
+        diagonal = np.diagonal(noise, axis1=1, axis2=2)
+        assert normal_of(diagonal, calibration.scale)
+        assert not normal_of(0.9 * diagonal, calibration.scale)  # 20,000 entries resolve 6 %
+    # the two looks are independent
+    both = release.raw[:, 0, 0] - unit_moment(data.rows)[0, 0], second[:, 0, 0]
+    assert abs(float(np.corrcoef(*both)[0, 1])) < Z / math.sqrt(size)
 
 
 def test_spherical_wishart_difference_adds_the_stated_noise() -> None:
@@ -155,6 +188,108 @@ def test_adaptive_clipping_follows_its_odds_and_scales_its_noise() -> None:
     several = below & (np.bincount(label, minlength=len(radii))[label[chosen]] == 1)
     assert several.sum() > 5_000
     check_goe(noise[several], calibration.scale)
+
+
+@cache
+def many_rows() -> SecondMoment:
+    """A table of which the clipped mechanisms seek a radius."""
+    rng = generator(34, "many")
+    rows = rng.standard_normal((4_000, D)) * np.linspace(1, 0.2, D)
+    rows *= np.exp(rng.standard_normal((4_000, 1)))
+    A = rows.T @ rows / len(rows)
+    return SecondMoment((A + A.T) / 2, len(rows), rows)
+
+
+@pytest.mark.parametrize("mechanism", [ClippedGaussian(), ClippedPure()], ids=lambda m: m.key)
+def test_clipped_mechanisms_scale_the_noise_of_the_radius_they_release(
+    mechanism: ClippedGaussian | ClippedPure,
+) -> None:
+    """Also given the radius: the noise of its search is another."""
+    data = many_rows()
+    assert data.rows is not None
+    where = Problem(data.n, D, 1, Relation.REPLACE, Domain.unbounded(D))
+    pure = mechanism.info.guarantee == "pure"
+    calibration = mechanism.calibrate(where, Budget(1.0, 0.0 if pure else 1e-6))
+    release = mechanism.release_many(data, calibration, draws("clipped"))
+    assert release.matrix is not None
+    assert release.radius is not None
+    table = Directions.of_rows(data.rows)
+    seen = 0
+    for radius in np.unique(release.radius):
+        picked = release.radius == radius
+        if picked.sum() < 4_000:
+            continue
+        seen += 1
+        noise = release.matrix[picked] / radius**2 - table.moment(float(radius))
+        if not pure:
+            # a scale 2 % off must be seen: at 4,000 draws of 15 entries the room is .035 of squares
+            diagonal = np.diagonal(noise, axis1=1, axis2=2)
+            beside = noise[:, *np.triu_indices(D, 1)]
+            assert normal_of(diagonal, calibration.scale)
+            assert normal_of(beside, calibration.scale / math.sqrt(2))
+            assert not normal_of(0.97 * beside, calibration.scale / math.sqrt(2))
+            assert not normal_of(1.03 * beside, calibration.scale / math.sqrt(2))
+        else:
+            # pairs without a common index: variance 2 (d + 1), kurtosis 3 + 3/(d + 1)
+            sample = noise[:, [0, 2, 4], [1, 3, 5]] / calibration.scale
+            room = Z * math.sqrt((2 + 3 / (D + 1)) / sample.size)
+            relative = float(np.mean(np.square(sample))) / (2.0 * (D + 1)) - 1
+            assert abs(relative) <= room
+            for wrong in (0.93, 1.07):
+                assert abs(wrong**2 * (1 + relative) - 1) > room
+    assert seen >= 2
+
+
+def test_the_searched_radius_has_the_law_of_ten_noisy_comparisons() -> None:
+    """Every path of the two searches with its probability, by the normal distribution function.
+
+    The negative control has counts with a tenth less noise.
+    """
+    data = many_rows()
+    assert data.rows is not None
+    where = Problem(data.n, D, 1, Relation.REPLACE, Domain.unbounded(D))
+    calibration = ClippedGaussian().calibrate(where, Budget(1.0, 1e-6))
+    lengths = np.sort(np.linalg.norm(data.rows, axis=1))
+    values = calibration.values
+    found = searched_radii(lengths, calibration, draws("search"))
+
+    def up(radius: float, rank: float, std: float) -> float:
+        count = int((lengths > radius).sum())
+        return 0.5 * math.erfc((rank - count) / (std * math.sqrt(2)))
+
+    def law(less: float) -> dict[float, float]:
+        def below(radii: list[float], rank: float, std: float) -> dict[float, float]:
+            if len(radii) == 1:
+                return {radii[0]: 1.0}
+            middle = (len(radii) - 1) // 2
+            chance = up(radii[middle], rank, less * std)
+            parts = ((radii[middle + 1 :], chance), (radii[: middle + 1], 1 - chance))
+            return {
+                radius: share * p
+                for half, share in parts
+                for radius, p in below(half, rank, std).items()
+            }
+
+        whole: dict[float, float] = {}
+        octaves = [2.0**j for j in range(-32, 32)]
+        for base, p in below(octaves, data.n / 2, values["octave_std"]).items():
+            fine = [base * 2.0 ** ((j - 3) / 4) for j in range(16)]
+            for radius, q in below(fine, values["rank"], values["fine_std"]).items():
+                key = round(4 * math.log2(radius))
+                whole[key] = whole.get(key, 0.0) + p * q
+        return whole
+
+    steps = np.round(4 * np.log2(found)).astype(int)
+
+    def apart(expected: dict[float, float]) -> bool:
+        assert sum(expected.values()) == pytest.approx(1.0)
+        return any(
+            abs((steps == key).sum() - DRAWS * p) > Z * math.sqrt(max(DRAWS * p, 1.0)) + Z**2 / 3
+            for key, p in expected.items()
+        )
+
+    assert not apart(law(1.0))
+    assert apart(law(0.9))
 
 
 def clipped(rows: FloatArray, radius: float) -> FloatArray:

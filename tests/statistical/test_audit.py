@@ -23,8 +23,10 @@ from dpviz.base.seeding import Draws
 from dpviz.claims.audit import AuditVerdict, audit, default_budget
 from dpviz.claims.audit.neighbours import Pair
 from dpviz.cli import main
-from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.mechanisms import all_mechanisms, clipped_gaussian, clipped_pure, parse_variant
 from dpviz.mechanisms._base import Mechanism
+from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
+from dpviz.mechanisms.clipped_pure import ClippedPure
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.mechanisms.laplace_tight import LaplaceTight
 from dpviz.mechanisms.ppca import Ppca
@@ -154,6 +156,78 @@ def test_rows_that_were_not_clipped_are_caught() -> None:
     assert found.measured_refutes
     clipped = Pair("a row of norm 1", np.zeros((99, 2)), long / 2, zero)
     assert not audit(mechanism, budget, d=2, trials=20_000, pairs=[clipped]).measured_refutes
+
+
+@dataclass(frozen=True)
+class HalfClippedGaussian(ClippedGaussian):
+    """Half the noise on the clipped moment, with the account of all of it."""
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        honest = super().calibrate(problem, budget)
+        return dataclasses.replace(honest, scale=honest.scale / 2)
+
+
+@dataclass(frozen=True)
+class HalfClippedPure(ClippedPure):
+    """Half the noise on the clipped moment, with the account of all of it."""
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        honest = super().calibrate(problem, budget)
+        return dataclasses.replace(honest, scale=honest.scale / 2)
+
+
+# Rows of length 1 and 4, half of each but for the row that changes: it decides whether half of the
+# rows are longer than 1, and the orthogonal one of length 4 moves the clipped moment most.
+LONG, SHORT = 4.0 * np.eye(2)[0], np.eye(2)[1]
+HALVES = np.vstack([np.tile(4.0 * np.eye(2), (250, 1)), np.tile(np.eye(2), (250, 1))])[1:]
+CROSSING = Pair("a long row becomes short, and the median with it", HALVES, LONG, SHORT)
+# Whatever radius is found among empty rows is short: the row enters at its full weight.
+TURNED = Pair("a row turned, no other data", np.zeros((999, 2)), np.eye(2)[0], SHORT)
+# tau is .004 and .003 there, and counts are clear: a radius is sought
+CLIPPED = (
+    (ClippedGaussian(), HalfClippedGaussian(), Budget(1.0, 0.01)),
+    (ClippedPure(), HalfClippedPure(), Budget(1.0)),
+)
+
+
+@pytest.mark.parametrize(("sound", "half", "budget"), CLIPPED, ids=["gaussian", "pure"])
+def test_half_the_noise_on_clipped_rows_is_caught(
+    sound: Mechanism, half: Mechanism, budget: Budget
+) -> None:
+    """Over 8 seeds the bound has mean 2.15 (sd .04) and 1.35 (.02), against a claim of 1."""
+    problem = Problem(1_000, 2, 1, Relation.REPLACE, Domain.ball(2))
+    assert sound.releases(problem, budget) == "matrix"
+    found = audit(half, budget, d=2, n=1_000, trials=60_000, pairs=[TURNED])
+    assert found.measured_refutes
+    honest = audit(
+        sound, budget, d=2, n=1_000, trials=20_000, pairs=[TURNED], confidence=CONFIDENCE
+    )
+    assert not honest.measured_refutes
+    assert honest.epsilon_lower > 0.1 * budget.epsilon  # and it is not blind
+
+
+@pytest.mark.parametrize(("sound", "half", "budget"), CLIPPED, ids=["gaussian", "pure"])
+def test_a_radius_taken_from_the_data_is_caught(
+    sound: Mechanism, half: Mechanism, budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exact median as radius: one row decides between 1 and 4, and the release shows it.
+
+    All releases of one table have another radius than those of the other: the bound is as high as
+    so many draws allow, 6.9 and 6.9, against a claim of 1.
+    """
+
+    def median(ordered: FloatArray, calibration: Calibration, draws: object) -> FloatArray:
+        size = draws.size if isinstance(draws, Draws) else len(np.asarray(draws))
+        return np.full(size, ordered[len(ordered) // 2])
+
+    arguments = dict(d=2, n=1_000, trials=4_000, pairs=[CROSSING])
+    honest = audit(sound, budget, confidence=CONFIDENCE, **arguments)
+    assert not honest.measured_refutes
+    for module in (clipped_gaussian, clipped_pure):
+        monkeypatch.setattr(module, "radii_of", median)
+    found = audit(sound, budget, **arguments)
+    assert found.measured_refutes
+    assert found.epsilon_lower > 4
 
 
 def test_a_swapped_relation_shows_in_the_exact_profile_of_a_small_delta() -> None:

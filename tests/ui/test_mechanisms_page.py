@@ -183,3 +183,16 @@ def test_a_new_file_appears_on_the_pages_without_another_edit(throw_away: str) -
 
 def test_the_new_file_is_gone_afterwards() -> None:
     assert "throw_away_page" not in all_mechanisms()
+
+
+def test_a_card_says_what_its_mechanism_aims_at() -> None:
+    """With the recovery that it leads to on the table at hand, and for no card that aims at A."""
+    at = start("mechanisms", **QUICK)
+    captions = [box.value for box in at.main.caption]
+    classes = all_mechanisms()
+    told = {}
+    for cls in classes.values():
+        found_here = [text for text in captions if text.startswith(f"{cls.info.paper} · releases")]
+        told[cls().key] = " ".join(found_here)
+    assert "aims at the directions of rows" in told["spherical"]
+    assert "aims at" not in told["analyze_gauss"]

@@ -37,6 +37,7 @@ from dpviz.tidy.projection import coordinates
 from dpviz.values.release import Verdict
 
 BASE = Settings(table="wine", mechanisms=featured(), trials=7)
+WHOLE_ROWS = replace(BASE, mechanisms=("gaussian", "wishart_difference", "wishart"))
 
 
 def prepared(settings: Settings = BASE) -> Prepared:
@@ -325,21 +326,21 @@ def test_the_least_epsilon_counts_claims_that_hold_at_it() -> None:
 
 
 def test_a_mechanism_off_the_board_is_named_where_it_needs_far_less() -> None:
-    """On wine the rows' directions alone need a tenth of the epsilon; on digits half of it."""
+    """On wine what screens features needs a tenth of the epsilon."""
     ready = prepared()
-    found = board.least_epsilons(ready, BASE)
+    found = board.least_epsilons(ready, WHOLE_ROWS)
     here, there = found["approximate"], found["elsewhere"]
     assert here is not None
     assert there is not None
     assert here["key"] == "gaussian"
-    assert there["key"] == "spherical"
+    assert there["key"] == "screened_wishart_difference"
     assert there["epsilon"] < here["epsilon"] / 5
     said = least_words(found)
     assert said is not None
     assert said.startswith("90 % from about ε 2.6 (Gaussian, exact), without delta from ")
-    assert said.endswith(", not on the board from 0.25 (Spherical)")
+    assert said.endswith(", not on the board from 0.18 (Screened Wishart difference)")
     # On the board it is one of the others, and nothing else needs far less.
-    with_it = replace(BASE, mechanisms=(*BASE.mechanisms, "spherical"))
+    with_it = replace(BASE, mechanisms=(*WHOLE_ROWS.mechanisms, there["key"]))
     found = board.least_epsilons(ready, with_it)
     assert found["approximate"] == there
     assert found["elsewhere"] is None
@@ -355,7 +356,7 @@ def test_what_is_off_the_board_costs_one_look_where_it_needs_more(
         return parts_of(cell, seen, most)
 
     monkeypatch.setattr("dpviz.targets.least.parts_of", counted)
-    board.least_epsilons(prepared(), BASE)
+    board.least_epsilons(prepared(), WHOLE_ROWS)
     assert looks.count("kapralov_talwar") == 1
     assert looks.count("gaussian") == 0  # it has a law
     assert 1 < looks.count("spherical") < 12

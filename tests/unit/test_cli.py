@@ -122,6 +122,23 @@ def test_compare_prints_the_promised_object(capsys: pytest.CaptureFixture[str]) 
             assert summary["low"] <= summary["high"]
 
 
+def test_compare_without_a_row_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "wine", "--trials", "2", "--row-bound", "none"]
+    found = printed(capsys, *words, "--format", "json")
+    assert found["dataset"]["row_bound"] is None
+    assert found["dataset"]["domain"] == "unbounded"
+    assert not any("row bound" in line for line in found["assumed_public"])
+    classes = all_mechanisms()
+    for row in found["results"]:
+        assert not classes[row["mechanism"]]().needs_row_bound
+    reasons = {row["mechanism"]: row["reason"] for row in found["skipped"]}
+    assert "row bound" in reasons["gaussian"]
+    assert main(words) == 0
+    assert "no row bound" in capsys.readouterr().out
+    assert main([*words, "--mechanism", "gaussian"]) == 2
+    assert "needs a row bound" in capsys.readouterr().err
+
+
 def test_promised_metric_names() -> None:
     assert {
         "recovery", "captured_share", "captured_total", "projection_distance", "largest_angle",

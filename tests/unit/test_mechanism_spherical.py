@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms._sphere import unit_moment
 from dpviz.mechanisms.gaussian import Gaussian
+from dpviz.mechanisms.ppca import Ppca
 from dpviz.mechanisms.spherical import Spherical
 from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference
 from dpviz.mechanisms.wishart_difference import WishartDifference
@@ -78,3 +80,31 @@ def test_an_outlier_does_not_take_the_component(mechanism: Spherical) -> None:
     )
     assert np.abs(release.components[:, 0, 0]).min() > 0.95
     assert abs(data.eigenvectors[2, 0]) > 0.99  # control: the exact component is the outlier's
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_ppca_of_unit_rows_is_ppca_of_their_directions(relation: Relation) -> None:
+    """The same draws as those of the rows scaled to length one, whatever lengths they had."""
+    rng = generator(3, "sphere")
+    rows = rng.standard_normal((80, 4))
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    long = rows * 10.0 ** rng.uniform(-3, 3, (80, 1))
+    ball = Problem(80, 4, 1, relation, Domain.ball(4))
+    free = replace(ball, domain=Domain.unbounded(4))
+    budget, plain, own = Budget(0.5), Ppca(), Ppca(rows="unit")
+    assert own.calibrate(free, budget) == replace(plain.calibrate(ball, budget), problem=free)
+    of_units = plain.release_many(
+        moment(unit), plain.calibrate(ball, budget), Draws.trials(0, "p", range(5))
+    )
+    of_rows = own.release_many(
+        moment(long), own.calibrate(free, budget), Draws.trials(0, "p", range(5))
+    )
+    np.testing.assert_allclose(of_rows.components, of_units.components, atol=1e-9)
+    # negative control: rows of other lengths are another table to plain PPCA
+    bounded = moment(long / np.linalg.norm(long, axis=1).max())
+    other = plain.release_many(
+        bounded, plain.calibrate(ball, budget), Draws.trials(0, "p", range(5))
+    )
+    assert np.abs(other.components - of_units.components).max() > 1e-3
+    assert own.why_not(free, budget, rows=False) is not None
+    assert plain.why_not(ball, budget, rows=False) is None

@@ -23,7 +23,7 @@ def test_every_mechanism_that_runs_has_one_in_its_colour(key: str) -> None:
     assert (seen is None) == (mechanism.why_not(problem, budget, rows=True) is not None)
     if seen is None:
         return
-    assert (seen.kind == "angle") == (mechanism.info.release == "subspace")
+    assert (seen.kind == "angle") == (mechanism.releases(problem, budget) == "subspace")
     assert seen.heights.shape == (BINS,)
     assert seen.heights.max() == 1
     coded = re.search(r"base64,([^\"]+)", portrait_image(seen, mechanism))

@@ -18,6 +18,8 @@ from dpviz.base.seeding import generator
 from dpviz.datasets import Table
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.privacy.sensitivity import frobenius, l1_entries, l1_upper, l2_upper, nuclear, spectral
+from dpviz.run.cells import plan, run_cell
 from dpviz.settings import Settings
 from dpviz.values.problem import Relation, default_delta
 
@@ -338,3 +340,45 @@ def test_the_table_is_not_changed() -> None:
     before = rows.copy()
     prepare(table_of(rows), Settings(row_bound="1"))
     np.testing.assert_array_equal(rows, before)
+
+
+# No bound ------------------------------------------------------------------------------------
+
+
+def test_without_a_bound_rows_stay_as_long_as_they_come() -> None:
+    """In units of the table, and no row bound is among what is assumed public."""
+    rows = random_table().rows.copy()
+    rows[3] *= 1_000
+    table = table_of(rows)
+    prepared = prepare(table, Settings(row_bound="none"))
+    expected = table.rows - table.rows.mean(axis=0)
+    np.testing.assert_allclose(bounded(prepared), expected, rtol=1e-12)
+    assert not prepared.domain.bounded
+    assert prepared.row_bound == 1
+    assert prepared.moment is prepared.reference
+    assert not any("row bound" in item for item in prepared.assumed_public)
+    # the same rows with a bound for which all are longer: the control of the list
+    assert any("row bound" in item for item in prepare(table, Settings()).assumed_public)
+    again = prepared.again("max")
+    assert again.domain.bounded
+    np.testing.assert_allclose(again.moment.A * again.row_bound**2, prepared.moment.A, rtol=1e-9)
+
+
+def test_a_sensitivity_without_a_bound_is_infinite() -> None:
+    problem = prepare(random_table(), Settings(row_bound="none")).problem(Settings())
+    for found in (frobenius, nuclear, l2_upper, l1_upper, l1_entries, spectral):
+        assert found(problem) == math.inf
+    assert problem.domain.radius == math.inf
+
+
+def test_a_paid_mean_goes_without_a_row_bound() -> None:
+    """The rows of each draw are centred and as long as they come."""
+    settings = Settings(
+        row_bound="none", center="private", bounds="-20:20", epsilon=1e5, trials=3,
+        mechanisms=("spherical", "gaussian"),
+    )  # fmt: skip
+    prepared = prepare(random_table(), settings)
+    chosen = plan(prepared, settings, strict=False)
+    (cell,), (left,) = chosen.cells, chosen.skipped
+    assert "row bound" in left.reason
+    assert run_cell(cell, prepared).metrics["recovery"].min() > 0.9

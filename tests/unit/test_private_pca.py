@@ -62,6 +62,31 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 
 
 @quiet
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_no_row_bound_has_to_be_declared(delta: float) -> None:
+    """What auto takes bounds each row by itself; its radius is released, and variances with it."""
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((20_000, 4)) * [3, 1, 1, 0.5]
+    rows[0] = 1e9
+    fitted = PrivatePCA(2, epsilon=1.0, delta=delta, random_state=0).fit(rows)
+    assert fitted.status_.verdict is Verdict.HOLDS
+    assert fitted.row_bound_ == np.inf
+    assert not any("row bound" in item for item in fitted.assumed_public_)
+    assert abs(fitted.components_[0, 0]) > 0.99
+    # nine tenths of the rows are shorter than the radius, and the outlier is cut to it
+    assert 2 < fitted.clipping_radius_ < 30
+    assert fitted.explained_variance_[0] == pytest.approx(9, rel=0.5)
+    # the control: a row bound taken from the data gives the outlier what it asks for
+    taken = PrivatePCA(2, delta=delta, row_bound=FROM_DATA, mechanism="wishart_difference"
+                       if delta == 0 else "gaussian", random_state=0)  # fmt: skip
+    assert abs(taken.fit(rows).components_[0, 0]) < 0.9
+    # few people: directions alone, and the radius of the other fit is gone
+    few = fitted.fit(rows[:200])
+    assert not hasattr(few, "clipping_radius_")
+    assert not hasattr(few, "explained_variance_")
+
+
+@quiet
 def test_over_the_limit_nothing_is_looked_at(tmp_path: Path, rows: np.ndarray) -> None:
     path = tmp_path / "ledger"
     _ledger(path, 2.5)
@@ -197,7 +222,11 @@ def test_bounds_can_be_bought(rows: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"row_bound": None}, "row_bound must be a number above 0 that was known"),
+        (
+            {"row_bound": None, "mechanism": "gaussian"},
+            "gaussian cannot run: it needs a row bound, and none is declared",
+        ),
+        ({"row_bound": None, "spectrum": "power:d=5,exponent=1,total=1"}, "auto cannot run: "),
         ({"row_bound": -1.0}, "row_bound must be a number above 0"),
         ({"row_bound": "max"}, "row_bound must be a number above 0"),
         ({"row_bound": "private"}, "bounds must be given where row_bound is 'private'"),

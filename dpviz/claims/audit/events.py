@@ -122,6 +122,8 @@ class View:
         if frame and self.k < d and release.matrix is None:
             return {"frame": raw}
         blocks = {"release": raw}
+        if release.radius is not None:
+            blocks["radius"] = np.log(release.radius)[:, None]
         if raw.shape[1:] == (d, d):
             return blocks
         blocks["frame"] = release.components

@@ -21,7 +21,7 @@ from dpviz.claims.audit.run import (
     default_budget,
 )
 from dpviz.errors import InvalidSetting
-from dpviz.mechanisms import Mechanism, featured, parse_variant
+from dpviz.mechanisms import Mechanism, all_mechanisms, featured, parse_variant
 from dpviz.settings import Settings
 from dpviz.values.problem import Relation
 
@@ -31,7 +31,7 @@ class AuditOptions(Declared):
     """What to audit, and how hard to try."""
 
     mechanism: str | Mechanism = text(  # noqa: RUF009, a declaration
-        featured()[0],
+        next(key for key in featured() if not all_mechanisms()[key].info.needs_rows),
         label="Mechanism",
         help="Mechanism or variant such as mvg[theorem=3].",
         flag="MECHANISM",

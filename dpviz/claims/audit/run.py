@@ -179,7 +179,7 @@ class _Run:
             self.calibration.problem,
             self._generator("pairs"),
             additive=isinstance(self.mechanism, AdditiveMechanism),
-            rows=self.mechanism.info.needs_rows or self.mechanism.info.release == "data",
+            rows=self.mechanism.needs_rows or self.mechanism.info.release == "data",
         )
 
     def pilot(self, tried: list[Pair], delta: float, trials: int, *, search: bool) -> Pair:
@@ -261,7 +261,7 @@ class _Run:
     ) -> Iterator[Release]:
         """Return releases of one table in blocks, so that memory does not grow with the trials."""
         problem = self.calibration.problem
-        entries = problem.d * (problem.n if self.mechanism.info.needs_rows else problem.d)
+        entries = problem.d * (problem.n if self.mechanism.needs_rows else problem.d)
         most = max(1, min(5_000, _CHUNK_ENTRIES // entries))
         drawn = Trials(
             self.mechanism, self.calibration, pair.tables()[table], Batch(rng, trials), most

@@ -830,6 +830,7 @@ class Board {
     if (!exact) shown = told ? [told[0], told[1], `${told[2]}, predicted`] : [0, "…", "drawing"];
     setText(value, shown[1]);
     setText(words, shown[2]);
+    words.title = cell.texts.aim;
     const before = held?.cell.recovery ? held.cell : null;
     setText(ghost, before && (exact || told) ? `pin ${before.texts.recovery}` : "");
     /** @param {number} share */
@@ -1023,6 +1024,7 @@ class Board {
     /** @type {[string, string][]} */
     const lines = [[`${status.mark} ${status.words}`.trim(), status.evidence], ...texts.claim];
     if (!this.masked) lines.push(...texts.found);
+    if (!this.masked && texts.aim) lines.push(["Its aim", texts.aim]);
     if (cell.edges) lines.push(["Both lines", this.payload.limits.lines]);
     if (column.redraws) lines.push(["Note", "draws afresh at each ε, so its points jump"]);
     if (!exact) lines.push(["Drawing", `the frame at ε ${this.written} is still being drawn`]);

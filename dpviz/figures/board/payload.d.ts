@@ -216,8 +216,10 @@ export interface Spectrum {
 export interface Texts {
   recovery: string;
   words: string;
-  /** the words, and that the claim does not count where it does not */
+  /** the words, that the claim does not count where it does not, and how far the aim leads */
   said: string;
+  /** what it aims at instead of A and how far that leads, empty where that is all the way */
+  aim: string;
   /** of a hundred releases, how many make an informed guesser say that a person is in, when they are out and when in */
   risk: [string, string];
   distance: string;

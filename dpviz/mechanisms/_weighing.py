@@ -1,0 +1,141 @@
+"""Features weighed by what their noisy sizes say, before the top k are taken: post-processing.
+
+Under rotation-invariant noise no rotation-equivariant rule beats the top k of the noisy matrix.
+What else is known is the basis: features differ in size, and a random basis would not. So sizes s
+are estimated from the released diagonal alone, by empirical Bayes, and the components are the top k
+of M - (k t^2/2) diag(1/s), t the noise's standard deviation along a direction: the mode, over
+subspaces, of the likelihood of M (its signal spread evenly over k components) times a normal prior
+whose variance on feature i is in proportion to s_i. As t falls it tends to the top k of M. Nothing
+here sees the data, so no account changes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.stats import gamma
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import choice
+from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
+from dpviz.values.release import Calibration, Release
+
+NONE, FEATURES = "none", "features"
+
+# Shapes of the Gamma law that sizes follow, from few large ones to nearly equal.
+_SHAPES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
+_LEVELS = 200  # quantiles that stand for each law
+# Log odds, before the data, that all sizes are equal: where features are alike, weighing loses.
+_EQUAL = 2.0
+
+
+@lru_cache(maxsize=1)
+def _grids() -> FloatArray:
+    """Return quantiles of Gamma laws of mean 1, shape (shapes, levels)."""
+    levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    return np.stack([np.maximum(gamma.ppf(levels, shape) / shape, 1e-12) for shape in _SHAPES])
+
+
+def feature_sizes(
+    noisy: FloatArray, std: float, total: float, roots: tuple[FloatArray, float] | None = None
+) -> FloatArray:
+    """Return the expected sizes of features from noisy ones.
+
+    Sizes s_i follow a Gamma law of mean total/d whose shape is unknown, or are all equal; given
+    them, x_i ~ N(s_i, std^2). The shape is integrated out by its evidence.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (d,)
+        The x_i; they sum to about ``total``.
+    std : float
+        Of their noise, above 0.
+    total : float
+        Sum of all sizes, above 0.
+    roots : (ndarray of shape (d,), float), optional
+        A second look: noisy means of |u_i|, taken as sqrt(2 s_i/pi), and the noise's standard
+        deviation.
+
+    Returns
+    -------
+    ndarray of shape (d,)
+    """
+    mean = total / len(noisy)
+
+    def log_likelihood(sizes: FloatArray) -> FloatArray:
+        found = -0.5 * np.square((noisy[:, None] - sizes) / std)
+        if roots is not None:
+            seen, root_std = roots
+            found -= 0.5 * np.square((seen[:, None] - np.sqrt(2 / math.pi * sizes)) / root_std)
+        return found
+
+    logs = [_EQUAL + float(log_likelihood(np.array([mean])).sum())]
+    means = [np.full(len(noisy), mean)]
+    for grid in _grids() * mean:
+        log = log_likelihood(grid)
+        top = log.max(axis=1, keepdims=True)
+        like = np.exp(log - top)
+        logs.append(float((np.log(like.mean(axis=1)) + top[:, 0]).sum()))
+        means.append((like * grid).sum(axis=1) / like.sum(axis=1))
+    odds = np.exp(np.array(logs) - max(logs))
+    found: FloatArray = (odds[:, None] * np.array(means)).sum(axis=0) / odds.sum()
+    return found
+
+
+@dataclass(frozen=True)
+class Weighing(Mechanism):
+    """A mechanism whose noise has one known standard deviation along every direction."""
+
+    weigh: str = choice(
+        NONE,
+        {NONE: "No", FEATURES: "By their noisy sizes"},
+        label="Weigh features",
+        help="Whether directions that lean on small features are held back before the components "
+        "are taken, by the released diagonal alone. It costs no privacy; it pays where features "
+        "differ in size and little is recovered.",
+        examples=(FEATURES,),
+    )
+
+    @property
+    def weighs(self) -> bool:
+        """Whether features are weighed."""
+        return self.weigh != NONE
+
+    def public_total(self, calibration: Calibration) -> float | None:
+        """Return the sum of all variances where everybody knows it, as for rows of length one."""
+        return None
+
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of the released variance along any direction."""
+        raise NotImplementedError(f"{self.key} must say its noise along directions")
+
+    def of_matrices(self, matrices: FloatArray, calibration: Calibration) -> Release:
+        """Return the release of noisy matrices, with components of weighed features if asked."""
+        release = super().of_matrices(matrices, calibration)
+        if not self.weighs or calibration.problem.k == matrices.shape[1]:
+            return release
+        std, k = self.weighing_std(calibration), calibration.problem.k
+        known = self.public_total(calibration)
+        held = matrices.copy()
+        diagonal = np.einsum("sii->si", held)  # a view
+        for row in diagonal:
+            seen = float(row.sum())
+            # without a public sum the noisy one; what is below its own noise is no signal
+            total = max(seen, std) if known is None else known
+            sizes = feature_sizes(row - (seen - total) / len(row), std, total)
+            row -= 0.5 * std**2 * k / sizes
+        return release.with_components(Release.of_matrices(held, k).components)
+
+
+@dataclass(frozen=True)
+class WeighingAdditive(Weighing, AdditiveMechanism):
+    """A plus noise that is the same along every direction."""
+
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of w'Nw for unit w."""
+        unit = self.diagonal_std(calibration.problem)
+        assert unit is not None, "it is the same along every direction"
+        return unit * calibration.scale

@@ -1,0 +1,202 @@
+"""Pure privacy on rows clipped at a private quantile of their lengths: no row bound needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.params import number
+from dpviz.base.seeding import Draws
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._quantiles import OCTAVES, at_rank, beyond, drawn
+from dpviz.mechanisms._sphere import Directions, on_the_sphere
+from dpviz.noise.limits import WishartDifferenceLaw
+from dpviz.noise.wishart import wishart
+from dpviz.privacy.accounting import Spent
+from dpviz.privacy.sensitivity import nuclear
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import PurePart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Aim, Calibration, Release
+
+_PER_OCTAVE, _FINE = 8, 24
+_FEW, _SURE = 1e-3, 6.0  # share of rows and margin at which it is among whole octaves
+_FIRST = 0.4  # share of the choices' epsilon that finds the median
+_LOUD = 0.02  # tau above which no quantile pays
+_CLEAR = 12.0  # e1 n/4 below which the median is not found
+_MARGIN = 2.0  # times ln(24)/e2: radii above every row together must be unlikely
+_REASON = "exponential mechanism on the clipping radius"
+
+
+@dataclass(frozen=True)
+class ClippedPure(Mechanism):
+    """r^2 (M + W1 - W2), M the second moment of rows clipped at r, in units of r^2.
+
+    Source
+    ------
+    Ours; the pure twin of `clipped_gaussian`, with the noise of `wishart_difference`.
+
+    Notes
+    -----
+    The branch. tau is the edge of the noise's spectrum over sqrt(2), as if it had all of epsilon,
+    and public. Where it is above .02, or e1 n/4 is below 12, the release is that of
+    `spherical_wishart_difference`: directions, of which no variance can be read.
+
+    The radius. N(r) rows are longer than r, and one row moves each N(r) by at most 1, so a radius
+    drawn with odds exp(e/2 times a score that falls by 1 for each row by which the counts about r
+    miss K) spends e (`dpviz.mechanisms._quantiles.log_odds`). First the median
+    b among 2^(j/8), j = -256 .. 255, with e1 and K = n/2; then r among b 2^(j/8), j = 0 .. 23, with
+    e2 and K `beyond` times n plus 2 ln(24)/e2, at most n/2. Where K with 6 ln(24)/e2 is at most
+    n/1000 it is among b 2^j with that instead: so as epsilon grows the radius passes every row, and
+    the release tends to the full second moment.
+
+    The release. Given r, M moves by at most 2/n (replace) or 1/n (zero-out) in nuclear norm,
+    whatever r is (`dpviz.mechanisms._sphere`), and the log density ratio of W1 - W2, independent
+    W_d(d + 1, c I), is at most the nuclear norm over 2c. Pure epsilons add, also where a step
+    depends on those before it: e1 + e2 + nuclear/(2c) = epsilon.
+    """
+
+    share: float = number(
+        0.15,
+        0.01,
+        0.5,
+        label="Share for the radius",
+        help="Share of epsilon that is spent on choosing the clipping radius.",
+        slider=(0.05, 0.4),
+        examples=(0.4,),
+    )
+
+    info = MechanismInfo(
+        label="Clipped Wishart",
+        summary="Finds a radius privately, clips rows to it, and adds the difference of two "
+        "Wisharts; by directions alone where noise is large.",
+        paper="dpviz",
+        family="wishart",
+        release="subspace",
+        guarantee="pure",
+        slot=32,
+        needs_rows=True,
+        timed=True,
+        law=r"\hat A = r^2 \left(\frac1n \sum_i \min\left(1, \frac{\|x_i\|^2}{r^2}\right)"
+        r" \frac{x_i x_i'}{\|x_i\|^2} + W_1 - W_2\right),\quad W_i \sim W_d(d+1,\ c I)",
+        calibration=r"c = \frac{D_{\mathrm{nuc}}}{2 n (1 - s) \varepsilon},\quad P(r) \propto"
+        r" e^{-\varepsilon_2 |\#\{\|x_i\| > r\} - n q(\tau, d)| / 2}",
+        complexity="n d^2",
+        advice="The default under pure privacy wherever rows are at hand: no row bound has to be "
+        "known.",
+    )
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the noise scale in units of r^2 and, where r is sought, what chooses it."""
+        sensitivity = nuclear(on_the_sphere(problem))
+        d, whole = problem.d, budget.epsilon
+        tau = WishartDifferenceLaw(d * sensitivity / (2 * whole), d).edges[1] / math.sqrt(2)
+        first, second = _FIRST * self.share * whole, (1 - _FIRST) * self.share * whole
+        sought = tau <= _LOUD and first * problem.n / 4 >= _CLEAR
+        left = whole - (first + second) if sought else whole
+        scale = math.nextafter(sensitivity / (2 * left), math.inf)
+        noise = PurePart(
+            sensitivity / (2 * scale),
+            "log density ratio is at most the nuclear norm/(2c)",
+            attained=False,  # beside two choices, or of a subspace alone
+        )
+        if not sought:
+            return Calibration(problem, budget, scale, (noise,), {"tau": tau})
+        choices = (PurePart(first, _REASON, width=first), PurePart(second, _REASON, width=second))
+        least, each = beyond(tau, d) * problem.n, math.log(_FINE) / second
+        sure = least + _SURE * each
+        per_octave = _PER_OCTAVE if sure > _FEW * problem.n else 1
+        values = {
+            "tau": tau,
+            "median_epsilon": first,
+            "radius_epsilon": second,
+            "rank": sure if per_octave == 1 else min(problem.n / 2, least + _MARGIN * each),
+            "per_octave": per_octave,
+        }
+        return Calibration(problem, budget, scale, (*choices, noise), values)
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return the noisy moment of clipped rows with its radius, or of directions alone."""
+        assert data.rows is not None
+        problem, rows = calibration.problem, Directions.of_rows(data.rows)
+        # drawn first, so that both branches add the same noise
+        matrices = wishart(draws, problem.d, problem.d + 1)
+        matrices -= wishart(draws, problem.d, problem.d + 1)
+        matrices *= calibration.scale
+        if "rank" not in calibration.values:
+            matrices += rows.moment()
+            top = Release.of_matrices(matrices, problem.k)
+            return Release(raw=matrices, components=top.components)
+        radii = radii_of(np.sort(rows.lengths), calibration, draws.uniform(2))
+        for radius in np.unique(radii):
+            matrices[radii == radius] += rows.moment(float(radius))
+        estimate = matrices * np.square(radii)[:, None, None]
+        return replace(Release.of_matrices(estimate, problem.k, raw=matrices), radius=radii)
+
+    @property
+    def needs_row_bound(self) -> bool:
+        """No: a row enters as a unit vector times a number from 0 to 1."""
+        return False
+
+    def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
+        """Return 4: the least regret where rows are at hand."""
+        return 4.0
+
+    def releases(self, problem: Problem, budget: Budget) -> str:
+        """Return matrix where a radius is sought, subspace elsewhere."""
+        sought = "rank" in self.calibrate(problem, budget).values
+        return "matrix" if sought else "subspace"
+
+    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
+        """Return clipped rows where a radius is sought, directions elsewhere."""
+        sought = "rank" in self.calibrate(problem, budget).values
+        return Aim.CLIPPED if sought else Aim.DIRECTIONS
+
+    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
+        """Return the moment of rows clipped at the rank sought, or of directions."""
+        assert data.rows is not None
+        rows, values = Directions.of_rows(data.rows), self.calibrate(problem, budget).values
+        radius = at_rank(rows.lengths, values["rank"]) if "rank" in values else None
+        return SecondMoment(rows.moment(radius), data.n)
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return the proof in one sentence."""
+        if self.releases(problem, budget) == "subspace":
+            return (
+                "Proved: noise is too large here for a clipping radius to pay, so every row is "
+                "scaled to length one, and the log density ratio is at most the nuclear norm that "
+                "one such row moves over 2c."
+            )
+        return (
+            f"Proved: two choices of a radius by the exponential mechanism cost {self.share:.3g} "
+            "of epsilon; a clipped row moves the moment by a known nuclear norm whatever they "
+            "are, and the log density ratio is at most that over 2c."
+        )
+
+
+def radii_of(ordered: FloatArray, calibration: Calibration, chances: FloatArray) -> FloatArray:
+    """Return the radius that each draw chooses, shape (size,).
+
+    Parameters
+    ----------
+    ordered : ndarray of shape (n,)
+        Lengths of the rows, ascending.
+    calibration : Calibration
+        Of a setting in which a radius is sought.
+    chances : ndarray of shape (size, 2)
+        Uniform on [0, 1).
+    """
+    values, n = calibration.values, calibration.problem.n
+    medians = 2.0 ** (np.arange(-OCTAVES * _PER_OCTAVE, OCTAVES * _PER_OCTAVE) / _PER_OCTAVE)
+    base = drawn(ordered, medians, n / 2, values["median_epsilon"], chances[:, 0])
+    steps = 2.0 ** (np.arange(_FINE) / values["per_octave"])
+    radii = np.empty(len(base))
+    for median in np.unique(base):
+        here = base == median
+        radii[here] = drawn(
+            ordered, median * steps, values["rank"], values["radius_epsilon"], chances[here, 1]
+        )
+    return radii

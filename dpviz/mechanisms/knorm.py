@@ -1,0 +1,112 @@
+"""The K-norm mechanism of the nuclear norm: the sharpest pure noise known for a whole matrix."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws
+from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._weighing import WeighingAdditive
+from dpviz.noise.limits import FreeNoise, NuclearLaw
+from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
+from dpviz.privacy.accounting import Spent
+from dpviz.privacy.densities import LogRatio
+from dpviz.privacy.sensitivity import nuclear, nuclear_attained
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import PurePart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
+
+
+@dataclass(frozen=True)
+class KNorm(WeighingAdditive):
+    """A + N, N symmetric with density proportional to exp(-||N||_nuc/s): pure epsilon, unbiased.
+
+    Source
+    ------
+    The K-norm mechanism: Hardt and Talwar 2010, "On the geometry of differential privacy". In the
+    nuclear norm: d'Orsi and Novikov 2025, arXiv 2510.26717. The exact draws are ours, see
+    `dpviz.noise.nuclear`.
+
+    Notes
+    -----
+    By the triangle inequality the log density ratio of a shift D is at most ||D||_nuc/s, and far
+    out along D it is that much: s = nuclear sensitivity/epsilon gives epsilon, and no less.
+    Replacing a row moves A by a matrix of nuclear norm at most 2/n, zeroing one by at most 1/n.
+    """
+
+    info = MechanismInfo(
+        label="K-norm",
+        summary="Adds noise shaped by the nuclear norm, in which one person moves the table least.",
+        paper="dpviz, after Hardt and Talwar 2010 and d'Orsi and Novikov 2025",
+        url="https://arxiv.org/abs/2510.26717",
+        family="wishart",
+        release="matrix",
+        guarantee="pure",
+        slot=34,
+        law=r"\hat A = A + N,\quad f(N) \propto e^{-\|N\|_{\mathrm{nuc}}/s}",
+        calibration=r"s = D_{\mathrm{nuc}} / (n \varepsilon)",
+        complexity="d^4",
+        advice="A tenth less noise than the Wishart difference under pure privacy, at the price of "
+        "slower draws.",
+    )
+
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
+        """Return the number of features up to which draws are offered."""
+        if problem.d > LARGEST_D:
+            return f"its exact draws take at most {LARGEST_D} features; got {problem.d}"
+        return None
+
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return about the most bytes of so many draws, with the tables that draws are made by."""
+        return super().memory(problem, draws, thin=thin) + tables_memory(problem.d)
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return s = nuclear sensitivity/epsilon, rounded up."""
+        sensitivity = nuclear(problem)
+        scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
+        part = PurePart(
+            sensitivity / scale,
+            "log density ratio is at most the nuclear norm/s",
+            attained=nuclear_attained(problem),
+        )
+        return Calibration(problem, budget, scale, (part,))
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
+        """Return noise at unit scale, exactly."""
+        return nuclear_noise(draws, problem.d)
+
+    def diagonal_std(self, problem: Problem) -> float | None:
+        """Return the standard deviation of w'Nw, exactly."""
+        return direction_std(problem.d)
+
+    def free_noise(self, calibration: Calibration) -> FreeNoise:
+        """Return Ullman's law of order 1."""
+        d = calibration.problem.d
+        return NuclearLaw(math.pi / 2 * d * calibration.scale, d)
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return the proof in one sentence."""
+        return (
+            "Proved by the triangle inequality: the log density ratio of neighbours is at most the "
+            "nuclear norm of their difference over s; draws are exact and see no data."
+        )
+
+    def log_ratio(
+        self, calibration: Calibration, first: SecondMoment, second: SecondMoment
+    ) -> LogRatio | None:
+        """Return the ratio of the densities, which are known for every d."""
+
+        def ratio(release: Release) -> FloatArray:
+            norms = [
+                np.abs(np.linalg.eigvalsh(release.raw - table.A)).sum(axis=1)
+                for table in (first, second)
+            ]
+            found: FloatArray = (norms[1] - norms[0]) / calibration.scale
+            return found
+
+        return ratio

@@ -1,0 +1,123 @@
+"""The funnel under pure privacy: two looks at unit rows, each with a pure noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.base.arrays import FloatArray, fix_signs
+from dpviz.base.params import choice
+from dpviz.base.seeding import Draws
+from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
+from dpviz.mechanisms._pure import LAWS, PureLaw
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
+from dpviz.mechanisms._weighing import Weighing, feature_sizes
+from dpviz.privacy.accounting import Spent
+from dpviz.privacy.sensitivity import nuclear
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import PurePart
+from dpviz.values.problem import Budget, Problem
+from dpviz.values.release import Calibration, Release
+
+
+@dataclass(frozen=True)
+class PureFunnel(OfDirections, Weighing):
+    """Two adaptive pure steps of half of epsilon each; see `dpviz.mechanisms._funnel`.
+
+    Notes
+    -----
+    Both looks are second moments of rows of length at most one, in bases that depend on what was
+    released before alone, so one row moves each by at most 2/n (replace) or 1/n (zero-out) in
+    nuclear norm. The log density ratio of either noise is at most that over its scale; pure
+    epsilons add, also where the second step depends on the first.
+    """
+
+    noise: str = choice(
+        PureLaw.WISHART, LAWS, label="Noise", help="Which pure noise both looks have.",
+        examples=(PureLaw.KNORM,),
+    )  # fmt: skip
+
+    info = MechanismInfo(
+        label="Pure funnel",
+        summary="Looks once at all features, then again inside the directions it found.",
+        paper="dpviz, after Locantore et al. 1999",
+        family="wishart",
+        release="subspace",
+        guarantee="pure",
+        slot=37,
+        needs_rows=True,
+        redraws=True,
+        law=r"M_1 = \frac1n \sum_i u_i u_i' + N_1,\ B = \mathrm{top}_m(M_1),\quad"
+        r" M_2 = \frac1n \sum_i z_i z_i' + N_2,\ z = B'u/|B'u|",
+        calibration=r"s = 4/(n \varepsilon)\ (\text{replace}),\quad 2/(n \varepsilon)"
+        r"\ (\text{zero-out})",
+        complexity="n d m + d^3",
+        advice="Many features at a small epsilon without delta.",
+    )
+
+    @property
+    def law(self) -> PureLaw:
+        """The noise of both looks."""
+        return PureLaw(self.noise)
+
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
+        """Return the number of features up to which its noise is drawn."""
+        most = self.law.most_features
+        if problem.d > most:
+            return f"its {self.noise} noise takes at most {most} features; got {problem.d}"
+        return None
+
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return about the most bytes of so many draws, with the tables that draws are made by."""
+        return super().memory(problem, draws, thin=thin) + self.law.tables_memory(problem.d)
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return the scale of both looks, and how many dimensions the second has."""
+        reach = nuclear(on_the_sphere(problem))
+        scale = math.nextafter(2 * reach / budget.epsilon, math.inf)
+        reason = "log density ratio is at most the nuclear norm over the scale"
+        part = PurePart(reach / scale, reason)
+        fitting = GUESS / (self.law.edge(1) * scale)
+        values = {"dimensions": float(dimensions(problem, fitting))}
+        return Calibration(problem, budget, scale, (part, part), values)
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Return the components of both looks together."""
+        assert data.rows is not None
+        problem, scale = calibration.problem, calibration.scale
+        unit, m = unit_rows(data.rows), int(calibration.values["dimensions"])
+        first = self.law.draw(draws, problem.d)
+        first *= scale
+        first += unit_moment(data.rows)
+        second = self.law.draw(draws, m)
+        second *= scale
+        stds = (self.weighing_std(calibration), self.law.direction_std(m) * scale)
+        frames = [
+            looked_again(unit, one, second[index], stds, problem.k, self._held(one, calibration))
+            for index, one in enumerate(first)
+        ]
+        return Release(raw=first, components=fix_signs(np.stack(frames)))
+
+    def _held(self, first: FloatArray, calibration: Calibration) -> FloatArray | None:
+        """Return what is held back of each feature, as `Weighing` does."""
+        if not self.weighs:
+            return None
+        noisy = np.diagonal(first) - (np.trace(first) - 1) / len(first)
+        sizes = feature_sizes(noisy, self.weighing_std(calibration), 1.0)
+        held: FloatArray = calibration.problem.k / 2 / sizes
+        return held
+
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of the first look along a direction."""
+        return self.law.direction_std(calibration.problem.d) * calibration.scale
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return what the calibration rests on."""
+        return (
+            "Each look is a second moment of rows of length one in a basis that was released "
+            "before, and the log density ratio of its noise is at most the nuclear norm that one "
+            "person moves it by over the scale; pure epsilons add."
+        )

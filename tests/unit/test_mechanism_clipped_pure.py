@@ -1,0 +1,161 @@
+"""Clipped Wishart difference: the odds of its radii, the sum of its epsilons, equal lengths."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpviz.base.arrays import FloatArray
+from dpviz.base.seeding import Draws, generator
+from dpviz.mechanisms._quantiles import beyond, drawn, log_odds
+from dpviz.mechanisms.clipped_pure import ClippedPure, radii_of
+from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference
+from dpviz.privacy import accounting
+from dpviz.values.moments import SecondMoment
+from dpviz.values.parts import PurePart
+from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.values.release import Verdict
+
+MECHANISM = ClippedPure()
+RADII = 2.0 ** (np.arange(-40, 40) / 4)
+
+
+def moment(rows: FloatArray) -> SecondMoment:
+    A = rows.T @ rows / len(rows)
+    return SecondMoment((A + A.T) / 2, len(rows), rows)
+
+
+def problem(n: int, d: int, relation: Relation = Relation.REPLACE, k: int = 1) -> Problem:
+    return Problem(n, d, k, relation, Domain.unbounded(d))
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_no_row_changes_the_odds_of_a_radius_by_more_than_the_epsilon(relation: Relation) -> None:
+    """The normalised log odds themselves: ties, zero rows and heavy tails, every kind of rank."""
+    rng = generator(0, "odds", str(relation))
+    worst = 0.0
+    for _ in range(2_000):
+        lengths = 10.0 ** rng.uniform(-3, 3, 30)
+        lengths[: rng.integers(20)] = rng.choice([0.0, 1.0, RADII[40]])
+        other = lengths.copy()
+        row = int(rng.integers(30))
+        other[row] = 0.0 if relation is Relation.ZERO_OUT else rng.choice([0.0, 1.0, 1e9, 0.3])
+        rank = float(rng.uniform(0, 30))
+        one, two = (log_odds(np.sort(table), RADII, rank, 0.8) for table in (lengths, other))
+        worst = max(worst, float(np.abs(one - two).max()))
+    assert 0.5 * 0.8 < worst <= 0.8 * (1 + 1e-12)
+    # negative control: two rows at once exceed it
+    other = np.where(np.arange(30) < 15, 0.0, 2.0)
+    moved = np.abs(log_odds(np.full(30, 2.0), RADII, 10.0, 0.8) - log_odds(other, RADII, 10.0, 0.8))
+    assert moved.max() > 0.8
+
+
+def test_radii_are_drawn_with_their_odds() -> None:
+    """40,000 draws; Bernstein's bound at 6.1 standard errors; odds of a tenth more are seen."""
+    lengths = np.sort(np.exp(generator(1, "odds").standard_normal(200)))
+    size = 40_000
+    chances = generator(2, "odds").uniform(size=size)
+    found = drawn(lengths, RADII, 60.0, 0.05, chances)
+    counts = np.array([(found == radius).sum() for radius in RADII])
+    odds = np.exp(log_odds(lengths, RADII, 60.0, 0.05))
+    assert odds.sum() == pytest.approx(1.0)
+
+    def apart(probability: FloatArray) -> bool:
+        expected = size * probability
+        room = 6.1 * np.sqrt(np.maximum(expected, 1.0)) + 6.1**2 / 3
+        return bool((np.abs(counts - expected) > room).any())
+
+    assert not apart(odds)
+    assert apart(odds**1.2 / (odds**1.2).sum())
+
+
+def test_the_score_sees_a_rank_that_the_counts_jump_over() -> None:
+    """Where all rows are of one length only the step that holds it has a count about n/2."""
+    odds = np.exp(log_odds(np.full(100, 1.1), RADII, 50.0, 1.0))
+    best = int(np.argmax(odds))
+    assert RADII[best - 1] < 1.1 <= RADII[best]
+    assert odds[best] > 0.999
+    # negative control: by the count at the radius itself all radii are equally good
+    own = np.exp(-0.5 * np.abs(np.where(RADII < 1.1, 100, 0) - 50.0))
+    assert np.ptp(own) == 0
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 40.0])
+def test_three_epsilons_add_to_the_budget(relation: Relation, epsilon: float) -> None:
+    where, budget = problem(20_000, 5, relation), Budget(epsilon)
+    parts = MECHANISM.calibrate(where, budget).parts
+    assert len(parts) == 3
+    assert all(isinstance(part, PurePart) for part in parts)
+    first, second, noise = (part.epsilon for part in parts)
+    assert first == pytest.approx(0.06 * epsilon, rel=1e-12)
+    assert second == pytest.approx(0.09 * epsilon, rel=1e-12)
+    assert noise == pytest.approx(0.85 * epsilon, rel=1e-12)
+    assert epsilon * (1 - 1e-9) <= accounting.spent(parts, budget).epsilon
+    assert math.fsum((first, second, noise)) <= epsilon * (1 + 1e-15)
+    assert MECHANISM.status(where, budget).verdict is Verdict.HOLDS
+
+
+def test_the_scale_is_half_the_nuclear_sensitivity_over_what_is_left() -> None:
+    for relation, nuclear in ((Relation.REPLACE, 2.0), (Relation.ZERO_OUT, 1.0)):
+        calibration = MECHANISM.calibrate(problem(20_000, 5, relation), Budget(2.0))
+        assert calibration.scale == pytest.approx(nuclear / (2 * 20_000 * 0.85 * 2), rel=1e-12)
+        c = nuclear / (2 * 20_000 * 2)
+        tau = math.sqrt((11 + 5 * math.sqrt(5)) / 2) * 5 * c / math.sqrt(2)
+        assert calibration.values["tau"] == pytest.approx(tau, rel=1e-9)
+        rank = beyond(tau, 5) * 20_000 + 2 * math.log(24) / (0.09 * 2)
+        assert calibration.values["rank"] == pytest.approx(rank, rel=1e-9)
+
+
+def test_the_branch_is_public_and_exact() -> None:
+    """At tau .02 where d is large, at e1 n/4 = 12 where it is small."""
+    edge = math.sqrt((11 + 5 * math.sqrt(5)) / 2) / math.sqrt(2)
+    for d in (2, 100):
+        least = math.ceil(max(edge * d / 0.02, 12 * 4 / 0.06))
+        assert MECHANISM.releases(problem(least, d), Budget(1.0)) == "matrix"
+        below = problem(least - 1, d)
+        assert MECHANISM.releases(below, Budget(1.0)) == "subspace"
+        own = MECHANISM.calibrate(below, Budget(1.0))
+        plain = SphericalWishartDifference().calibrate(below, Budget(1.0))
+        assert (own.scale, own.parts) == (plain.scale, plain.parts)
+
+
+def test_where_noise_is_large_it_is_spherical_to_the_byte() -> None:
+    rows = generator(3, "pure").standard_normal((40, 3))
+    where, budget = problem(40, 3), Budget(0.5)
+    ours, plain = (
+        m.release_many(moment(rows), m.calibrate(where, budget), Draws.trials(0, "s", range(4)))
+        for m in (MECHANISM, SphericalWishartDifference())
+    )
+    np.testing.assert_array_equal(ours.raw, plain.raw)
+    assert ours.matrix is None
+    assert "length one" in MECHANISM.evidence(where, budget, None)
+
+
+def test_radii_of_many_draws_are_those_of_each_alone() -> None:
+    lengths = np.sort(np.exp(generator(4, "pure").standard_normal(20_000)))
+    calibration = MECHANISM.calibrate(problem(20_000, 5), Budget(1.0))
+    chances = generator(5, "pure").uniform(size=(60, 2))
+    together = radii_of(lengths, calibration, chances)
+    alone = [radii_of(lengths, calibration, one[None])[0] for one in chances]
+    np.testing.assert_array_equal(together, alone)
+    longer = 20_000 - np.searchsorted(lengths, together, side="right")
+    missed = np.abs(longer - calibration.values["rank"])
+    # a step is an eighth of an octave, and ln(24 x 1e6) 2/e2 ranks are missed once in a million
+    assert np.median(missed) < 20_000 * 0.05
+    assert missed.max() < 20_000 * 0.05 + 2 * math.log(24e6) / 0.09
+
+
+def test_rows_of_one_length_and_little_noise_give_the_second_moment() -> None:
+    rows = np.tile(np.eye(4) * [[1.0], [1.0], [-1.0], [1.0]], (300, 1))
+    rows[0] = [0.0, 0.0, 0.0, 50.0]
+    data, where = moment(rows), problem(1_200, 4)
+    release = MECHANISM.release_many(
+        data, MECHANISM.calibrate(where, Budget(1e6)), Draws.trials(0, "loud", range(5))
+    )
+    assert release.matrix is not None
+    assert release.radius is not None
+    assert (release.radius >= 50).all()
+    np.testing.assert_allclose(release.matrix, np.tile(data.A, (5, 1, 1)), rtol=0, atol=0.1)
