@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -176,7 +177,7 @@ class ClippedGaussian(Mechanism):
                 "sets the noise."
             )
         return (
-            f"Ten noisy counts of long rows cost {self.share:.3g} of the squared mu; a clipped row "
+            f"Ten noisy counts of long rows cost {numeral(self.share, 3)} of the squared mu; a clipped row "
             "moves the moment by a known amount whatever they answer, and adaptive Gaussian steps "
             "compose exactly."
         )

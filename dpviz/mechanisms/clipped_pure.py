@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.base.number_text import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -171,7 +172,7 @@ class ClippedPure(Mechanism):
                 "one such row moves over 2c."
             )
         return (
-            f"Proved: two choices of a radius by the exponential mechanism cost {self.share:.3g} "
+            f"Proved: two choices of a radius by the exponential mechanism cost {numeral(self.share, 3)} "
             "of epsilon; a clipped row moves the moment by a known nuclear norm whatever they "
             "are, and the log density ratio is at most that over 2c."
         )

@@ -140,7 +140,7 @@ class ScreenedWishartDifference(OfDirections):
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""
         return (
-            f"Sizes cost epsilon {budget.epsilon * self.share:.3g} by Laplace noise; rows of the "
+            f"Sizes cost epsilon {numeral(budget.epsilon * self.share, 3)} by Laplace noise; rows of the "
             "kept features have length one, and the log density ratio of the rest's noise is at "
             "most the nuclear norm that one person moves them by over the scale."
         )

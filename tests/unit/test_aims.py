@@ -141,9 +141,10 @@ def test_it_is_said_in_json_tables_and_on_the_board(
     cells = compute(prepared, settings, 1.0)["cells"]
     best = f"at best {percent(max(rows['spherical']['bias'], 0))} here"
     texts = cells["spherical"]["texts"]
-    assert texts["best"] == best
+    assert texts["said"].endswith(f"; {best}")
     assert texts["aim"] == f"aims at the directions of rows: {best}"
-    assert cells["gaussian"]["texts"]["aim"] == cells["gaussian"]["texts"]["best"] == ""
+    assert cells["gaussian"]["texts"]["aim"] == ""
+    assert "at best" not in cells["gaussian"]["texts"]["said"]
     assert main(["compare", "iris", "--trials", "2", "--row-bound", "quantile:0.2"]) == 0
     said = capsys.readouterr().out
     assert "aims at" not in said or "at best" in said

@@ -105,6 +105,8 @@ def test_a_limit_on_file_sizes_is_a_sentence_before_the_spend(
         capture_output=True,
         text=True,
         check=False,
+        # a file of bytecode would be cut off too, and be read by the next test
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=limited,
         timeout=120,
     )
