@@ -213,6 +213,8 @@ class Question:
         In which the command prints.
     once : bool
         Whether it may not be asked again for the sake of it: a release spends.
+    command : str
+        The command, where it is not the function's name.
     """
 
     function: Callable[..., Any]
@@ -222,6 +224,12 @@ class Question:
     noun: str = ""
     formats: tuple[str, ...] = ("table", "json")
     once: bool = False
+    command: str = ""
+
+    @property
+    def word(self) -> str:
+        """The command."""
+        return self.command or str(self.function.__name__)
 
     def params(self) -> dict[str, Param]:
         """Return what is declared of each keyword."""
@@ -405,7 +413,7 @@ _PLACES = ("table", "bounds", "allocation", "schema", "spectrum")
 def command_of(question: Question, options: Mapping[str, Any]) -> str:
     """Return the shell command that asks the same; what was in memory has a name to fill in."""
     params = question.params()
-    words = ["python", "-m", "dpviz", question.function.__name__]
+    words = ["python", "-m", "dpviz", question.word]
     rest = []
     for name, value in options.items():
         param = params.get(name)
