@@ -1,13 +1,12 @@
 """dpviz: see what differential privacy costs a principal component analysis.
 
-`compare` runs mechanisms side by side, `sweep` along an axis; `least` finds the
-least epsilon for a goal and `predict` needs no draw; `audit` bounds what a
-mechanism really costs, by attack; `account` says what repeating costs and `waterfall`
-what a private preparation does;
-`task` learns after a private projection; `schema` drafts how a release reads a table,
-and `ledger` says what releases have spent; `list_mechanisms` and `list_datasets` say what there is.
-An answer is kept by its ``save``, read by `load` and asked again by `rerun`.
-`PrivatePCA` makes one private release as a scikit-learn estimator.
+`compare` runs mechanisms side by side, `sweep` along an axis, and `board` draws them to be
+scrubbed; `least` finds the least epsilon for a goal and `predict` needs no draw; `audit` bounds
+what a mechanism really costs, by attack; `account` says what repeating costs, `waterfall` what a
+private preparation does, and `task` what can still be learned. `schema` drafts how a release reads
+a table, `release` makes one, and `ledger` says what releases have spent. `list_mechanisms` and
+`list_datasets` say what there is. An answer is kept by its ``save``, read by `load` and asked again
+by `rerun`. `PrivatePCA` makes one private release as a scikit-learn estimator.
 """
 
 from __future__ import annotations
@@ -19,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpviz.answers import load
     from dpviz.answers.account import account
+    from dpviz.answers.board import board
     from dpviz.answers.ledger import ledger
+    from dpviz.answers.release import release
     from dpviz.answers.rerun import rerun
     from dpviz.answers.schema import schema
     from dpviz.answers.task import task
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from dpviz.estimator.private_pca import PrivatePCA
 
 __all__ = [
-    "PrivatePCA", "account", "audit", "compare", "least", "ledger", "list_datasets",
-    "list_mechanisms", "load", "predict", "rerun", "schema", "sweep", "task", "waterfall",
+    "PrivatePCA", "account", "audit", "board", "compare", "least", "ledger", "list_datasets",
+    "list_mechanisms", "load", "predict", "release", "rerun", "schema", "sweep", "task",
+    "waterfall",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

@@ -276,13 +276,14 @@ def asks(
         taken = [p.name for p in own if p.kind is not p.KEYWORD_ONLY]
         params = question.params()
         mine = {p.name for p in own}
-        types = {**get_type_hints(Options), **(hints or {})}
+        known = get_type_hints(Options) if Settings in declared else {}
+        known |= hints or {}
         keywords = [
             inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=question.default(name),
-                annotation=types[name] if name in types else type_of(params[name]),
+                annotation=known[name] if name in known else type_of(params[name]),
             )
             for name in params
             if name not in mine
@@ -359,6 +360,8 @@ def _type_words(kind: Any) -> str:
         return " or ".join(_type_words(item) for item in get_args(kind))
     if kind is type(None):
         return "None"
+    if get_args(kind)[1:] == (...,):
+        return f"sequence of {_type_words(get_args(kind)[0])}"
     inner = [_type_words(item) for item in get_args(kind)]
     if not inner:
         return str(kind.__name__)
