@@ -1,53 +1,67 @@
 """dpviz: see what differential privacy costs a principal component analysis.
 
-`compare` runs mechanisms side by side, `sweep` along an axis; `least` finds the
-least epsilon for a goal and `predict` needs no draw; `audit` bounds what a
-mechanism really costs, by attack; `account` says what repeating costs and `waterfall`
-what a private preparation does;
-`task` learns after a private projection; `schema` drafts how a release reads a table,
-and `ledger` says what releases have spent; `mechanisms` and `datasets` list what there is.
-An answer is kept by its ``save``, read by `load` and asked again by `rerun`.
-`PrivatePCA` makes one private release as a scikit-learn estimator.
+`compare` runs mechanisms side by side, `sweep` along an axis, and `board` draws them to be
+scrubbed; `least` finds the least epsilon for a goal and `predict` needs no draw; `audit` bounds
+what a mechanism really costs, by attack; `account` says what repeating costs, `waterfall` what a
+private preparation does, and `task` what can still be learned. `schema` drafts how a release reads
+a table, `release` makes one, and `ledger` says what releases have spent. `list_mechanisms` and
+`list_datasets` say what there is. An answer is kept by its ``save``, read by `load` and asked again
+by `rerun`. `PrivatePCA` makes one private release as a scikit-learn estimator.
 """
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpviz.answers import load
     from dpviz.answers.account import account
+    from dpviz.answers.board import board
     from dpviz.answers.ledger import ledger
+    from dpviz.answers.release import release
     from dpviz.answers.rerun import rerun
     from dpviz.answers.schema import schema
     from dpviz.answers.task import task
     from dpviz.answers.waterfall import waterfall
-    from dpviz.api import audit, compare, datasets, least, mechanisms, predict, sweep
+    from dpviz.api import (
+        audit,
+        compare,
+        least,
+        list_datasets,
+        list_mechanisms,
+        predict,
+        sweep,
+    )
     from dpviz.estimator.private_pca import PrivatePCA
 
 __all__ = [
-    "PrivatePCA", "account", "audit", "compare", "datasets", "least", "ledger", "load",
-    "mechanisms", "predict", "rerun", "schema", "sweep", "task", "waterfall",
+    "PrivatePCA", "account", "audit", "board", "compare", "least", "ledger", "list_datasets",
+    "list_mechanisms", "load", "predict", "release", "rerun", "schema", "sweep", "task",
+    "waterfall",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOMES = {
     "PrivatePCA": "dpviz.estimator.private_pca",
     "load": "dpviz.answers",
-    **dict.fromkeys(("audit", "compare", "least", "predict", "sweep"), "dpviz.api"),
+    **dict.fromkeys(
+        ("audit", "compare", "least", "list_datasets", "list_mechanisms", "predict", "sweep"),
+        "dpviz.api",
+    ),
 }
 """Where a name is defined, if not in the file of its own name among the questions."""
 
 
 def __getattr__(name: str) -> Any:
     # On demand: the command line and the pages need not wait for what they do not use.
-    if name in ("datasets", "mechanisms"):  # packages too: they can be called
-        return import_module(f"dpviz.{name}")
     if name in __all__:
         return getattr(import_module(_HOMES.get(name, f"dpviz.answers.{name}")), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    near = get_close_matches(f"list_{name}" if f"list_{name}" in __all__ else name, __all__, 1)
+    hint = f" (did you mean dpviz.{near[0]}?)" if near else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, "__version__"])

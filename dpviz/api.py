@@ -48,7 +48,7 @@ from dpviz.settings import Settings
 from dpviz.targets.least import targets
 from dpviz.tidy.predicted import expectations
 
-__all__ = ["audit", "compare", "datasets", "least", "mechanisms", "predict", "sweep"]
+__all__ = ["audit", "compare", "least", "list_datasets", "list_mechanisms", "predict", "sweep"]
 
 
 @asks("run mechanisms side by side on one table", Settings)
@@ -64,11 +64,12 @@ def compare(
 
     Parameters
     ----------
-    table : str, path, DataFrame, ndarray of shape (n, d) or plan
-        A built-in or remote key (see `datasets`); the path of a CSV or Parquet file; a frame of
-        pandas, polars or any library that speaks Arrow, or of Dask; an array of NumPy or Dask, one
-        row a person; or
-        a plan without a table, ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
+    table : str, path, DataFrame, array of shape (n, d) or plan
+        A built-in or remote key (see `list_datasets`); the path of a CSV or Parquet file; a frame
+        of pandas, polars (a lazy one too) or any library that speaks Arrow, or of Dask; an array,
+        one row a person, of NumPy, Dask or anything with ``__array__``, or a list of rows; a Bunch
+        of scikit-learn, whose target is the label ``target``; or a plan without a table,
+        ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
     progress : callable, optional
         Called with (done, total, what comes next) before each mechanism.
     foretell : callable, optional
@@ -406,7 +407,7 @@ def audit(
 
     See Also
     --------
-    mechanisms : What is known of each claim by proof.
+    list_mechanisms : What is known of each claim by proof.
 
     Notes
     -----
@@ -430,7 +431,8 @@ def audit(
     return Audited(audit_options(mechanism, options).run(progress=progress))
 
 
-def mechanisms() -> Listing:
+@asks("list every mechanism and what holds of it", command="mechanisms")
+def list_mechanisms() -> Listing:
     """List every mechanism under both relations, and what holds of its claim.
 
     Returns
@@ -449,9 +451,9 @@ def mechanisms() -> Listing:
     Examples
     --------
     >>> import dpviz
-    >>> "wishart_difference" in dpviz.mechanisms().keys
+    >>> "wishart_difference" in dpviz.list_mechanisms().keys
     True
-    >>> table = dpviz.mechanisms().table()
+    >>> table = dpviz.list_mechanisms().table()
     >>> row = table[(table["key"] == "gaussian") & (table["relation"] == "replace")]
     >>> row["status"].item()
     'holds'
@@ -460,7 +462,8 @@ def mechanisms() -> Listing:
     return Listing(listing_rows(), "mechanisms", columns)
 
 
-def datasets() -> Listing:
+@asks("list the built-in and the remote tables", command="datasets")
+def list_datasets() -> Listing:
     """List the built-in tables, and the papers' data sets that can be fetched.
 
     Returns
@@ -477,7 +480,7 @@ def datasets() -> Listing:
     Examples
     --------
     >>> import dpviz
-    >>> dpviz.datasets().keys[:2]
+    >>> dpviz.list_datasets().keys[:2]
     ['digits', 'breast_cancer']
     """
     rows: list[dict[str, Any]] = [

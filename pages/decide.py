@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpviz.base.number_text import numeral, percent
+from dpviz.base.params import params_of
 from dpviz.figures.card import card_html, card_page, pictures
 from dpviz.figures.handout import report_page
 from dpviz.guide import words
@@ -27,18 +28,10 @@ VIEW = "decide"
 
 
 # What the heading asks is not asked again above the answers, but for who cannot see.
-_STYLE = """<style>
-.st-key-decide-question [data-testid="stWidgetLabel"] p {
-  position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
-}
-</style>"""
-
-
 def question(name: str) -> None:
     """Draw the answers to what the heading asks."""
-    st.html(_STYLE)
-    with st.container(key="decide-question"):
-        controls.setting(name, VIEW)
+    st.caption(params_of(Answers)[name].help)
+    controls.setting(name, VIEW, row=True)
 
 
 def go(stage: str) -> Callable[[], None]:

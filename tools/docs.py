@@ -218,7 +218,7 @@ def _metrics() -> str:
 
 
 def _mechanisms() -> str:
-    found = dpviz.mechanisms()
+    found = dpviz.list_mechanisms()
     by_key: dict[str, list[dict[str, str]]] = {}
     for row in found:
         by_key.setdefault(row["key"], []).append(row)
@@ -242,7 +242,7 @@ def _tables() -> str:
     rows = [
         (f"`{row['key']}`", row["origin"], row["n"], row["d"], row["description"], row["source"],
          row["licence"])
-        for row in dpviz.datasets()
+        for row in dpviz.list_datasets()
     ]  # fmt: skip
     header = ("key", "origin", "n", "d", "what it is", "source", "licence")
     return "\n".join(["# Tables", "", *_table(header, rows)])

@@ -213,6 +213,8 @@ class Question:
         In which the command prints.
     once : bool
         Whether it may not be asked again for the sake of it: a release spends.
+    command : str
+        The command, where it is not the function's name.
     """
 
     function: Callable[..., Any]
@@ -222,6 +224,12 @@ class Question:
     noun: str = ""
     formats: tuple[str, ...] = ("table", "json")
     once: bool = False
+    command: str = ""
+
+    @property
+    def word(self) -> str:
+        """The command."""
+        return self.command or str(self.function.__name__)
 
     def params(self) -> dict[str, Param]:
         """Return what is declared of each keyword."""
@@ -268,13 +276,14 @@ def asks(
         taken = [p.name for p in own if p.kind is not p.KEYWORD_ONLY]
         params = question.params()
         mine = {p.name for p in own}
-        types = {**get_type_hints(Options), **(hints or {})}
+        known = get_type_hints(Options) if Settings in declared else {}
+        known |= hints or {}
         keywords = [
             inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=question.default(name),
-                annotation=types[name] if name in types else type_of(params[name]),
+                annotation=known[name] if name in known else type_of(params[name]),
             )
             for name in params
             if name not in mine
@@ -351,6 +360,8 @@ def _type_words(kind: Any) -> str:
         return " or ".join(_type_words(item) for item in get_args(kind))
     if kind is type(None):
         return "None"
+    if get_args(kind)[1:] == (...,):
+        return f"sequence of {_type_words(get_args(kind)[0])}"
     inner = [_type_words(item) for item in get_args(kind)]
     if not inner:
         return str(kind.__name__)
@@ -405,7 +416,7 @@ _PLACES = ("table", "bounds", "allocation", "schema", "spectrum")
 def command_of(question: Question, options: Mapping[str, Any]) -> str:
     """Return the shell command that asks the same; what was in memory has a name to fill in."""
     params = question.params()
-    words = ["python", "-m", "dpviz", question.function.__name__]
+    words = ["python", "-m", "dpviz", question.word]
     rest = []
     for name, value in options.items():
         param = params.get(name)

@@ -1,4 +1,4 @@
-"""The answer of `dpviz.mechanisms` and `dpviz.datasets`."""
+"""The answer of `dpviz.list_mechanisms` and `dpviz.list_datasets`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dpviz.answers import Answer
+from dpviz.narrative.phrases import text_table
 
 
 class Listing(Answer):
@@ -39,6 +40,11 @@ class Listing(Answer):
         """Return how many there are, and their keys."""
         return f"{len(self.keys)} {self._noun}: {', '.join(self.keys)}."
 
+    def printed(self) -> str:
+        """Return the columns that a terminal shows."""
+        cells = [[_word(row[name]) for name in self.columns] for row in self.rows]
+        return text_table(self.columns, cells)
+
     def table(self) -> pd.DataFrame:
         """Return the rows as a table."""
         return pd.DataFrame(self.rows)
@@ -49,3 +55,7 @@ class Listing(Answer):
 
     def _shown(self) -> pd.DataFrame:
         return self.table()[list(self.columns)]
+
+
+def _word(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

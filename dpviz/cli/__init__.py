@@ -12,16 +12,17 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import dpviz
 from dpviz.cli.options import OneLineParser, with_negative_numbers
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 
 _FILES = {
-    "data": ("datasets", "fetch"),
+    "data": ("fetch",),
     "sweep": ("sweep",),
     "board": ("board",),
-    "claims": ("mechanisms", "claims"),
+    "claims": ("claims",),
     "reproduce": ("reproduce",),
     "schema": ("schema",),
     "release": ("release", "ledger"),
@@ -31,14 +32,29 @@ _FILES = {
 """The files of this folder and the commands each adds, in the order of the help."""
 
 
-def questions() -> list[str]:
-    """Return the commands that come from a function of the front door, as it is declared."""
-    listed = {command for added in _FILES.values() for command in added}
-    return [name for name in dpviz.__all__ if name not in listed and _asks(name)]
+def questions() -> dict[str, Any]:
+    """Return the functions of the front door that are commands as they are declared, by command."""
+    own = {command for added in _FILES.values() for command in added}
+    found = {
+        question_word: function
+        for function in (getattr(dpviz, name) for name in dpviz.__all__)
+        if (question_word := _word(function)) and question_word not in own
+    }
+    return found
 
 
-def _asks(name: str) -> bool:
-    return hasattr(getattr(dpviz, name), "question")
+def _word(function: Any) -> str:
+    """Return the command of a function; empty where it asks no question."""
+    question = getattr(function, "question", None)
+    return "" if question is None else str(question.word)
+
+
+def _question(command: str | None) -> Any:
+    """Return the function of one command, importing no other; None where there is none."""
+    for name in (command, f"list_{command}"):
+        if name in dpviz.__all__ and _word(function := getattr(dpviz, name)) == command:
+            return function
+    return None
 
 
 FULL_OR_CLOSED = {
@@ -58,11 +74,12 @@ def build_parser(command: str | None = None) -> OneLineParser:
     parser = OneLineParser(prog="dpviz", description="See what differential privacy costs a PCA.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     mine = [file for file, added in _FILES.items() if command in added]
-    asked = [command] if not mine and command in dpviz.__all__ and _asks(command) else []
-    for file in mine or ([] if asked else _FILES):
+    function = None if mine else _question(command)
+    for file in mine or ([] if function else _FILES):
         import_module(f"dpviz.cli.{file}").add(commands)
-    for name in asked or ([] if mine else questions()):
-        import_module("dpviz.cli.asking").add(commands, getattr(dpviz, name))
+    asked = [function] if function else [] if mine else questions().values()
+    for one in asked:
+        import_module("dpviz.cli.asking").add(commands, one)
     return parser
 
 

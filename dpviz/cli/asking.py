@@ -27,7 +27,7 @@ SAVE_HELP = "also keep the answer as FILE, with what made it: dpviz rerun FILE a
 def add(commands: Commands, function: Any) -> None:
     """Add the parser of the command that calls a function of the front door."""
     question = question_of(function)
-    parser = commands.add_parser(function.__name__, help=question.help)
+    parser = commands.add_parser(question.word, help=question.help)
     params = question.params()
     for cls in question.declared:
         based = question.base if isinstance(question.base, cls) else None

@@ -1,4 +1,4 @@
-"""The commands ``mechanisms``, ``audit`` and ``claims``."""
+"""The command ``claims``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from dpviz import api
 from dpviz.base.csv_text import csv_text
 from dpviz.base.json_text import json_text
 from dpviz.base.number_text import numeral
@@ -15,16 +14,12 @@ from dpviz.base.whole import whole
 from dpviz.claims.audit import AuditOptions
 from dpviz.claims.table import TABLE_TRIALS, claims_table
 from dpviz.cli.options import Commands
-from dpviz.cli.terminal import end_progress, print_table, show_progress
+from dpviz.cli.terminal import end_progress, show_progress
 from dpviz.errors import InvalidSetting
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of each command."""
-    listing = commands.add_parser("mechanisms", help="list every mechanism and what holds of it")
-    listing.add_argument("--format", choices=("table", "json"), default="table")
-    listing.set_defaults(run=_mechanisms)
-
+    """Add the parser of the command."""
     claiming = commands.add_parser("claims", help="audit every mechanism under every relation")
     claiming.add_argument("--seed", default="0", help="same seed, same table (default 0)")
     claiming.add_argument(
@@ -33,15 +28,6 @@ def add(commands: Commands) -> None:
     claiming.add_argument("--format", choices=("table", "json", "csv"), default="table")
     claiming.add_argument("--out", metavar="FILE", default=None, help="write there and not here")
     claiming.set_defaults(run=_claims)
-
-
-def _mechanisms(arguments: argparse.Namespace) -> int:
-    listing = api.mechanisms()
-    if arguments.format == "json":
-        print(listing.to_json())
-    else:
-        print_table(listing.columns, [[row[name] for name in listing.columns] for row in listing])
-    return 0
 
 
 def _claims(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""The commands ``datasets`` and ``fetch``."""
+"""The command ``fetch``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 
-from dpviz import api
 from dpviz.base.number_text import decimals
 from dpviz.cli.options import Commands
 from dpviz.cli.terminal import end_progress, print_table
@@ -15,26 +14,11 @@ from dpviz.errors import InvalidSetting, NotAvailable
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of each command."""
-    listing = commands.add_parser("datasets", help="list the built-in and the remote tables")
-    listing.add_argument("--format", choices=("table", "json"), default="table")
-    listing.set_defaults(run=_datasets)
-
+    """Add the parser of the command."""
     fetching = commands.add_parser("fetch", help="download remote data sets that are not at hand")
     fetching.add_argument("keys", metavar="KEY", nargs="*", help="keys that --list shows, or all")
     fetching.add_argument("--list", action="store_true", help="list them, and which are at hand")
     fetching.set_defaults(run=_fetch)
-
-
-def _datasets(arguments: argparse.Namespace) -> int:
-    listing = api.datasets()
-    if arguments.format == "json":
-        print(listing.to_json())
-    else:
-        shown = [{**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in listing]
-        columns = listing.columns
-        print_table(columns, [[str(row[name]) for name in columns] for row in shown])
-    return 0
 
 
 def _fetch(arguments: argparse.Namespace) -> int:

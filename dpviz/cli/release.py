@@ -6,12 +6,10 @@ import argparse
 from pathlib import Path
 
 from dpviz.answers.ledger import ledger
-from dpviz.base.number_text import numeral
+from dpviz.answers.release import release
 from dpviz.cli.options import Commands, add_settings, add_table, stated
 from dpviz.releasing.ledger import Ledger
-from dpviz.releasing.making import given_by, make
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
-from dpviz.releasing.schema import Schema
 from dpviz.releasing.verifying import verify
 
 _ACTIONS = ("show", "new", "bind", "verify")
@@ -83,22 +81,15 @@ def add(commands: Commands) -> None:
 
 
 def _release(arguments: argparse.Namespace) -> int:
-    options = ReleaseOptions(**stated(arguments, ReleaseOptions))
-    made = make(
-        options,
-        given_by(arguments.table),
-        None if arguments.schema is None else Schema.read(Path(arguments.schema)),
-        from_data=arguments.schema_from_data,
-        ledger=Ledger(Path(arguments.ledger)),
-        out=Path(arguments.out),
+    made = release(
+        arguments.table,
+        ledger=arguments.ledger,
+        out=arguments.out,
+        schema=arguments.schema,
+        schema_from_data=arguments.schema_from_data,
+        **stated(arguments, ReleaseOptions),
     )
-    proved, mapped = made.noise.proved, made.noise.mapped
-    print(
-        f"{made.mechanism} released to {arguments.out}: proved epsilon "
-        f"{numeral(proved.epsilon, 6)} at "
-        f"delta {numeral(proved.delta, 6)} (OpenDP's map: {numeral(mapped.epsilon, 6)})"
-    )
-    print(made.said)
+    print(made.summary().replace(" released: ", f" released to {arguments.out}: ", 1))
     return 0
 
 

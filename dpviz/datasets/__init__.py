@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from dpviz.base.callable_module import make_callable
 from dpviz.datasets import remote
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.check import (
@@ -139,6 +138,3 @@ def relabelled(table: Table, label: str | None) -> Table:
         label_name=label,
         bounds=None if table.bounds is None else table.bounds[others],
     )
-
-
-make_callable(__name__)  # dpviz.datasets() lists them

@@ -12,7 +12,6 @@ import pkgutil
 from collections.abc import Sequence
 from functools import cache
 
-from dpviz.base.callable_module import make_callable
 from dpviz.base.params import Declared, split_outside_brackets
 from dpviz.errors import InvalidSetting
 from dpviz.mechanisms._base import Mechanism
@@ -156,6 +155,3 @@ def with_parameter(texts: Sequence[str], assignment: str) -> tuple[str, ...]:
             raise InvalidSetting("set", "of a mechanism that is compared", assignment, "--set")
         changed = [*(texts or (ALL,)), type(base).from_texts({name.strip(): value}).text]
     return tuple(changed)
-
-
-make_callable(__name__)  # dpviz.mechanisms() lists them

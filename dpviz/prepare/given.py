@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dpviz.datasets import relabelled, without
 from dpviz.datasets.frames import is_frame, read_frame, table_of_array
@@ -18,7 +19,8 @@ from dpviz.settings import Settings, names_in
 
 TABLE_ALLOWED = (
     "a built-in key, a path, a plan such as plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5, "
-    "a data frame (pandas, polars, Arrow, Dask) or an array of shape (n, d) (NumPy, Dask)"
+    "a data frame (pandas, polars, Arrow, Dask), an array of shape (n, d) (NumPy, Dask, or a list "
+    "of rows) or a Bunch"
 )
 
 
@@ -34,9 +36,9 @@ def name_of(given: object) -> str:
         return str(given)
     if isinstance(given, (Table, BoundedRows, Planned)):
         return given.name
-    if isinstance(given, np.ndarray) or _is_dask_array(given):
+    if _is_array(given) or _is_dask_array(given):
         return "array"
-    if is_frame(given) or _is_dask(given):
+    if is_frame(given) or _is_dask(given) or _is_lazy(given) or _is_bunch(given):
         return "frame"
     article = "an" if type(given).__name__[0].lower() in "aeiou" else "a"
     raise WrongArgument(
@@ -99,8 +101,12 @@ def table_given(given: Any, settings: Settings) -> Table:
 
 
 def _table_of(given: Any, settings: Settings) -> Table:
-    if isinstance(given, (Table, np.ndarray)):
-        table = given if isinstance(given, Table) else table_of_array(given)
+    if _is_lazy(given):
+        given = given.collect()
+    if _is_bunch(given):
+        given = _frame_of_bunch(given, settings.label)
+    if isinstance(given, Table) or _is_array(given):
+        table = given if isinstance(given, Table) else table_of_array(_array_of(given))
         return without(relabelled(table, settings.label), names_in(settings.leave_out))
     return read_frame(given, name_of(given)).to_table(
         label=settings.label,
@@ -134,5 +140,54 @@ def _frame_of(array: Any) -> Any:
         raise InvalidTable(f"array must hold real numbers; its dtype is {array.dtype}.")
     from dask.dataframe import from_dask_array
 
-    names = [f"column {j + 1}" for j in range(array.shape[1])]
-    return from_dask_array(array.rechunk({1: -1}), columns=names)
+    return from_dask_array(array.rechunk({1: -1}), columns=_titles(array.shape[1]))
+
+
+def _is_array(given: object) -> bool:
+    """Return whether it is rows of numbers: NumPy's, a list's, or another library's."""
+    if isinstance(given, (np.ndarray, list, tuple)):
+        return True
+    # one column is an array too; asked of the value, whose shape says it
+    return (
+        hasattr(type(given), "__array__")
+        and len(getattr(given, "shape", ())) == 2
+        and (not is_frame(given))
+    )
+
+
+def _array_of(given: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(given)
+    except ValueError:  # rows of different lengths
+        raise InvalidTable("each row of a list must be as long as the others.") from None
+
+
+def _is_lazy(given: object) -> bool:
+    kind = type(given)
+    return kind.__module__.partition(".")[0] == "polars" and kind.__name__ == "LazyFrame"
+
+
+def _is_bunch(given: object) -> bool:
+    """Return whether it is what scikit-learn's loaders return."""
+    return isinstance(given, dict) and type(given) is not dict and "data" in given
+
+
+def _frame_of_bunch(bunch: Any, label: str | None) -> pd.DataFrame:
+    """Return the features of a Bunch, and its target where that is the label."""
+    data = bunch["data"]
+    if not isinstance(data, pd.DataFrame):
+        rows = table_of_array(_array_of(data)).rows
+        names = bunch.get("feature_names")
+        titles = list(names) if names is not None else None
+        data = pd.DataFrame(rows, columns=titles if titles else _titles(rows.shape[1]))
+    if label != _TARGET or bunch.get("target") is None:
+        return data
+    return data.assign(**{_TARGET: np.asarray(bunch["target"])})
+
+
+def _titles(d: int) -> list[str]:
+    return [f"column {j + 1}" for j in range(d)]
+
+
+_TARGET = "target"
+"""What the label of a Bunch is called."""

@@ -139,7 +139,7 @@ def run() -> None:
             scrubbed=page.title == FIRST and current.prepared is not None,
             note=_delta_note(current)[0],
             table=sidebar.table_choice,
-            upload=lambda: sidebar.upload(current),
+            upload=lambda: sidebar.upload(current, own_reading=page.title in OWN_READING),
             unused=UNREAD.get(page.title, ()),
         )
         with st.sidebar:

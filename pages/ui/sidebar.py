@@ -85,8 +85,15 @@ def table_choice() -> None:
     )
 
 
-def upload(current: Current) -> None:
-    """Draw the upload, and what an upload asks."""
+def upload(current: Current, *, own_reading: bool = False) -> None:
+    """Draw the upload, and what an upload asks.
+
+    Parameters
+    ----------
+    current : Current
+    own_reading : bool
+        Whether the page reads the file in a way of its own, and asks for it itself.
+    """
 
     def arrived() -> None:
         # Kept apart from the widget, which is gone on pages that do not draw it.
@@ -109,6 +116,8 @@ def upload(current: Current) -> None:
         return
     if st.session_state.get("upload") is None:
         st.caption(plain(f"In use: {file.name}"))
+    if own_reading:
+        return
     try:
         raw = loading.uploaded_raw()
     except DpvizError:  # said on the page; the decimal mark may be what it asks for

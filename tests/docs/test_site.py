@@ -118,7 +118,7 @@ def test_what_is_declared_is_in_the_reference(site: Path) -> None:
         assert f">{name}</span>" in pages["options"]
         assert param.flag in pages["options"]
     assert all(f">{key}</span>" in pages["metrics"] for key in METRICS)
-    assert all(f">{key}</span>" in pages["tables"] for key in dpviz.datasets().keys)
+    assert all(f">{key}</span>" in pages["tables"] for key in dpviz.list_datasets().keys)
     listed = text_of(site, "reference/mechanisms")
     assert all(f">{key}</span>" in listed for key in all_mechanisms())
     commands = text_of(site, "reference/commands")

@@ -159,4 +159,3 @@ def test_numbers_are_taken_along_by_a_button_of_ours(page: Page, server: Server)
     assert got.value.suggested_filename == "dpviz-curve.csv"
     header = got.value.path().read_text(encoding="utf-8").splitlines()[0]
     assert "mechanism" in header.split(",")
-    page.screenshot(path="/tmp/rs-numbers.png")

@@ -6,9 +6,8 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
-from dpviz import datasets
+import dpviz
 from dpviz.base.paths import app_path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,17 +40,31 @@ def test_bad_input_stops_the_process_with_status_2() -> None:
     assert stopped.stderr == ("dpviz: --epsilon must be a number from 0.0001 to 1e6; got '0'.\n")
 
 
-def test_rooms_of_the_same_name_are_modules_that_can_be_called() -> None:
+def test_packages_are_packages_and_the_old_names_say_the_new() -> None:
     words = (
-        "import dpviz; a = dpviz.mechanisms().keys; b = dpviz.datasets().keys;"
-        "from dpviz import datasets, mechanisms; import dpviz.datasets as d;"
-        "print(len(a) == len(mechanisms.all_mechanisms()), d is datasets, 'iris' in b)"
+        "import dpviz\n"
+        "try:\n    dpviz.mechanisms()\n"
+        "except AttributeError as error:\n    print(error)\n"
+        "from dpviz import datasets, mechanisms; import dpviz.datasets as d\n"
+        "print(len(dpviz.list_mechanisms().keys) == len(mechanisms.all_mechanisms()),"
+        "d is datasets, 'iris' in dpviz.list_datasets().keys, type(datasets).__name__)"
     )
     found = subprocess.run(
         [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert found.stdout.split() == ["True", "True", "True"]
-    assert isinstance(datasets, ModuleType)
+    hint, rest = found.stdout.splitlines()
+    assert hint.endswith("(did you mean dpviz.list_mechanisms?)")
+    assert rest.split() == ["True", "True", "True", "module"]
+
+
+def test_the_front_door_has_what_is_documented_and_nothing_else() -> None:
+    words = (
+        "import dpviz; dpviz.compare('iris', trials=2, mechanisms='gaussian'); print(*dir(dpviz))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == sorted([*dpviz.__all__, "__version__"])
 
 
 def test_nothing_is_imported_before_it_is_used() -> None:
@@ -73,7 +86,7 @@ def test_a_list_of_tables_does_not_import_other_commands() -> None:
         "import sys; from dpviz.cli import main; main(['datasets']); "
         "heavy = [m for m in sys.modules if m.startswith(('dpviz.reproduce', 'dpviz.releasing', "
         "'dpviz.claims.account', 'dpviz.cli.')) and m not in "
-        "('dpviz.cli.data', 'dpviz.cli.options', 'dpviz.cli.terminal')]; "
+        "('dpviz.cli.data', 'dpviz.cli.options', 'dpviz.cli.terminal', 'dpviz.cli.asking')]; "
         "print(heavy, file=sys.stderr)"
     )
     done = subprocess.run(

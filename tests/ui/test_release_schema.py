@@ -320,3 +320,12 @@ def test_a_ledgers_name_leads_nowhere_else(name: str) -> None:
     assert path.parent == ledger_folder()
     assert path.name == f"{name}.jsonl"
     assert name.isascii()
+
+
+def test_beside_a_release_nothing_is_asked_that_it_does_not_read() -> None:
+    """How Explore reads a file, as what it does to missing values, is no matter of a release."""
+    asked = {"upload.label", "view.categorical", "view.missing", "view.decimal"}
+    at = _uploaded(STRANGE)
+    assert "upload" in keys(at)
+    assert not asked & set(keys(at))
+    assert asked < set(keys(upload(start(**QUICK), "people.csv", b"a,b\n1,2\n3,4\n5,7\n")))

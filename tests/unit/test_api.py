@@ -18,6 +18,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.utils import Bunch
 
 import dpviz
 from dpviz import api, datasets
@@ -153,8 +154,10 @@ def test_the_other_commands_write_the_same_bytes(capsys: pytest.CaptureFixture[s
     words = ("audit", "wishart", "--epsilon", "1", "--trials", "400", "--format", "json")
     found = dpviz.audit("wishart", epsilon=1, trials=400)
     assert found.to_json() + "\n" == printed(capsys, *words)
-    assert dpviz.mechanisms().to_json() + "\n" == printed(capsys, "mechanisms", "--format", "json")
-    assert dpviz.datasets().to_json() + "\n" == printed(capsys, "datasets", "--format", "json")
+    assert dpviz.list_mechanisms().to_json() + "\n" == printed(
+        capsys, "mechanisms", "--format", "json"
+    )
+    assert dpviz.list_datasets().to_json() + "\n" == printed(capsys, "datasets", "--format", "json")
 
 
 def test_sweep_writes_the_file_of_the_command_line(
@@ -192,6 +195,46 @@ def test_every_kind_of_frame_gives_the_numbers_of_the_file(tmp_path: Path) -> No
         assert numbers(dpviz.compare(kind, **named)) == expected, type(kind)
     prepared = dpviz.compare(table, **named).comparison.prepared
     assert numbers(dpviz.compare(prepared, **named)) == expected
+
+
+class OnlyAnArray:
+    """What another library's array shows of itself."""
+
+    def __init__(self, inner: np.ndarray[Any, Any]) -> None:
+        self._inner = inner
+        self.shape = inner.shape
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self._inner
+
+
+def test_lists_lazy_frames_and_other_peoples_arrays_are_read() -> None:
+    table = frame()
+    named: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": ["gaussian", "data_laplace"]}
+    expected = numbers(dpviz.compare(table, **named))
+    kinds: list[Any] = [table.to_numpy().tolist(), pl.from_pandas(table).lazy()]
+    kinds += [tuple(map(tuple, table.to_numpy())), OnlyAnArray(table.to_numpy())]
+    for kind in kinds:
+        assert numbers(dpviz.compare(kind, **named)) == expected, type(kind)
+
+
+def test_a_bunch_is_read_with_its_names_and_its_target_as_the_label() -> None:
+    table = frame()
+    target = np.array(["a", "b"] * 20)
+    names = list(table.columns)
+    bunch = Bunch(data=table.to_numpy(), feature_names=names, target=target)
+    named: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": "gaussian"}
+    expected = numbers(dpviz.compare(table, **named))
+    for label in (None, "target"):
+        found = dpviz.compare(bunch, label=label, **named)
+        assert numbers(found) == expected
+        prepared = found.comparison.prepared
+        assert prepared.columns == tuple(names)
+        assert (prepared.table.labels is not None) == (label is not None)
+    framed = Bunch(data=table, frame=table.assign(target=target), target=target)
+    assert numbers(dpviz.compare(framed, **named)) == expected
+    with pytest.raises(InvalidTable, match="nobody"):
+        dpviz.compare(bunch, label="nobody", **named)
 
 
 class OnlyTheInterface:
@@ -318,8 +361,8 @@ ANSWERS: dict[str, Callable[[], Answer]] = {
     "predict": lambda: dpviz.predict("iris", mechanisms=["gaussian", "laplace", "ppca"]),
     "audit": lambda: dpviz.audit("gaussian", epsilon=1, trials=300),
     "audit of no claim": lambda: dpviz.audit("non_private", trials=300),
-    "mechanisms": lambda: dpviz.mechanisms(),
-    "datasets": lambda: dpviz.datasets(),
+    "list_mechanisms": lambda: dpviz.list_mechanisms(),
+    "list_datasets": lambda: dpviz.list_datasets(),
 }  # fmt: skip
 
 
@@ -425,10 +468,13 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], tuple[str, ...]]] = [
     (lambda: dpviz.compare("iris", allocation="nowhere.csv"), DpvizError, ("nowhere.csv",)),
     (lambda: dpviz.compare(3), WrongArgument, ("table must be", "data frame", "an int")),
     (lambda: dpviz.compare(None), WrongArgument, ("table must be", "NoneType")),
-    (lambda: dpviz.compare([[1, 2], [3, 4]]), WrongArgument, ("table must be", "a list")),
+    (lambda: dpviz.compare([[1, 2], [3]]), InvalidTable, ("as long as the others",)),
+    (lambda: dpviz.compare([["a", "b"], ["c", "d"]]), InvalidTable, ("real numbers",)),
+    (lambda: dpviz.compare([1, 2, 3]), InvalidTable, ("(n, d)",)),
+    (lambda: dpviz.compare({"a": [1, 2]}), WrongArgument, ("table must be", "a dict")),
     (lambda: dpviz.compare(pd.Series([1.0, 2.0])), WrongArgument, ("a Series",)),
     (lambda: dpviz.compare(pl.Series([1.0, 2.0])), WrongArgument, ("a Series",)),
-    (lambda: dpviz.compare(pl.LazyFrame({"a": [1]})), WrongArgument, ("a LazyFrame",)),
+    (lambda: dpviz.compare(pl.LazyFrame({"a": [1]})), InvalidTable, ("frame",)),
     (lambda: dpviz.compare(pd.DataFrame), WrongArgument, ("a type",)),
     (lambda: dpviz.compare(np.zeros(4)), InvalidTable, ("(n, d)",)),
     (lambda: dpviz.compare(np.array([["a", "b"]] * 3)), InvalidTable, ("real numbers",)),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpviz.base.params import params_of
-from dpviz.cli import build_parser, dashboard, data, main
+from dpviz.cli import asking, build_parser, dashboard, main
 from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
 from dpviz.settings import Settings
@@ -413,10 +413,10 @@ def test_ports(port: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bugs_stay_loud(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(arguments: object) -> int:
+    def broken(*given: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(data, "_datasets", broken)
+    monkeypatch.setattr(asking, "tell", broken)
     with pytest.raises(ZeroDivisionError):
         main(["datasets"])
 

@@ -19,7 +19,7 @@ from dpviz import cli
 from dpviz.answers import Answer, Made
 from dpviz.answers.asked import question_of
 from dpviz.cli import main
-from dpviz.errors import InvalidSetting
+from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,6 +58,7 @@ CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
             n=1e4, spectrum="power:d=6,exponent=1.5,total=0.5", mechanisms="gaussian"
         ),
     ),
+    "board": ("", lambda: dpviz.board("iris", trials=2, mechanisms="gaussian")),
     "schema": ("iris --bounds 0:10", lambda: dpviz.schema("iris", bounds="0:10")),
     "task": (
         "iris --trials 2 --mechanism gaussian --tuning fixed --epsilons 1,10 --cache none",
@@ -72,7 +73,7 @@ CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "board"])  # it writes a file
 def test_a_command_prints_the_bytes_of_its_function(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,6 +81,49 @@ def test_a_command_prints_the_bytes_of_its_function(
     as_json = [] if name == "schema" else ["--format", "json"]  # a schema is JSON and no table
     assert main([name, *words.split(), *as_json]) == 0
     assert capsys.readouterr().out == call().to_json() + "\n"
+
+
+def test_the_file_of_a_board_is_the_one_of_its_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one").mkdir()
+    words = ["board", "iris", "--trials", "2", "--mechanism", "gaussian", "--out"]
+    for name in ("board.html", "board.py", "board.ipynb"):
+        assert main([*words, str(tmp_path / name)]) == 0
+        CALLS["board"][1]().write(tmp_path / "one" / name)  # type: ignore[attr-defined]
+        assert (tmp_path / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
+    assert "0." in capsys.readouterr().out
+
+
+def test_a_ledger_and_a_release_are_what_their_files_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("opendp")
+    book = tmp_path / "mine.jsonl"
+    made = dpviz.ledger(book, limit=(3, 1e-5), purpose="a test")
+    assert made.data()["left"] == {"epsilon": 3.0, "delta": 1e-5}
+    asked: dict[str, Any] = {"ledger": book, "row_bound": 60, "delta": 1e-6}
+    found = dpviz.release("digits", out=tmp_path / "out.json", **asked)
+    assert (tmp_path / "out.json").read_text(encoding="utf-8") == found.to_json() + "\n"
+    assert found.table()["feature"].tolist() == list(found.release.declared.columns)
+    assert main(["ledger", str(book), "--format", "json"]) == 0
+    read = dpviz.ledger(book)
+    assert capsys.readouterr().out == read.to_json() + "\n"
+    assert len(read.table()) == 1
+    assert read.verify([tmp_path / "out.json"]) == []
+    # neither says what the rows are, and neither is asked again
+    for answer in (found, read):
+        kept = answer.save(tmp_path / "kept.json")
+        assert dpviz.load(kept).to_json() == answer.to_json()
+        assert answer.made is not None
+        assert answer.made.rows is None
+        with pytest.raises(InvalidSetting, match="asked again"):
+            dpviz.rerun(kept)
+    assert dpviz.ledger(book).data() == read.data()
+    with pytest.raises(InvalidSetting, match="limit"):
+        dpviz.ledger(book, purpose="another")
+    with pytest.raises(DpvizError):
+        dpviz.ledger(book, limit="1,0")
 
 
 def test_what_a_command_prints_for_people_is_the_answers_own(

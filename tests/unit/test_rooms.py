@@ -72,8 +72,8 @@ ARROWS: dict[str, str] = {
         "tasks tidy values"
     ),
     "answers": (
-        "base claims datasets errors figures mechanisms metrics narrative paid prepare releasing "
-        "run settings targets tasks tidy values"
+        "base claims datasets errors figures guide mechanisms metrics narrative paid prepare "
+        "releasing run settings targets tasks tidy values"
     ),
     "api": "answers base claims datasets errors mechanisms prepare run settings targets tidy",
     "__init__": "answers api estimator",
