@@ -177,8 +177,8 @@ class ClippedGaussian(Mechanism):
                 "sets the noise."
             )
         return (
-            f"Ten noisy counts of long rows cost {numeral(self.share, 3)} of the squared mu; a clipped row "
-            "moves the moment by a known amount whatever they answer, and adaptive Gaussian steps "
+            f"Ten noisy counts of long rows cost {numeral(self.share, 3)} of the squared mu; a "
+            "clipped row moves the moment by a known amount whatever they answer, and adaptive Gaussian steps "
             "compose exactly."
         )
 

@@ -172,8 +172,8 @@ class ClippedPure(Mechanism):
                 "one such row moves over 2c."
             )
         return (
-            f"Proved: two choices of a radius by the exponential mechanism cost {numeral(self.share, 3)} "
-            "of epsilon; a clipped row moves the moment by a known nuclear norm whatever they "
+            "Proved: two choices of a radius by the exponential mechanism cost "
+            f"{numeral(self.share, 3)} of epsilon; a clipped row moves the moment by a known nuclear norm whatever they "
             "are, and the log density ratio is at most that over 2c."
         )
 

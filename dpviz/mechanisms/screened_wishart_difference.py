@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray, fix_signs
+from dpviz.base.number_text import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
@@ -140,7 +141,7 @@ class ScreenedWishartDifference(OfDirections):
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""
         return (
-            f"Sizes cost epsilon {numeral(budget.epsilon * self.share, 3)} by Laplace noise; rows of the "
-            "kept features have length one, and the log density ratio of the rest's noise is at "
+            f"Sizes cost epsilon {numeral(budget.epsilon * self.share, 3)} by Laplace noise; rows "
+            "of the kept features have length one, and the log density ratio of the rest's noise is at "
             "most the nuclear norm that one person moves them by over the scale."
         )
