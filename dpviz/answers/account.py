@@ -133,8 +133,8 @@ class Account(Answer):
                 for item in self.view.repeated
             ],
         )
-        delta = numeral(self.view.budget.delta, 6)
-        note = f"epsilon for all of them, at delta {delta} in total"
+        at = numeral(self.view.budget.delta, 6)
+        note = f"epsilon for all of them, at delta {at} in total"
         return f"{self.summary()}\n\n{repeated}\n{note}"
 
     def table(self) -> pd.DataFrame:

@@ -178,8 +178,8 @@ class ClippedGaussian(Mechanism):
             )
         return (
             f"Ten noisy counts of long rows cost {numeral(self.share, 3)} of the squared mu; a "
-            "clipped row moves the moment by a known amount whatever they answer, and adaptive Gaussian steps "
-            "compose exactly."
+            "clipped row moves the moment by a known amount whatever they answer, and adaptive "
+            "Gaussian steps compose exactly."
         )
 
 

@@ -173,8 +173,8 @@ class ClippedPure(Mechanism):
             )
         return (
             "Proved: two choices of a radius by the exponential mechanism cost "
-            f"{numeral(self.share, 3)} of epsilon; a clipped row moves the moment by a known nuclear norm whatever they "
-            "are, and the log density ratio is at most that over 2c."
+            f"{numeral(self.share, 3)} of epsilon; a clipped row moves the moment by a known "
+            "nuclear norm whatever they are, and the log density ratio is at most that over 2c."
         )
 
 

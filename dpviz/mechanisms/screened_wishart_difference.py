@@ -142,6 +142,6 @@ class ScreenedWishartDifference(OfDirections):
         """Return what the calibration rests on."""
         return (
             f"Sizes cost epsilon {numeral(budget.epsilon * self.share, 3)} by Laplace noise; rows "
-            "of the kept features have length one, and the log density ratio of the rest's noise is at "
-            "most the nuclear norm that one person moves them by over the scale."
+            "of the kept features have length one, and the log density ratio of the rest's noise "
+            "is at most the nuclear norm that one person moves them by over the scale."
         )
