@@ -18,9 +18,8 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.githubpages", "numpydoc", "myst_
 source_suffix = {".md": "markdown"}
 default_role = "code"  # single backticks are names in the docstrings, and not all have a page
 nitpicky = True
-# Named under See Also: the first has its page under dpviz.api, the others have none here.
+# Named under See Also, without a page here.
 nitpick_ignore = [
-    ("py:obj", "dpviz.compare"),
     ("py:obj", "dpviz.releasing.making.make"),
     ("py:obj", "sklearn.decomposition.PCA"),
 ]

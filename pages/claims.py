@@ -1,5 +1,12 @@
 """Claims: what each mechanism promises, what holds, and evidence a visitor can rerun."""
 
+PAGE = {
+    "title": "Claims",
+    "icon": ":material/gavel:",
+    "place": 50,
+    "term": "both-worlds",
+}
+
 import streamlit as st
 
 from dpviz.claims.table import claims_now

@@ -1,5 +1,13 @@
 """Decide: a stakeholder's questions, one at a time, and one card."""
 
+PAGE = {
+    "title": "Decide",
+    "icon": ":material/approval_delegation:",
+    "place": 60,
+    "term": "both-worlds",
+    "unread": ("epsilon", "precision", "directions", "mechanisms"),
+}
+
 import streamlit as st
 
 from pages.ui import shell

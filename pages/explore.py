@@ -1,5 +1,13 @@
 """Explore: the board, and behind it every chart and number of one setting."""
 
+PAGE = {
+    "title": "Explore",
+    "icon": ":material/scatter_plot:",
+    "place": 20,
+    "first": True,
+    "term": "recovery",
+}
+
 import json
 from typing import Any
 

@@ -1,5 +1,12 @@
 """Guide: eight lessons, each a bet before it is shown."""
 
+PAGE = {
+    "title": "Guide",
+    "icon": ":material/route:",
+    "place": 10,
+    "own_settings": True,
+}
+
 import streamlit as st
 
 from pages.ui import shell

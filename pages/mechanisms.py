@@ -1,5 +1,13 @@
 """Mechanisms: a card for each, with its law, its claim and what holds of it."""
 
+PAGE = {
+    "title": "Mechanisms",
+    "icon": ":material/category:",
+    "place": 110,
+    "group": "Reference",
+    "term": "sensitivity",
+}
+
 import streamlit as st
 
 from dpviz.base.number_text import numeral

@@ -1,5 +1,14 @@
 """Papers: what the four papers claim, answered once, and their experiments redone."""
 
+PAGE = {
+    "title": "Papers",
+    "icon": ":material/menu_book:",
+    "place": 120,
+    "group": "Reference",
+    "term": "eigenspectrum",
+    "own_settings": True,
+}
+
 import time
 
 import pandas as pd

@@ -1,5 +1,12 @@
 """Precision: spend noise where it hurts least."""
 
+PAGE = {
+    "title": "Precision",
+    "icon": ":material/tune:",
+    "place": 40,
+    "term": "noise",
+}
+
 from dataclasses import replace
 
 import streamlit as st

@@ -1,5 +1,12 @@
 """Preparation: what it is worth that the mean, the scale, the row bound and n are public."""
 
+PAGE = {
+    "title": "Preparation",
+    "icon": ":material/receipt_long:",
+    "place": 210,
+    "group": "Release",
+}
+
 import streamlit as st
 
 from pages.ui import account_cache, shell

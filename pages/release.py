@@ -1,5 +1,16 @@
 """Release: one real release with noise that is safe on a computer."""
 
+PAGE = {
+    "title": "Release",
+    "icon": ":material/output:",
+    "place": 220,
+    "group": "Release",
+    "term": "composition",
+    "own_reading": True,
+    "unread": ("epsilon", "delta", "k", "precision", "directions", "mechanisms"),
+    "releases": True,
+}
+
 import streamlit as st
 
 from pages.ui import account_cache, shell

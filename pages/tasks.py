@@ -1,5 +1,13 @@
 """Tasks: what can still be learned after a private projection, or from a private release."""
 
+PAGE = {
+    "title": "Tasks",
+    "icon": ":material/school:",
+    "place": 130,
+    "group": "Reference",
+    "term": "component",
+}
+
 import time
 from dataclasses import replace
 

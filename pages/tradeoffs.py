@@ -1,5 +1,11 @@
 """Trade-offs: any measure along any axis, targets, and plans without a table."""
 
+PAGE = {
+    "title": "Trade-offs",
+    "icon": ":material/show_chart:",
+    "place": 30,
+}
+
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

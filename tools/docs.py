@@ -26,7 +26,7 @@ from plotly.offline import get_plotlyjs
 from sphinx.cmd.build import build_main
 
 import dpviz
-from dpviz import api
+from dpviz.answers import Answer, Made
 from dpviz.base.params import Param, params_of
 from dpviz.cli import build_parser
 from dpviz.edition.folder import lost_page
@@ -137,9 +137,10 @@ def _automatic(title: str, words: str, directives: Sequence[str]) -> str:
 
 
 def _functions() -> str:
-    lines = [".. currentmodule:: dpviz.api", ""]
-    for name in api.__all__:
-        lines += [f".. autofunction:: {name}", ""]
+    lines = [".. currentmodule:: dpviz", ""]
+    for name in dpviz.__all__:
+        if inspect.isfunction(getattr(dpviz, name)):
+            lines += [f".. autofunction:: {name}", ""]
     words = (
         "Each is reached as `dpviz.NAME`. Keywords are the [options](options.md) of the command "
         "line, always by name."
@@ -147,24 +148,22 @@ def _functions() -> str:
     return _automatic("Functions", words, lines)
 
 
-_ANSWERS = (
-    "compared.Compared", "swept.Swept", "needed.Needed", "predicted.Predictions",
-    "audited.Audited", "listing.Listing",
-)  # fmt: skip
-
-
 def _answers() -> str:
+    given = {  # the class that each function returns, in the order of the functions
+        inspect.signature(inspect.unwrap(function), eval_str=True).return_annotation
+        for function in (getattr(dpviz, name) for name in dpviz.__all__)
+        if inspect.isfunction(function)
+    }
     lines = []
-    for name in ("Answer", *_ANSWERS):
-        module, _, cls = f"dpviz.answers.{name}".rpartition(".")
-        lines += [f".. currentmodule:: {module}", "", f".. autoclass:: {cls}()", "   :members:", ""]
+    for cls in (Answer, Made, *sorted(given, key=lambda one: str(one.__name__))):
+        lines += [f".. currentmodule:: {cls.__module__}", ""]
+        lines += [f".. autoclass:: {cls.__name__}()", "   :members:", ""]
     words = "What the functions hand back. A notebook shows the words, the table and the picture."
     return _automatic("Answers", words, lines)
 
 
 def _estimator() -> str:
-    home = dpviz.PrivatePCA.__module__
-    lines = [f".. currentmodule:: {home}", "", ".. autoclass:: PrivatePCA", "   :members:", ""]
+    lines = [".. currentmodule:: dpviz", "", ".. autoclass:: PrivatePCA", "   :members:", ""]
     words = "One private release as a scikit-learn estimator: `dpviz.PrivatePCA`."
     return _automatic("Estimator", words, lines)
 

@@ -9,21 +9,6 @@ import streamlit as st
 from dpviz.figures.glossary import term_picture
 from dpviz.guide.glossary import TERMS, term
 
-FIRST = {
-    "Guide": "epsilon",
-    "Explore": "recovery",
-    "Trade-offs": "epsilon",
-    "Precision": "noise",
-    "Claims": "both-worlds",
-    "Decide": "both-worlds",
-    "Mechanisms": "sensitivity",
-    "Papers": "eigenspectrum",
-    "Tasks": "component",
-    "Release": "composition",
-}
-"""The term at which each page's "i" opens."""
-
-
 _MARKS = st.components.v2.component(
     "dpviz_terms", js=(Path(__file__).parent / "glossary.js").read_text(encoding="utf-8")
 )

@@ -27,6 +27,7 @@ from pages.ui import (
 )
 from pages.ui.guard import guard, say_error
 from pages.ui.loading import Current
+from pages.ui.menu import PageInfo, info_of, infos
 from pages.ui.state import UPLOAD
 from pages.ui.texts import plain
 
@@ -58,43 +59,14 @@ _CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
 _FOLLOWING: ContextVar[list[Callable[[], None]]] = ContextVar("following")
 
 
-FIRST = "Explore"
-
-
-OWN_SETTINGS = {"Guide", "Papers"}
-"""Pages that ignore the shared settings and so do not show them."""
-
-OWN_READING = {"Release"}
-"""Pages that read the table by themselves: what Explore makes of it is nothing to them."""
-
-UNREAD = {
-    "Decide": ("epsilon", "precision", "directions", "mechanisms"),
-    "Release": ("epsilon", "delta", "k", "precision", "directions", "mechanisms"),
-}
-"""What pages do not read of the row above them: Decide answers it, Release asks for its own."""
-
-
 def menu() -> dict[str, list[StreamlitPage]]:
     """Return every page under its heading, in the order of the menu."""
-    return {
-        "": [
-            st.Page("pages/guide.py", title="Guide", icon=":material/route:"),
-            st.Page("pages/explore.py", title=FIRST, icon=":material/scatter_plot:", default=True),
-            st.Page("pages/tradeoffs.py", title="Trade-offs", icon=":material/show_chart:"),
-            st.Page("pages/precision.py", title="Precision", icon=":material/tune:"),
-            st.Page("pages/claims.py", title="Claims", icon=":material/gavel:"),
-            st.Page("pages/decide.py", title="Decide", icon=":material/approval_delegation:"),
-        ],
-        "Reference": [
-            st.Page("pages/mechanisms.py", title="Mechanisms", icon=":material/category:"),
-            st.Page("pages/papers.py", title="Papers", icon=":material/menu_book:"),
-            st.Page("pages/tasks.py", title="Tasks", icon=":material/school:"),
-        ],
-        "Release": [
-            st.Page("pages/preparation.py", title="Preparation", icon=":material/receipt_long:"),
-            *_release(),
-        ],
-    }
+    found: dict[str, list[StreamlitPage]] = {}
+    for info in infos():
+        if not info.releases or no_releases() is None:
+            page = st.Page(info.path, title=info.title, icon=info.icon, default=info.first)
+            found.setdefault(info.group, []).append(page)
+    return found
 
 
 def pages() -> list[StreamlitPage]:
@@ -110,12 +82,6 @@ def no_releases() -> str | None:
     return None if can_release() or in_browser() else f"{NO_OPENDP[:1].upper()}{NO_OPENDP[1:]}."
 
 
-def _release() -> list[StreamlitPage]:
-    if no_releases() is not None:
-        return []
-    return [st.Page("pages/release.py", title="Release", icon=":material/output:")]
-
-
 def page(title: str) -> StreamlitPage:
     """Return the page with a title."""
     return next(page for page in pages() if page.title == title)
@@ -124,23 +90,22 @@ def page(title: str) -> StreamlitPage:
 def run() -> None:
     """Draw the whole app: called by app.py and by nothing else."""
     page = st.navigation(menu(), position="top")
+    info = info_of(page.title)
     st.html(f"<style>{_STYLE}</style>")
     limits.enter()
     state.start()
     examples.visit(page.title)
     # A page of its own settings is not held up by a table that it does not show.
-    current = (
-        Current(state.settings(), None, (), None) if page.title in OWN_SETTINGS else loading.load()
-    )
+    current = Current(state.settings(), None, (), None) if info.own_settings else loading.load()
     loading.clamp(current)
-    if page.title not in OWN_SETTINGS:
+    if not info.own_settings:
         bar.draw(
             current.prepared,
-            scrubbed=page.title == FIRST and current.prepared is not None,
+            scrubbed=info.first and current.prepared is not None,
             note=_delta_note(current)[0],
             table=sidebar.table_choice,
-            upload=lambda: sidebar.upload(current, own_reading=page.title in OWN_READING),
-            unused=UNREAD.get(page.title, ()),
+            upload=lambda: sidebar.upload(current, own_reading=info.own_reading),
+            unused=info.unread,
         )
         with st.sidebar:
             sidebar.draw()
@@ -153,14 +118,14 @@ def run() -> None:
         st.html(looks.STYLE + printing.STYLE + copying.STYLE)
         # in a box of their own: what comes and goes here must not close what is open below
         with st.container():
-            _notices(current, page.title)
-        if page.title not in OWN_SETTINGS | OWN_READING:
+            _notices(current, info)
+        if not (info.own_settings or info.own_reading):
             _check(current)
         with limits.looking_up():
             page.run()
         reconnect.watch()
         copying.watch()
-        glossary.info(glossary.FIRST.get(page.title, "epsilon"), "page")
+        glossary.info(info.term, "page")
         glossary.marks()
     finally:
         _CURRENT.reset(token)
@@ -209,17 +174,18 @@ def _check(current: Current) -> None:
         check.unusable()
 
 
-def _notices(current: Current, title: str) -> None:
+def _notices(current: Current, page: PageInfo) -> None:
     for sentence in state.take_notices():
         st.warning(plain(sentence), icon=":material/info:")
     note = epsilon_note(state.get("epsilon"))
+    aside = not (page.first or page.own_settings)
     # Where epsilon is scrubbed a note that comes and goes would push the page up and down.
-    if note is not None and title != FIRST and title not in OWN_SETTINGS:
+    if note is not None and aside:
         st.info(note, icon=":material/shield:")
     said = delta_warning(current)
-    if said is not None and title != FIRST and title not in OWN_SETTINGS:
+    if said is not None and aside:
         st.warning(said, icon=":material/shield:")
-    if current.problem is not None and title not in OWN_SETTINGS | OWN_READING:
+    if current.problem is not None and not (page.own_settings or page.own_reading):
         say_error(current.problem)
 
 

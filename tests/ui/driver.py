@@ -32,14 +32,15 @@ from streamlit.testing.v1.element_tree import (
 
 from dpviz.base.params import params_of
 from dpviz.base.paths import app_path
+from pages.ui.menu import infos
 from pages.ui.page_options import ClaimsView
-from pages.ui.shell import OWN_SETTINGS, UNREAD
 
 ROOT = app_path().parent
-PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
-FIRST = "explore"
+INFOS = {info.path.stem: info for info in infos()}
+PAGES = tuple(sorted(INFOS))
+FIRST = next(name for name, info in INFOS.items() if info.first)
 # Pages that show the shared settings; the others ignore them.
-SHARED = tuple(page for page in PAGES if page.title() not in OWN_SETTINGS)
+SHARED = tuple(page for page in PAGES if not INFOS[page].own_settings)
 
 # Small and quick, so that a test spends its time on the page and not on the draws.
 QUICK = {"table": "iris", "trials": "5", "tuning": "fixed", "epsilons": "1"}
@@ -48,7 +49,7 @@ PATIENCE = 60  # seconds; the slowest run here takes a tenth of it
 
 def unread(page: str) -> tuple[str, ...]:
     """Return the parts of the row above a page that the page does not read, and so not show."""
-    return UNREAD.get(page.capitalize(), ())
+    return INFOS[page].unread
 
 
 def parts_of(page: str) -> list[dict[str, str]]:

@@ -16,9 +16,9 @@ from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
 from pages.ui import cached, state
-from pages.ui.shell import OWN_READING
 from tests.ui.driver import (
     FIRST,
+    INFOS,
     PAGES,
     QUICK,
     ROOT,
@@ -114,7 +114,11 @@ def test_the_bytes_decide_and_a_name_that_is_wrong_is_noted(
     ("name", "page"),
     [
         *((name, FIRST) for name in BAD),
-        *(("ragged.csv", page) for page in SHARED if page.title() not in {"Explore", *OWN_READING}),
+        *(
+            ("ragged.csv", page)
+            for page in SHARED
+            if not (INFOS[page].first or INFOS[page].own_reading)
+        ),
     ],
 )
 def test_a_bad_upload_is_one_sentence_and_loses_nothing(name: str, page: str) -> None:
