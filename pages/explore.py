@@ -55,7 +55,10 @@ def take_away(comparison: Comparison) -> None:
         known = deciding.known(current.settings, current.prepared, current.data_key)
         take.along(comparison, current.prepared, known)
     parts.command(current.settings)
-    st.caption("Each chart has a save button in its lower or upper right corner.")
+    st.caption(
+        "A picture is saved by a right click on it, the distances by a button in their upper right "
+        "corner."
+    )
 
 
 def more(comparison: Comparison) -> None:

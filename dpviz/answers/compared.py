@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
-from dpviz.base.number_text import numeral, percent
+from dpviz.base.number_text import numeral
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.narrative import explore
@@ -160,21 +160,16 @@ class Compared(Answer):
         return table[[name for name in (*_SHOWN, *means) if name in table]]
 
     def _picture(self) -> str:
-        from dpviz.figures.small import spectra_image
+        from dpviz.figures.small import ranges_image
         from dpviz.figures.theme import panels
 
         found = self.comparison
         if not found.results:
             return ""
-        notes = {}
-        for result in found.results:
-            if "recovery" in result.summaries:
-                seen = result.summaries["recovery"]
-                notes[result.mechanism.text] = (
-                    f"recovery {percent(seen.mean)} ({percent(seen.low)} to {percent(seen.high)})"
-                )
-        table = spectrum_table(found.prepared, found.results)
-        return spectra_image(table, panels(found.results), notes)
+        # Without recovery where k = d: every subspace is then the whole space.
+        metric = "recovery" if "recovery" in found.results[0].metrics else "captured_share"
+        title = f"{METRICS[metric].label}: mean and the central 95 % of the draws"
+        return ranges_image(measure_table(found.results, metric), panels(found.results), title)
 
 
 def _account(cell: Cell) -> dict[str, Any] | None:

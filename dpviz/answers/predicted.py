@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from dpviz.answers import Answer
-from dpviz.base.number_text import decimals, percent
+from dpviz.base.number_text import percent
 from dpviz.metrics import METRICS
 from dpviz.narrative.phrases import budget_words
 from dpviz.prepare.load import handed_on
@@ -131,18 +131,17 @@ class Predictions(Answer):
         return side_by_side.measures(table, shown, METRICS[name])
 
     def _picture(self) -> str:
-        from dpviz.figures.small import spectra_image
+        from dpviz.figures.small import ranges_image
         from dpviz.figures.theme import panels_of
 
         rows, settings = self.prepared, self.settings
         mechanisms = [item.mechanism for item in self.found]
         if not mechanisms:
             return ""
-        expected = {item.mechanism.text: expected_row(item, settings.k) for item in self.found}
-        notes = {
-            key: f"recovery {decimals(row['recovery'], 2)}"
-            for key, row in expected.items()
-            if "recovery" in row
-        }
+        known = {item.mechanism.text: expected_row(item, settings.k) for item in self.found}
+        points = [
+            (key, *[row.get("recovery", row["captured_share"])] * 3) for key, row in known.items()
+        ]
+        table = pd.DataFrame(points, columns=["mechanism", "mean", "low", "high"])
         shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
-        return spectra_image(expected_spectrum(rows, self.found), shown, notes)
+        return ranges_image(table, shown, "recovery, predicted without a draw")

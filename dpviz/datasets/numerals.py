@@ -63,8 +63,6 @@ class Numerals:
         Whether whole numbers are written with leading zeros: a code, not a quantity.
     dates : bool
         Whether every text is a date.
-    maybe_dates : bool
-        Whether every number could be a day and a month.
     mixed : bool
         Whether some numbers have a mark and others have none.
     extras : tuple of str
@@ -75,7 +73,6 @@ class Numerals:
     marked: frozenset[str] = frozenset()
     codes: bool = False
     dates: bool = False
-    maybe_dates: bool = False
     mixed: bool = False
     extras: tuple[str, ...] = ()
 
@@ -175,7 +172,6 @@ def judge(texts: Any) -> Numerals:
         marked,
         codes=bool(matches(texts, _CODE).any()),
         dates=dates or (day_month and bool(matches(texts, _ZERO_DAY).any())),
-        maybe_dates=day_month,
         mixed=bool(marked) and not matches(texts, "[.,]").all(),
         extras=tuple(extras),
     )

@@ -21,11 +21,11 @@ from dpviz.figures.theme import (
     TRUE_COLOUR,
     WARNING_TONE,
     colour_of,
-    log_ticks,
     to_scale,
     told,
 )
 from dpviz.mechanisms import Mechanism
+from dpviz.tidy.ticks import log_ticks
 
 WORKS, FAILS = FIRST_TONE, WARNING_TONE
 _STARTS = (FIRST_TONE, SECOND_TONE)

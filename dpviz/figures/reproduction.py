@@ -20,12 +20,12 @@ from dpviz.figures.theme import (
     MARKERS,
     TRUE_COLOUR,
     colour_of_key,
-    log_ticks,
     scatter,
     told,
 )
 from dpviz.reproduce import Chart, Line
 from dpviz.tidy.labels import LABEL_COLOURS
+from dpviz.tidy.ticks import log_ticks
 
 _COLUMNS = 3
 _PANEL_HEIGHT = 300

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -20,6 +19,7 @@ from dpviz.figures.theme import (
     wrapped,
 )
 from dpviz.metrics import Metric
+from dpviz.tidy.board import linear_up_to
 from dpviz.tidy.labels import LABEL_COLOURS
 
 _ACROSS = 3  # panels in a row
@@ -81,7 +81,7 @@ def spectra(
     figure, across = _grid(_titles(panels))
     true = table["true"].to_numpy(dtype=float)
     positive = true[true > 0]
-    axis = SymmetricLog(max(float(np.median(positive)), float(positive.max()) * 1e-4))
+    axis = SymmetricLog(linear_up_to(true))
     most = _MOST_TRUE * float(positive.max())
     high = min(max(float(table["high"].max()), float(positive.max())), most)
     low = max(min(float(table["low"].min()), 0.0), -most)

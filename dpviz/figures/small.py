@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 import pandas as pd
 
 from dpviz.base.number_text import numeral
-from dpviz.figures.theme import TRUE_COLOUR, Panel, SymmetricLog, colour_of
+from dpviz.figures.theme import TRUE_COLOUR, Panel, colour_of
 from dpviz.mechanisms import Mechanism
 from dpviz.tidy.portrait import Portrait
 
-_PANEL, _TALL, _ACROSS = 200, 120, 4  # pixels of a panel, and panels in a row
-_MOST_PANELS = 12
 _WIDE, _LINE = 640, 26  # pixels of a picture with one line per variant, and of a line
 _TEXT = 'font-family="sans-serif" font-size="12" fill="#7F7F7F"'
 
@@ -77,60 +75,6 @@ def portrait_image(portrait: Portrait, mechanism: Mechanism) -> str:
         marks = [(4.0, "0°: the true direction", "start"), (4.0 + wide, "90°", "end")]
     inside += [_text(x, tall + 13, text, anchor) for x, text, anchor in marks]
     return _image(width, tall + 17, inside, words)
-
-
-def spectra_image(table: pd.DataFrame, panels: Sequence[Panel], notes: Mapping[str, str]) -> str:
-    """Return noisy eigenvalues over the true ones, one small panel per variant.
-
-    Parameters
-    ----------
-    table : DataFrame
-        `dpviz.tidy.comparison.SPECTRUM_COLUMNS`.
-    panels : sequence of Panel
-        The first twelve are drawn.
-    notes : mapping of str to str
-        What stands under a panel, by variant.
-    """
-    shown = panels[:_MOST_PANELS]
-    true = table["true"].to_numpy(dtype=float)
-    positive = true[true > 0]
-    axis = SymmetricLog(max(float(np.median(positive)), float(positive.max()) * 1e-4))
-    top = axis.forward(20 * float(positive.max()))
-    rows = math.ceil(len(shown) / _ACROSS)
-    height, half = rows * (_TALL + 56), _TALL / 2
-
-    inside = []
-    for number, panel in enumerate(shown):
-        part = table[table["mechanism"] == panel.key]
-        left = number % _ACROSS * _PANEL + 6
-        middle = number // _ACROSS * (_TALL + 56) + 34 + half
-        step = (_PANEL - 16) / max(len(true) if part.empty else int(table["component"].max()), 1)
-
-        def at(value: float, middle: float = middle) -> float:
-            return middle - half * min(max(axis.forward(value) / top, -1.0), 1.0)
-
-        xs = [left + step * (float(c) - 0.5) for c in part["component"]]
-        inside += [_text(left, middle - half - 20, panel.label[:32])]
-        inside += [_text(left, middle - half - 7, panel.status)]
-        inside += [
-            f'<rect x="{x - 0.4 * step:.1f}" y="{min(at(v), middle):.1f}" '
-            f'width="{0.8 * step:.1f}" height="{abs(at(v) - middle):.1f}" fill="#BBBBBB"/>'
-            for x, v in zip(xs, part["true"], strict=True)
-        ]
-        inside.append(
-            f'<line x1="{left}" x2="{left + _PANEL - 16}" y1="{middle}" y2="{middle}" '
-            f'stroke="{TRUE_COLOUR}" stroke-width="0.7"/>'
-        )
-        line = _path(xs, [at(float(v)) for v in part["median"]])
-        inside.append(
-            f'<polyline points="{line}" fill="none" stroke="{panel.colour}" stroke-width="2"/>'
-        )
-        inside.append(_text(left, middle + half + 14, notes.get(panel.key, "")))
-    names = ", ".join(f"{panel.label}: {notes.get(panel.key, '')}" for panel in shown)
-    return _image(
-        min(len(shown), _ACROSS) * _PANEL, height, inside,
-        f"Noisy eigenvalues (lines) over the true ones (bars). {names}",
-    )  # fmt: skip
 
 
 def ranges_image(

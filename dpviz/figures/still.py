@@ -16,12 +16,12 @@ import pandas as pd
 
 from dpviz.base.number_text import numeral
 from dpviz.figures.theme import TRUE_COLOUR, Panel
+from dpviz.tidy.ticks import decades, round_ticks
 from dpviz.values.release import Verdict
 
 HEIGHT = 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 12, 30, 112  # pixels round the plot, about those of Plotly's
 _DOTTED, _DASHED, _LIMIT = "1.5 3", "9 6", "9 6"
-_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 def still_curves(
@@ -145,17 +145,10 @@ class _Axis:
     def ticks(self, *, shares: bool = False) -> list[tuple[float, str]]:
         """Return place and text of each tick; on a plain axis in per cent where asked."""
         if self.log:
-            powers = range(math.ceil(self.low), math.floor(self.high) + 1)
-            few = powers[:: max(1, math.ceil(len(powers) / 6))]
-            return [(self.at(10.0**power), numeral(10.0**power, 6)) for power in few]
-        wide = self.high - self.low
-        rough = wide / 5
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = next(power * nice for nice in _STEPS if power * nice >= rough)
-        first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        values = [n * step for n in range(first, last + 1)]
+            return [(self.at(v), numeral(v, 6)) for v in decades(self.low, self.high, 6)]
         return [
-            (self.at(v), f"{numeral(100 * v, 6)}%" if shares else numeral(v, 6)) for v in values
+            (self.at(v), f"{numeral(100 * v, 6)}%" if shares else numeral(v, 6))
+            for v in round_ticks(self.low, self.high)
         ]
 
 

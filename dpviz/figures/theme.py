@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dpviz.base.number_text import numeral
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.run.cells import Result
+from dpviz.tidy.ticks import decades
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Status
 
@@ -179,27 +180,6 @@ def wrapped(text: str, width: int = 22) -> str:
     return "<br>".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False))
 
 
-def log_ticks(first: float, last: float) -> list[float]:
-    """Return round numbers between two powers of ten: plotly's own crowd a short axis.
-
-    Parameters
-    ----------
-    first, last : float
-        The powers, as a logarithmic axis takes them.
-    """
-    if last - first > 2.5:
-        step = math.ceil((last - first) / 5)
-        powers = range(math.ceil(first), math.floor(last) + 1)
-        return [float(f"1e{power}") for power in powers if power % step == 0]
-    every = (1, 2, 5) if last - first > 0.6 else (1, 1.5, 2, 3, 4, 5, 7)
-    found = [
-        float(f"{digit}e{power}")
-        for power in range(math.floor(first), math.ceil(last) + 1)
-        for digit in every
-    ]
-    return [tick for tick in found if first <= math.log10(tick) <= last]
-
-
 def told(words: str, *columns: tuple[Iterable[float], int]) -> list[str]:
     """Return what stands under the pointer at each point, in a chart's ``hovertext``.
 
@@ -233,10 +213,7 @@ class SymmetricLog:
     def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
         """Return (position, text) of ticks: zero and powers of ten in range."""
         top = max(abs(low), abs(high), self.threshold)
-        first = math.ceil(math.log10(self.threshold))
-        last = math.floor(math.log10(top))
-        step = max(1, math.ceil((last - first + 1) / 3))
-        powers = [10.0**e for e in range(first, last + 1, step)]
+        powers = decades(math.log10(self.threshold), math.log10(top), 3)
         values = [-v for v in reversed(powers) if -v >= low] + [0.0]
         values += [v for v in powers if v <= high]
         marks = [(self.forward(v), "0" if v == 0 else numeral(v, 6)) for v in values]

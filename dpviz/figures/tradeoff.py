@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -14,12 +15,14 @@ from dpviz.base.number_text import numeral, percent
 from dpviz.figures.failing import stretches, symbols, verdict_words
 from dpviz.figures.names import LINE, Ending, add_names, margin
 from dpviz.figures.theme import BELOW, TRUE_COLOUR, Panel, faded, scatter, standing, told
+from dpviz.tidy.ticks import decades
 
 FEW = 8  # of more lines only those with a colour have a range and a place in the legend
 HEIGHT = 560  # pixels of the chart, where its names have room
 _AROUND, _ENTRY = 100, 29  # pixels above and below a plot, and of a row of its legend
 _NARROWEST = 850  # pixels of a plot with names beside it
 _PREDICTED = "predicted without a draw"
+_BOUND = "Davis-Kahan bound"
 _GREY_DASHES = ("dash", "longdashdot")
 
 Write = Callable[[float], str]
@@ -84,56 +87,26 @@ def tradeoff_figure(
     """
     figure = go.Figure()
     write = percent if shares else partial(numeral, digits=3)  # the measure, under the pointer
-    kinds: dict[str, dict[str, object]] = {}  # line styles to explain in the legend
-    named = []  # lines that carry their name
+    kinds: _Kinds = {}
+    named = []
     ranked = sorted(enumerate(panels), key=lambda one: (one[1].highlighted, -one[0]))
     for number, panel in ranked:
         look = _Look(panel, panel.highlighted or len(panels) <= FEW, number, write)
-        part = bands[bands["mechanism"] == panel.key]
-        if not part.empty:
+        part, foretold = _of(bands, panel), _of(predicted, panel)
+        if part is not None:
             _add_band(figure, part, look, beyond)
             named.append((look, part["x"].tolist(), part["mean"].tolist()))
-        if draws is not None and not draws.empty:
-            lines = draws[draws["mechanism"] == panel.key]
-            if not lines.empty:
-                kinds["single draws"] = {"color": TRUE_COLOUR, "width": 0.7}
-                _add_draws(figure, lines, look)
-        if predicted is not None:
-            foretold = predicted[predicted["mechanism"] == panel.key]
-            if not foretold.empty:
-                kinds[_PREDICTED] = {"color": TRUE_COLOUR, "width": 1.5, "dash": "dot"}
-                _add_predicted(figure, foretold, look, alone=part.empty)
-                if part.empty:
-                    named.append((look, foretold["x"].tolist(), foretold["value"].tolist()))
-        for table, style, words in ((bound, "longdash", "Davis-Kahan bound"),
-                                    (other, "dashdot", other_name)):  # fmt: skip
-            line = None if table is None else table[table["mechanism"] == panel.key]
-            if line is None or line.empty:
-                continue
-            kinds[words] = {"color": TRUE_COLOUR, "width": 1.5, "dash": style}
-            second = table is other
-            figure.add_trace(
-                scatter(
-                    x=line["x"], y=line["mean" if second else "value"],
-                    mode="lines+markers" if second else "lines",
-                    marker={"symbol": f"{panel.marker}-open", "size": 7},
-                    name=panel.label, legendgroup=panel.key, showlegend=False,
-                    line={"color": look.panel.colour, "width": 1.5, "dash": style},
-                    hovertext=_points(line["x"], line["mean" if second else "value"], write),
-                    hovertemplate=f"%{{hovertext}}<extra>{panel.label}, {words}</extra>",
-                )
-            )  # fmt: skip
+        _add_draws(figure, _of(draws, panel), look, kinds)
+        if foretold is not None:
+            _add_predicted(figure, foretold, look, kinds, alone=part is None)
+            if part is None:
+                named.append((look, foretold["x"].tolist(), foretold["value"].tolist()))
+        _add_second(figure, _of(bound, panel), "value", look, kinds, "longdash", _BOUND)
+        _add_second(figure, _of(other, panel), "mean", look, kinds, "dashdot", other_name)
     if marks is not None:
         _add_marks(figure, marks, panels)
     if best is not None and not best.empty:
-        figure.add_trace(
-            scatter(
-                x=best["x"], y=best["mean"], mode="markers", name="best whose claim holds",
-                marker={"symbol": "circle-open", "size": 15, "color": TRUE_COLOUR,
-                        "line": {"width": 2}},
-                hoverinfo="skip",
-            )
-        )  # fmt: skip
+        _add_best(figure, best)
     for words, style_of in kinds.items():
         figure.add_trace(
             scatter(x=[None], y=[None], mode="lines", name=words, line=style_of, hoverinfo="skip")
@@ -142,42 +115,100 @@ def tradeoff_figure(
         if lines_of is not None:
             _add_lines(figure, lines_of, ending, write, log_y=log_y)
     figure.update_layout(**standing(now, log=log_x))
-    x, y = (
-        _span(figure, of, log=log, room=room)
-        for of, log, room in (("x", log_x, (0.02, 0.01)), ("y", log_y, (0.05, 0.05)))
-    )
+    x, y = _spans(figure, now, log_x=log_x, log_y=log_y)
+    _set_axis(figure.layout.xaxis, x_title, x, log=log_x)
+    _set_axis(figure.layout.yaxis, y_title, y, log=log_y)
+    if shares and not log_y:
+        figure.update_yaxes(tickformat="~%")
+    plot = _set_size(figure, [look.panel.label for look, _, _ in named])
+    add_names(figure, _endings(named, x, y, logs=(log_x, log_y)), plot)
+    return figure
+
+
+_Kinds = dict[str, dict[str, object]]
+"""Styles of line that a legend explains, by their words; filled as they are drawn."""
+
+
+def _of(table: pd.DataFrame | None, panel: Panel) -> pd.DataFrame | None:
+    """Return the rows of one variant, or None where there are none."""
+    if table is None or table.empty:
+        return None
+    part = table[table["mechanism"] == panel.key]
+    return None if part.empty else part
+
+
+def _add_second(
+    figure: go.Figure,
+    line: pd.DataFrame | None,
+    column: str,
+    look: _Look,
+    kinds: _Kinds,
+    dash: str,
+    words: str,
+) -> None:
+    """Add a line beside the mean of one variant: its bound, or the same on another table."""
+    if line is None:
+        return
+    kinds[words] = {"color": TRUE_COLOUR, "width": 1.5, "dash": dash}
+    panel = look.panel
+    figure.add_trace(
+        scatter(
+            x=line["x"], y=line[column], mode="lines+markers" if column == "mean" else "lines",
+            marker={"symbol": f"{panel.marker}-open", "size": 7},
+            name=panel.label, legendgroup=panel.key, showlegend=False,
+            line={"color": panel.colour, "width": 1.5, "dash": dash},
+            hovertext=_points(line["x"], line[column], look.write),
+            hovertemplate=f"%{{hovertext}}<extra>{panel.label}, {words}</extra>",
+        )
+    )  # fmt: skip
+
+
+def _add_best(figure: go.Figure, best: pd.DataFrame) -> None:
+    """Add a ring round each point of the frontier."""
+    figure.add_trace(
+        scatter(
+            x=best["x"], y=best["mean"], mode="markers", name="best whose claim holds",
+            marker={"symbol": "circle-open", "size": 15, "color": TRUE_COLOUR,
+                    "line": {"width": 2}},
+            hoverinfo="skip",
+        )
+    )  # fmt: skip
+
+
+def _spans(figure: go.Figure, now: float, *, log_x: bool, log_y: bool) -> tuple[_Span, _Span]:
+    """Return what both axes span: all that is drawn, and the current setting."""
+    x = _span(figure, "x", log=log_x, room=(0.02, 0.01))
     at = _places([now], log_x)[0]
     if math.isfinite(at):
         x = _Span(min(x.low, at), max(x.high, at))
-    for axis, title, log, span in (
-        (figure.layout.xaxis, x_title, log_x, x), (figure.layout.yaxis, y_title, log_y, y),
-    ):  # fmt: skip
-        axis.update(
-            title=title, type="log" if log else "linear", exponentformat="power", automargin=True,
-            range=[span.low, span.high],
-        )  # fmt: skip
-        decades = range(math.ceil(span.low), math.floor(span.high) + 1)
-        if log and len(decades) > 1:  # Plotly's own digits between decades are too small to read
-            few = decades[:: math.ceil(len(decades) / 8)]
-            axis.update(
-                tickvals=[10.0**power for power in few],
-                ticktext=[numeral(10.0**power) for power in few],
-            )
-    if shares and not log_y:
-        figure.update_yaxes(tickformat="~%")
+    return x, _span(figure, "y", log=log_y, room=(0.05, 0.05))
+
+
+def _set_axis(axis: Any, title: str, span: _Span, *, log: bool) -> None:
+    """Give an axis its ends and its ticks."""
+    axis.update(
+        title=title, type="log" if log else "linear", exponentformat="power", automargin=True,
+        range=[span.low, span.high],
+    )  # fmt: skip
+    few = decades(span.low, span.high, 8) if log else []
+    if len(few) > 1:  # Plotly's own digits between decades are too small to read
+        axis.update(tickvals=few, ticktext=[numeral(tick) for tick in few])
+
+
+def _set_size(figure: go.Figure, names: Sequence[str]) -> int:
+    """Give a figure room for its legend and the names beside it; return the plot's height."""
     legend = _legend_height(figure)
-    plot = max(LINE * len(named), HEIGHT - _AROUND - legend)
+    plot = max(LINE * len(names), HEIGHT - _AROUND - legend)
     figure.update_layout(
         height=plot + _AROUND + legend,
-        margin={"l": 10, "r": margin([look.panel.label for look, _, _ in named]), "t": 30, "b": 10},
+        margin={"l": 10, "r": margin(names), "t": 30, "b": 10},
         legend=BELOW,
         hovermode="closest",
         clickmode="event+select",
         dragmode="pan",
         meta={"highlight": "group"},  # what pages/ui/highlight.js goes by
     )
-    add_names(figure, _endings(named, x, y, logs=(log_x, log_y)), plot)
-    return figure
+    return plot
 
 
 @dataclass(frozen=True)
@@ -248,12 +279,15 @@ def _add_band(figure: go.Figure, part: pd.DataFrame, look: _Look, beyond: float)
         )  # fmt: skip
 
 
-def _add_predicted(figure: go.Figure, part: pd.DataFrame, look: _Look, *, alone: bool) -> None:
+def _add_predicted(
+    figure: go.Figure, part: pd.DataFrame, look: _Look, kinds: _Kinds, *, alone: bool
+) -> None:
     """Add the prediction of one variant: dotted, and dashed where its claim fails.
 
     Beside its drawn curve it says nothing under the pointer: it would keep it from the points that
     are clicked.
     """
+    kinds[_PREDICTED] = {"color": TRUE_COLOUR, "width": 1.5, "dash": "dot"}
     words = f"%{{hovertext}}, %{{text}}<extra>{look.panel.label}, {_PREDICTED}</extra>"
     for number, (line, dash) in enumerate(stretches(part, "dot")):
         under = {
@@ -340,8 +374,11 @@ def _places(values: Iterable[float | None], log: bool) -> list[float]:
     return [math.log10(v) if v > 0 else math.nan for v in known] if log else known
 
 
-def _add_draws(figure: go.Figure, lines: pd.DataFrame, look: _Look) -> None:
+def _add_draws(figure: go.Figure, lines: pd.DataFrame | None, look: _Look, kinds: _Kinds) -> None:
     """Add the single draws of one variant as one trace, with gaps between trials."""
+    if lines is None:
+        return
+    kinds["single draws"] = {"color": TRUE_COLOUR, "width": 0.7}
     x: list[float | None] = []
     y: list[float | None] = []
     for _, line in lines.groupby("trial"):

@@ -55,6 +55,7 @@ from dpviz.tidy.payload import (
     Told,
 )
 from dpviz.tidy.projection import coordinates
+from dpviz.tidy.ticks import decades, round_ticks
 from dpviz.values.problem import EPSILON_RANGE
 from dpviz.values.release import Status, Verdict
 
@@ -98,6 +99,8 @@ _WORDS = ((0.1, "mere chance"), (0.5, "partly"), (0.9, "usable"), (math.inf, "ne
 # How far above and below the truth an eigenvalue axis reaches, in largest eigenvalues: what is
 # beyond is marked as beyond, and the truth keeps its place whatever epsilon is.
 _ABOVE, _BELOW = 6.0, 2.0
+_MOST_MARKS = 20  # the renderer leaves out texts that would touch
+_LOUD = 1e3  # the same where the axes are made for what is drawn
 
 LINES = (
     "Noise alone reaches the edge; a lone true variance is all but lost below the threshold and "
@@ -142,11 +145,14 @@ def outwards(epsilons: Sequence[float], now: float) -> list[float]:
 class _Picture:
     """The rows of a picture: the same in every frame."""
 
-    def __init__(self, prepared: Prepared, k: int) -> None:
-        self.rows, self.index = prepared.picture(PICTURE_POINTS)
+    def __init__(self, prepared: Measured, k: int) -> None:
+        if isinstance(prepared, Prepared):
+            self.rows, self.index = prepared.picture(PICTURE_POINTS)
+        else:  # a plan has no rows, and a table that is read in batches shows none
+            self.rows, self.index = np.empty((0, prepared.d)), np.empty(0, dtype=np.intp)
         self.true = prepared.reference.eigenvectors[:, :k]
         # No projection of a row is longer than the row: nothing is ever cut off.
-        self.scale = float(np.linalg.norm(self.rows, axis=1).max()) or 1.0
+        self.scale = float(np.linalg.norm(self.rows, axis=1).max(initial=0.0)) or 1.0
 
     def places(self, frame: FloatArray, axes: str) -> FloatArray:
         return coordinates(self.rows, frame, self.true, axes)
@@ -165,10 +171,10 @@ def _short(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _spectrum(result: Result) -> Spectrum:
+def _spectrum(result: Result, most: int) -> Spectrum:
     released = result.eigenvalues is not None
     values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
-    kept = values[:, :MOST_COMPONENTS]
+    kept = values[:, :most]
     lines = np.stack([np.median(kept, axis=0), kept.min(axis=0), kept.max(axis=0)])
     return {
         "released": released,
@@ -199,7 +205,7 @@ def _standing(status: Status) -> ClaimFacts:
     }
 
 
-def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> BoardCell:
+def _cell(result: Result, picture: _Picture, draw: int, axes: str, most: int) -> BoardCell:
     distances, status, edges = result.metrics["projection_distance"], result.status, result.edges
     middle, spread = float(np.median(distances)), summarise(distances)
     worlds = both_worlds(result.spent)
@@ -214,7 +220,7 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str) -> BoardCell:
         "recovery": None if recovery is None else _four(recovery),
         "distances": [float(f"{value:.4g}") for value in distances],
         "distance": (_short(middle), _short(spread.low), _short(spread.high)),
-        "spectrum": _spectrum(result),
+        "spectrum": _spectrum(result, most),
         "edges": None if edges is None else (_short(edges[0]), _short(edges[1])),
         "threshold": None if result.threshold is None else _short(result.threshold),
         "picture": picture.packed(result.components[draw], axes),
@@ -285,7 +291,7 @@ def _found(result: Result, recovery: Summary, distance: str) -> list[Line]:
 
 
 def frame(
-    prepared: Prepared,
+    prepared: Measured,
     k: int,
     epsilon: float,
     results: Sequence[Result],
@@ -293,12 +299,13 @@ def frame(
     *,
     draw: int = 0,
     axes: str = "aligned",
+    most: int = MOST_COMPONENTS,
 ) -> Frame:
     """Return what the board shows at one epsilon.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Measured
     k : int
     epsilon : float
     results : sequence of Result
@@ -308,13 +315,15 @@ def frame(
         Whose picture is shown, from 0.
     axes : {"aligned", "raw"}
         As in `dpviz.tidy.projection.coordinates`.
+    most : int
+        Eigenvalues of each mechanism.
 
     Returns
     -------
     Frame
     """
     picture = _Picture(prepared, k)
-    cells = {result.mechanism: _cell(result, picture, draw, axes) for result in results}
+    cells = {result.mechanism: _cell(result, picture, draw, axes, most) for result in results}
     return {
         "epsilon": epsilon,
         "draws": max((len(result.components) for result in results), default=0),
@@ -596,7 +605,7 @@ def least_epsilons(
 
 
 def payload(
-    prepared: Prepared,
+    prepared: Measured,
     settings: Settings,
     shown: Sequence[BoardColumn],
     epsilons: Sequence[float],
@@ -611,7 +620,8 @@ def payload(
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Measured
+        Where its rows are not at hand, there are no pictures.
     settings : Settings
         With the current epsilon.
     shown : sequence of BoardColumn
@@ -634,9 +644,8 @@ def payload(
     true = picture.places(picture.true, "aligned")
     eigenvalues = prepared.reference.eigenvalues
     largest = float(eigenvalues.max())
-    positive = eigenvalues[eigenvalues > 0]
-    threshold = max(float(np.median(positive)), largest * 1e-4)
-    limit = 1.12 * np.abs(true).max(axis=0)
+    threshold = linear_up_to(eigenvalues)
+    limit = 1.12 * np.abs(true).max(axis=0, initial=0.0)
     # Noise leaves the first eigenvalues of many positive; of few, the last may turn negative.
     first_low = 0.0 if d > 2 * FIRST_COMPONENTS else -largest / 2
     first_high = _ABOVE * largest
@@ -688,7 +697,7 @@ def payload(
             "distance": chance_distance(d, k),
             "text": decimals(chance_distance(d, k), 2),
         },
-        "ribbon": prepared.table.ribbon,
+        "ribbon": prepared.table.ribbon if isinstance(prepared, Prepared) else None,
         "drawn": packed(generator(0, "drawn").standard_normal((PICTURE_POINTS, 2)), "<f4"),
         "columns": list(shown),
         "epsilons": list(epsilons),
@@ -707,15 +716,82 @@ def payload(
     }
 
 
-def _heights(count: int, low: float, high: float, linear: float) -> Heights:
+def linear_up_to(eigenvalues: FloatArray) -> float:
+    """Return up to where an axis of variances is linear: the typical true one, which is sought."""
+    positive = eigenvalues[eigenvalues > 0]
+    return max(float(np.median(positive)), float(positive.max()) * 1e-4)
+
+
+def spectra(
+    comparison: Comparison,
+    shown: Sequence[BoardColumn],
+    expected: Mapping[str, Sequence[float]],
+    *,
+    linear: bool = False,
+) -> Payload:
+    """Return a board of whole eigenspectra at one setting, on axes that hold what is drawn.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of any table, also of a plan.
+    shown : sequence of BoardColumn
+    expected : mapping of str to sequence of float
+        The noisy eigenvalues that are predicted, by mechanism.
+    linear : bool
+        Whether the axis is linear all over.
+    """
+    prepared, settings = comparison.prepared, comparison.settings
+    problem, budget = comparison.problem, comparison.budget
+    found = frame(
+        prepared, problem.k, budget.epsilon, comparison.results, comparison.skipped, most=problem.d
+    )
+    for key, values in expected.items():
+        if key in found["cells"]:
+            found["cells"][key]["predicted"] = packed(np.asarray(values, dtype=float), "<f4")
+    made = payload(prepared, settings, shown, [budget.epsilon], [found])
+    low, high = _reach(comparison)
+    turns = None if linear else linear_up_to(prepared.reference.eigenvalues)
+    made["limits"]["spectrum"]["all"] = _heights(problem.d, low, high, turns)
+    return made
+
+
+def _reach(comparison: Comparison) -> tuple[float, float]:
+    """Return the variances that all spectra of a comparison share.
+
+    One mechanism whose noise is a million times the signal would press all others flat: beyond
+    `_LOUD` times the largest true eigenvalue lines leave the axis, unless all of them would.
+    """
+    largest = float(comparison.prepared.reference.eigenvalues.max())
+    reaches = []
+    for result in comparison.results:
+        values = result.captured_each if result.eigenvalues is None else result.eigenvalues
+        lower, upper = result.edges or (0.0, 0.0)
+        reaches.append((min(float(values.min()), lower), max(float(values.max()), upper)))
+    sizes = [max(high, -low) for low, high in reaches]
+    limit = max(_LOUD * largest, min(sizes, default=0.0))
+    inside = [reach for reach, size in zip(reaches, sizes, strict=True) if size <= limit]
+    low = min([0.0, *(low for low, _ in inside)])
+    high = max([largest, *(high for _, high in inside)])
+    return low, high
+
+
+def _heights(count: int, low: float, high: float, linear: float | None) -> Heights:
     """Return an axis of variances: what it spans, where it is linear, and its marks."""
-    powers = range(math.ceil(math.log10(linear)), math.floor(math.log10(high)) + 1)
-    marks = [0.0, *(10.0**power for power in powers)]
+    if linear is None:
+        return _axis(count, low, high, None, [_short(mark) for mark in round_ticks(0.0, high)])
+    powers = decades(math.log10(linear), math.log10(high), _MOST_MARKS)
+    return _axis(count, low, high, linear, [0.0, *powers])
+
+
+def _axis(
+    count: int, low: float, high: float, linear: float | None, marks: Sequence[float]
+) -> Heights:
     return {
         "count": count,
         "low": float(low),
         "high": float(high),
-        "linear": float(linear),
+        "linear": linear,
         "marks": [(mark, numeral(mark)) for mark in marks],
     }
 

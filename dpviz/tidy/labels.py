@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpviz.base.arrays import FloatArray
 from dpviz.base.number_text import numeral
 from dpviz.prepare.bounding import Prepared
+from dpviz.prepare.prepared import Measured
 from dpviz.tidy.payload import LabelCodes
 
 # Other colours than any mechanism's, each with a shape as well.
@@ -33,17 +34,17 @@ def packed(values: FloatArray | NDArray[Any], kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
 
 
-def labels_of(prepared: Prepared, index: NDArray[np.intp]) -> LabelCodes:
+def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
     """Return the labels of some rows: kinds, or numbers as shares of their range.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Measured
     index : ndarray of int
         Which rows.
     """
-    labels = prepared.table.labels
-    if labels is None:
+    labels = prepared.table.labels if isinstance(prepared, Prepared) else None
+    if labels is None or not isinstance(prepared, Prepared):
         return {"name": None, "kinds": None, "codes": None, "ends": None}
     shown = np.asarray(labels)[index]
     name = prepared.table.label_name

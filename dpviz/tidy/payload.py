@@ -236,6 +236,7 @@ class BoardCell(TypedDict):
     threshold : variance below which the noise hides a lone component
     picture : as truth.picture, of one draw
     drawn : standard deviations of points drawn from the release alone
+    predicted : float32, the noisy eigenvalues expected without a draw, where they are shown
     """
 
     status: ClaimFacts
@@ -247,6 +248,7 @@ class BoardCell(TypedDict):
     threshold: float | None
     picture: str
     drawn: list[float] | None
+    predicted: NotRequired[str]
     texts: Texts
 
 

@@ -41,20 +41,22 @@ _MOUNT = st.components.v2.component(
     "dpviz_board", css=assets().css + IN_A_PAGE, js=f"{assets().js}\n{_ADAPTER}"
 )
 
-# The board with nothing but its pictures.
-_PICTURES = st.components.v2.component(
-    "dpviz_pictures",
-    css=assets().css + IN_A_PAGE + "\n.dpv:not([data-phone]) { --dpv-picture: 300px; }\n",
+# The board with nothing but one of its rows.
+_ROW = st.components.v2.component(
+    "dpviz_row",
+    css=assets().css
+    + IN_A_PAGE
+    + "\n.dpv:not([data-phone]) { --dpv-picture: 300px; }\n.dpv { --dpv-spectrum: 230px; }\n",
     js=assets().js
     + """
 const held = new WeakMap();
 export default function ({ data, parentElement }) {
   let mine = held.get(parentElement);
-  if (mine) mine.setPayload(data);
+  if (mine) mine.setPayload(data.payload);
   else {
     const root = parentElement.appendChild(document.createElement("div"));
-    mine = DpvizBoard.mount(root, data, {
-      rows: ["picture"], controls: [], strip: false, answer: false, label: "Pictures",
+    mine = DpvizBoard.mount(root, data.payload, {
+      ...data.options, controls: [], strip: false, answer: false,
     });
     held.set(parentElement, mine);
   }
@@ -157,7 +159,17 @@ def pictures(comparison: Comparison, prepared: Prepared, draw: int, axes: str) -
     frame = board.frame_of(comparison, prepared, draw=draw, axes=axes)
     columns = shown([result.mechanism for result in comparison.results])
     payload = board.payload(prepared, settings, columns, [settings.epsilon], [frame])
-    _PICTURES(key="projection", data=payload)
+    options = {"rows": ["picture"], "label": "Pictures"}
+    _ROW(key="projection", data={"payload": payload, "options": options})
+
+
+def spectra(comparison: Comparison, data_key: tuple[str, ...], *, linear: bool) -> None:
+    """Draw the whole eigenspectrum of each mechanism against the true one."""
+    columns = shown([result.mechanism for result in comparison.results])
+    expected = cached.predicted_spectra(data_key, comparison)
+    payload = board.spectra(comparison, columns, expected, linear=linear)
+    options = {"rows": ["spectrum"], "label": "Eigenspectra", "every": True}
+    _ROW(key="spectrum", data={"payload": payload, "options": options})
 
 
 def opened(comparison: Comparison) -> Comparison | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.figures.distance import distance_figure
-from dpviz.figures.spectrum import spectrum_figure
 from dpviz.figures.theme import panels
 from dpviz.figures.waterfall import waterfall
 from dpviz.metrics import chance_distance, farthest_distance
@@ -17,7 +16,7 @@ from dpviz.run.waterfall import mechanism_of, told
 from dpviz.tidy.board import LINES, PICTURE_POINTS
 from dpviz.tidy.comparison import distance_table, every_measure_table, spectrum_table
 from dpviz.tidy.projection import picture_table
-from pages.ui import account_cache, board, cached, controls, highlight, parts, state
+from pages.ui import account_cache, board, controls, highlight, parts, state
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
@@ -26,17 +25,8 @@ def spectrum(comparison: Comparison, data_key: tuple[str, ...]) -> None:
     """Draw the noisy eigenspectrum of each mechanism against the true one."""
     st.header("Eigenspectrum: what the noise does to the variances", anchor="spectrum")
     table = spectrum_table(comparison.prepared, comparison.results)
-    option, height = spectrum_figure(
-        table,
-        panels(comparison.results),
-        comparison.prepared.reference.eigenvalues.tolist(),
-        {r.mechanism.text: r.edges for r in comparison.results if r.edges is not None},
-        {r.mechanism.text: r.threshold for r in comparison.results if r.threshold is not None},
-        predicted=cached.predicted_spectra(data_key, comparison),
-        scale=state.get("spectrum", "explore"),
-    )
+    board.spectra(comparison, data_key, linear=state.get("spectrum", "explore") == "linear")
     caption = explore_words.spectrum_caption(comparison)
-    st.echarts_chart(option, height=height, key="spectrum", alt=f"Eigenspectra. {caption}")
     st.caption(
         f"{caption} Grey: true eigenvalues, in units of the squared row bound. Coloured: median "
         f"and range of the draws. Dotted: the median predicted without a draw. {LINES}"

@@ -14,7 +14,6 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from dpviz.base.seeding import Draws
-from dpviz.figures.person import person_page
 from dpviz.guide import Lesson, lessons
 from dpviz.guide.directions import directional
 from dpviz.guide.glossary import TERMS
@@ -23,6 +22,7 @@ from dpviz.mechanisms import parse_variant
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
+from tests.person_page import person_page
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "data" / "example.csv"
 WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 420, "height": 800}

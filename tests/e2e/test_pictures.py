@@ -24,7 +24,6 @@ from dpviz.figures.board import board_html, shown
 from dpviz.figures.card import pictures as card_pictures
 from dpviz.figures.claims import cone_figure, turning_figure
 from dpviz.figures.lessons import leak_figure
-from dpviz.figures.person import person_page
 from dpviz.figures.precision import ellipses_figure
 from dpviz.figures.theme import panels
 from dpviz.guide.directions import directional
@@ -38,6 +37,7 @@ from dpviz.settings import Settings
 from dpviz.tidy import board
 from dpviz.tidy.projection import picture_table
 from dpviz.values.problem import Domain, Problem, Relation
+from tests.person_page import person_page
 
 # Every circle that goes into a path, by path: where the dots of a picture are drawn.
 _WATCH_CIRCLES = """

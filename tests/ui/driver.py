@@ -217,14 +217,6 @@ def held(at: AppTest, name: str, store: str = "view") -> Any:
     return at.session_state[store][name]
 
 
-def echarts(at: AppTest, key: str) -> dict[str, Any]:
-    """Return the option of an ECharts chart as the page sends it."""
-    charts = [node for node in nodes(at) if node.type == "echarts_chart" and node.key == key]
-    assert len(charts) == 1, f"{len(charts)} charts with the key {key!r}"
-    option: dict[str, Any] = json.loads(charts[0].proto.spec)
-    return option
-
-
 def component(at: AppTest, key: str) -> dict[str, Any]:
     """Return what a component of our own is sent."""
     sent = [node for node in nodes(at) if node.type == "bidi_component" and node.key == key]

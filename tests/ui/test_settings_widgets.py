@@ -24,7 +24,6 @@ from tests.ui.driver import (
     change,
     commands,
     component,
-    echarts,
     errors,
     found,
     go,
@@ -393,9 +392,9 @@ def test_k_is_clamped_when_the_table_changes_and_said() -> None:
 
 def test_every_chart_on_explore_follows_the_settings() -> None:
     at = more(start(**QUICK))
-    wide = echarts(at, "spectrum")
+    wide = component(at, "spectrum")
     change(at, "explore.spectrum", "linear")
-    assert echarts(at, "spectrum") != wide
+    assert component(at, "spectrum") != wide
     turned = component(at, "projection")
     change(at, "explore.axes", "as released")
     assert component(at, "projection") != turned

@@ -26,6 +26,7 @@ from dpviz.mechanisms import featured, parse_variants
 from dpviz.metrics import METRICS, chance_share, summarise
 from dpviz.narrative.explore import least_words, verdict
 from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.prepare.load import load_measured
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Cell, CellTrials, Result, parts_of, run_cell
 from dpviz.run.compare import Comparison, compare
@@ -511,3 +512,73 @@ def test_a_file_refuses_what_cannot_run_before_anything_is_drawn(
     whole_space = replace(BASE, k=13, mechanisms=("gaussian", "ppca"))
     with pytest.raises(CannotRun, match="it releases a subspace"):
         full_payload(prepared(whole_space), whole_space)
+
+
+# Whole eigenspectra ------------------------------------------------------------
+
+
+def eigenspectra(found: Comparison, *, linear: bool = False) -> dict[str, Any]:
+    columns = shown([result.mechanism for result in found.results])
+    return dict(board.spectra(found, columns, {"gaussian": [0.5, 0.1]}, linear=linear))
+
+
+def drawn_of(payload: dict[str, Any], key: str) -> np.ndarray:
+    """Return medians, least and largest values of one mechanism."""
+    return floats(payload["frames"][0]["cells"][key]["spectrum"]["lines"], "<f4").reshape(3, -1)
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_whole_spectra_hold_every_component_within_shared_axes(linear: bool) -> None:
+    _, found = made()
+    payload = eigenspectra(found, linear=linear)
+    axis = payload["limits"]["spectrum"]["all"]
+    assert axis["count"] == found.problem.d
+    assert (axis["linear"] is None) is linear
+    assert axis["marks"][0] == (0.0, "0")
+    assert all(axis["low"] <= mark <= axis["high"] for mark, _ in axis["marks"])
+    assert 2 < len(axis["marks"]) < 30
+    negative = False
+    for result in found.results:
+        values = result.captured_each if result.eigenvalues is None else result.eigenvalues
+        median, least, most = drawn_of(payload, result.mechanism.text)
+        np.testing.assert_allclose(median, np.median(values, axis=0), rtol=1e-6, atol=1e-9)
+        assert axis["low"] <= least.min() * (1 - 1e-6)
+        assert most.max() <= axis["high"] * (1 + 1e-6)
+        negative = negative or bool(least.min() < 0)
+    assert negative  # so the lower end was seen
+    cells = payload["frames"][0]["cells"]
+    assert floats(cells["gaussian"]["predicted"], "<f4").tolist() == pytest.approx([0.5, 0.1])
+    assert "predicted" not in cells["ppca"]
+
+
+def test_one_loud_mechanism_does_not_press_the_others_flat() -> None:
+    _, found = made(replace(BASE, mechanisms=("gaussian", "wishart_difference", "ppca")))
+
+    def times(factors: tuple[float, ...]) -> float:
+        louder = tuple(
+            replace(
+                result,
+                captured_each=result.captured_each * factor,
+                eigenvalues=None if result.eigenvalues is None else result.eigenvalues * factor,
+                edges=None,
+            )
+            for result, factor in zip(found.results, factors, strict=True)
+        )
+        axis = eigenspectra(replace(found, results=louder))["limits"]["spectrum"]["all"]
+        return float(axis["high"])
+
+    assert times((1e12, 1, 1)) == pytest.approx(times((0, 1, 1)))
+    # Where every mechanism is that loud, the quietest sets the scale and none is lost.
+    assert times((1e12, 1e12, 1e12)) > 1e9
+
+
+def test_a_plan_has_spectra_and_no_pictures() -> None:
+    settings = Settings(
+        table="plan:n=1e4,spectrum=power:d=12,exponent=1,total=0.5",
+        mechanisms=("gaussian", "ppca"), trials=3,
+    )  # fmt: skip
+    found = compare(load_measured(settings), settings)
+    payload = eigenspectra(found)
+    assert drawn_of(payload, "gaussian").shape == (3, 12)
+    assert payload["truth"]["picture"] == payload["frames"][0]["cells"]["gaussian"]["picture"] == ""
+    assert payload["labels"]["codes"] is payload["ribbon"] is None

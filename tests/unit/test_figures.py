@@ -14,16 +14,12 @@ import pytest
 
 from dpviz import datasets
 from dpviz.figures.distance import distance_figure
-from dpviz.figures.grid import columns_for, layout
-from dpviz.figures.spectrum import spectrum_figure
 from dpviz.figures.theme import (
     GREY,
     HIGHLIGHTS,
     MARKERS,
-    TRUE_COLOUR,
     SymmetricLog,
     colour_of_key,
-    log_ticks,
     panels,
     panels_of,
     wrapped,
@@ -33,8 +29,10 @@ from dpviz.metrics import chance_distance, farthest_distance
 from dpviz.prepare.bounding import prepare
 from dpviz.run.compare import Comparison, compare
 from dpviz.settings import Settings
-from dpviz.tidy.comparison import distance_table, spectrum_table
+from dpviz.tidy import board
+from dpviz.tidy.comparison import distance_table
 from dpviz.tidy.precision import precision_variants
+from dpviz.tidy.ticks import decades, log_ticks, round_ticks
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 SOME = ("laplace", "gaussian", "analyze_gauss", "wishart_difference", "ppca")
@@ -46,21 +44,6 @@ def comparison(settings: Settings = BASE) -> Comparison:
     return compare(prepare(datasets.load(settings.table), settings), settings)
 
 
-def spectrum(found: Comparison, scale: str = "log") -> dict[str, Any]:
-    table = spectrum_table(found.prepared, found.results)
-    option, height = spectrum_figure(
-        table,
-        panels(found.results),
-        found.prepared.reference.eigenvalues.tolist(),
-        {r.mechanism.text: r.edges for r in found.results if r.edges is not None},
-        {r.mechanism.text: r.threshold for r in found.results if r.threshold is not None},
-        scale=scale,
-    )
-    assert height > 100
-    json.dumps(option, allow_nan=False)  # or the browser gets no chart
-    return option["baseOption"]
-
-
 def distance(found: Comparison) -> Any:
     d, k = found.problem.d, found.problem.k
     return distance_figure(
@@ -69,14 +52,6 @@ def distance(found: Comparison) -> Any:
         farthest=farthest_distance(d, k),
         chance=chance_distance(d, k),
     )
-
-
-def in_panel(option: dict[str, Any], number: int, name: str) -> dict[str, Any]:
-    """Return the one series of that name in a panel."""
-    (series,) = [
-        one for one in option["series"] if one.get("xAxisIndex") == number and one["name"] == name
-    ]
-    return series
 
 
 # Theme
@@ -156,119 +131,6 @@ def test_symmetric_log_ticks_are_in_range_and_apart(low: float, high: float) -> 
         assert math.sinh(at) * axis.threshold == pytest.approx(float(text), rel=1e-12)
 
 
-# The grid of panels
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 6, 7, 9, 10, 25])
-@pytest.mark.parametrize("narrow", [False, True])
-def test_panels_do_not_overlap(count: int, narrow: bool) -> None:
-    height = 400 + 150 * count
-    grids, titles = layout(count, height, narrow=narrow, lines=2)
-    assert len(grids) == len(titles) == count
-    across = columns_for(count, narrow=narrow)
-    for number, grid in enumerate(grids):
-        left, width = (float(grid[side].rstrip("%")) for side in ("left", "width"))
-        assert left >= 0
-        assert left + width <= 100
-        assert width > 10
-        assert grid["height"] > 40
-        assert grid["top"] + grid["height"] <= height
-        if (number + 1) % across and number + 1 < count:
-            assert left + width <= float(grids[number + 1]["left"].rstrip("%"))
-        if number + across < count:
-            assert grid["top"] + grid["height"] <= titles[number + across]["top"]
-
-
-# Eigenspectra
-
-
-def test_spectrum_shows_the_medians_the_range_and_the_truth() -> None:
-    found = comparison()
-    table = spectrum_table(found.prepared, found.results)
-    option = spectrum(found, "linear")
-    true = found.prepared.reference.eigenvalues
-    for number, result in enumerate(found.results):
-        part = table[table["mechanism"] == result.mechanism.text]
-        released = result.eigenvalues is not None
-        name = "median of draws" if released else "captured per direction"
-        size = np.abs(part["high"]).max()
-        drawn = np.array(in_panel(option, number, name)["data"])
-        np.testing.assert_array_equal(drawn[:, 0], part["component"])
-        np.testing.assert_allclose(drawn[:, 1], part["median"], atol=1e-3 * size)
-        lows = np.array(in_panel(option, number, "range, low")["data"])[:, 1]
-        heights = np.array(in_panel(option, number, "range, high")["data"])[:, 1]
-        np.testing.assert_allclose(lows, part["low"], atol=1e-3 * size)
-        np.testing.assert_allclose(lows + heights, part["high"], atol=1e-3 * size)
-        shown = np.array(in_panel(option, number, "true")["data"])
-        np.testing.assert_array_equal(shown[:, 0], np.arange(1, len(true) + 1))
-        np.testing.assert_allclose(shown[:, 1], true, atol=1e-3 * size)
-        assert list(shown[:, 1]) == sorted(shown[:, 1], reverse=True)
-
-
-def test_panels_stand_in_the_order_of_the_results_with_their_colours() -> None:
-    found = comparison()
-    option = spectrum(found)
-    shown = panels(found.results)
-    assert [title["text"] for title in option["title"]] == [panel.label for panel in shown]
-    for number, panel in enumerate(shown):
-        assert option["title"][number]["subtext"].startswith(panel.status)
-        assert in_panel(option, number, "true")["lineStyle"]["color"] == TRUE_COLOUR
-        assert in_panel(option, number, "range, high")["areaStyle"]["color"] == panel.colour
-
-
-@pytest.mark.parametrize("scale", ["log", "linear"])
-def test_negative_eigenvalues_are_within_the_axes(scale: str) -> None:
-    found = comparison()
-    table = spectrum_table(found.prepared, found.results)
-    assert table["low"].min() < 0, "laplace at epsilon 1 on 150 rows has negative eigenvalues"
-    option = spectrum(found, scale)
-    for number, axis in enumerate(option["yAxis"]):
-        assert axis["min"] < 0 < axis["max"]
-        for name in ("range, low", "true"):
-            heights = [y for _, y in in_panel(option, number, name)["data"]]
-            assert min(heights) >= axis["min"]
-            assert max(heights) <= axis["max"]
-    limits = {(axis["min"], axis["max"]) for axis in option["yAxis"]}
-    assert len(limits) == 1, "panels share their limits"
-
-
-def test_both_lines_of_the_noise_are_drawn_where_they_are() -> None:
-    found = comparison()
-    option = spectrum(found, "linear")
-    for number, result in enumerate(found.results):
-        marks = in_panel(option, number, "true")["markLine"]["data"]
-        edges = [m["yAxis"] for m in marks if m["label"]["formatter"] == "noise edge"]
-        assert edges == ([] if result.edges is None else [result.edges[1]])
-        thresholds = [m["yAxis"] for m in marks if m["label"]["formatter"] == "threshold"]
-        assert thresholds == ([] if result.threshold is None else [result.threshold])
-    assert any(result.edges is None for result in found.results)  # both cases were seen
-    assert any(result.edges is not None for result in found.results)
-
-
-def test_a_released_subspace_is_said_to_have_no_spectrum() -> None:
-    found = comparison()
-    option = spectrum(found)
-    for title, result in zip(option["title"], found.results, strict=True):
-        assert ("no spectrum" in title["subtext"]) == (result.eigenvalues is None)
-
-
-def test_one_loud_mechanism_does_not_press_the_others_flat() -> None:
-    found = comparison()
-    table = spectrum_table(found.prepared, found.results)
-    true = found.prepared.reference.eigenvalues.tolist()
-    loud = table["mechanism"] == "laplace"
-    table.loc[loud, ["median", "low", "high"]] *= 1e12
-    option, _ = spectrum_figure(table, panels(found.results), true, {}, {}, scale="linear")
-    base = option["baseOption"]
-    assert base["yAxis"][0]["max"] < 1e6
-    beyond = ["beyond the scale" in title["subtext"] for title in base["title"]]
-    assert beyond == [result.mechanism.key == "laplace" for result in found.results]
-    # Where every mechanism is that loud, the quietest sets the scale and none is lost.
-    table[["median", "low", "high"]] *= 1e9
-    option, _ = spectrum_figure(table, panels(found.results), true, {}, {}, scale="linear")
-    assert option["baseOption"]["yAxis"][0]["max"] > 1e6
-
-
 # Distances
 
 
@@ -346,7 +208,6 @@ def test_two_features() -> None:
     for k in (1, 2):
         settings = replace(BASE, k=k, mechanisms=SOME if k == 1 else SOME[:-1])
         found = compare(prepare(table, settings), settings)
-        assert spectrum(found)["xAxis"][0]["max"] == 3
         assert np.isfinite([x for trace in distance(found).data for x in trace.x]).all()
 
 
@@ -354,16 +215,33 @@ def test_every_mechanism_at_once() -> None:
     found = comparison(replace(BASE, mechanisms=()))
     shown = panels(found.results)
     assert len(shown) >= 20
-    option = spectrum(found)
-    assert len(option["grid"]) == len(option["title"]) == len(shown)
-    assert len(option["xAxis"]) == len(option["yAxis"]) == len(shown)
     assert len(distance(found).layout.yaxis.ticktext) == len(shown)
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 1e6])
 def test_extreme_epsilons_still_draw(epsilon: float) -> None:
     found = comparison(replace(BASE, epsilon=epsilon))
-    for scale in ("log", "linear"):
-        for axis in spectrum(found, scale)["yAxis"]:
-            assert axis["min"] < axis["max"]
+    for linear in (False, True):
+        payload = board.spectra(found, [], {}, linear=linear)
+        json.dumps(payload, allow_nan=False)  # or the browser gets no chart
+        axis = payload["limits"]["spectrum"]["all"]
+        assert axis["low"] < axis["high"]
     assert distance(found).data
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [(0.0, 1.0, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]), (-3.0, 9.0, [-2.5, 0, 2.5, 5, 7.5]), (7, 7.1, 6)],
+)
+def test_round_ticks_are_equal_steps_within_the_ends(
+    low: float, high: float, ticks: list[float] | int
+) -> None:
+    found = round_ticks(low, high)
+    assert len(found) == ticks if isinstance(ticks, int) else found == pytest.approx(ticks)
+    assert all(low <= tick <= high * (1 + 1e-12) for tick in found)
+
+
+def test_decades_are_thinned_and_inside() -> None:
+    assert decades(-2.0, 3.0, 8) == [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
+    assert decades(-2.0, 3.0, 3) == [0.01, 1.0, 100.0]
+    assert decades(0.1, 0.9, 3) == []

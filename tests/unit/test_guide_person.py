@@ -11,9 +11,10 @@ import pytest
 from scipy.stats import norm
 
 from dpviz.base import number_text
-from dpviz.figures.person import component_script, person_page
+from dpviz.figures.person import component_script
 from dpviz.guide.cast import plain, published, pure
 from dpviz.guide.person import EPSILONS, candidates, others, person_payload
+from tests.person_page import person_page
 
 PAYLOAD = person_payload([plain(), pure(), published()], 1e-5)
 GAUSSIAN, DIFFERENCE, CONE = PAYLOAD["mechanisms"]

@@ -42,7 +42,7 @@ def test_a_byte_of_what_makes_numbers_changes_the_key(copied: Path, inside: str)
     assert source_digest(copied) != source_digest()
 
 
-@pytest.mark.parametrize("inside", ["figures/spectrum.py", "narrative/explore.py", "cli/claims.py"])
+@pytest.mark.parametrize("inside", ["figures/distance.py", "narrative/explore.py", "cli/claims.py"])
 def test_words_and_pictures_do_not(copied: Path, inside: str) -> None:
     changed(copied / inside)
     assert source_digest(copied) == source_digest()

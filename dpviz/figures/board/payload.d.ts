@@ -185,6 +185,8 @@ export interface BoardCell {
   picture: string;
   /** standard deviations of points drawn from the release alone */
   drawn: number[] | null;
+  /** float32, the noisy eigenvalues expected without a draw, where they are shown */
+  predicted?: string;
   texts: Texts;
 }
 

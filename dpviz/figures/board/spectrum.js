@@ -39,8 +39,9 @@ export function drawSpectrum(canvas, scene, every) {
   const { payload, column, cell, look, hidden, first } = scene;
   const axis = every ? payload.limits.spectrum.all : payload.limits.spectrum.first;
   const left = first ? scaled(look, 44) : 6;
-  const bottom = on.height - (first ? scaled(look, 17) : 6);
-  const top = first ? scaled(look, 18) : 6;
+  // As high in every column as in the first, which names the levels: a level is one line across.
+  const bottom = on.height - scaled(look, 17);
+  const top = scaled(look, 18);
   /** @type {Frame} */
   const frame = {
     pen: on.pen, look, count: axis.count, high: axis.high, size: scaled(look, 12),
@@ -125,6 +126,7 @@ function drawReleased(frame, { payload, cell, look, own, ghost }, spectrum) {
   }
   const truth = payload.truth.eigenvalues;
   drawTruth(frame, truth);
+  if (cell?.predicted) drawLine(frame, unpack(cell.predicted, Float32Array), count, look.ink, 1.3, [1.5, 3]);
   if (released) drawLine(frame, median, shown, own, 2);
   drawKnots(frame, own, median, shown, released ? 2.4 : 3.4);
   if (cell?.edges && cell.threshold !== null) {
