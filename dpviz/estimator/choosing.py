@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,41 @@ def picked_for(
             )
     choice = choose(problem, budget, wanted, guessed(spectrum, problem.d))
     return choice.chain, choice.sentence
+
+
+def with_variances(whole: Chain, share: float, *, every: bool) -> Chain:
+    """Return the chain with variances bought beside its release, where that has none of its own.
+
+    Parameters
+    ----------
+    whole : Chain
+    share : float
+        Of the budget; 0 buys none.
+    every : bool
+        Whether they are wanted also where a matrix is released, as its eigenvalues are too large.
+    """
+    if share == 0 or (_own_variances(whole) and not every):
+        return whole
+    bounded = whole.problem.domain.bounded
+    found = whole
+    for radius in (False,) if bounded else (False, True):
+        wanted = replace(whole.preparation.wanted, variance=share, radius=radius)
+        found = chain(whole.mechanism, whole.problem, whole.budget, wanted)
+        if _own_variances(found):
+            break  # without a bound rows are cut where the release found a radius
+    return found
+
+
+def has_variances(whole: Chain) -> bool:
+    """Return whether variances come with a release, bought ones or a matrix's own."""
+    if whole.preparation.wanted.variance:
+        return True
+    return _own_variances(whole)
+
+
+def _own_variances(whole: Chain) -> bool:
+    held = whole.mechanism.releases(whole.problem, whole.rest)
+    return held != "subspace" or whole.mechanism.releases_variances
 
 
 def choose(problem: Problem, budget: Budget, wanted: Wanted, spectrum: FloatArray) -> Choice:

@@ -13,11 +13,13 @@ from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
 from dpviz.paid.account import Chain
 from dpviz.paid.chain import Public, noise_edge
-from dpviz.paid.steps import BOUND, MEAN, RANGE, SCALE, Wanted
+from dpviz.paid.steps import BOUND, COUNT, MEAN, RANGE, SCALE, STEPS, Wanted
+from dpviz.prepare.bounding import PADDED, PEOPLE
 from dpviz.privacy.gaussian import mu_of
 
 FROM_DATA = "from data (not private)"
 PRIVATE, ADAPTIVE, AUTO, NONE, MIDPOINT = "private", "adaptive", "auto", "none", "midpoint"
+PUBLIC = "public"
 CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
 SCALES = (NONE, PRIVATE, FROM_DATA)
 _BOUND_ALLOWED = (
@@ -40,12 +42,14 @@ class Declared:
         In force, with defaults resolved.
     row_bound : float, str or None
     bounds : pair of array-like or None
+    count : str
     """
 
     center: str
     scale: str
     row_bound: float | str | None
     bounds: tuple[ArrayLike, ArrayLike] | str | None
+    count: str = PUBLIC
 
     @classmethod
     def checked(
@@ -54,12 +58,15 @@ class Declared:
         scale: str,
         row_bound: float | str | None,
         bounds: tuple[ArrayLike, ArrayLike] | str | None,
+        count: str = PUBLIC,
     ) -> Declared:
         """Return what is declared, or raise `InvalidSetting`."""
         if center is None:
             center = NONE if bounds is None or isinstance(bounds, str) else MIDPOINT
         if center not in CENTERS:
             raise InvalidSetting("center", f"one of {', '.join(CENTERS)}", center)
+        if count not in (PUBLIC, PRIVATE):
+            raise InvalidSetting("count", f"{PUBLIC} or {PRIVATE}", count)
         if scale not in SCALES:
             raise InvalidSetting("scale", f"one of {', '.join(SCALES)}", scale)
         if isinstance(row_bound, str):
@@ -75,17 +82,23 @@ class Declared:
             for name, value in (("center", center), ("scale", scale), ("row_bound", row_bound)):
                 if value in (MIDPOINT, PRIVATE, ADAPTIVE):
                     raise InvalidSetting("bounds", f"given where {name} is {value!r}", None)
-        return cls(center, scale, row_bound, bounds)
+        return cls(center, scale, row_bound, bounds, count)
 
     def wanted(self, shares: Mapping[str, float] | None) -> Wanted:
         """Return the steps that are paid for, and the share of each."""
         steps = [
             step
-            for step, value in ((MEAN, self.center), (SCALE, self.scale), (BOUND, self.row_bound))
+            for step, value in (
+                (COUNT, self.count),
+                (MEAN, self.center),
+                (SCALE, self.scale),
+                (BOUND, self.row_bound),
+            )
             if value in (PRIVATE, ADAPTIVE)
         ]
         if isinstance(self.bounds, str):
-            steps.insert(0, RANGE)
+            steps.append(RANGE)
+        steps.sort(key=STEPS.index)
         how = ADAPTIVE if self.row_bound == ADAPTIVE else "quantile"
         return Wanted(tuple(steps), tuple(sorted((shares or {}).items())), how)
 
@@ -111,7 +124,7 @@ class Declared:
     ) -> tuple[Public, tuple[str, ...]]:
         """Return what the preparation takes for public, and the list of it."""
         d = rows.shape[1]
-        assumed = ["the number of rows n and the features' names"]
+        assumed = [PADDED if COUNT in whole.preparation.noises else PEOPLE]
         if self.bounds is not None and not isinstance(self.bounds, str):
             assumed.append("the feature bounds, as given")
         cut = np.clip(rows, low, high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import secrets
 import warnings
@@ -12,30 +13,55 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import null_space
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpviz.base.arrays import FloatArray
+from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
-from dpviz.estimator.choosing import picked_for
-from dpviz.estimator.declared import AUTO, NONE, Declared, PrivacyWarning
+from dpviz.estimator.choosing import has_variances, picked_for, with_variances
+from dpviz.estimator.declared import AUTO, NONE, PUBLIC, Declared, PrivacyWarning
 from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms._sphere import Directions
 from dpviz.paid.account import Chain, chain
-from dpviz.paid.chain import Public, run
+from dpviz.paid.chain import Public, radius_to_cut, run, variances_along
+from dpviz.paid.steps import RADIUS as VARIANCE_RADIUS
+from dpviz.paid.steps import Preparation, is_share
 from dpviz.privacy.composition import rho_of
 from dpviz.releasing.ledger import FIT, Ledger, Spend
 from dpviz.releasing.options import ACCEPT, DELTA_STATED, words_needed
 from dpviz.run.simulate import Named, Trials, simulate
+from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
-from dpviz.values.release import Status, Verdict
+from dpviz.values.release import Release, Status, Verdict
 
 APPROXIMATE = "approximate-draws"
 _WORDS = ACCEPT | {
     APPROXIMATE: "its draws have the law that was proved only in the limit, and the epsilon of "
     "that law is what would be written down"
 }
+
+
+_SOMETIMES = (
+    "clipping_radius_", "explained_variance_", "explained_variance_ratio_", "noise_variance_",
+    "singular_values_", "variance_radius_",
+)  # fmt: skip
+
+
+def _has_variances(estimator: Any) -> bool:
+    """Return whether variances were released; for `available_if`, so its errors are missing names.
+
+    Before a fit it says yes: that it is not fitted is then what a caller hears.
+    """
+    fitted = hasattr(estimator, "components_")
+    if fitted and not hasattr(estimator, "explained_variance_"):
+        raise AttributeError(
+            "no variances were released beside the components: variance_share above 0 pays for them"
+        )
+    return True
 
 
 class _Once:
@@ -54,8 +80,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Parameters
     ----------
-    n_components : int, default=2
-        k, from 1 to the number of features (below it where a mechanism releases a subspace).
+    n_components : int, float or None, default=2
+        k, from 1 to the number of features; None takes all of them. A share between 0 and 1 takes
+        the fewest whose noisy variances reach it of their total. A mechanism that releases a
+        subspace draws all but the last of all directions, which the others leave.
     mechanism : str, default="auto"
         Key or variant such as ``"mvg[theorem=3]"``. ``"auto"`` takes the one that the measured
         rule of `dpviz.targets.defaults` advises for n, d, k and the budget, or with ``spectrum``
@@ -89,7 +117,16 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Public guess of the eigenvalues of A = X'X/n in squared row bounds, for
         ``mechanism="auto"``.
     shares : mapping of str to float, default=None
-        Share of the budget of each private step: ``range``, ``mean``, ``scale``, ``bound``.
+        Share of the budget of each private step: ``count``, ``range``, ``mean``, ``scale``,
+        ``bound``.
+    variance_share : float, default=0.1
+        Share of the budget that pays for noisy variances along the components where a subspace
+        alone is released, and for a share as ``n_components`` always. 0 buys none.
+    count : {"public", "private"}, default="public"
+        Whether the number of people present is public. Under zero-out ``"private"`` buys it: the
+        number of rows, absent people's zero rows among them, is public still.
+    whiten : bool, default=False
+        Whether `transform` divides coordinates by the square roots of the noisy variances.
     allow_refuted : bool, default=False
         Whether a mechanism whose claim is false here, or that claims nothing, may run.
     accept : sequence of str, default=()
@@ -98,7 +135,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
+    components_ : ndarray of shape (n_components_, n_features)
+    n_components_ : int
     mean_, scale_ : ndarray of shape (n_features,)
         What is subtracted, and then divided by.
     row_bound_ : float
@@ -106,9 +144,18 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     clipping_radius_ : float
         Length, in scaled units, at which the mechanism clipped rows; only where it found one. It is
         released too.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
-        Noisy, in scaled units, of clipped rows where rows were clipped; only where a matrix or
-        variances are released.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Noisy, in scaled units, descending, at least 0, of clipped rows where rows were clipped:
+        what a longer row adds beyond the radius is in none of them. Missing where a subspace alone
+        is released and ``variance_share`` is 0, as is what follows from them.
+    variance_radius_ : float
+        Length, in scaled units, at which rows were cut for their variances, where it was bought.
+    singular_values_ : ndarray of shape (n_components_,)
+        sqrt(n_samples_ explained_variance_).
+    noise_variance_ : float
+        Noisy mean variance along the directions that are left out; 0 where none is.
+    n_samples_ : int
+        Number of rows, which is public, or the noisy number of people present.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where ``X`` names its features.
@@ -141,6 +188,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Noise is drawn in doubles (idealised numerics): low-order bits of continuous noise can leak
     (Mironov 2012). ``python -m dpviz release`` makes a release without that weakness.
 
+    Variances are sums over n, not n - 1. Those of a released matrix are its eigenvalues, of which
+    the leading ones are too large by noise; bought ones have independent noise of mean 0 along each
+    released component and over the rest (`dpviz.paid.steps`), and put components in order.
+
     Rows are cut to ``bounds``, centred, scaled and shortened to ``row_bound``. Directions are
     those of the rows so prepared, and so is the variance that ``explained_variance_`` estimates.
 
@@ -155,7 +206,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: int | float | None = 2,
         *,
         mechanism: str = AUTO,
         epsilon: float = 1.0,
@@ -169,6 +220,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ledger: str | Path | None = None,
         spectrum: Any = None,
         shares: Mapping[str, float] | None = None,
+        variance_share: float = 0.1,
+        count: str = PUBLIC,
+        whiten: bool = False,
         allow_refuted: bool = False,
         accept: Sequence[str] = (),
     ) -> None:
@@ -185,6 +239,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.ledger = ledger
         self.spectrum = spectrum
         self.shares = shares
+        self.variance_share = variance_share
+        self.count = count
+        self.whiten = whiten
         self.allow_refuted = allow_refuted
         self.accept = accept
 
@@ -231,17 +288,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "X must hold finite numbers; it has NaN or infinity (inf) in it: nothing was spent."
             )
         n, d = rows.shape
-        domain = Domain.unbounded(d) if declared.row_bound is None else Domain.ball(d)
-        problem = Problem(n, d, self.n_components, Relation(self.relation), domain)
         budget = Budget(self.epsilon, default_delta(n) if self.delta is None else self.delta)
-        wanted = declared.wanted(self.shares)
-        picked = ""
-        if self.mechanism == AUTO:
-            whole, picked = picked_for(problem, budget, wanted, self.spectrum)
-        else:
-            mechanism = parse_variant(self.mechanism)
-            mechanism.check(problem, budget)
-            whole = chain(mechanism, problem, budget, wanted)
+        whole, picked = self._chosen(declared, n, d, budget)
+        problem = whole.problem
         status = whole.mechanism.status(problem, whole.rest)
         self._check_claim(whole, status)
         if ledger is not None:
@@ -273,22 +322,108 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        if not self._transformed.said:
-            self._transformed.said = True
-            warnings.warn(
-                "Rows seen through private components are still rows: what transform returns is "
-                "not protected.",
-                PrivacyWarning,
-                stacklevel=2,
-            )
+        self._say_unprotected("transform")
         projected = ((rows - self.mean_) / self.scale_) @ self.components_.T
+        if self.whiten:
+            projected /= self._deviations
         return np.asarray(projected, dtype=np.float64)
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Return rows of the original space that have these coordinates along the components."""
         check_is_fitted(self)
-        back = (np.asarray(X, dtype=np.float64) @ self.components_) * self.scale_ + self.mean_
+        along = np.asarray(X, dtype=np.float64)
+        if self.whiten:
+            along = along * self._deviations
+        back = (along @ self.components_) * self.scale_ + self.mean_
         return np.asarray(back, dtype=np.float64)
+
+    @available_if(_has_variances)  # type: ignore[untyped-decorator]
+    def get_covariance(self) -> FloatArray:
+        """Return the covariance about ``mean_``, in units of the table, shape (d, d).
+
+        That of the model that scikit-learn's PCA has too: the noisy variances along the components
+        and ``noise_variance_`` along all other directions.
+        """
+        above = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
+        matrix = (self.components_.T * above) @ self.components_
+        matrix[np.diag_indices_from(matrix)] += self.noise_variance_
+        covariance: FloatArray = matrix * np.outer(self.scale_, self.scale_)
+        return covariance
+
+    @available_if(_has_variances)  # type: ignore[untyped-decorator]
+    def get_precision(self) -> FloatArray:
+        """Return the inverse of the covariance, shape (d, d).
+
+        Raises
+        ------
+        CannotRun
+            If noise left all variances at 0.
+        """
+        along, rest = self._positive_variances()
+        matrix = (self.components_.T * (1 / along - 1 / rest)) @ self.components_
+        matrix[np.diag_indices_from(matrix)] += 1 / rest
+        precision: FloatArray = matrix / np.outer(self.scale_, self.scale_)
+        return precision
+
+    @available_if(_has_variances)  # type: ignore[untyped-decorator]
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Return the log-likelihood of each row, shape (n_samples,), under the released model.
+
+        It is about the rows that go in, as what `transform` returns is.
+
+        Raises
+        ------
+        CannotRun
+            If noise left all variances at 0.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        along, rest = self._positive_variances()
+        self._say_unprotected("score")
+        z = (rows - self.mean_) / self.scale_
+        projected = z @ self.components_.T
+        left = np.maximum(np.square(z).sum(axis=1) - np.square(projected).sum(axis=1), 0.0)
+        d, k = self.n_features_in_, len(along)
+        log_volume = np.log(along).sum() + (d - k) * math.log(rest) + 2 * np.log(self.scale_).sum()
+        squares = np.square(projected) @ (1 / along) + left / rest
+        likelihood: FloatArray = -0.5 * (d * math.log(2 * math.pi) + log_volume + squares)
+        return likelihood
+
+    @available_if(_has_variances)  # type: ignore[untyped-decorator]
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Return the mean log-likelihood of rows; choosing parameters by it protects nobody."""
+        return float(self.score_samples(X).mean())
+
+    def _positive_variances(self) -> tuple[FloatArray, float]:
+        """Return variances along the components, and along each of the other directions.
+
+        What noise left below a thousandth of their mean is taken for that: the likelihood of a row
+        has no bound otherwise.
+        """
+        rest = self.noise_variance_
+        k, d = self.components_.shape
+        least = (self.explained_variance_.sum() + (d - k) * rest) / (1000 * d)
+        if least == 0:
+            raise CannotRun("score", "noise left all variances at 0")
+        return np.maximum(self.explained_variance_, max(rest, least)), max(rest, least)
+
+    @property
+    def _deviations(self) -> FloatArray:
+        """What whitening divides by: a variance that noise left at 0 is as the least above 0."""
+        found = self.explained_variance_
+        least = found[found > 0].min(initial=np.inf)
+        deviations: FloatArray = np.sqrt(np.maximum(found, least if np.isfinite(least) else 1.0))
+        return deviations
+
+    def _say_unprotected(self, name: str) -> None:
+        if not self._transformed.said:
+            self._transformed.said = True
+            warnings.warn(
+                f"Rows seen through private components are still rows: what {name} returns is not "
+                "protected.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
 
     @property
     def _n_features_out(self) -> int:
@@ -300,11 +435,26 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _check_parameters(self) -> Declared:
         """Return what is declared of the rows; the data is not needed for it."""
         k = self.n_components
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise InvalidSetting("n_components", "a whole number of at least 1", k)
+        whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool) and k >= 1
+        if not (k is None or whole or is_share(k)):
+            raise InvalidSetting(
+                "n_components",
+                "a whole number of at least 1, a share between 0 and 1, or None",
+                k,
+            )
+        if not (is_share(self.variance_share) or self.variance_share in (0, 0.0)):
+            raise InvalidSetting("variance_share", "from 0 to below 1", self.variance_share)
+        if self.variance_share == 0 and is_share(k):
+            raise InvalidSetting(
+                "variance_share", "above 0 where n_components is a share of the variance", 0
+            )
+        if not isinstance(self.whiten, (bool, np.bool_)):
+            raise InvalidSetting("whiten", "True or False", self.whiten)
         if self.relation not in tuple(Relation):
             raise InvalidSetting("relation", f"one of {', '.join(Relation)}", self.relation)
-        declared = Declared.checked(self.center, self.scale, self.row_bound, self.bounds)
+        declared = Declared.checked(
+            self.center, self.scale, self.row_bound, self.bounds, self.count
+        )
         Budget(self.epsilon, self.delta or 0.0)
         if self.ledger is not None and self.delta is None:
             raise InvalidSetting("delta", f"{DELTA_STATED}, where a ledger is given", None)
@@ -314,6 +464,30 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self.mechanism != AUTO:
             parse_variant(self.mechanism)
         return declared
+
+    def _chosen(self, declared: Declared, n: int, d: int, budget: Budget) -> tuple[Chain, str]:
+        """Return what will run, and why where it was picked; public numbers alone decide."""
+        domain = Domain.unbounded(d) if declared.row_bound is None else Domain.ball(d)
+        relation, wanted = Relation(self.relation), declared.wanted(self.shares)
+        named = None if self.mechanism == AUTO else parse_variant(self.mechanism)
+        k = self.n_components
+        if k is None or k == d or is_share(k):
+            # the last direction is what the others leave
+            k = d if named is not None and named.info.release != "subspace" else d - 1
+        problem = Problem(n, d, int(k), relation, domain)
+        picked = ""
+        if named is None:
+            whole, picked = picked_for(problem, budget, wanted, self.spectrum)
+        else:
+            named.check(problem, budget)
+            whole = chain(named, problem, budget, wanted)
+        every = is_share(self.n_components)
+        whole = with_variances(whole, self.variance_share, every=every)
+        if self.whiten and not has_variances(whole):
+            raise InvalidSetting(
+                "variance_share", "above 0 where whiten needs variances", self.variance_share
+            )
+        return whole, picked
 
     def _check_claim(self, whole: Chain, status: Status) -> None:
         if self.allow_refuted or status.verdict in (
@@ -388,7 +562,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _release(self, rows: FloatArray, public: Public, whole: Chain, seed: int) -> None:
         """Prepare and release, and keep what came out."""
-        mechanism, n = whole.mechanism, len(rows)
+        mechanism, (n, d) = whole.mechanism, rows.shape
         prepared = run(rows, public, whole.preparation, Draws.trials(seed, "prepare", [0]))
         calibration = mechanism.calibrate(whole.problem, whole.rest)
         moment = prepared.moment(0, n)
@@ -398,22 +572,81 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         (release,) = simulate(
             [Trials(mechanism, calibration, moment, streams)], lambda _, release: release
         )
-        self.components_ = np.ascontiguousarray(release.components[0].T)
         self.mean_, self.scale_ = prepared.center[0], prepared.scale[0]
         self.row_bound_ = float(prepared.row_bound[0])
-        values = release.eigenvalues if release.eigenvalues is not None else release.variances
-        for name in ("explained_variance_", "explained_variance_ratio_", "clipping_radius_"):
+        self.n_samples_ = round(float(prepared.count[0]))
+        for name in _SOMETIMES:
             if hasattr(self, name):
                 delattr(self, name)
         unit = float(prepared.unit[0])
         if release.radius is not None:
             self.clipping_radius_ = float(release.radius[0]) * unit
-        if values is not None:
-            unit = unit**2
-            self.explained_variance_ = values[0, : self.n_components] * unit
-            total = float(values[0].sum()) * unit
-            if total > 0:
-                self.explained_variance_ratio_ = self.explained_variance_ / total
+        directions = release.components[0]
+        if self._from_all(d):
+            directions = _completed(directions)
+        values = release.eigenvalues if release.eigenvalues is not None else release.variances
+        if whole.preparation.wanted.variance:
+            draws = Draws.trials(seed, "variances", [0])
+            along, radius = _bought(moment, release, directions, whole.preparation, draws)
+            if VARIANCE_RADIUS in whole.preparation.noises:
+                self.variance_radius_ = radius * unit
+            order = np.argsort(-along[:-1], kind="stable")
+            directions = directions[:, order]
+            self._keep_variances(along[:-1][order], along[-1], d, (radius * unit) ** 2)
+        elif values is not None:
+            k = directions.shape[1]
+            self._keep_variances(values[0, :k], values[0, k:].sum(), d, unit**2)
+        self.n_components_ = self._count_kept(d)
+        self.components_ = np.ascontiguousarray(directions[:, : self.n_components_].T)
+
+    def _from_all(self, d: int) -> bool:
+        """Return whether components are taken from a whole basis."""
+        return self.n_components is None or self.n_components == d or is_share(self.n_components)
+
+    def _keep_variances(self, along: FloatArray, rest: float, d: int, unit: float) -> None:
+        """Keep noisy variances along directions in order, and what is told of the rest."""
+        along, k = along * unit, d
+        reached = np.cumsum(np.maximum(along, 0.0))
+        total = max(float(along.sum() + rest * unit), float(reached[-1]))
+        if isinstance(self.n_components, (float, np.floating)):
+            k = int(np.searchsorted(reached, self.n_components * total)) + 1
+        k = min(k, len(along))
+        self.explained_variance_ = np.maximum(along[:k], 0.0)
+        self.explained_variance_ratio_ = self.explained_variance_ / (total or 1.0)
+        self.singular_values_ = np.sqrt(self.n_samples_ * self.explained_variance_)
+        self.noise_variance_ = (total - float(reached[k - 1])) / (d - k) if k < d else 0.0
+
+    def _count_kept(self, d: int) -> int:
+        if hasattr(self, "explained_variance_"):
+            return len(self.explained_variance_)
+        return int(self.n_components or d)
+
+
+def _completed(directions: FloatArray) -> FloatArray:
+    """Return d orthonormal columns, the last of which is what the others leave."""
+    if directions.shape[1] == len(directions):
+        return directions
+    return np.hstack([directions, fix_signs(null_space(directions.T)[None])[0]])
+
+
+def _bought(
+    moment: SecondMoment, release: Release, directions: FloatArray, plan: Preparation, draws: Draws
+) -> tuple[FloatArray, float]:
+    """Return noisy variances along directions and of the rest, and what they are in units of."""
+    matrix, radius = moment.A, 1.0
+    if VARIANCE_RADIUS in plan.noises or release.radius is not None:
+        assert moment.rows is not None
+        rows = Directions.of_rows(moment.rows)
+        if VARIANCE_RADIUS in plan.noises:
+            radius = float(radius_to_cut(np.sort(rows.lengths), plan, draws)[0])
+        else:
+            assert release.radius is not None
+            radius = float(release.radius[0])
+        matrix = rows.moment(radius)
+    found = variances_along(directions, matrix, plan, draws)[0]
+    if directions.shape[1] == len(directions):
+        found[-1] = 0.0  # nothing is left, and what was said of it was noise
+    return found, radius
 
 
 def _claim(whole: Chain) -> Budget | None:

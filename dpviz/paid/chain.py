@@ -17,7 +17,19 @@ from numpy.typing import NDArray
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
-from dpviz.paid.steps import BOUND, COUNT, MEAN, RANGE, SCALE, TRACE, Preparation
+from dpviz.mechanisms._quantiles import climb, drawn
+from dpviz.paid.steps import (
+    BOUND,
+    COUNT,
+    MEAN,
+    RADIUS,
+    RADIUS_COUNTS,
+    RANGE,
+    SCALE,
+    TRACE,
+    VARIANCE,
+    Preparation,
+)
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Relation
 
@@ -25,6 +37,7 @@ _RADII, _STEP = 256, 2**-0.0625  # that a private quantile may choose among
 _CLIPS = 64
 _OCTAVES = 64  # of ranges that a private one may choose among, on either side of 1
 _HALVING = 2**-0.5  # of the radii that the adaptive clip tries in turn: squares halve
+_CUTS: FloatArray = 2.0 ** (np.arange(-(2 ** (RADIUS_COUNTS - 1)), 2 ** (RADIUS_COUNTS - 1)) / 4)
 _LEAST_SPREAD = 1e-3  # of a feature's half width: below it a spread is taken for noise
 
 
@@ -239,7 +252,7 @@ def _with_noise(
     here = np.ones(n) if present is None else present.astype(float)
     each = 1.0 if people is None else people / n
     cut = np.clip(rows, public.low, public.high)
-    if plan.parts:
+    if plan.noises.keys() & {MEAN, SCALE, BOUND}:
         public.require_bounds()
         middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
         u = (cut - middle) / half
@@ -292,6 +305,57 @@ def _with_noise(
         moment = z.T @ z / n
         moments[index] = (moment + moment.T) / 2
     return Prepared(center, scale, row_bound, count, moments)
+
+
+def variances_along(
+    directions: FloatArray, moment: FloatArray, plan: Preparation, draws: Draws
+) -> FloatArray:
+    """Return noisy variances along released directions, and last of what they leave.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (d, m)
+        Orthonormal; released before, or made from what was.
+    moment : ndarray of shape (d, d)
+        X'X/n of rows of length at most 1.
+    plan : Preparation
+        One that buys them.
+    draws : Draws
+
+    Returns
+    -------
+    ndarray of shape (size, m + 1)
+        In squared units of the rows; their sum is the noisy total.
+    """
+    along = np.einsum("ij,ij->j", directions, moment @ directions)
+    noise = _noise(plan, VARIANCE, draws, len(along) + 1)
+    assert noise is not None
+    return np.append(along, np.trace(moment) - along.sum()) + noise / plan.n
+
+
+def radius_to_cut(ordered: FloatArray, plan: Preparation, draws: Draws) -> FloatArray:
+    """Return where rows without a bound are cut before their variances are taken, shape (size,).
+
+    Cut at r, the sum of squared lengths loses that of |x|^2 - r^2 over the longer rows, and its
+    noise is proportional to r^2: the two together are least where as many rows are longer as the
+    noise has standard deviations or scales, in units of r^2.
+
+    Parameters
+    ----------
+    ordered : ndarray of shape (n,)
+        Lengths of the rows, ascending.
+    plan : Preparation
+        One that buys it.
+    draws : Draws
+    """
+    noise = plan.noises[RADIUS]
+    # the chance of any radius beyond every row is then at most 1/len(_CUTS)
+    sure = 4 * math.log(len(_CUTS)) / noise if plan.pure else 1.5 * noise
+    rank = min(plan.n / 2, plan.noises[VARIANCE] + sure)
+    if plan.pure:
+        return drawn(ordered, _CUTS, rank, noise, draws.uniform(1)[:, 0])
+    every = np.broadcast_to(_CUTS, (draws.size, len(_CUTS)))
+    return climb(ordered, every, rank, noise * draws.normal(RADIUS_COUNTS))
 
 
 def _in_found_bounds(

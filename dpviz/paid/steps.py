@@ -26,6 +26,14 @@ order that a shift of the threshold makes good for all answers but the last epsi
 and the other order, which only the last answer tells apart, epsilon/2: its log ratio ranges over
 3/2 epsilon.
 
+Variances, bought beside a subspace after its release, are the mean squares of the bounded rows
+along each of its directions, and what is left of their mean squared length. Directions and rest
+split |x|^2 <= 1 into numbers a >= 0 with sum at most 1, whatever the directions are; one person
+moves their sum by a - b (R) or by a (Z), at most sqrt 2 and 1 in l2 and 2 and 1 in l1 norm, and two
+rows along two directions do. Rows without a bound are cut at a radius that is found first: n(r)
+rows are longer than r, one row moves each n(r) by at most 1, so eight noisy counts walk down a
+binary search among 256 radii, or one exponential mechanism chooses among them.
+
 A step gets a share of the budget: of mu^2 where Gaussian noise is used, with pure steps at
 epsilon = mu; of epsilon where the whole is to be pure. What is left goes to the mechanism, by the
 account of all of them together.
@@ -37,6 +45,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+
+import numpy as np
 
 from dpviz.base.number_text import numeral
 from dpviz.base.params import params_of
@@ -50,6 +60,11 @@ from dpviz.values.problem import Budget, Relation
 COUNT, RANGE, MEAN, SCALE, BOUND = "count", "range", "mean", "scale", "bound"
 TRACE = "trace"
 """The query that an adaptive clip starts with, at half of its share."""
+VARIANCE, RADIUS = "variance", "radius"
+"""What is bought after the release, and the radius that rows without a bound are then cut at."""
+RADIUS_COUNTS = 8  # that walk down a binary search among 2^8 radii
+_CHOICE = "exponential mechanism on a radius"
+_RADIUS_SHARE = 0.3  # of the variances' own share
 STEPS = (COUNT, RANGE, MEAN, SCALE, BOUND)
 """In the order they run: each uses what those before it released."""
 
@@ -75,6 +90,10 @@ class Wanted:
         The quantile of the row lengths that is sought.
     features : int or None
         How many columns are prepared, where others (a label's) are released beside them.
+    variance : float
+        Share of the variances along the released directions; 0 buys none.
+    radius : bool
+        Whether a radius is bought with them, as rows have no bound.
     """
 
     steps: tuple[str, ...]
@@ -82,14 +101,18 @@ class Wanted:
     bound: str = "quantile"
     level: float = 0.9
     features: int | None = None
+    variance: float = 0.0
+    radius: bool = False
 
     def __post_init__(self) -> None:
         for name in self.steps:
             if name not in STEPS:
                 raise InvalidSetting("step", f"one of {', '.join(STEPS)}", name)
         for name, share in self.shares:
-            if name not in STEPS or not _is_share(share):
+            if name not in STEPS or not is_share(share):
                 raise InvalidSetting(f"share of the {name}", "between 0 and 1", share)
+        if not (self.variance == 0 or is_share(self.variance)):
+            raise InvalidSetting("share of the variances", "from 0 to below 1", self.variance)
         if not (0 < self.level <= 1):
             raise InvalidSetting("quantile", "above 0 and at most 1", self.level)
         if self.bound not in ("quantile", "adaptive"):
@@ -110,11 +133,12 @@ class Wanted:
     @property
     def total(self) -> float:
         """Share of all steps together."""
-        return math.fsum(self.share(step) for step in STEPS)
+        return math.fsum([self.variance, *(self.share(step) for step in STEPS)])
 
 
-def _is_share(value: object) -> bool:
-    return isinstance(value, (int, float)) and 0 < value < 1
+def is_share(value: object) -> bool:
+    """Return whether a value is a number between 0 and 1."""
+    return isinstance(value, (float, np.floating)) and bool(0 < value < 1)
 
 
 def wanted_of(settings: Settings) -> Wanted | None:
@@ -144,7 +168,8 @@ class Preparation:
         Whether every step is pure, with Laplace noise.
     noises : mapping of str to float
         By step: standard deviation or Laplace scale of the sum's noise; for the bound the epsilon
-        that it may spend, and for the trace in squares of the longest that a row can be.
+        that it may spend, and for the trace in squares of the longest that a row can be. For the
+        radius that of each count, or its epsilon where the whole is pure.
     parts : tuple of Part
         In the order they run.
     """
@@ -218,7 +243,41 @@ def preparation(
             parts.append(LaplacePart(l1[step], noises[step], attained=False))
         else:
             parts.append(GaussianPart(l2[step], noises[step]))
+    if wanted.variance:
+        for step, part in _variances(wanted, relation, whole, pure=pure):
+            noises[step] = part.epsilon if isinstance(part, PurePart) else _noise_of(part)
+            parts += [part] * (RADIUS_COUNTS if step == RADIUS and not pure else 1)
     return Preparation(wanted, n, d, relation, pure, noises, tuple(parts))
+
+
+def _variances(
+    wanted: Wanted, relation: Relation, whole: float, *, pure: bool
+) -> list[tuple[str, Part]]:
+    """Return what the variances cost, and before them each count, or the choice, of a radius."""
+    most = 2.0 if relation is Relation.REPLACE else 1.0
+    share = wanted.variance
+    found: list[tuple[str, Part]] = []
+    if wanted.radius:
+        own, share = _RADIUS_SHARE * share, (1 - _RADIUS_SHARE) * share
+        if pure:
+            epsilon = own * whole / _ROOM
+            found.append((RADIUS, PurePart(epsilon, _CHOICE, width=epsilon)))
+        else:
+            std = _ROOM * math.sqrt(RADIUS_COUNTS / own) / whole
+            # the radius alone is used
+            found.append((RADIUS, GaussianPart(1.0, std, attained=False)))
+    if pure:
+        noise: Part = LaplacePart(most, _ROOM * most / (share * whole), attained=False)
+    else:
+        l2 = math.sqrt(most)
+        noise = GaussianPart(l2, _ROOM * l2 / (math.sqrt(share) * whole), attained=False)
+    return [*found, (VARIANCE, noise)]
+
+
+def _noise_of(part: Part) -> float:
+    """Return the standard deviation or Laplace scale of a part."""
+    assert isinstance(part, (GaussianPart, LaplacePart))
+    return part.std if isinstance(part, GaussianPart) else part.scale
 
 
 def joint_gaussian(mean_std: float, scale_std: float, d: int) -> GaussianPart:

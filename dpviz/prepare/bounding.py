@@ -34,8 +34,8 @@ from dpviz.values.problem import Domain
 
 Bounds = Mapping[str, tuple[float, float]]
 
-_PEOPLE = "the number of rows n and the features' names"
-_PADDED = (
+PEOPLE = "the number of rows n and the features' names"
+PADDED = (
     "the number of rows n of the padded table, of whom how many are present is paid for, and "
     "the features' names"
 )
@@ -234,7 +234,7 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
     said, assumed = passes.said()
     notes = list(said)
     paid = settings.paid_shares
-    public = [_PADDED if "count" in paid else _PEOPLE, *assumed]
+    public = [PADDED if "count" in paid else PEOPLE, *assumed]
 
     keep = facts.low < facts.high
     low, high = facts.low[keep], facts.high[keep]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,15 +16,16 @@ from dpviz.datasets import load
 from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.paid.account import Chain, chain
-from dpviz.paid.chain import Public, run
-from dpviz.paid.steps import BOUND, COUNT, MEAN, RANGE, SCALE, STEPS, Wanted, wanted_of
+from dpviz.paid.chain import Public, run, variances_along
+from dpviz.paid.steps import BOUND, COUNT, MEAN, RANGE, SCALE, STEPS, Wanted, preparation, wanted_of
 from dpviz.prepare.bounding import prepare
+from dpviz.privacy import accounting
 from dpviz.run.cells import Cell, cell_at, joined, run_cell
 from dpviz.run.compare import compare
 from dpviz.run.store import Keys
 from dpviz.run.sweep import sweep
 from dpviz.settings import Settings
-from dpviz.values.parts import GaussianPart, LaplacePart, Part
+from dpviz.values.parts import GaussianPart, LaplacePart, Part, PurePart
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Verdict
 from tests.chain_attack import audit_chain
@@ -127,6 +129,93 @@ def test_the_account_of_a_chain_is_that_of_other_code(key: str, relation: Relati
     # the control: without the preparation it is another account
     alone = account_view(mechanism, problem, found.rest, (1,))
     assert alone.spent < view.spent * 0.99
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize(
+    ("key", "delta"), [("spherical", 1e-2), ("spherical_wishart_difference", 0.0)]
+)
+@pytest.mark.parametrize("radius", [False, True])
+def test_the_account_of_bought_variances_is_that_of_other_code(
+    key: str, delta: float, relation: Relation, radius: bool
+) -> None:
+    """A release, the search for a radius and the variances spend the budget, and no more."""
+    mechanism = parse_variant(key)
+    domain = Domain.unbounded(4) if radius else Domain.ball(4)
+    problem, budget = Problem(300, 4, 1, relation, domain), Budget(1.0, delta)
+    wanted = Wanted((), variance=0.2, radius=radius)
+    found = chain(mechanism, problem, budget, wanted)
+    assert found.spent is not None
+    assert found.spent.epsilon == pytest.approx(1.0, abs=1e-6)
+    assert found.spent.epsilon <= 1.0
+    release = mechanism.calibrate(problem, found.rest).parts
+    parts = (*found.preparation.parts, *release)
+    if delta == 0:
+        # Laplace noise and exponential mechanisms: epsilons add
+        assert math.fsum(_epsilon_of(part) for part in parts) == pytest.approx(1.0, abs=1e-6)
+    else:
+        other = _by_dp_accounting(parts).get_epsilon_for_delta(delta)
+        assert other == pytest.approx(found.spent.epsilon, abs=2e-3)
+    # the control: a release with all of the budget beside them spends more
+    alone = mechanism.calibrate(problem, budget).parts
+    assert accounting.spent((*found.preparation.parts, *alone), budget).epsilon > 1.05
+
+
+def _epsilon_of(part: Part) -> float:
+    if isinstance(part, LaplacePart):
+        return part.sensitivity / part.scale
+    assert isinstance(part, PurePart)
+    return part.epsilon
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_no_neighbours_move_bought_variances_further_than_their_sensitivity(
+    relation: Relation,
+) -> None:
+    """Random rows and directions, then steps uphill; two rows along two directions attain it."""
+    rng = np.random.default_rng(12)
+    budget = Budget(1.0, 1e-6)
+    most = {}
+    for pure in (False, True):
+        (part,) = preparation(
+            Wanted((), variance=0.1), 1, 3, relation, budget, pure=pure
+        ).parts  # fmt: skip
+        assert isinstance(part, (GaussianPart, LaplacePart))
+        most[1 if pure else 2] = part.sensitivity
+    for norm, sensitivity in most.items():
+        best = 0.0
+        for start in range(40):
+            m = 1 + start % 3
+            point = rng.standard_normal((3, 2 + m))
+            size = _moved(point, relation, norm)
+            for step in range(600):
+                tried = point + rng.standard_normal(point.shape) * 0.5 * 0.99**step
+                if (found := _moved(tried, relation, norm)) > size:
+                    point, size = tried, found
+            best = max(best, size)
+        assert best <= sensitivity * (1 + 1e-12)
+        assert best == pytest.approx(sensitivity, rel=1e-2)
+    # the control: rows that nothing shortens move it further
+    long = 3 * rng.standard_normal((3, 4))
+    assert _moved(long, relation, 2, bound=np.inf) > 1.5 * most[2]
+
+
+def _moved(point: np.ndarray, relation: Relation, norm: int, bound: float = 1.0) -> float:
+    """Return how far two rows, and directions, given by columns, set the variances apart."""
+    first, second = (
+        row / max(1.0, float(np.linalg.norm(row)) / bound) for row in (point[:, 0], point[:, 1])
+    )
+    if relation is Relation.ZERO_OUT:
+        second = np.zeros(3)
+    directions = np.linalg.qr(point[:, 2:])[0]
+    plan = preparation(Wanted((), variance=0.1), 1, 3, relation, Budget(1.0, 1e-6), pure=False)
+    seen = [
+        variances_along(
+            directions, np.outer(row, row), plan, Draws.batch(np.random.default_rng(0), 1)
+        )[0]
+        for row in (first, second)
+    ]
+    return float(np.linalg.norm(seen[0] - seen[1], norm))
 
 
 @pytest.mark.parametrize("key", all_mechanisms())

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpviz import PrivatePCA
@@ -18,6 +19,7 @@ from dpviz.datasets import Table
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.estimator.declared import FROM_DATA, PrivacyWarning
 from dpviz.prepare.bounding import prepare
+from dpviz.privacy.gaussian import mu_of
 from dpviz.releasing.ledger import Ledger, LedgerError
 from dpviz.run.compare import compare
 from dpviz.settings import Settings
@@ -81,7 +83,7 @@ def test_no_row_bound_has_to_be_declared(delta: float) -> None:
                        if delta == 0 else "gaussian", random_state=0)  # fmt: skip
     assert abs(taken.fit(rows).components_[0, 0]) < 0.9
     # few people: directions alone, and the radius of the other fit is gone
-    few = fitted.fit(rows[:200])
+    few = fitted.set_params(variance_share=0).fit(rows[:200])
     assert not hasattr(few, "clipping_radius_")
     assert not hasattr(few, "explained_variance_")
 
@@ -113,12 +115,12 @@ def test_a_fit_equals_compare_for_the_same_stream(key: str, rows: np.ndarray) ->
     )
     table = Table("made", rows, tuple("abcde"))
     (result,) = compare(prepare(table, settings), settings).results
-    fitted = _pca(row_bound=3.0, mechanism=key, random_state=7).fit(rows)
+    fitted = _pca(row_bound=3.0, mechanism=key, random_state=7, variance_share=0).fit(rows)
     assert np.allclose(fitted.components_, result.components[0].T, atol=1e-9)
     assert fitted.spent_ == result.spent
     assert fitted.status_ == result.status
     if result.eigenvalues is not None:
-        assert np.allclose(fitted.explained_variance_, 9 * result.eigenvalues[0, :2])
+        assert np.allclose(fitted.explained_variance_, 9 * result.eigenvalues[0, :2].clip(min=0))
 
 
 def test_parameters_stay_as_they_were_and_copies_agree(rows: np.ndarray) -> None:
@@ -184,8 +186,106 @@ def test_names_and_both_ways(rows: np.ndarray) -> None:
     there = fitted.transform(frame)
     assert np.allclose(fitted.inverse_transform(there), rows)
     assert fitted.explained_variance_ratio_.sum() == pytest.approx(1.0)
-    subspace = _pca(mechanism="ppca", n_components=1).fit(rows)
+    subspace = _pca(mechanism="ppca", n_components=1, variance_share=0).fit(rows)
     assert not hasattr(subspace, "explained_variance_")
+
+
+# --- variances ---------------------------------------------------------------------------------
+
+# bought beside a subspace, with a bound or without, pure or not; eigenvalues of a matrix
+_WITH_VARIANCES: list[dict[str, Any]] = [
+    {"mechanism": "gaussian", "row_bound": 60.0},
+    {"mechanism": "noisy_power_exact", "row_bound": 60.0},
+    {"mechanism": "spherical", "row_bound": None},
+    {"mechanism": "spherical_wishart_difference", "row_bound": None, "delta": 0.0},
+    {"mechanism": "clipped_gaussian", "row_bound": None},
+    {"mechanism": "clipped_pure", "row_bound": None, "delta": 0.0},
+]
+
+
+@quiet
+@pytest.mark.parametrize("changed", _WITH_VARIANCES)
+def test_variances_come_with_every_mechanism(changed: dict[str, Any]) -> None:
+    """At epsilon 300 they are those of the rows, and what follows is as scikit-learn's."""
+    rng = np.random.default_rng(8)
+    rows = rng.standard_normal((20_000, 4)) * [9, 6, 1, 0.5]
+    public = PCA(2).fit(np.vstack([rows, -rows]))  # mean 0
+    fitted = _pca(**{"epsilon": 300.0, "random_state": 1, **changed}).fit(rows)
+    assert fitted.spent_.epsilon <= 300 * (1 + 1e-9)
+    # n rows clipped beyond a high quantile: within 2 %
+    assert np.allclose(fitted.explained_variance_, public.explained_variance_, rtol=0.02)
+    assert fitted.explained_variance_ratio_ == pytest.approx(
+        public.explained_variance_ratio_, rel=0.02
+    )
+    assert fitted.noise_variance_ == pytest.approx(public.noise_variance_, abs=0.2)
+    assert fitted.n_samples_ == 20_000
+    assert np.allclose(fitted.singular_values_, np.sqrt(20_000 * fitted.explained_variance_))
+    assert np.allclose(fitted.get_covariance(), public.get_covariance(), atol=1.5)
+    assert np.allclose(fitted.get_precision() @ fitted.get_covariance(), np.eye(4), atol=1e-9)
+    assert fitted.score(rows) == pytest.approx(public.score(rows), abs=0.05)
+    white = fitted.set_params(whiten=True).transform(rows)
+    assert np.allclose(white.std(axis=0), 1, atol=0.02)
+    assert np.allclose(
+        fitted.inverse_transform(white), rows @ fitted.components_.T @ fitted.components_
+    )
+    # the control: nobody pays for them where they are not declared
+    none = _pca(**{"variance_share": 0, "random_state": 1, **changed}).fit(rows)
+    has_matrix = none.mechanism_ in ("gaussian", "clipped_gaussian", "clipped_pure")
+    assert hasattr(none, "explained_variance_") is has_matrix
+    if not has_matrix:
+        with pytest.raises(AttributeError) as caught:
+            none.get_covariance()
+        assert "variance_share above 0 pays for them" in str(caught.value.__cause__)
+        assert not hasattr(none, "score")
+
+
+@quiet
+@pytest.mark.parametrize("changed", _WITH_VARIANCES)
+def test_the_number_of_components_by_noisy_cumulative_variance(changed: dict[str, Any]) -> None:
+    rng = np.random.default_rng(9)
+    rows = rng.standard_normal((20_000, 4)) * [9, 6, 1, 0.5]
+    changed = {"epsilon": 300.0, "random_state": 2, **changed}
+    for share, k in ((0.5, 1), (0.9, 2), (0.995, 3)):  # 68.5, 99.0, 99.8 % of the variance
+        fitted = _pca(n_components=share, **changed).fit(rows)
+        assert fitted.n_components_ == len(fitted.components_) == k
+        assert fitted.transform(rows).shape == (20_000, k)
+        ratios = np.cumsum(fitted.explained_variance_ratio_)
+        assert ratios[-1] >= share
+        assert k == 1 or ratios[-2] < share
+    every = _pca(n_components=None, **changed).fit(rows)
+    assert np.allclose(every.components_ @ every.components_.T, np.eye(4))
+    assert every.explained_variance_ratio_.sum() == pytest.approx(1.0)
+    assert every.noise_variance_ == 0
+    assert (np.diff(every.explained_variance_) <= 0).all()
+    # paid for: a matrix alone is released at the same price by a smaller noise
+    if changed["mechanism"] == "gaussian":
+        assert every.spent_.mu is not None
+        assert _pca(n_components=0.9, **changed).fit(rows).spent_.source != every.spent_.source
+
+
+@quiet
+def test_what_pays_for_variances_is_in_the_account(tmp_path: Path, rows: np.ndarray) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.create(Budget(2.0, 1e-6), Relation.REPLACE, "zcdp")
+    for row_bound in (5.0, None):
+        fitted = _pca(mechanism="spherical", row_bound=row_bound, ledger=ledger.path).fit(rows)
+        assert fitted.spent_.epsilon == pytest.approx(1.0, abs=1e-6)
+        assert hasattr(fitted, "variance_radius_") is (row_bound is None)
+    mu = [spend.rho for spend in ledger.read().spends]
+    assert mu == pytest.approx([mu_of(Budget(1.0, 1e-6)) ** 2 / 2] * 2, rel=1e-6)
+
+
+@quiet
+def test_how_many_are_present_can_be_bought(rows: np.ndarray) -> None:
+    found = {
+        _pca(relation="zero-out", count="private", mechanism="gaussian", random_state=seed)
+        .fit(rows).n_samples_ for seed in range(5)
+    }  # fmt: skip
+    assert len(found) > 1
+    assert all(abs(count - 300) < 60 for count in found)
+    fitted = _pca(relation="zero-out", count="private", mechanism="gaussian").fit(rows)
+    assert "of the padded table" in fitted.assumed_public_[0]
+    assert _pca(count="private", mechanism="gaussian").fit(rows).n_samples_ == 300
 
 
 def test_a_huge_budget_is_the_exact_pca(rows: np.ndarray) -> None:
@@ -238,6 +338,19 @@ def test_bounds_can_be_bought(rows: np.ndarray) -> None:
         ({"epsilon": 0.0}, "epsilon must be a number from"),
         ({"n_components": 9}, "k must be a whole number from 1 to 5"),
         ({"n_components": 1.5}, "n_components must be a whole number"),
+        ({"n_components": "mle"}, "n_components must be a whole number"),
+        ({"variance_share": 1.0}, "variance_share must be from 0 to below 1"),
+        (
+            {"variance_share": 0.995, "mechanism": "spherical"},
+            "shares of the preparation must be at most",
+        ),
+        ({"variance_share": 0, "n_components": 0.9}, "variance_share must be above 0"),
+        (
+            {"variance_share": 0, "whiten": True, "mechanism": "spherical"},
+            "variance_share must be above 0 where whiten needs variances",
+        ),
+        ({"whiten": "yes"}, "whiten must be True or False"),
+        ({"count": "noisy"}, "count must be public or private"),
         ({"relation": "swap"}, "relation must be one of"),
         ({"mechanism": "nothing"}, "mechanism must be one of"),
         ({"mechanism": "wishart"}, "allow_refuted=True runs it all the same"),
