@@ -77,6 +77,9 @@ class MechanismInfo:
         Whether the released matrix is always positive semi-definite.
     needs_rows : bool
         Whether it must see the rows and not only (A, n).
+    by_length : bool
+        Whether of the rows it asks no more than `dpviz.values.by_length.Lengths` tells: they need
+        not be in memory then.
     redraws : bool
         Whether a changed epsilon draws afresh instead of rescaling one draw.
     timed : bool
@@ -107,6 +110,7 @@ class MechanismInfo:
     highlight: int = 0
     psd: bool = False
     needs_rows: bool = False
+    by_length: bool = False
     redraws: bool = False
     timed: bool = False
     discrete: str = ""

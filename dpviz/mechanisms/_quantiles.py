@@ -12,10 +12,15 @@ beside twice the share (as good) and half of it (worse).
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
 from dpviz.base.arrays import FloatArray
+from dpviz.values import by_length
+
+Lengths: TypeAlias = FloatArray | by_length.Lengths
+"""Lengths of rows, ascending, or counts of them on a grid."""
 
 OCTAVES = 32
 """Radii are searched from 2^-32 to 2^31 and beyond by the finer search, in units of the rows."""
@@ -29,26 +34,22 @@ def beyond(tau: float, d: int) -> float:
     return min(0.5, _SLOPE * min(d, _MOST_FEATURES) * tau * (1 + _CURVE * tau))
 
 
-def at_rank(lengths: FloatArray, rank: float) -> float | None:
-    """Return the least radius beyond which no more rows are than the rank, None where it is 0."""
-    place = min(int(rank), len(lengths) - 1)
-    return float(np.sort(lengths)[::-1][place]) or None
-
-
-def longer(ordered: FloatArray, radii: FloatArray) -> FloatArray:
+def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
     """Return how many rows are longer than each radius; one row moves each count by at most 1.
 
     Parameters
     ----------
-    ordered : ndarray of shape (n,)
-        Lengths, ascending.
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them, for radii on the grid of `dpviz.values.by_length`.
     radii : ndarray
     """
-    found = len(ordered) - np.searchsorted(ordered, radii, side="right")
+    if not isinstance(lengths, np.ndarray):
+        return by_length.longer(lengths, radii)
+    found = len(lengths) - np.searchsorted(lengths, radii, side="right")
     return found.astype(np.float64)
 
 
-def climb(ordered: FloatArray, radii: FloatArray, rank: float, noise: FloatArray) -> FloatArray:
+def climb(lengths: Lengths, radii: FloatArray, rank: float, noise: FloatArray) -> FloatArray:
     """Return a radius for each draw by binary search with noisy counts.
 
     Each step asks for the count at one radius, which depends on earlier answers alone, and goes up
@@ -56,8 +57,8 @@ def climb(ordered: FloatArray, radii: FloatArray, rank: float, noise: FloatArray
 
     Parameters
     ----------
-    ordered : ndarray of shape (n,)
-        Lengths, ascending.
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them.
     radii : ndarray of shape (size, 2^steps)
         Ascending along the second axis.
     rank : float
@@ -69,7 +70,7 @@ def climb(ordered: FloatArray, radii: FloatArray, rank: float, noise: FloatArray
     high = np.full(size, radii.shape[1] - 1)
     for step in range(steps):
         middle = (low + high) // 2
-        above = longer(ordered, radii[each, middle]) + noise[:, step] > rank
+        above = longer(lengths, radii[each, middle]) + noise[:, step] > rank
         low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
     assert (low == high).all()
     found: FloatArray = radii[each, low]
@@ -77,14 +78,18 @@ def climb(ordered: FloatArray, radii: FloatArray, rank: float, noise: FloatArray
 
 
 def drawn(
-    ordered: FloatArray, radii: FloatArray, rank: float, epsilon: float, chances: FloatArray
+    lengths: Lengths,
+    radii: FloatArray,
+    rank: float,
+    epsilon: float,
+    chances: FloatArray,
 ) -> FloatArray:
     """Return a radius for each draw by the exponential mechanism; it spends epsilon.
 
     Parameters
     ----------
-    ordered : ndarray of shape (n,)
-        Lengths, ascending.
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them.
     radii : ndarray of shape (count,)
         Ascending.
     rank : float
@@ -92,13 +97,13 @@ def drawn(
     chances : ndarray of shape (size,)
         Uniform on [0, 1).
     """
-    reached = np.cumsum(np.exp(log_odds(ordered, radii, rank, epsilon)))
+    reached = np.cumsum(np.exp(log_odds(lengths, radii, rank, epsilon)))
     place = np.searchsorted(reached, chances * reached[-1], side="right")
     found: FloatArray = radii[np.minimum(place, len(radii) - 1)]
     return found
 
 
-def log_odds(ordered: FloatArray, radii: FloatArray, rank: float, epsilon: float) -> FloatArray:
+def log_odds(lengths: Lengths, radii: FloatArray, rank: float, epsilon: float) -> FloatArray:
     """Return the log probability of each radius, given the lengths.
 
     The score of a radius is how far the rank is from the counts that radii from the one below it
@@ -107,9 +112,13 @@ def log_odds(ordered: FloatArray, radii: FloatArray, rank: float, epsilon: float
     of one length. Its two counts move by at most 1, and with them the score, so odds of
     exp(epsilon score/2) spend epsilon (McSherry and Talwar 2007).
     """
-    counts = longer(ordered, radii)
-    below = np.concatenate(([float(len(ordered))], counts[:-1]))
+    counts = longer(lengths, radii)
+    below = np.concatenate(([_number(lengths)], counts[:-1]))
     missed = np.maximum(np.maximum(counts - rank, rank - below), 0.0)
     odds = -0.5 * epsilon * (missed - missed.min())
     normalised: FloatArray = odds - math.log(float(np.exp(odds).sum()))
     return normalised
+
+
+def _number(lengths: Lengths) -> float:
+    return float(len(lengths) if isinstance(lengths, np.ndarray) else lengths.n)

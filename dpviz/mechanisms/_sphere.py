@@ -24,17 +24,14 @@ r may be any function of what was released before.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-
-import numpy as np
+from functools import cached_property
 
 from dpviz.base.arrays import FloatArray
 from dpviz.mechanisms._base import Mechanism
+from dpviz.values.by_length import InBlocks, ReadAgain, lengths_of, shortened
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Domain, Problem
 from dpviz.values.release import Aim, Calibration
-
-_ROOM = 1 + 4 * np.finfo(np.float64).eps
-"""One rounding to the safe side: no unit row is longer than 1."""
 
 
 def on_the_sphere(problem: Problem) -> Problem:
@@ -42,43 +39,35 @@ def on_the_sphere(problem: Problem) -> Problem:
     return replace(problem, domain=Domain.ball(problem.d))
 
 
-@dataclass(frozen=True, eq=False)
 class Directions:
     """Rows as lengths and unit vectors.
 
-    Attributes
+    Parameters
     ----------
-    unit : ndarray of shape (n, d)
-        Of length at most 1; zero rows stay zero.
-    lengths : ndarray of shape (n,)
-        Infinite where a length is no ordinary number.
+    rows : ndarray of shape (n, d)
     """
 
-    unit: FloatArray
-    lengths: FloatArray
+    def __init__(self, rows: FloatArray) -> None:
+        self._rows = rows
 
     @classmethod
     def of_rows(cls, rows: FloatArray) -> Directions:
         """Return the directions and lengths of rows, each a function of its own row alone."""
-        # scaled first: the square of an entry of 1e-200 would vanish, and that of 1e200 overflow
-        largest = np.abs(rows).max(axis=1)
-        unit = rows / np.where(largest > 0, largest, 1.0)[:, None]
-        length = np.sqrt(np.square(unit).sum(axis=1))
-        with np.errstate(over="ignore"):
-            lengths = largest * length
-        unit /= (np.where(length > 0, length, 1.0) * _ROOM)[:, None]
-        return cls(unit, lengths)
+        return cls(rows)
+
+    @cached_property
+    def unit(self) -> FloatArray:
+        """Of length at most 1, shape (n, d); zero rows stay zero."""
+        return shortened(self._rows, None)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """Infinite where a length is no ordinary number, shape (n,)."""
+        return lengths_of(self._rows)
 
     def moment(self, radius: float | None = None) -> FloatArray:
         """Return the mean of a uu', a = min(1, |x|^2/radius^2), or of uu', shape (d, d)."""
-        rows = self.unit
-        if radius is not None:
-            with np.errstate(over="ignore"):
-                short = np.minimum(1.0, self.lengths / radius)
-            rows = rows * short[:, None]
-        moment = rows.T @ rows / len(rows)
-        symmetric: FloatArray = (moment + moment.T) / 2
-        return symmetric
+        return ReadAgain(InBlocks(self._rows), *self._rows.shape).moment(radius)
 
 
 def unit_rows(rows: FloatArray) -> FloatArray:
@@ -106,8 +95,7 @@ class OfDirections(Mechanism):
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the second moment of unit rows."""
-        assert data.rows is not None
-        return SecondMoment(unit_moment(data.rows), data.n)
+        return SecondMoment(data.lengths.moment(None), data.n)
 
     def public_total(self, calibration: Calibration) -> float | None:
         """Return 1: every row has length one."""

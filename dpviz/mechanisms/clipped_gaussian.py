@@ -12,12 +12,13 @@ from dpviz.base.number_text import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.mechanisms._quantiles import OCTAVES, at_rank, beyond, climb
-from dpviz.mechanisms._sphere import Directions, on_the_sphere
+from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, climb
+from dpviz.mechanisms._sphere import on_the_sphere
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent, greatest_mu_beside
 from dpviz.privacy.gaussian import mu_of, noise_std
 from dpviz.privacy.sensitivity import frobenius
+from dpviz.values.by_length import at_rank
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
@@ -87,6 +88,7 @@ class ClippedGaussian(Mechanism):
         featured=True,
         highlight=5,
         needs_rows=True,
+        by_length=True,
         timed=True,
         law=r"\hat A = r^2 \left(\frac1n \sum_i \min\left(1, \frac{\|x_i\|^2}{r^2}\right)"
         r" \frac{x_i x_i'}{\|x_i\|^2} + G\right),\quad G_{ii} \sim N(0, t^2),\ "
@@ -128,15 +130,14 @@ class ClippedGaussian(Mechanism):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the noisy moment of clipped rows with its radius, or of directions alone."""
-        assert data.rows is not None
-        k, rows = calibration.problem.k, Directions.of_rows(data.rows)
+        k, rows = calibration.problem.k, data.lengths
         # drawn first, so that both branches add the same noise
         matrices = goe(draws, calibration.problem.d)
         matrices *= calibration.scale
         if "rank" not in calibration.values:
-            matrices += rows.moment()
+            matrices += rows.moment(None)
             return Release(raw=matrices, components=Release.of_matrices(matrices, k).components)
-        radii = radii_of(np.sort(rows.lengths), calibration, draws)
+        radii = radii_of(rows, calibration, draws)
         for radius in np.unique(radii):
             matrices[radii == radius] += rows.moment(float(radius))
         estimate = matrices * np.square(radii)[:, None, None]
@@ -163,9 +164,8 @@ class ClippedGaussian(Mechanism):
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the moment of rows clipped at the rank sought, or of directions."""
-        assert data.rows is not None
-        rows, values = Directions.of_rows(data.rows), self.calibrate(problem, budget).values
-        radius = at_rank(rows.lengths, values["rank"]) if "rank" in values else None
+        rows, values = data.lengths, self.calibrate(problem, budget).values
+        radius = at_rank(rows, values["rank"]) if "rank" in values else None
         return SecondMoment(rows.moment(radius), data.n)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
@@ -183,13 +183,13 @@ class ClippedGaussian(Mechanism):
         )
 
 
-def radii_of(ordered: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
+def radii_of(lengths: Lengths, calibration: Calibration, draws: Draws) -> FloatArray:
     """Return the radius that each draw finds, shape (size,).
 
     Parameters
     ----------
-    ordered : ndarray of shape (n,)
-        Lengths of the rows, ascending.
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them.
     calibration : Calibration
         Of a setting in which a radius is sought.
     draws : Draws
@@ -198,8 +198,8 @@ def radii_of(ordered: FloatArray, calibration: Calibration, draws: Draws) -> Flo
     noise = draws.normal(_OCTAVE_COUNTS + _FINE_COUNTS)
     coarse, fine = noise[:, :_OCTAVE_COUNTS], noise[:, _OCTAVE_COUNTS:]
     octaves = np.broadcast_to(2.0 ** np.arange(-OCTAVES, OCTAVES), (draws.size, 2 * OCTAVES))
-    base = climb(ordered, octaves, n / 2, values["octave_std"] * coarse)
+    base = climb(lengths, octaves, n / 2, values["octave_std"] * coarse)
     steps = np.arange(2.0**_FINE_COUNTS)
     if values["per_octave"] > 1:
         steps = (steps - _BELOW) / values["per_octave"]
-    return climb(ordered, base[:, None] * 2.0**steps, values["rank"], values["fine_std"] * fine)
+    return climb(lengths, base[:, None] * 2.0**steps, values["rank"], values["fine_std"] * fine)

@@ -12,12 +12,13 @@ from dpviz.base.number_text import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.mechanisms._quantiles import OCTAVES, at_rank, beyond, drawn
-from dpviz.mechanisms._sphere import Directions, on_the_sphere
+from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, drawn
+from dpviz.mechanisms._sphere import on_the_sphere
 from dpviz.noise.limits import WishartDifferenceLaw
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
+from dpviz.values.by_length import at_rank
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import PurePart
 from dpviz.values.problem import Budget, Problem
@@ -80,6 +81,7 @@ class ClippedPure(Mechanism):
         guarantee="pure",
         slot=32,
         needs_rows=True,
+        by_length=True,
         timed=True,
         law=r"\hat A = r^2 \left(\frac1n \sum_i \min\left(1, \frac{\|x_i\|^2}{r^2}\right)"
         r" \frac{x_i x_i'}{\|x_i\|^2} + W_1 - W_2\right),\quad W_i \sim W_d(d+1,\ c I)",
@@ -121,17 +123,16 @@ class ClippedPure(Mechanism):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the noisy moment of clipped rows with its radius, or of directions alone."""
-        assert data.rows is not None
-        problem, rows = calibration.problem, Directions.of_rows(data.rows)
+        problem, rows = calibration.problem, data.lengths
         # drawn first, so that both branches add the same noise
         matrices = wishart(draws, problem.d, problem.d + 1)
         matrices -= wishart(draws, problem.d, problem.d + 1)
         matrices *= calibration.scale
         if "rank" not in calibration.values:
-            matrices += rows.moment()
+            matrices += rows.moment(None)
             top = Release.of_matrices(matrices, problem.k)
             return Release(raw=matrices, components=top.components)
-        radii = radii_of(np.sort(rows.lengths), calibration, draws.uniform(2))
+        radii = radii_of(rows, calibration, draws.uniform(2))
         for radius in np.unique(radii):
             matrices[radii == radius] += rows.moment(float(radius))
         estimate = matrices * np.square(radii)[:, None, None]
@@ -158,9 +159,8 @@ class ClippedPure(Mechanism):
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the moment of rows clipped at the rank sought, or of directions."""
-        assert data.rows is not None
-        rows, values = Directions.of_rows(data.rows), self.calibrate(problem, budget).values
-        radius = at_rank(rows.lengths, values["rank"]) if "rank" in values else None
+        rows, values = data.lengths, self.calibrate(problem, budget).values
+        radius = at_rank(rows, values["rank"]) if "rank" in values else None
         return SecondMoment(rows.moment(radius), data.n)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
@@ -178,13 +178,13 @@ class ClippedPure(Mechanism):
         )
 
 
-def radii_of(ordered: FloatArray, calibration: Calibration, chances: FloatArray) -> FloatArray:
+def radii_of(lengths: Lengths, calibration: Calibration, chances: FloatArray) -> FloatArray:
     """Return the radius that each draw chooses, shape (size,).
 
     Parameters
     ----------
-    ordered : ndarray of shape (n,)
-        Lengths of the rows, ascending.
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them.
     calibration : Calibration
         Of a setting in which a radius is sought.
     chances : ndarray of shape (size, 2)
@@ -192,12 +192,12 @@ def radii_of(ordered: FloatArray, calibration: Calibration, chances: FloatArray)
     """
     values, n = calibration.values, calibration.problem.n
     medians = 2.0 ** (np.arange(-OCTAVES * _PER_OCTAVE, OCTAVES * _PER_OCTAVE) / _PER_OCTAVE)
-    base = drawn(ordered, medians, n / 2, values["median_epsilon"], chances[:, 0])
+    base = drawn(lengths, medians, n / 2, values["median_epsilon"], chances[:, 0])
     steps = 2.0 ** (np.arange(_FINE) / values["per_octave"])
     radii = np.empty(len(base))
     for median in np.unique(base):
         here = base == median
         radii[here] = drawn(
-            ordered, median * steps, values["rank"], values["radius_epsilon"], chances[here, 1]
+            lengths, median * steps, values["rank"], values["radius_epsilon"], chances[here, 1]
         )
     return radii

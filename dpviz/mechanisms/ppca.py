@@ -12,7 +12,7 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.params import choice, integer
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment
+from dpviz.mechanisms._sphere import on_the_sphere
 from dpviz.noise.convergence import convergence
 from dpviz.noise.frames import matrix_bingham
 from dpviz.noise.stiefel import DEFAULT_SWEEPS, stiefel_bingham
@@ -109,8 +109,7 @@ class Ppca(Mechanism):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return frames drawn in the eigenbasis of A and rotated back."""
         if self.rows == "unit":
-            assert data.rows is not None
-            data = SecondMoment(unit_moment(data.rows), data.n)
+            data = _on_the_sphere(data)
         values, k = calibration.scale * data.eigenvalues, calibration.problem.k
         drawn = (
             matrix_bingham(values, k, draws)
@@ -187,5 +186,4 @@ class Ppca(Mechanism):
 
 def _on_the_sphere(table: SecondMoment) -> SecondMoment:
     """Return the second moment of the directions of a table's rows."""
-    assert table.rows is not None
-    return SecondMoment(unit_moment(table.rows), table.n)
+    return SecondMoment(table.lengths.moment(None), table.n)

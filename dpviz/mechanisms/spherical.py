@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
@@ -43,6 +43,7 @@ class Spherical(OfDirections, Weighing):
         guarantee="approximate",
         slot=27,
         needs_rows=True,
+        by_length=True,
         law=r"\hat S = \frac1n \sum_i \frac{x_i x_i'}{\|x_i\|^2} + G,\quad"
         r" G_{ii} \sim N(0, t^2),\ G_{ij} \sim N(0, t^2/2)",
         calibration=r"t = \sqrt2\, g(\varepsilon, \delta)/n\ (\text{replace}),\quad"
@@ -61,11 +62,10 @@ class Spherical(OfDirections, Weighing):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the top k of the noisy second moment of the unit rows."""
-        assert data.rows is not None
         problem = calibration.problem
         matrices = goe(draws, problem.d)
         matrices *= calibration.scale
-        matrices += unit_moment(data.rows)
+        matrices += data.lengths.moment(None)
         return Release(matrices, self.of_matrices(matrices, calibration).components)
 
     def weighing_std(self, calibration: Calibration) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
 from dpviz.privacy.accounting import Spent
@@ -45,6 +45,7 @@ class SphericalKNorm(OfDirections, Weighing):
         guarantee="pure",
         slot=35,
         needs_rows=True,
+        by_length=True,
         law=r"\hat S = \frac1n \sum_i \frac{x_i x_i'}{\|x_i\|^2} + N,\quad"
         r" f(N) \propto e^{-\|N\|_{\mathrm{nuc}}/s}",
         calibration=r"s = 2/(n \varepsilon)\ (\text{replace}),\quad 1/(n \varepsilon)"
@@ -73,10 +74,9 @@ class SphericalKNorm(OfDirections, Weighing):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the top k of the noisy second moment of the unit rows."""
-        assert data.rows is not None
         matrices = nuclear_noise(draws, calibration.problem.d)
         matrices *= calibration.scale
-        matrices += unit_moment(data.rows)
+        matrices += data.lengths.moment(None)
         return Release(matrices, self.of_matrices(matrices, calibration).components)
 
     def weighing_std(self, calibration: Calibration) -> float:

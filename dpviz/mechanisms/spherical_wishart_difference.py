@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment
+from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.wishart import wishart
 from dpviz.privacy.accounting import Spent
@@ -43,6 +43,7 @@ class SphericalWishartDifference(OfDirections, Weighing):
         guarantee="pure",
         slot=30,
         needs_rows=True,
+        by_length=True,
         law=r"\hat S = \frac1n \sum_i \frac{x_i x_i'}{\|x_i\|^2} + W_1 - W_2,\quad"
         r" W_i \sim W_d(d+1,\ c I)",
         calibration=r"c = 1/(n \varepsilon)\ (\text{replace}),\quad 1/(2 n \varepsilon)"
@@ -65,12 +66,11 @@ class SphericalWishartDifference(OfDirections, Weighing):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the top k of the noisy second moment of the unit rows."""
-        assert data.rows is not None
         problem = calibration.problem
         matrices = wishart(draws, problem.d, problem.d + 1)
         matrices -= wishart(draws, problem.d, problem.d + 1)
         matrices *= calibration.scale
-        matrices += unit_moment(data.rows)
+        matrices += data.lengths.moment(None)
         return Release(matrices, self.of_matrices(matrices, calibration).components)
 
     def weighing_std(self, calibration: Calibration) -> float:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws
 from dpviz.errors import InvalidSetting
-from dpviz.mechanisms._quantiles import climb, drawn
+from dpviz.mechanisms._quantiles import Lengths, climb, drawn
 from dpviz.paid.steps import (
     BOUND,
     COUNT,
@@ -333,7 +333,7 @@ def variances_along(
     return np.append(along, np.trace(moment) - along.sum()) + noise / plan.n
 
 
-def radius_to_cut(ordered: FloatArray, plan: Preparation, draws: Draws) -> FloatArray:
+def radius_to_cut(lengths: Lengths, plan: Preparation, draws: Draws) -> FloatArray:
     """Return where rows without a bound are cut before their variances are taken, shape (size,).
 
     Cut at r, the sum of squared lengths loses that of |x|^2 - r^2 over the longer rows, and its
@@ -342,8 +342,8 @@ def radius_to_cut(ordered: FloatArray, plan: Preparation, draws: Draws) -> Float
 
     Parameters
     ----------
-    ordered : ndarray of shape (n,)
-        Lengths of the rows, ascending.
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them.
     plan : Preparation
         One that buys it.
     draws : Draws
@@ -353,9 +353,9 @@ def radius_to_cut(ordered: FloatArray, plan: Preparation, draws: Draws) -> Float
     sure = 4 * math.log(len(_CUTS)) / noise if plan.pure else 1.5 * noise
     rank = min(plan.n / 2, plan.noises[VARIANCE] + sure)
     if plan.pure:
-        return drawn(ordered, _CUTS, rank, noise, draws.uniform(1)[:, 0])
+        return drawn(lengths, _CUTS, rank, noise, draws.uniform(1)[:, 0])
     every = np.broadcast_to(_CUTS, (draws.size, len(_CUTS)))
-    return climb(ordered, every, rank, noise * draws.normal(RADIUS_COUNTS))
+    return climb(lengths, every, rank, noise * draws.normal(RADIUS_COUNTS))
 
 
 def _in_found_bounds(

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpviz.base.arrays import FloatArray, fix_signs
+from dpviz.values.by_length import InBlocks, Lengths, ReadAgain
 
 THIN_FROM = 300
 """Dimension from which a moment of few rows is kept as its root; below, d x d costs nothing."""
@@ -42,8 +43,11 @@ class SecondMoment:
         G, where it is kept as that.
     """
 
+    _features = 0  # known without A where that is not yet found
+
     def __init__(self, A: FloatArray, n: int, rows: FloatArray | None = None) -> None:
         self.n, self.rows = n, rows
+        self._lengths: Lengths | None = None
         self.root: FloatArray | None = None
         self.__dict__["A"] = A
         A.setflags(write=False)
@@ -52,9 +56,36 @@ class SecondMoment:
     def of_root(cls, root: FloatArray, n: int, rows: FloatArray | None = None) -> Self:
         """Return the moment G'G of a root G, shape (r, d)."""
         made = cls.__new__(cls)
-        made.n, made.rows, made.root = n, rows, root
+        made.n, made.rows, made.root, made._lengths = n, rows, root, None
         root.setflags(write=False)
         return made
+
+    @classmethod
+    def of_lengths(cls, lengths: Lengths, d: int) -> Self:
+        """Return the moment of rows that are summed up by their lengths; A is found when asked."""
+        made = cls.__new__(cls)
+        made.n, made.rows, made.root, made._lengths = lengths.n, None, None, lengths
+        made._features = d
+        return made
+
+    def with_lengths(self, lengths: Lengths) -> SecondMoment:
+        """Return the same with what its rows tell by their lengths."""
+        made = self.with_n(self.n)
+        made._lengths = lengths
+        return made
+
+    @property
+    def has_lengths(self) -> bool:
+        """Whether `lengths` can be asked."""
+        return self._lengths is not None or self.rows is not None
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        """What the bounded rows tell by their lengths; only where `has_lengths`."""
+        if self._lengths is not None:
+            return self._lengths
+        assert self.rows is not None
+        return ReadAgain(InBlocks(self.rows), *self.rows.shape)
 
     def with_n(self, n: int, rows: FloatArray | None = None) -> SecondMoment:
         """Return the same A for another number of rows, or with other rows at hand."""
@@ -65,13 +96,18 @@ class SecondMoment:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A copy made in another process is as read-only as the original.
         self.__dict__.update(state)
-        for array in (self.kept, *state.get("span", ())):
+        known = () if self.root is None and "A" not in state else (self.kept,)
+        for array in (*known, *state.get("span", ())):
             array.setflags(write=False)
 
     @cached_property
     def A(self) -> FloatArray:
         """The moment as a matrix, shape (d, d)."""
-        assert self.root is not None
+        if self.root is None:
+            assert self._lengths is not None
+            found = self._lengths.everything()
+            found.setflags(write=False)
+            return found
         matrix = self.root.T @ self.root
         made: FloatArray = (matrix + matrix.T) / 2
         made.setflags(write=False)
@@ -85,7 +121,7 @@ class SecondMoment:
     @property
     def d(self) -> int:
         """Number of features."""
-        return int(self.kept.shape[1])
+        return self._features or int(self.kept.shape[1])
 
     @cached_property
     def span(self) -> tuple[FloatArray, FloatArray]:

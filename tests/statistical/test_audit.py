@@ -32,6 +32,7 @@ from dpviz.mechanisms.laplace_tight import LaplaceTight
 from dpviz.mechanisms.ppca import Ppca
 from dpviz.mechanisms.wishart_difference import WishartDifference
 from dpviz.privacy.profiles import WishartNoise
+from dpviz.values.by_length import Lengths, at_rank
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Calibration, Release
@@ -216,9 +217,9 @@ def test_a_radius_taken_from_the_data_is_caught(
     so many draws allow, 6.9 and 6.9, against a claim of 1.
     """
 
-    def median(ordered: FloatArray, calibration: Calibration, draws: object) -> FloatArray:
+    def median(lengths: Lengths, calibration: Calibration, draws: object) -> FloatArray:
         size = draws.size if isinstance(draws, Draws) else len(np.asarray(draws))
-        return np.full(size, ordered[len(ordered) // 2])
+        return np.full(size, at_rank(lengths, lengths.n / 2 - 1))
 
     arguments = dict(d=2, n=1_000, trials=4_000, pairs=[CROSSING])
     honest = audit(sound, budget, confidence=CONFIDENCE, **arguments)
