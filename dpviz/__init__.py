@@ -6,7 +6,8 @@ what a mechanism really costs, by attack; `account` says what repeating costs, `
 private preparation does, and `task` what can still be learned. `schema` drafts how a release reads
 a table, `release` makes one, and `ledger` says what releases have spent. `list_mechanisms` and
 `list_datasets` say what there is. An answer is kept by its ``save``, read by `load` and asked again
-by `rerun`. `PrivatePCA` makes one private release as a scikit-learn estimator.
+by `rerun`. `PrivatePCA` makes one private release as a scikit-learn estimator; `budget` limits what
+several cost together, and `spending` says it.
 """
 
 from __future__ import annotations
@@ -34,17 +35,21 @@ if TYPE_CHECKING:
         predict,
         sweep,
     )
+    from dpviz.estimator.budget import budget, spending
+    from dpviz.estimator.declared import PrivacyWarning
     from dpviz.estimator.private_pca import PrivatePCA
 
 __all__ = [
-    "PrivatePCA", "account", "audit", "board", "compare", "least", "ledger", "list_datasets",
-    "list_mechanisms", "load", "predict", "release", "rerun", "schema", "sweep", "task",
-    "waterfall",
+    "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "compare", "least",
+    "ledger", "list_datasets", "list_mechanisms", "load", "predict", "release", "rerun", "schema",
+    "spending", "sweep", "task", "waterfall",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOMES = {
+    "PrivacyWarning": "dpviz.estimator.declared",
     "PrivatePCA": "dpviz.estimator.private_pca",
+    **dict.fromkeys(("budget", "spending"), "dpviz.estimator.budget"),
     "load": "dpviz.answers",
     **dict.fromkeys(
         ("audit", "compare", "least", "list_datasets", "list_mechanisms", "predict", "sweep"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("DPVIZ_HYPOTHESIS", "steady"))
+
+
+@pytest.fixture(autouse=True)
+def _count_of_fits() -> None:
+    """Let each test begin with no fit of `PrivatePCA` counted: the count is a process's own."""
+    loaded = sys.modules.get("dpviz.estimator.budget")
+    if loaded is not None:
+        loaded._HERE.fits.clear()
+        loaded._HERE.warned = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -47,7 +47,12 @@ def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
     if isinstance(spectrum, str):
         found = spectrum_of(spectrum)
     else:
-        found = np.sort(np.asarray(spectrum, dtype=np.float64).ravel())[::-1]
+        try:
+            found = np.sort(np.asarray(spectrum, dtype=np.float64).ravel())[::-1]
+        except (TypeError, ValueError):
+            raise InvalidSetting(
+                "spectrum", f"{d} finite numbers of at least 0, or a text", type(spectrum).__name__
+            ) from None
     if len(found) != d or not np.isfinite(found).all() or found.min() < 0 or found.sum() == 0:
         raise InvalidSetting(
             "spectrum", f"{d} finite numbers of at least 0, not all 0", f"{len(found)} numbers"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,18 +11,20 @@ from numpy.typing import ArrayLike
 
 from dpviz.base.arrays import FloatArray
 from dpviz.errors import InvalidSetting
+from dpviz.estimator.rows import Reduced, Rows
 from dpviz.paid.account import Chain
 from dpviz.paid.chain import Public, noise_edge
 from dpviz.paid.steps import BOUND, COUNT, MEAN, RANGE, SCALE, STEPS, Wanted
 from dpviz.prepare.bounding import PADDED, PEOPLE
 from dpviz.privacy.gaussian import mu_of
+from dpviz.values.by_length import lengths_of
 
 FROM_DATA = "from data (not private)"
 PRIVATE, ADAPTIVE, AUTO, NONE, MIDPOINT = "private", "adaptive", "auto", "none", "midpoint"
 PUBLIC = "public"
 CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
 SCALES = (NONE, PRIVATE, FROM_DATA)
-_BOUND_ALLOWED = (
+BOUND_ALLOWED = (
     f"a number above 0 that was known before anybody looked at the data, {PRIVATE!r}, "
     f"{ADAPTIVE!r}, {FROM_DATA!r}, or None for mechanisms that need none"
 )
@@ -71,9 +73,9 @@ class Declared:
             raise InvalidSetting("scale", f"one of {', '.join(SCALES)}", scale)
         if isinstance(row_bound, str):
             if row_bound not in (PRIVATE, ADAPTIVE, FROM_DATA):
-                raise InvalidSetting("row_bound", _BOUND_ALLOWED, row_bound)
+                raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound)
         elif row_bound is not None and not 0 < row_bound < np.inf:
-            raise InvalidSetting("row_bound", _BOUND_ALLOWED, row_bound)
+            raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound)
         if isinstance(bounds, str) and bounds != PRIVATE:
             raise InvalidSetting(
                 "bounds", f"a pair of numbers or of arrays, or {PRIVATE!r}", bounds
@@ -120,31 +122,42 @@ class Declared:
         return limits[0], limits[1]
 
     def public(
-        self, rows: FloatArray, low: FloatArray, high: FloatArray, whole: Chain
+        self, rows: Rows | None, d: int, whole: Chain | None
     ) -> tuple[Public, tuple[str, ...]]:
-        """Return what the preparation takes for public, and the list of it."""
-        d = rows.shape[1]
-        assumed = [PADDED if COUNT in whole.preparation.noises else PEOPLE]
+        """Return what the preparation takes for public, and the list of it.
+
+        Parameters
+        ----------
+        rows : Rows or None
+            None where they are not at hand; nothing may then be taken from them.
+        d : int
+        whole : Chain or None
+            None where it is not known yet; nothing may then be paid for.
+        """
+        low, high = self.limits(d)
+        private_count = whole is not None and COUNT in whole.preparation.noises
+        assumed = [PADDED if private_count else PEOPLE]
         if self.bounds is not None and not isinstance(self.bounds, str):
             assumed.append("the feature bounds, as given")
-        cut = np.clip(rows, low, high)
-        middle = np.zeros(d)
+        middle, spread, radius = np.zeros(d), np.ones(d), np.inf
         if self.center == MIDPOINT and not isinstance(self.bounds, str):
             middle = (low + high) / 2
         elif self.center == FROM_DATA:
-            middle = cut.mean(axis=0)
+            assert rows is not None
+            middle = _mean(rows, lambda block: np.clip(block, low, high))
             assumed.append("the feature means")
             _warn("center")
-        spread = np.ones(d)
         if self.scale == FROM_DATA:
-            spread = cut.std(axis=0)
+            assert rows is not None
+            mean = _mean(rows, lambda block: np.clip(block, low, high))
+            spread = np.sqrt(_mean(rows, lambda block: (np.clip(block, low, high) - mean) ** 2))
             spread[spread == 0] = 1.0
             assumed.append("the feature scales (standard deviations)")
             _warn("scale")
-        radius = np.inf
         if self.row_bound == FROM_DATA:
-            lengths = np.linalg.norm((cut - middle) / spread, axis=1)
-            radius = float(lengths.max()) or 1.0
+            assert rows is not None
+            unscaled = Public(low, high, middle, spread, np.inf, centered=False, edge=0.0)
+            radius = _longest(rows, lambda block: unscaled.bounded(block, middle, spread, np.inf))
             assumed.append("the row bound R (largest row norm)")
             _warn("row_bound")
         elif isinstance(self.row_bound, str):
@@ -152,17 +165,47 @@ class Declared:
         elif self.row_bound is not None:
             radius = float(self.row_bound)
             assumed.append("the row bound R, as given")
-        calibration = whole.mechanism.calibrate(whole.problem, whole.rest)
-        edges = whole.mechanism.spectrum_edges(calibration)
-        if edges is not None:
-            edge = max(abs(edges[0]), abs(edges[1])) * whole.problem.n
-        else:
-            mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
-            edge = noise_edge(d, whole.problem.relation, mu)
-        return (
-            Public(low, high, middle, spread, radius, self.center == FROM_DATA, edge),
-            tuple(assumed),
-        )
+        edge = 0.0 if whole is None else _edge(whole, d)
+        centered = self.center == FROM_DATA
+        return Public(low, high, middle, spread, radius, centered, edge), tuple(assumed)
+
+    @property
+    def asks_rows(self) -> str:
+        """Name of what would be found from the rows before they are summed; empty if nothing is."""
+        for name, value in (
+            ("center", self.center), ("scale", self.scale), ("row_bound", self.row_bound),
+            ("bounds", self.bounds),
+        ):  # fmt: skip
+            if isinstance(value, str) and value in (PRIVATE, ADAPTIVE, FROM_DATA):
+                return name
+        return ""
+
+
+def _edge(whole: Chain, d: int) -> float:
+    """Return the expected largest eigenvalue of the noise on X'X, in squared row bounds."""
+    edges = whole.mechanism.spectrum_edges(whole.mechanism.calibrate(whole.problem, whole.rest))
+    if edges is not None:
+        return max(abs(edges[0]), abs(edges[1])) * whole.problem.n
+    mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
+    return noise_edge(d, whole.problem.relation, mu)
+
+
+def _mean(rows: Rows, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Return the mean over all rows of a function of each."""
+    origin = of(rows.source.fold(lambda: Reduced(lambda block: block[:1], _first)).value)[0]
+    total = rows.source.fold(lambda: Reduced(lambda block: (of(block) - origin).sum(0), np.add))
+    mean: FloatArray = origin + total.value / rows.n
+    return mean
+
+
+def _longest(rows: Rows, of: Callable[[FloatArray], FloatArray]) -> float:
+    """Return the largest length of a row after a change of each; 1 where all are zero."""
+    found = rows.source.fold(lambda: Reduced(lambda block: lengths_of(of(block)).max(), np.maximum))
+    return float(found.value) or 1.0
+
+
+def _first(first: FloatArray, second: FloatArray) -> FloatArray:
+    return first
 
 
 def _warn(name: str) -> None:

@@ -8,6 +8,8 @@ import os
 import secrets
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,24 +18,28 @@ from numpy.typing import ArrayLike
 from scipy.linalg import null_space
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from dpviz.base.arrays import FloatArray, fix_signs
 from dpviz.base.blas import one_blas_thread
 from dpviz.base.seeding import Draws
 from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
+from dpviz.estimator.budget import carried, check_open, pay, received
 from dpviz.estimator.choosing import has_variances, picked_for, with_variances
-from dpviz.estimator.declared import AUTO, NONE, PUBLIC, Declared, PrivacyWarning
+from dpviz.estimator.declared import AUTO, BOUND_ALLOWED, NONE, PUBLIC, Declared, PrivacyWarning
+from dpviz.estimator.rows import Rows, Summed, file_rows
 from dpviz.mechanisms import parse_variant
-from dpviz.mechanisms._sphere import Directions
 from dpviz.paid.account import Chain, chain
 from dpviz.paid.chain import Public, radius_to_cut, run, variances_along
 from dpviz.paid.steps import RADIUS as VARIANCE_RADIUS
 from dpviz.paid.steps import Preparation, is_share
+from dpviz.prepare.batches import FileBatches
+from dpviz.prepare.frames import FrameBatches
 from dpviz.privacy.composition import rho_of
 from dpviz.releasing.ledger import FIT, Ledger, Spend
 from dpviz.releasing.options import ACCEPT, DELTA_STATED, words_needed
 from dpviz.run.simulate import Named, Trials, simulate
+from dpviz.values.by_length import ByLength, InBlocks
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
 from dpviz.values.release import Release, Status, Verdict
@@ -45,10 +51,9 @@ _WORDS = ACCEPT | {
 }
 
 
-_SOMETIMES = (
-    "clipping_radius_", "explained_variance_", "explained_variance_ratio_", "noise_variance_",
-    "singular_values_", "variance_radius_",
-)  # fmt: skip
+_ARRAYS = ("explained_variance_", "explained_variance_ratio_", "singular_values_")
+_SOMETIMES = ("clipping_radius_", "noise_variance_", "variance_radius_", *_ARRAYS)
+_IN_MEMORY = "it needs the rows themselves in memory, as an array that fit is given"
 
 
 def _has_variances(estimator: Any) -> bool:
@@ -265,53 +270,156 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             If a parameter is missing or wrong, the claim is false, or the ledger refuses. Nothing
             is then spent.
         """
+        declared = self._before()
+        return self._fit(declared, self._rows_of(X))
+
+    def fit_path(self, path: str | Path, columns: Sequence[str] | None = None) -> Self:
+        """Make one private release of the components of a Parquet file of any size.
+
+        It is read a few times, in batches, and never held in memory.
+
+        Parameters
+        ----------
+        path : str or path
+        columns : sequence of str, default=None
+            Which columns are features; None takes all that hold numbers by the file's schema.
+
+        Raises
+        ------
+        DpvizError
+            As `fit`; also where rows have gaps, or a mechanism needs the rows in memory.
+        """
+        declared = self._before()
+        return self._fit(declared, self._named(file_rows(path, columns)))
+
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Add rows to those that `finalize` makes one release of; each person's must come once.
+
+        Rows are summed up and not kept. Until `finalize` the object holds exact sums of them: it is
+        as secret as they are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Raises
+        ------
+        DpvizError
+            As `fit`; also where what is declared would have to be found from the rows first.
+        """
+        summed = getattr(self, "_summed", None)
+        declared = self._check_parameters() if summed is not None else self._before()
+        if declared.asks_rows:
+            raise InvalidSetting(
+                declared.asks_rows,
+                "known beforehand for partial_fit, which sees each row once",
+                getattr(self, declared.asks_rows),
+            )
+        named = None if self.mechanism == AUTO else parse_variant(self.mechanism)
+        if named is not None and named.needs_rows and not named.by_length:
+            raise CannotRun(named.text, _IN_MEMORY)
+        rows = self._rows_of(X, reset=summed is None, least=1)
+        sides = [side.tobytes() for side in declared.limits(rows.d)]
+        how = (declared.center, declared.row_bound, *sides)
+        if summed is None:
+            public, _ = declared.public(None, rows.d, None)
+            bounded = partial(
+                public.bounded,
+                center=public.center,
+                scale=public.scale,
+                row_bound=public.row_bound,
+            )
+            summed = self._summed = Summed(rows.d, bounded, rows.dtype)
+            self._summed_how = how
+        elif how != self._summed_how:
+            raise InvalidSetting(
+                "center, row_bound and bounds", "those of the first partial_fit", "others"
+            )
+        summed.add(rows)
+        return self
+
+    def finalize(self) -> Self:
+        """Make one private release of all rows that `partial_fit` was given, and forget them."""
+        summed = getattr(self, "_summed", None)
+        if summed is None or summed.sums.n < 2:
+            raise InvalidTable("finalize needs at least 2 rows, given to partial_fit before")
+        declared = self._before()
+        rows = Rows(InBlocks(np.empty((0, summed.d))), summed.sums.n, summed.d, summed.dtype)
+        self._fit(declared, rows, summed.sums)
+        del self._summed, self._summed_how
+        return self
+
+    def _before(self) -> Declared:
+        """Return what is declared; refuse what is spent, before a single value is looked at."""
         declared = self._check_parameters()
-        ledger = None if self.ledger is None else Ledger(Path(self.ledger))
-        if ledger is not None:
-            # before a single value is looked at
-            ledger.check(
+        if self.ledger is not None:
+            Ledger(Path(self.ledger)).check(
                 # what it costs as a rho is known only once n is
                 Spend(str(self.mechanism), self.epsilon, self.delta or 0.0, rho=0.0),
                 Relation(self.relation),
             )
-        again = getattr(self, "fits_", 0)
-        rows: FloatArray = validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            ensure_all_finite=False,
-            ensure_min_samples=2,
-            ensure_min_features=2,
-        )
-        if not np.isfinite(rows).all():
-            raise InvalidTable(
-                "X must hold finite numbers; it has NaN or infinity (inf) in it: nothing was spent."
+        check_open()
+        return declared
+
+    def _rows_of(self, X: Any, *, reset: bool = True, least: int = 2) -> Rows:
+        """Return the rows of an array or of a Dask frame, none of which is copied."""
+        if hasattr(X, "to_delayed") and hasattr(X, "dtypes"):
+            return self._named(FrameBatches(X))
+        try:
+            array = validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype="numeric",
+                ensure_all_finite=False,
+                ensure_min_samples=least,
+                ensure_min_features=2 if reset else 1,
             )
-        n, d = rows.shape
+        except ValueError as error:
+            # both messages quote the numbers
+            if "array=" in str(error):
+                raise InvalidTable(
+                    "X must be 2D, of shape (n_samples, n_features): nothing was spent. Reshape "
+                    "your data with array.reshape(-1, 1) or array.reshape(1, -1)."
+                ) from None
+            if "Complex" in str(error):
+                raise InvalidTable("Complex data not supported: nothing was spent.") from None
+            raise
+        if array.dtype.kind not in "fiub":
+            raise InvalidTable("X must hold numbers: nothing was spent.")
+        return Rows.of_array(array)
+
+    def _named(self, source: FileBatches | FrameBatches) -> Rows:
+        """Return the rows of a source in batches, whose columns have names."""
+        rows = Rows.of_batches(source)
+        self.feature_names_in_ = np.array(source.columns, dtype=object)
+        self.n_features_in_ = rows.d
+        return rows
+
+    def _fit(self, declared: Declared, rows: Rows, sums: ByLength | None = None) -> Self:
+        n, d = rows.n, rows.d
         budget = Budget(self.epsilon, default_delta(n) if self.delta is None else self.delta)
         whole, picked = self._chosen(declared, n, d, budget)
-        problem = whole.problem
-        status = whole.mechanism.status(problem, whole.rest)
+        mechanism = whole.mechanism
+        if mechanism.needs_rows and not mechanism.by_length and rows.array is None:
+            raise CannotRun(mechanism.text, _IN_MEMORY)
+        status = mechanism.status(whole.problem, whole.rest)
         self._check_claim(whole, status)
+        ledger = None if self.ledger is None else Ledger(Path(self.ledger))
         if ledger is not None:
             self._check_words(whole, status)
-        public, assumed = declared.public(rows, *declared.limits(d), whole)
+        public, assumed = declared.public(rows, d, whole)
         seed = self._seed()
-        if again:
-            warnings.warn(
-                f"This estimator has been fitted {again} time(s) before: every fit is a release of "
-                "its own and spends its budget again.",
-                PrivacyWarning,
-                stacklevel=2,
-            )
+        pay(whole, warns=ledger is None)
         if ledger is not None:
             self._spend(ledger, whole, status)
         with one_blas_thread():
-            self._release(rows, public, whole, seed)
-        self.mechanism_, self.picked_ = whole.mechanism.text, picked
+            self._release(rows, sums, public, whole, seed)
+        self.mechanism_, self.picked_ = mechanism.text, picked
         self.claim_, self.spent_, self.status_ = _claim(whole), whole.spent, status
-        self.assumed_public_ = (*assumed, *whole.mechanism.assumed_public)
-        self.fits_ = again + 1
+        self.assumed_public_ = (*assumed, *mechanism.assumed_public)
+        self.fits_ = getattr(self, "fits_", 0) + 1
         self._transformed = _Once()
         return self
 
@@ -321,21 +429,21 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         The components are private; what comes out is about the rows that go in, and is not.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         self._say_unprotected("transform")
         projected = ((rows - self.mean_) / self.scale_) @ self.components_.T
         if self.whiten:
             projected /= self._deviations
-        return np.asarray(projected, dtype=np.float64)
+        return np.asarray(projected, dtype=rows.dtype)
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Return rows of the original space that have these coordinates along the components."""
         check_is_fitted(self)
-        along = np.asarray(X, dtype=np.float64)
+        along = check_array(X, dtype=[np.float64, np.float32])
         if self.whiten:
             along = along * self._deviations
         back = (along @ self.components_) * self.scale_ + self.mean_
-        return np.asarray(back, dtype=np.float64)
+        return np.asarray(back, dtype=along.dtype)
 
     @available_if(_has_variances)  # type: ignore[untyped-decorator]
     def get_covariance(self) -> FloatArray:
@@ -352,13 +460,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     @available_if(_has_variances)  # type: ignore[untyped-decorator]
     def get_precision(self) -> FloatArray:
-        """Return the inverse of the covariance, shape (d, d).
-
-        Raises
-        ------
-        CannotRun
-            If noise left all variances at 0.
-        """
+        """Return the inverse of the covariance, shape (d, d)."""
         along, rest = self._positive_variances()
         matrix = (self.components_.T * (1 / along - 1 / rest)) @ self.components_
         matrix[np.diag_indices_from(matrix)] += 1 / rest
@@ -370,14 +472,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Return the log-likelihood of each row, shape (n_samples,), under the released model.
 
         It is about the rows that go in, as what `transform` returns is.
-
-        Raises
-        ------
-        CannotRun
-            If noise left all variances at 0.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         along, rest = self._positive_variances()
         self._say_unprotected("score")
         z = (rows - self.mean_) / self.scale_
@@ -397,14 +494,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _positive_variances(self) -> tuple[FloatArray, float]:
         """Return variances along the components, and along each of the other directions.
 
-        What noise left below a thousandth of their mean is taken for that: the likelihood of a row
-        has no bound otherwise.
+        The likelihood of a row has no bound where one is 0: what noise left below a thousandth of
+        their mean is taken for that, and their mean, where noise left nothing, for the largest that
+        rows of bounded length can have.
         """
         rest = self.noise_variance_
         k, d = self.components_.shape
-        least = (self.explained_variance_.sum() + (d - k) * rest) / (1000 * d)
-        if least == 0:
-            raise CannotRun("score", "noise left all variances at 0")
+        mean = (float(self.explained_variance_.sum()) + (d - k) * rest) / d
+        least = mean / 1000 or self._largest_mean
         return np.maximum(self.explained_variance_, max(rest, least)), max(rest, least)
 
     @property
@@ -425,6 +522,26 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 stacklevel=3,
             )
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether a release was made; sums of rows alone are none."""
+        return hasattr(self, "components_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: float32 stays float32."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def __getstate__(self) -> Any:
+        """Return the state, with the budgets that hold where it is packed."""
+        return {**super().__getstate__(), "_budgets": carried()}
+
+    def __setstate__(self, state: Any) -> None:
+        """Take the state, and let those budgets hold in another process."""
+        kept = dict(state)
+        received(kept.pop("_budgets", (os.getpid(), ())))
+        super().__setstate__(kept)
+
     @property
     def _n_features_out(self) -> int:
         """Number of columns that `transform` returns."""
@@ -434,6 +551,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _check_parameters(self) -> Declared:
         """Return what is declared of the rows; the data is not needed for it."""
+        self._check_types()
         k = self.n_components
         whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool) and k >= 1
         if not (k is None or whole or is_share(k)):
@@ -448,8 +566,6 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise InvalidSetting(
                 "variance_share", "above 0 where n_components is a share of the variance", 0
             )
-        if not isinstance(self.whiten, (bool, np.bool_)):
-            raise InvalidSetting("whiten", "True or False", self.whiten)
         if self.relation not in tuple(Relation):
             raise InvalidSetting("relation", f"one of {', '.join(Relation)}", self.relation)
         declared = Declared.checked(
@@ -464,6 +580,26 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self.mechanism != AUTO:
             parse_variant(self.mechanism)
         return declared
+
+    def _check_types(self) -> None:
+        """Raise `InvalidSetting` where a parameter is of a kind that it never is."""
+        a_word = ("mechanism", "relation", "scale", "count")
+        for name, kinds, allowed in (
+            *((name, (str,), "a word") for name in a_word),
+            ("center", (str, type(None)), "a word or None"),
+            ("row_bound", (Real, str, type(None)), BOUND_ALLOWED),
+            ("delta", (Real, type(None)), "a number or None"),
+            ("epsilon", (Real,), "a number"),
+            ("variance_share", (Real,), "from 0 to below 1"),
+            ("shares", (Mapping, type(None)), "a mapping from steps to shares, or None"),
+            ("ledger", (str, Path, type(None)), "a path or None"),
+            ("whiten", (bool, np.bool_), "True or False"),
+            ("allow_refuted", (bool, np.bool_), "True or False"),
+            ("accept", (tuple, list, set, frozenset), "a tuple of words"),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or (Real in kinds and isinstance(value, bool)):
+                raise InvalidSetting(name, allowed, _shown(value))
 
     def _chosen(self, declared: Declared, n: int, d: int, budget: Budget) -> tuple[Chain, str]:
         """Return what will run, and why where it was picked; public numbers alone decide."""
@@ -560,14 +696,21 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             whole.problem.relation,
         )
 
-    def _release(self, rows: FloatArray, public: Public, whole: Chain, seed: int) -> None:
+    def _release(
+        self, rows: Rows, sums: ByLength | None, public: Public, whole: Chain, seed: int
+    ) -> None:
         """Prepare and release, and keep what came out."""
-        mechanism, (n, d) = whole.mechanism, rows.shape
-        prepared = run(rows, public, whole.preparation, Draws.trials(seed, "prepare", [0]))
+        mechanism, d = whole.mechanism, rows.d
+        plan = whole.preparation
+        prepared = run(rows.source, public, plan, Draws.trials(seed, "prepare", [0]), moments=False)
         calibration = mechanism.calibrate(whole.problem, whole.rest)
-        moment = prepared.moment(0, n)
-        if mechanism.needs_rows:
-            moment = prepared.moment_with_rows(rows, public, 0)
+        moment = SecondMoment.of_lengths(
+            sums or rows.lengths(lambda block: prepared.bounded(block, public, 0)), d
+        )
+        if mechanism.needs_rows and not mechanism.by_length:
+            assert rows.array is not None
+            own = prepared.bounded(np.asarray(rows.array, dtype=np.float64), public, 0)
+            moment = SecondMoment(moment.A, rows.n, own)
         streams = Named(seed, mechanism.key, range(1))
         (release,) = simulate(
             [Trials(mechanism, calibration, moment, streams)], lambda _, release: release
@@ -592,12 +735,18 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 self.variance_radius_ = radius * unit
             order = np.argsort(-along[:-1], kind="stable")
             directions = directions[:, order]
-            self._keep_variances(along[:-1][order], along[-1], d, (radius * unit) ** 2)
+            unit *= radius
+            self._keep_variances(along[:-1][order], along[-1], d, unit**2)
         elif values is not None:
             k = directions.shape[1]
             self._keep_variances(values[0, :k], values[0, k:].sum(), d, unit**2)
+            unit = getattr(self, "clipping_radius_", unit)
+        self._largest_mean = unit**2 / d
         self.n_components_ = self._count_kept(d)
         self.components_ = np.ascontiguousarray(directions[:, : self.n_components_].T)
+        for name in ("components_", "mean_", "scale_", *_ARRAYS):
+            if hasattr(self, name):
+                setattr(self, name, getattr(self, name).astype(rows.dtype, copy=False))
 
     def _from_all(self, d: int) -> bool:
         """Return whether components are taken from a whole basis."""
@@ -622,6 +771,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return int(self.n_components or d)
 
 
+def _shown(value: object) -> object:
+    """Return a number or a word as it is, and of anything else its kind."""
+    return value if isinstance(value, (str, Real)) else f"a {type(value).__name__}"
+
+
 def _completed(directions: FloatArray) -> FloatArray:
     """Return d orthonormal columns, the last of which is what the others leave."""
     if directions.shape[1] == len(directions):
@@ -633,20 +787,16 @@ def _bought(
     moment: SecondMoment, release: Release, directions: FloatArray, plan: Preparation, draws: Draws
 ) -> tuple[FloatArray, float]:
     """Return noisy variances along directions and of the rest, and what they are in units of."""
-    matrix, radius = moment.A, 1.0
-    if VARIANCE_RADIUS in plan.noises or release.radius is not None:
-        assert moment.rows is not None
-        rows = Directions.of_rows(moment.rows)
-        if VARIANCE_RADIUS in plan.noises:
-            radius = float(radius_to_cut(np.sort(rows.lengths), plan, draws)[0])
-        else:
-            assert release.radius is not None
-            radius = float(release.radius[0])
-        matrix = rows.moment(radius)
+    radius = None
+    if VARIANCE_RADIUS in plan.noises:
+        radius = float(radius_to_cut(moment.lengths, plan, draws)[0])
+    elif release.radius is not None:
+        radius = float(release.radius[0])
+    matrix = moment.A if radius is None else moment.lengths.moment(radius)
     found = variances_along(directions, matrix, plan, draws)[0]
     if directions.shape[1] == len(directions):
         found[-1] = 0.0  # nothing is left, and what was said of it was noise
-    return found, radius
+    return found, radius or 1.0
 
 
 def _claim(whole: Chain) -> Budget | None:

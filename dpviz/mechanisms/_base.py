@@ -165,6 +165,11 @@ class Mechanism(Declared, ABC):
         return self.info.needs_rows
 
     @property
+    def by_length(self) -> bool:
+        """Whether of the rows it asks no more than their lengths tell; what ``info`` says."""
+        return self.info.by_length
+
+    @property
     def needs_row_bound(self) -> bool:
         """Whether a public bound on the rows must be declared for its guarantee to mean anything.
 

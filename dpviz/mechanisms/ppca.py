@@ -93,6 +93,11 @@ class Ppca(Mechanism):
         return self.rows == "unit"
 
     @property
+    def by_length(self) -> bool:
+        """Whether directions are all that is scored, if rows are at all."""
+        return True
+
+    @property
     def needs_row_bound(self) -> bool:
         """Where the rows themselves are scored."""
         return self.rows == "bounded"

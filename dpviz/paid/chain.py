@@ -8,8 +8,9 @@ was released before. Numbers are doubles (idealised numerics, as for every mecha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from dpviz.paid.steps import (
     VARIANCE,
     Preparation,
 )
+from dpviz.values.by_length import Foldable, InBlocks
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Relation
 
@@ -89,12 +91,19 @@ class Public:
     ) -> FloatArray:
         """Return rows cut, centred, scaled, and shortened to the bound, which is their unit.
 
-        Without a bound they are in scaled units, as long as they come.
+        Without a bound they are in scaled units, as long as they come. What changes nothing is left
+        out, so that they may be the rows themselves.
         """
-        z: FloatArray = (np.clip(rows, self.low, self.high) - center) / scale
+        z = rows
+        if np.isfinite(self.low).any() or np.isfinite(self.high).any():
+            z = np.clip(z, self.low, self.high)
+        if center.any():
+            z = z - center
+        if (scale != 1).any():
+            z = z / scale
         if math.isfinite(row_bound):
             lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
-            z /= np.maximum(lengths, row_bound)[:, None]
+            z = z / np.maximum(lengths, row_bound)[:, None]
         return z
 
 
@@ -134,6 +143,14 @@ class Prepared:
         """Return what the mechanism sees in one draw."""
         return SecondMoment(self.moments[index], n)
 
+    def bounded(self, rows: FloatArray, public: Public, index: int) -> FloatArray:
+        """Return rows as they were prepared in one draw, in units of its row bound."""
+        if self.reach is not None:
+            public = public.within(float(self.reach[index]))
+        return public.bounded(
+            rows, self.center[index], self.scale[index], float(self.row_bound[index])
+        )
+
     def moment_with_rows(
         self,
         rows: FloatArray,
@@ -153,31 +170,28 @@ class Prepared:
         present : ndarray of bool, shape (n,), optional
             Who has not been withdrawn; the row of everybody else is zero.
         """
-        if self.reach is not None:
-            public = public.within(float(self.reach[index]))
-        bounded = public.bounded(
-            rows, self.center[index], self.scale[index], float(self.row_bound[index])
-        )
+        bounded = self.bounded(rows, public, index)
         if present is not None:
             bounded = bounded * present[:, None]
         return SecondMoment(self.moments[index], len(rows), bounded)
 
 
 def run(
-    rows: FloatArray,
+    rows: FloatArray | Foldable,
     public: Public,
     plan: Preparation,
     draws: Draws,
     present: NDArray[np.bool_] | None = None,
     *,
     people: int | None = None,
+    moments: bool = True,
 ) -> Prepared:
     """Prepare the rows once for each draw.
 
     Parameters
     ----------
-    rows : ndarray of shape (n, d)
-        In units of the table.
+    rows : ndarray of shape (n, d) or Foldable
+        In units of the table. What need not be in memory is read several times.
     public : Public
     plan : Preparation
     draws : Draws
@@ -185,12 +199,90 @@ def run(
         Who has not been withdrawn (zero-out); by default all.
     people : int, optional
         How many people the rows stand for, all alike, where that is another number than theirs.
+    moments : bool
+        Whether the moments are wanted; else they are empty.
     """
+    source = InBlocks(rows) if isinstance(rows, np.ndarray) else rows
+    n = len(rows) if isinstance(rows, np.ndarray) else plan.n
+    table = _Table(source, n, len(public.low), present, people, moments)
     if RANGE in plan.noises:
-        return _in_found_bounds(rows, public, plan, draws, present, people)
-    return _with_noise(
-        rows, public, plan, _Noise.drawn(plan, draws, rows.shape[1]), present, people
-    )
+        return _in_found_bounds(table, public, plan, draws)
+    return _with_noise(table, public, plan, _Noise.drawn(plan, draws, table.d))
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Rows that are read in blocks, and who of them is here.
+
+    Attributes
+    ----------
+    source : Foldable
+    n, d : int
+    present : ndarray of bool, shape (n,), or None
+    people : int or None
+    moments : bool
+    """
+
+    source: Foldable
+    n: int
+    d: int
+    present: NDArray[np.bool_] | None
+    people: int | None
+    moments: bool
+
+    @property
+    def each(self) -> float:
+        """How many people each row stands for."""
+        return 1.0 if self.people is None else self.people / self.n
+
+    @property
+    def here(self) -> float:
+        """How many rows are present."""
+        return float(self.n if self.present is None else self.present.sum())
+
+    def sums(self, size: int | tuple[int, ...], of: Callable[[FloatArray], FloatArray]) -> _Sums:
+        """Return the sum over blocks of present rows of a function of a block."""
+        present = self.present
+        return self.source.fold(lambda: _Sums(np.zeros(size), of, present))
+
+    def longer(self, radii: FloatArray, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return how many people present have a number, of their row, above each radius."""
+        ascending = np.sort(radii)
+
+        def counted(block: FloatArray) -> FloatArray:
+            found = np.searchsorted(ascending, of(block), side="left")
+            counts: FloatArray = np.bincount(found, minlength=len(radii) + 1).astype(np.float64)
+            return counts
+
+        counts = self.sums(len(radii) + 1, counted).total
+        above = counts.sum() - np.cumsum(counts)[:-1]
+        found: FloatArray = self.each * above[np.searchsorted(ascending, radii)]
+        return found
+
+
+class _Sums:
+    """A sum over blocks of rows of a function of those present."""
+
+    def __init__(
+        self,
+        zero: FloatArray,
+        of: Callable[[FloatArray], FloatArray],
+        present: NDArray[np.bool_] | None,
+    ) -> None:
+        self.rows = self.dropped = 0
+        self.total, self._of, self._present = zero, of, present
+
+    def add(self, block: FloatArray, start: int) -> None:
+        self.rows += len(block)
+        if self._present is not None:
+            block = block[self._present[start : start + len(block)]]
+        if len(block):
+            self.total = self.total + self._of(block)
+
+    def merge(self, other: Self) -> None:
+        self.rows += other.rows
+        self.dropped += other.dropped
+        self.total = self.total + other.total
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,32 +332,30 @@ class _Noise:
         return cls(sum(one.size for one in singles), **together)
 
 
-def _with_noise(
-    rows: FloatArray,
-    public: Public,
-    plan: Preparation,
-    noise: _Noise,
-    present: NDArray[np.bool_] | None,
-    people: int | None,
-) -> Prepared:
-    n, d = rows.shape
-    here = np.ones(n) if present is None else present.astype(float)
-    each = 1.0 if people is None else people / n
-    cut = np.clip(rows, public.low, public.high)
+def _with_noise(table: _Table, public: Public, plan: Preparation, noise: _Noise) -> Prepared:
+    d, each = table.d, table.each
+    middle, half = np.zeros(d), np.ones(d)
+    sums = np.zeros((2, d))
     if plan.noises.keys() & {MEAN, SCALE, BOUND}:
         public.require_bounds()
         middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
-        u = (cut - middle) / half
-    count = np.full(noise.size, n * each)
+    if plan.noises.keys() & {MEAN, SCALE}:
+
+        def powers(block: FloatArray) -> FloatArray:
+            u = (np.clip(block, public.low, public.high) - middle) / half
+            return np.stack([np.ones(len(u)) @ u, np.ones(len(u)) @ np.square(u)])
+
+        sums = each * table.sums((2, d), powers).total
+    count = np.full(noise.size, table.n * each)
     if noise.count is not None:
-        count = np.maximum(np.rint(each * here.sum() + noise.count[:, 0]), 2.0)
+        count = np.maximum(np.rint(each * table.here + noise.count[:, 0]), 2.0)
     center = np.repeat(public.center[None], noise.size, axis=0)
     if noise.mean is not None:
-        means = np.clip((each * (u.T @ here)[None] + noise.mean) / count[:, None], -1.0, 1.0)
+        means = np.clip((sums[0] + noise.mean) / count[:, None], -1.0, 1.0)
         center = middle + half * means
     scale = np.repeat(public.scale[None], noise.size, axis=0)
     if noise.scale is not None:
-        squares = each * (np.square(u).T @ here)[None] + noise.scale
+        squares = sums[1] + noise.scale
         # E (u - c)^2 = E u^2 - c^2 where c is the mean; else about the middle of the bounds
         shift = (center - middle) / half
         linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(d)
@@ -273,37 +363,46 @@ def _with_noise(
         floor = np.maximum(_LEAST_SPREAD**2, plan.noises[SCALE] / count)[:, None]
         scale = half * np.sqrt(np.clip(spread, floor, 4.0))
     row_bound = np.full(noise.size, public.row_bound)
-    moments = np.empty((noise.size, d, d))
+    moments = np.empty((noise.size, d, d) if table.moments else (noise.size, 0, 0))
     for index in range(noise.size):
-        z = (cut - center[index]) / scale[index]
-        lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
+        own = center[index], scale[index]
         if noise.chances is not None and noise.laplace is not None:
-            farthest = np.maximum(public.high - center[index], center[index] - public.low)
-            most = float(np.linalg.norm(farthest / scale[index]))
+            farthest = np.maximum(public.high - own[0], own[0] - public.low)
+            most = float(np.linalg.norm(farthest / own[1]))
+
+            def lengths(block: FloatArray, own: tuple[FloatArray, FloatArray] = own) -> FloatArray:
+                z = public.bounded(block, *own, math.inf)
+                found: FloatArray = np.sqrt(np.einsum("ij,ij->i", z, z))
+                return found
+
             if plan.wanted.bound == "quantile":
+                chance = float(noise.chances[index])
                 row_bound[index] = _quantile(
-                    lengths,
-                    each * here,
-                    most,
-                    plan,
-                    float(count[index]),
-                    float(noise.chances[index]),
+                    table, lengths, most, plan, float(count[index]), chance
                 )
             else:
                 row_bound[index] = _adaptive(
+                    table,
                     lengths,
-                    each * here,
                     most,
                     plan,
                     public.edge,
                     noise.laplace[index],
                     0.0 if noise.trace is None else float(noise.trace[index, 0]),
                 )
-        if math.isfinite(row_bound[index]):
-            z /= np.maximum(lengths, row_bound[index])[:, None]
-        z *= np.sqrt(here)[:, None]
-        moment = z.T @ z / n
-        moments[index] = (moment + moment.T) / 2
+        if table.moments:
+            bound = float(row_bound[index])
+
+            def products(
+                block: FloatArray,
+                own: tuple[FloatArray, FloatArray] = own,
+                bound: float = bound,
+            ) -> FloatArray:
+                z = public.bounded(block, *own, bound)
+                return z.T @ z
+
+            moment = table.sums((d, d), products).total / table.n
+            moments[index] = (moment + moment.T) / 2
     return Prepared(center, scale, row_bound, count, moments)
 
 
@@ -358,26 +457,15 @@ def radius_to_cut(lengths: Lengths, plan: Preparation, draws: Draws) -> FloatArr
     return climb(lengths, every, rank, noise * draws.normal(RADIUS_COUNTS))
 
 
-def _in_found_bounds(
-    rows: FloatArray,
-    public: Public,
-    plan: Preparation,
-    draws: Draws,
-    present: NDArray[np.bool_] | None,
-    people: int | None,
-) -> Prepared:
+def _in_found_bounds(table: _Table, public: Public, plan: Preparation, draws: Draws) -> Prepared:
     """Prepare each draw in bounds of its own, which it buys first.
 
     Ranges double from 2^-64 on, and the first beyond which too few people are ends the search: the
     sparse vector technique, as in the adaptive clip. "Too few" is what noise alone may look like.
     """
-    n = len(rows)
-    here = np.ones(n) if present is None else present.astype(float)
-    weights = here if people is None else here * (people / n)
-    largest = np.abs(rows).max(axis=1)
     radii: FloatArray = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1, dtype=np.float64)
     epsilon = plan.noises[RANGE]
-    beyond = _longer(largest, weights, radii)
+    beyond = table.longer(radii, lambda block: np.abs(block).max(axis=1))
     threshold = 2 * math.log(2 * len(radii)) / epsilon
     rest = replace(plan, noises={step: x for step, x in plan.noises.items() if step != RANGE})
     reach = np.empty(draws.size)
@@ -387,13 +475,13 @@ def _in_found_bounds(
         laplace = pairs[0] - pairs[1]
         few = beyond + 2 / epsilon * laplace[1:] <= threshold + 2 / epsilon * laplace[0]
         reach[index] = radii[int(np.argmax(few)) if few.any() else len(radii) - 1]
-        noises.append(_Noise.drawn(rest, draw, rows.shape[1]))
+        noises.append(_Noise.drawn(rest, draw, table.d))
     # few ranges are found by many draws: those of the same range are prepared together
     found, order = [], []
     for one in np.unique(reach):
         alike = np.flatnonzero(reach == one)
         noise = _Noise.joined([noises[index] for index in alike])
-        found.append(_with_noise(rows, public.within(float(one)), rest, noise, present, people))
+        found.append(_with_noise(table, public.within(float(one)), rest, noise))
         order.append(alike)
     back = np.argsort(np.concatenate(order))
     joined = {
@@ -414,8 +502,8 @@ def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray 
 
 
 def _quantile(
-    lengths: FloatArray,
-    here: FloatArray,
+    table: _Table,
+    lengths: Callable[[FloatArray], FloatArray],
     most: float,
     plan: Preparation,
     count: float,
@@ -427,7 +515,7 @@ def _quantile(
     spend epsilon (McSherry & Talwar 2007).
     """
     radii: FloatArray = most * np.power(_STEP, np.arange(_RADII, dtype=np.float64))
-    longer = _longer(lengths, here, radii)
+    longer = table.longer(radii, lengths)
     score = -np.abs(longer - (1 - plan.wanted.level) * count)
     log_odds = 0.5 * plan.noises[BOUND] * (score - score.max())
     odds = np.cumsum(np.exp(log_odds))
@@ -435,8 +523,8 @@ def _quantile(
 
 
 def _adaptive(
-    lengths: FloatArray,
-    here: FloatArray,
+    table: _Table,
+    lengths: Callable[[FloatArray], FloatArray],
     most: float,
     plan: Preparation,
     edge: float,
@@ -456,22 +544,15 @@ def _adaptive(
     """
     epsilon = plan.noises[BOUND]
     threshold = edge + 2 / epsilon * laplace[0]
-    squares = float(np.minimum(np.square(lengths / most), 1.0) @ here) + trace_noise
+    total = table.sums((), lambda block: np.minimum(np.square(lengths(block) / most), 1.0).sum())
+    squares = table.each * float(total.total) + trace_noise
     # two scales of its noise above: it is seldom below the truth
     share = (squares + 2 * plan.noises[TRACE]) / max(edge, 1.0)
     start = most * math.sqrt(min(max(share, _HALVING ** (2 * _CLIPS)), 1.0))
     radii: FloatArray = start * np.power(_HALVING, np.arange(_CLIPS, dtype=np.float64))
-    answers = _longer(lengths, here, radii[1:]) + 2 / epsilon * laplace[1:_CLIPS]
+    answers = table.longer(radii[1:], lengths) + 2 / epsilon * laplace[1:_CLIPS]
     too_many = np.flatnonzero(answers >= threshold)
     return float(radii[int(too_many[0]) if len(too_many) else _CLIPS - 1])
-
-
-def _longer(lengths: FloatArray, here: FloatArray, radii: FloatArray) -> FloatArray:
-    """Return how many people present have a row longer than each radius."""
-    present = here > 0
-    found, each = np.sort(lengths[present]), float(here.max(initial=0.0))  # all weigh the same
-    longer: FloatArray = (len(found) - np.searchsorted(found, radii, side="right")).astype(float)
-    return each * longer
 
 
 def noise_edge(dimension: int, relation: Relation, mu: float) -> float:

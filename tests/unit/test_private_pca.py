@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpviz import PrivatePCA
 from dpviz.datasets import Table
-from dpviz.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.estimator.declared import FROM_DATA, PrivacyWarning
 from dpviz.prepare.bounding import prepare
 from dpviz.privacy.gaussian import mu_of
@@ -51,6 +54,8 @@ def _ledger(path: Path, epsilon: float = 100.0, **more: Any) -> Ledger:
 @quiet
 @parametrize_with_checks(
     [
+        PrivatePCA(1),
+        PrivatePCA(1, delta=0.0),
         PrivatePCA(1, mechanism="gaussian", delta=1e-6, row_bound=10.0),
         PrivatePCA(1, delta=0.0, mechanism="wishart_difference", row_bound=10.0),
         PrivatePCA(
@@ -133,6 +138,7 @@ def test_parameters_stay_as_they_were_and_copies_agree(rows: np.ndarray) -> None
     assert np.array_equal(copy.components_, fitted.components_)
 
 
+@quiet
 def test_entropy_comes_from_the_system(rows: np.ndarray) -> None:
     first, second = _pca().fit(rows), _pca().fit(rows)
     assert not np.allclose(first.components_, second.components_)
@@ -146,8 +152,12 @@ def test_what_is_not_covered_is_said(rows: np.ndarray) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted.transform(rows)  # once
-    with pytest.warns(PrivacyWarning, match="fitted 1 time"):
-        _fit_quietly_seeded(fitted, rows)
+    # a clone's is the second fit of the process; it warns once, whoever fits after it
+    with pytest.warns(PrivacyWarning, match=r"^2 fits, epsilon .* in this process at delta 2e-6"):
+        _pca().fit(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.set_params(random_state=None).fit(rows)
     assert fitted.fits_ == 2
     with pytest.warns(PrivacyWarning, match="row_bound is taken from the data"):
         taken = _pca(row_bound=FROM_DATA).fit(rows)
@@ -155,10 +165,6 @@ def test_what_is_not_covered_is_said(rows: np.ndarray) -> None:
     with pytest.warns(PrivacyWarning, match="center is taken from the data"):
         taken = _pca(center=FROM_DATA).fit(rows)
     assert "the feature means" in taken.assumed_public_
-
-
-def _fit_quietly_seeded(estimator: PrivatePCA, rows: np.ndarray) -> None:
-    estimator.set_params(random_state=None).fit(rows)
 
 
 @quiet
@@ -294,6 +300,7 @@ def test_a_huge_budget_is_the_exact_pca(rows: np.ndarray) -> None:
     assert np.allclose(np.abs((fitted.components_ * exact).sum(axis=1)), 1, atol=1e-3)
 
 
+@quiet
 def test_auto_picks_without_the_data(rows: np.ndarray) -> None:
     first = _pca().fit(rows)
     second = _pca().fit(rows[::-1] * 0.01)
@@ -419,6 +426,134 @@ def test_a_copy_unpickled_in_another_folder_spends_from_the_same_ledger(
     assert clone(estimator).ledger == estimator.ledger
 
 
+# --- rows that are read in blocks ----------------------------------------------------------------
+
+
+@pytest.fixture
+def many() -> np.ndarray:
+    rng = np.random.default_rng(21)
+    return (rng.standard_normal((20_000, 4)) * [9, 6, 1, 0.5] + [2, 0, 0, 0]).astype(np.float32)
+
+
+# what auto takes with a delta and without, spherical, and one that sees A alone
+_STREAMED: list[dict[str, Any]] = [
+    {},
+    {"delta": 0.0},
+    {"mechanism": "spherical"},
+    {"mechanism": "ppca[rows=unit]", "delta": 0.0},
+    {"mechanism": "gaussian", "row_bound": 60.0, "bounds": (-50.0, 50.0)},
+]
+
+
+def _same(first: PrivatePCA, second: PrivatePCA) -> None:
+    assert first.mechanism_ == second.mechanism_
+    assert first.spent_ == second.spent_
+    assert np.allclose(first.components_, second.components_, atol=1e-6)
+    assert np.allclose(first.explained_variance_, second.explained_variance_, rtol=1e-6)
+    for name in ("clipping_radius_", "variance_radius_"):
+        # of single precision: sums over other blocks round otherwise
+        assert getattr(first, name, None) == pytest.approx(getattr(second, name, None))
+
+
+@quiet
+@pytest.mark.parametrize("changed", _STREAMED)
+def test_rows_given_a_part_at_a_time_are_one_release(
+    changed: dict[str, Any], many: np.ndarray, tmp_path: Path
+) -> None:
+    whole = PrivatePCA(2, random_state=3, **changed).fit(many)
+    parts = PrivatePCA(2, random_state=3, **changed)
+    for part in np.array_split(many, 7):
+        assert parts.partial_fit(part) is parts
+        assert not hasattr(parts, "components_")
+        with pytest.raises(NotFittedError):
+            parts.transform(many)
+    packed = pickle.loads(pickle.dumps(parts))
+    _same(whole, parts.finalize())
+    _same(whole, packed.finalize())
+    assert parts.n_samples_ == 20_000
+    assert parts.fits_ == 1
+    # the exact sums are gone
+    assert not any("summed" in name for name in vars(parts))
+    with pytest.raises(InvalidTable, match="at least 2 rows"):
+        parts.finalize()
+    path = tmp_path / "big.parquet"
+    table = pa.table({name: many[:, j] for j, name in enumerate("abcd")})
+    table = table.append_column("word", pa.array(["x"] * 20_000))
+    pq.write_table(table, path, row_group_size=3_000)
+    read = PrivatePCA(2, random_state=3, **changed).fit_path(path)
+    _same(whole, read)
+    assert list(read.feature_names_in_) == list("abcd")
+    few = PrivatePCA(1, random_state=3, **changed).fit_path(path, columns=["a", "c"])
+    assert list(few.feature_names_in_) == ["a", "c"]
+
+
+@quiet
+def test_a_dask_frame_is_summed_where_its_partitions_are(many: np.ndarray) -> None:
+    dask_frame = pytest.importorskip("dask.dataframe", reason="the extra dpviz[dask]")
+    import dask
+
+    frame = pd.DataFrame(many, columns=list("abcd"))
+    with dask.config.set(scheduler="synchronous"):
+        spread = PrivatePCA(2, random_state=3).fit(dask_frame.from_pandas(frame, npartitions=5))
+    _same(PrivatePCA(2, random_state=3).fit(frame), spread)
+    assert list(spread.feature_names_in_) == list("abcd")
+
+
+@quiet
+def test_single_precision_stays_single_precision(many: np.ndarray) -> None:
+    fitted = PrivatePCA(2, random_state=0, whiten=True).fit(many)
+    for name in ("components_", "mean_", "explained_variance_", "singular_values_"):
+        assert getattr(fitted, name).dtype == np.float32
+    there = fitted.transform(many)
+    assert there.dtype == fitted.inverse_transform(there).dtype == np.float32
+    double = PrivatePCA(2, random_state=0).fit(many.astype(np.float64))
+    assert double.components_.dtype == np.float64
+    assert np.allclose(fitted.components_, double.components_, atol=1e-6)
+
+
+@quiet
+def test_a_paid_preparation_is_the_same_from_a_file(many: np.ndarray, tmp_path: Path) -> None:
+    paid = {
+        "bounds": "private", "center": "private", "scale": "private", "row_bound": "adaptive",
+        "mechanism": "gaussian", "epsilon": 10.0,
+    }  # fmt: skip
+    path = tmp_path / "big.parquet"
+    pq.write_table(pa.table({name: many[:, j] for j, name in enumerate("abcd")}), path)
+    memory = PrivatePCA(2, random_state=3, **paid).fit(many.astype(np.float64))
+    read = PrivatePCA(2, random_state=3, **paid).fit_path(path)
+    _same(memory, read)
+    assert np.allclose(memory.mean_, read.mean_)
+    assert memory.row_bound_ == pytest.approx(read.row_bound_)
+    with pytest.raises(InvalidSetting, match="center must be known beforehand for partial_fit"):
+        PrivatePCA(2, **paid).partial_fit(many)
+
+
+@quiet
+def test_what_cannot_be_read_in_blocks_says_so(many: np.ndarray, tmp_path: Path) -> None:
+    ledger = _ledger(tmp_path / "ledger")
+    path = tmp_path / "gaps.parquet"
+    many[5, 1] = np.nan
+    pq.write_table(pa.table({name: many[:, j] for j, name in enumerate("abcd")}), path)
+    one = _pca(row_bound=None, ledger=ledger.path)
+    with pytest.raises(DpvizError, match="has rows with gaps: nothing was spent"):
+        one.fit_path(path)
+    with pytest.raises(DpvizError, match="columns must be among the numeric columns"):
+        one.fit_path(path, columns=["z"])
+    (tmp_path / "words.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DpvizError, match="must be a Parquet file"):
+        one.fit_path(tmp_path / "words.csv")
+    with pytest.raises(DpvizError, match="NaN or infinity"):
+        one.partial_fit(many)
+    many[5, 1] = 0
+    needs = _pca(mechanism="data_laplace", ledger=ledger.path)
+    with pytest.raises(CannotRun, match="it needs the rows themselves in memory"):
+        needs.partial_fit(many)
+    one.partial_fit(many).set_params(row_bound=3.0)
+    with pytest.raises(InvalidSetting, match="must be those of the first partial_fit"):
+        one.partial_fit(many)
+    assert ledger.read().spends == ()
+
+
 def test_another_relation_is_refused_before_the_data_is_touched(
     tmp_path: Path, rows: np.ndarray
 ) -> None:
@@ -493,11 +628,43 @@ def test_how_long_a_fit_takes_is_listed_where_it_depends_on_the_rows(rows: np.nd
     assert sum("how long" in item for item in listed) == 1
 
 
+_KINDS: list[Any] = [
+    None, 3, -1, "x", b"x", [1], (1, 2, 3), {}, {"a": 1}, object(), float("nan"), float("inf"),
+    True, np.array([1.0, 2.0]), 1 + 2j, set(), "1",
+]  # fmt: skip
+
+
+@quiet
+@pytest.mark.parametrize("name", list(PrivatePCA().get_params()))
+def test_a_parameter_of_any_kind_is_right_or_one_sentence(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).standard_normal((60, 3))
+    said = []
+    for value in _KINDS:
+        try:
+            PrivatePCA(**{"n_components": 1, "delta": 1e-3, name: value}).fit(rows)
+        except DpvizError as error:
+            said.append(str(error))
+    assert not any("\n" in sentence for sentence in said)
+    assert len(said) > len(_KINDS) / 2
+
+
+@pytest.mark.parametrize(
+    "rows", [[1.5, 2.5], 3.5, [["a", "b"]] * 3, [[1, 2], [3]], None, [[1j, 1.5]]]
+)
+def test_rows_of_a_wrong_kind_are_refused_without_their_cells(rows: object) -> None:
+    with pytest.raises(ValueError, match=r"2D|numeric|Complex|inhomogeneous") as caught:
+        PrivatePCA(1).fit(rows)
+    assert not any(cell in str(caught.value) for cell in ("1.5", "3.5", "'a'"))
+
+
 @pytest.mark.parametrize("changed", [{"epsilon": "1"}, {"delta": "1e-6"}, {"epsilon": True}])
 def test_a_number_that_is_none_is_one_sentence(changed: dict[str, object]) -> None:
     rows = np.random.default_rng(0).standard_normal((50, 3))
     (name,) = changed
-    with pytest.raises(InvalidSetting, match=rf"^{name} must be a number from .* got "):
+    with pytest.raises(InvalidSetting, match=rf"^{name} must be a number.* got "):
         PrivatePCA(1, **{"row_bound": 5.0, "bounds": (-4, 4), **changed}).fit(rows)
     with pytest.raises(InvalidSetting, match=r"^share of the mean must be between 0 and 1"):
         PrivatePCA(1, row_bound=5.0, bounds=(-4, 4), center="private", shares={"mean": "0.1"}).fit(
