@@ -28,6 +28,7 @@ from dpviz.estimator.declared import PrivacyWarning
 from dpviz.paid.account import Chain, Together
 from dpviz.values.problem import Budget, Relation
 
+_SPENT = 1 - 1e-6  # of a limit: no fit is so cheap that what is left would pay for it
 _ROUNDING = 1 + 1e-9  # a limit that is reached to the last rounding is kept to
 
 
@@ -189,7 +190,7 @@ def check_open() -> None:
     for folder in _budgets():
         limit, fits = _read(folder)
         spent = spent_by(fits, limit.delta, "in this budget")
-        if spent.epsilon >= limit.epsilon:
+        if spent.epsilon >= limit.epsilon * _SPENT:
             raise _refusal(spent, limit)
 
 

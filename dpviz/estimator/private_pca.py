@@ -522,6 +522,22 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 stacklevel=3,
             )
 
+    @property
+    def expected_failed_checks(self) -> dict[str, str]:
+        """Which of scikit-learn's checks this estimator fails, and why; for `check_estimator`.
+
+        None, unless something about the rows is to be found before they are summed up.
+        """
+        declared = Declared.checked(
+            self.center, self.scale, self.row_bound, self.bounds, self.count
+        )
+        if not declared.asks_rows:
+            return {}
+        reason = f"partial_fit sees each row once, and {declared.asks_rows} would take another look"
+        return dict.fromkeys(
+            ("check_fit_score_takes_y", "check_n_features_in_after_fitting"), reason
+        )
+
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether a release was made; sums of rows alone are none."""
         return hasattr(self, "components_")

@@ -132,7 +132,7 @@ def why_left_out(
     problem, budget = measured.problem(settings), measured.budget(settings)
     for epsilon in (1.0, 0.1):
         now = Budget(epsilon, budget.delta)
-        if mechanism.why_not(problem, now, rows=measured.has_rows) is None:
+        if mechanism.why_not(problem, now, rows=measured.serves(mechanism)) is None:
             status = mechanism.status(problem, now)
             if status.verdict is Verdict.APPROXIMATE:
                 return status.words
@@ -155,7 +155,7 @@ def look_at(
     found = about(measured, settings, mechanism, goal)
     if found.value is None:
         last = Budget(EPSILON_RANGE[1], measured.budget(settings).delta)
-        reason = mechanism.why_not(measured.problem(settings), last, rows=measured.has_rows)
+        reason = mechanism.why_not(measured.problem(settings), last, rows=measured.serves(mechanism))
         return LeftOut(mechanism, reason or "the preparation's shares leave nothing for it")
     if math.isinf(found.value):
         return LeftOut(mechanism, _NEVER)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,21 @@ class BoundedRows(Measured):
     settings: Settings
     bounds: Bounds | None
 
+    @property
+    def has_lengths(self) -> bool:
+        """Yes: the rows can be read once more for them."""
+        return True
+
+    @cached_property
+    def _with_lengths(self) -> SecondMoment:
+        with one_blas_thread():
+            return self.moment.with_lengths(self.passes.lengths(self.transform))
+
+    @property
+    def moment_with_rows(self) -> SecondMoment:
+        """The moment with what the rows tell by their lengths, found in a pass of its own."""
+        return self._with_lengths
+
     def again(self, row_bound: str) -> BoundedRows:
         """Return the same rows prepared with another row bound.
 
@@ -91,7 +107,8 @@ class BoundedRows(Measured):
             one of the same seed; above, the same A with a larger n.
         seed : int
         with_rows : bool
-            Whether the bounded rows come along; not for a larger n.
+            Whether the bounded rows come along, or what their lengths tell where they are not in
+            memory; not for a larger n.
         """
         if n == self.n:
             return self.light(with_rows=with_rows)

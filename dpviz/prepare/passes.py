@@ -23,8 +23,9 @@ from dpviz.base.number_text import numeral
 from dpviz.datasets.table import Table
 from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.prepare.subsample import Subsample
-from dpviz.prepare.sums import Extent, Longest, Moments, Sum, norms
+from dpviz.prepare.sums import ByLengthOf, Extent, Longest, Moments, Sum, norms
 from dpviz.prepare.transform import Transform, into_domain
+from dpviz.values.by_length import Lengths
 from dpviz.values.moments import SecondMoment, is_thin
 
 _ASK_FROM = 1 << 28  # bytes from which free memory is looked up
@@ -81,6 +82,9 @@ class Passes(Protocol):
 
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
         """Return the moment of the bounded rows of a subsample."""
+
+    def lengths(self, transform: Transform) -> Lengths:
+        """Return what the bounded rows tell by their lengths."""
 
     def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
         """Return the kept columns of all rows as they are, shape (n, d)."""
@@ -175,6 +179,13 @@ class InMemory:
         return SecondMoment(
             symmetric(sums.bounded / chosen.n), chosen.n, rows if with_rows else None
         )
+
+    def lengths(self, transform: Transform) -> Lengths:
+        """Return what the bounded rows tell by their lengths."""
+        sums = ByLengthOf(transform)
+        for block in _blocks(self.table.rows):
+            sums.add(block, sums.rows)
+        return sums.found
 
     def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
         """Return the kept columns of the table."""
@@ -344,11 +355,16 @@ class Batched:
         return SecondMoment(symmetric(sums.bounded / sums.rows), sums.rows), reference, sums.outside
 
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
-        """Return the moment of a subsample in one pass."""
-        if with_rows:
-            raise RuntimeError(f"the rows of {self.name} are not in memory")
+        """Return the moment of a subsample in one pass; its lengths take another."""
         sums = self.source.fold(lambda: Moments(transform, chosen, with_free=False))
-        return SecondMoment(symmetric(sums.bounded / chosen.n), chosen.n)
+        moment = SecondMoment(symmetric(sums.bounded / chosen.n), chosen.n)
+        if not with_rows:
+            return moment
+        return moment.with_lengths(self.source.fold(lambda: ByLengthOf(transform, chosen)).found)
+
+    def lengths(self, transform: Transform) -> Lengths:
+        """Return what the bounded rows tell by their lengths, in one pass."""
+        return self.source.fold(lambda: ByLengthOf(transform)).found
 
     def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
         """Refuse: each draw would read the whole file again."""

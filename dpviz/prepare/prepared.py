@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -11,6 +12,14 @@ from dpviz.settings import Settings
 from dpviz.values.allocation_text import numbered, parse_allocation
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Domain, Problem, Relation, default_delta
+
+
+class AsksRows(Protocol):
+    """A mechanism, as far as a table must know it."""
+
+    @property
+    def by_length(self) -> bool:
+        """Whether of the rows it asks no more than their lengths tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +104,19 @@ class Measured:
         return self.moment.rows is not None
 
     @property
+    def has_lengths(self) -> bool:
+        """Whether mechanisms can run that ask of the rows what their lengths tell."""
+        return self.moment.has_lengths
+
+    def serves(self, mechanism: AsksRows) -> bool:
+        """Return whether what a mechanism asks of the rows, if anything, is at hand."""
+        return self.has_rows or (mechanism.by_length and self.has_lengths)
+
+    @property
     def moment_with_rows(self) -> SecondMoment:
-        """The moment with its bounded rows; only where `has_rows`."""
-        if self.moment.rows is None:
-            raise RuntimeError(f"the rows of {self.name} are not at hand; ask has_rows first")
+        """The moment with its bounded rows, or what they tell by their lengths; see `serves`."""
+        if not self.moment.has_lengths:
+            raise RuntimeError(f"the rows of {self.name} are not at hand; ask serves first")
         return self.moment
 
     def problem(self, settings: Settings) -> Problem:

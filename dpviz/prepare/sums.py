@@ -16,6 +16,7 @@ import numpy as np
 from dpviz.base.arrays import FloatArray
 from dpviz.prepare.subsample import Subsample
 from dpviz.prepare.transform import Transform, into_domain
+from dpviz.values.by_length import ByLength
 
 FAR_ROWS = 1_024
 """Rows kept because they lie farthest out: the longest row is among them as a rule."""
@@ -166,6 +167,40 @@ class Moments:
         self.outside += other.outside
         self.bounded += other.bounded
         self.free += other.free
+
+
+class ByLengthOf:
+    """What bounded rows tell by their lengths, found in one pass.
+
+    Parameters
+    ----------
+    transform : Transform
+    sample : Subsample, optional
+        Which rows count; all if not given.
+
+    Attributes
+    ----------
+    found : ByLength
+    """
+
+    def __init__(self, transform: Transform, sample: Subsample | None = None) -> None:
+        self.transform, self.sample = transform, sample
+        self.rows = self.dropped = 0
+        self.found = ByLength(transform.domain.d)
+
+    def add(self, block: FloatArray, start: int) -> None:
+        """Add a block of raw rows."""
+        self.rows += len(block)
+        if self.sample is not None:
+            block = block[self.sample.chosen(start, start + len(block))]
+        if len(block):
+            self.found.add(self.transform.bounded(block)[0], start)
+
+    def merge(self, other: Self) -> None:
+        """Add the rows that follow."""
+        self.rows += other.rows
+        self.dropped += other.dropped
+        self.found.merge(other.found)
 
 
 class Longest:

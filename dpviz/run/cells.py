@@ -174,7 +174,7 @@ def cell_at(
     """Return the cell of one variant in one setting, or why it cannot run."""
     problem, budget = measured.problem(settings), measured.budget(settings)
     paid = wanted_of(settings)
-    reason = why_not(mechanism, problem, budget, paid, rows=measured.has_rows)
+    reason = why_not(mechanism, problem, budget, paid, rows=measured.serves(mechanism))
     if reason is not None:
         return reason
     cell = Cell(mechanism, problem, budget, settings.seed, trials, paid)
@@ -218,7 +218,7 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
         If the mechanism cannot run on this problem and budget.
     """
     mechanism = cell.mechanism
-    mechanism.check(cell.problem, cell.budget, rows=prepared.has_rows)
+    mechanism.check(cell.problem, cell.budget, rows=prepared.serves(mechanism))
     streams = Named(cell.seed, mechanism.key, cell.trials)
     if cell.paid is not None:
         paid = paid_draws(cell, prepared)
@@ -507,7 +507,7 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan
     named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     cells, skipped = [], []
     for mechanism in variants_of(settings):
-        reason = why_not(mechanism, problem, budget, paid, rows=prepared.has_rows)
+        reason = why_not(mechanism, problem, budget, paid, rows=prepared.serves(mechanism))
         if reason is None:
             cell = Cell(mechanism, problem, budget, settings.seed, trials, paid)
             reason = too_large(cell, prepared)

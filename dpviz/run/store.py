@@ -32,6 +32,7 @@ from dpviz.errors import InvalidSetting
 from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.prepared import Measured
 from dpviz.run.cells import Cell
+from dpviz.values.by_length import ByLength
 
 CAP_BYTES = 512 << 20
 """A folder that has grown beyond this loses its least recently used cells after a run."""
@@ -126,9 +127,12 @@ def data_digest(measured: Measured, with_rows: bool | None = None) -> str:
     digest.update(repr((measured.n, measured.d, measured.row_bound, measured.domain)).encode())
     arrays = [measured.moment.kept, measured.reference.kept]
     if with_rows:
-        rows = measured.moment_with_rows.rows
-        assert rows is not None
-        arrays.append(rows)
+        seen = measured.moment_with_rows
+        if seen.rows is not None:
+            arrays.append(seen.rows)
+        else:
+            assert isinstance(seen.lengths, ByLength)
+            arrays += seen.lengths.arrays
     if measured.raw is not None:
         raw = measured.raw
         digest.update(repr((raw.row_bound, raw.centered)).encode())

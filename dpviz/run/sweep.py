@@ -259,7 +259,7 @@ class _Grid:
         _diagonalise(measured)
         keys = Keys(measured)
         heavy: tuple[Measured, Keys] | None = None
-        at_hand, paid = rows.has_rows and n <= rows.n, wanted_of(settings)
+        paid = wanted_of(settings)
         for k, epsilon, delta in itertools.product(
             axes.get("k", [settings.k]),
             axes.get("epsilon", [settings.epsilon]),
@@ -277,6 +277,7 @@ class _Grid:
                 "relation": str(problem.relation),
             }
             for mechanism in variants_of(settings):
+                at_hand = rows.serves(mechanism) and n <= rows.n
                 reason = why_not(mechanism, problem, budget, paid, rows=at_hand)
                 cell = Cell(mechanism, problem, budget, settings.seed, range(settings.trials), paid)
                 reason = reason or too_large(cell, measured)

@@ -177,7 +177,7 @@ class _Question:
 
     def why_not(self, point: float) -> str | None:
         pause()  # a lattice has a thousand points
-        rows = self.measured.has_rows and self.what == "epsilon"
+        rows = self.measured.serves(self.mechanism) and self.what == "epsilon"
         return self.mechanism.why_not(self.problem(point), self.budget(point), rows=rows)
 
     def left_nothing(self, point: float) -> bool:

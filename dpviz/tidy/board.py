@@ -542,7 +542,7 @@ def predicted(
         for epsilon in epsilons:
             here = replace(settings, epsilon=epsilon)
             problem, budget = prepared.problem(here), prepared.budget(here)
-            if mechanism.why_not(problem, budget, rows=prepared.has_rows) is not None:
+            if mechanism.why_not(problem, budget, rows=prepared.serves(mechanism)) is not None:
                 line.append(None)
                 continue
             noise = mechanism.free_noise(mechanism.calibrate(problem, budget))

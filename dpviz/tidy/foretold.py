@@ -87,7 +87,7 @@ def foretell(mechanism: Mechanism, spot: Spot) -> Foretold | None:
     measured, problem, budget = spot.measured, spot.problem, spot.budget
     if measured.raw is not None:
         return None
-    if mechanism.why_not(problem, budget, rows=measured.has_rows) is not None:
+    if mechanism.why_not(problem, budget, rows=measured.serves(mechanism)) is not None:
         return None
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     if noise is None:

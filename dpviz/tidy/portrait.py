@@ -63,7 +63,7 @@ def portrait(mechanism: Mechanism) -> Portrait | None:
     """Return the portrait of a variant, or None where it cannot run on the example."""
     prepared, settings = _example()
     problem, budget = prepared.problem(settings), prepared.budget(settings)
-    if mechanism.why_not(problem, budget, rows=prepared.has_rows) is not None:
+    if mechanism.why_not(problem, budget, rows=prepared.serves(mechanism)) is not None:
         return None
     cell = Cell(mechanism, problem, budget, settings.seed, range(DRAWS))
     outcome = evaluate(cell, prepared)

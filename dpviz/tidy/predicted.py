@@ -36,7 +36,7 @@ def expectations(
     problem, budget = measured.problem(settings), measured.budget(settings)
     found, skipped = [], []
     for mechanism in mechanisms:
-        reason = mechanism.why_not(problem, budget, rows=measured.has_rows)
+        reason = mechanism.why_not(problem, budget, rows=measured.serves(mechanism))
         if reason is not None:
             skipped.append(Skipped(mechanism.text, reason))
             continue

@@ -292,6 +292,12 @@ class ByLength:
         for place, pair in other._products.items():
             self._add(place, *pair)
 
+    @property
+    def arrays(self) -> list[FloatArray]:
+        """All that it holds, in order."""
+        held = [self._products[place] for place in sorted(self._products)]
+        return [self.counts.astype(np.float64), *(array for pair in held for array in pair)]
+
     def moment(self, radius: float | None) -> FloatArray:
         """Return the second moment of shortened rows, at a radius on the grid."""
         last = -1 if radius is None else int(_places(np.array([radius]))[0])

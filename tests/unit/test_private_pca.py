@@ -62,10 +62,18 @@ def _ledger(path: Path, epsilon: float = 100.0, **more: Any) -> Ledger:
             1, mechanism="gaussian", delta=1e-6, row_bound="private", center="private",
             bounds=(-100.0, 100.0),
         ),
-    ]
+    ],
+    expected_failed_checks=lambda estimator: estimator.expected_failed_checks,
 )  # fmt: skip
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_no_check_is_expected_to_fail_without_a_row_bound() -> None:
+    assert PrivatePCA(1).expected_failed_checks == {}
+    assert PrivatePCA(1, delta=0.0, mechanism="ppca", row_bound=1.0).expected_failed_checks == {}
+    paid = PrivatePCA(1, bounds=(0, 1), center="private").expected_failed_checks
+    assert set(paid) == {"check_fit_score_takes_y", "check_n_features_in_after_fitting"}
 
 
 @quiet

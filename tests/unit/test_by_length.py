@@ -1,0 +1,118 @@
+"""What rows tell by their lengths: two passes, one pass and all at once say the same."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.datasets import Table
+from dpviz.mechanisms import parse_variant
+from dpviz.prepare.bounding import prepare, prepare_batches
+from dpviz.run.compare import compare
+from dpviz.run.sweep import sweep
+from dpviz.settings import Settings
+from dpviz.values import by_length
+from dpviz.values.by_length import GRID, ByLength, InBlocks, ReadAgain, at_rank, longer
+
+# what needs no row bound, what sees directions, and one that does not stream
+STREAMED = (
+    "spherical",
+    "spherical_wishart_difference",
+    "clipped_gaussian",
+    "clipped_pure",
+    "ppca[rows=unit]",
+)
+
+
+def hard_rows() -> np.ndarray:
+    """Rows over 400 orders of magnitude, zeros and ties at the ends of steps among them."""
+    rng = np.random.default_rng(6)
+    rows = rng.standard_normal((500, 3)) * 2.0 ** rng.uniform(-40, 60, (500, 1))
+    rows[:4] = np.array([[0, 1e200, 1e-200, 1.7e308]]).T
+    rows[4:40] = 0
+    rows[4:40, 0] = GRID[200:236]  # at the end of a step exactly
+    return rows
+
+
+def test_the_grid_has_whole_powers_of_two_and_eight_steps_between_them() -> None:
+    whole = np.log2(GRID) == np.rint(np.log2(GRID))
+    assert whole.sum() == 90
+    assert np.allclose(GRID[1:] / GRID[:-1], 2**0.125, rtol=1e-14)
+    with pytest.raises(ValueError, match="on their grid alone"):
+        longer(ByLength(2), np.array([1.5]))
+
+
+def test_one_pass_tells_what_two_do() -> None:
+    rows = hard_rows()
+    twice, once = ReadAgain(InBlocks(rows), *rows.shape), ByLength(3)
+    for block in np.array_split(rows, 9):
+        part = ByLength(3)
+        part.add(block, 0)
+        once.merge(part)
+    once = pickle.loads(pickle.dumps(once))
+    assert (once.counts == twice.counts).all()
+    lengths = np.linalg.norm(rows[4:], axis=1)
+    extremes = np.array([0, 1e200, 1e-200, 1e308])
+    counted = (np.append(lengths, extremes)[:, None] > GRID).sum(axis=0)
+    assert (longer(once, GRID) == counted).all()
+    for radius in (None, *GRID[::50]):
+        found, other = once.moment(radius), twice.moment(radius)
+        np.testing.assert_allclose(found, other, rtol=1e-12, atol=1e-300)
+        assert np.trace(found) <= 1
+    # the control: another step of the grid is another matrix
+    assert not np.allclose(once.moment(float(GRID[200])), twice.moment(float(GRID[201])), rtol=1e-3)
+    rows = rows[40:] / np.linalg.norm(rows[40:], axis=1)[:, None] * GRID[40:500, None]
+    few = ByLength(3)
+    few.add(rows, 0)
+    np.testing.assert_allclose(few.everything(), rows.T @ rows / len(rows), rtol=1e-9)
+    for rank in (0.0, 3.5, 100.0, 1e9):
+        radius = at_rank(few, rank)
+        place = int(np.flatnonzero(radius == GRID)[0])
+        assert longer(few, GRID)[place] <= rank or place == len(GRID) - 1
+        assert place == 0 or longer(few, GRID)[place - 1] > rank
+
+
+def test_what_this_machine_has_no_memory_for_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(by_length, "_ASK_FROM", 100)
+    monkeypatch.setattr(by_length, "too_much", lambda size: "9 GB, and 1 GB is free")
+    with pytest.raises(ValueError, match="rows of 3 features by their lengths take 9 GB"):
+        ByLength(3).add(hard_rows(), 0)
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(7)
+    rows = rng.standard_normal((6_000, 5)) * [4, 2, 1, 1, 0.5] * rng.exponential(1, (6_000, 1))
+    return pd.DataFrame(rows, columns=list("abcde"))
+
+
+@pytest.mark.parametrize("row_bound", ["none", "5"])
+def test_compare_streams_what_is_advised(
+    frame: pd.DataFrame, row_bound: str, tmp_path: Path
+) -> None:
+    """The same numbers as in memory, also of a subsample; what needs the rows is skipped."""
+    path = tmp_path / "big.parquet"
+    frame.to_parquet(path, row_group_size=700)
+    settings = Settings(row_bound=row_bound, mechanisms=STREAMED, trials=3, delta=1e-6, epsilon=2.0)
+    whole = prepare(Table("big.parquet", frame.to_numpy(), tuple("abcde")), settings)
+    read = prepare_batches(path, settings)
+    assert not read.has_rows
+    for mechanism in STREAMED:
+        assert read.serves(parse_variant(mechanism))
+    assert not read.serves(parse_variant("funnel"))
+    found, other = compare(read, settings).results, compare(whole, settings).results
+    assert [one.mechanism for one in found] == [one.mechanism for one in other]
+    for one, same in zip(found, other, strict=True):
+        np.testing.assert_allclose(one.components, same.components, atol=1e-9)
+        assert one.bias == pytest.approx(same.bias, rel=1e-9)
+        if same.eigenvalues is not None:
+            np.testing.assert_allclose(one.eigenvalues, same.eigenvalues, rtol=1e-9)
+    few = Settings(row_bound=row_bound, mechanisms=("clipped_gaussian",), trials=2, delta=1e-6)
+    tables = [sweep(rows, {"n": [1_000, 6_000]}, few).table for rows in (read, whole)]
+    np.testing.assert_allclose(tables[0]["value"], tables[1]["value"], rtol=1e-9, atol=1e-12)
