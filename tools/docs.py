@@ -164,6 +164,7 @@ def _answers() -> str:
 
 def _estimator() -> str:
     lines = [".. currentmodule:: dpviz", "", ".. autoclass:: PrivatePCA", "   :members:", ""]
+    lines += [".. autoclass:: budget", "   :members:", "", ".. autoexception:: PrivacyWarning", ""]
     words = "One private release as a scikit-learn estimator: `dpviz.PrivatePCA`."
     return _automatic("Estimator", words, lines)
 

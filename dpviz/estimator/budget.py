@@ -88,11 +88,13 @@ def spent_by(fits: Sequence[Fit], delta: float | None = None, where: str = "") -
     """Return what fits cost together, at a delta or at the sum of theirs."""
     added = math.fsum(fit.delta for fit in fits)
     at = added if delta is None else delta
+    if not fits:
+        return Spending(0, 0.0, delta or 0.0, where or Spending.where)
     epsilons = [math.inf]
     if added <= at * _ROUNDING:
         epsilons.append(math.fsum(fit.epsilon for fit in fits))
     accounts = [fit.together for fit in fits if fit.together is not None]
-    if len(accounts) == len(fits) > 0:
+    if len(accounts) == len(fits):
         parts = tuple(part for account in accounts for part in account.parts)
         known = tuple(loss for account in accounts for loss in account.known)
         epsilons.append(Together(parts, known).loss().epsilon(at))
@@ -115,7 +117,13 @@ _HERE = _Process()
 def spending() -> Spending:
     """Return what all fits of `PrivatePCA` in this process cost together.
 
-    As if all were over the same people; of relations the one that most fits have counts.
+    As if all were over the same people. Of two relations the costs are added up.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> dpviz.spending().where
+    'in this process'
     """
     with _HERE.lock:
         fits = list(_HERE.fits)

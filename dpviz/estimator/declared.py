@@ -31,7 +31,13 @@ BOUND_ALLOWED = (
 
 
 class PrivacyWarning(UserWarning):
-    """Something that the guarantee of a release does not cover."""
+    """Something that the guarantee of a release does not cover.
+
+    Examples
+    --------
+    >>> import warnings, dpviz
+    >>> warnings.simplefilter("ignore", dpviz.PrivacyWarning)  # for who has read them
+    """
 
 
 @dataclass(frozen=True, eq=False)

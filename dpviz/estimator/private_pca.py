@@ -550,7 +550,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def __getstate__(self) -> Any:
         """Return the state, with the budgets that hold where it is packed."""
-        return {**super().__getstate__(), "_budgets": carried()}
+        taken = carried()
+        return {**super().__getstate__(), **({"_budgets": taken} if taken[1] else {})}
 
     def __setstate__(self, state: Any) -> None:
         """Take the state, and let those budgets hold in another process."""

@@ -155,7 +155,9 @@ def look_at(
     found = about(measured, settings, mechanism, goal)
     if found.value is None:
         last = Budget(EPSILON_RANGE[1], measured.budget(settings).delta)
-        reason = mechanism.why_not(measured.problem(settings), last, rows=measured.serves(mechanism))
+        reason = mechanism.why_not(
+            measured.problem(settings), last, rows=measured.serves(mechanism)
+        )
         return LeftOut(mechanism, reason or "the preparation's shares leave nothing for it")
     if math.isinf(found.value):
         return LeftOut(mechanism, _NEVER)

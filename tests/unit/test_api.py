@@ -58,7 +58,8 @@ def test_every_example_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "heading"), [("README.md", "## From Python"), ("docs/python.md", "")]
+    ("name", "heading"),
+    [("README.md", "## From Python"), ("docs/python.md", ""), ("docs/private_pca.md", "")],
 )
 def test_the_examples_of_a_page_run(
     name: str, heading: str, monkeypatch: pytest.MonkeyPatch

@@ -392,7 +392,7 @@ def test_a_worker_gets_moments_and_not_the_table() -> None:
     assert_array_equal(back.moment.A, prepared.moment.A)
     with pytest.raises(ValueError, match="read-only"):
         back.moment.A[0, 0] = 1
-    with pytest.raises(RuntimeError, match="ask has_rows first"):
+    with pytest.raises(RuntimeError, match="ask serves first"):
         _ = light.moment_with_rows
     assert prepared.light(with_rows=True).has_rows
 

@@ -1,0 +1,122 @@
+"""Time and memory of `PrivatePCA` beside scikit-learn's PCA on the same rows.
+
+``python -m benchmarks.estimator [--rows 1000000] [--columns 50]`` writes rows in single precision
+to a temporary folder. Each fit has a process of its own, which loads the rows and then counts its
+CPU time, of all threads, and the most memory it takes beside what it has by then. Of several runs
+the least counts. For a file the rows are not loaded: what counts is all beside the imports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+_FIT = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from sklearn.decomposition import PCA
+from dpviz import PrivatePCA
+
+def held(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name)) * 1024
+
+how, folder = sys.argv[1:]
+small = np.random.default_rng(0).standard_normal((4096, 3)).astype(np.float32)
+PrivatePCA(2).fit(small), PCA(2).fit(small)  # imports
+rows = None if how == "fit_path" else np.load(folder + "/rows.npy")
+fits = {
+    "scikit-learn": lambda: PCA(10).fit(rows),
+    "auto": lambda: PrivatePCA(10).fit(rows),
+    "pure": lambda: PrivatePCA(10, delta=0.0).fit(rows),
+    "row_bound": lambda: PrivatePCA(10, mechanism="gaussian", row_bound=60.0).fit(rows),
+    "spherical": lambda: PrivatePCA(10, mechanism="spherical").fit(rows),
+    "fit_path": lambda: PrivatePCA(10).fit_path(folder + "/rows.parquet"),
+}
+def partial():
+    pca = PrivatePCA(10)
+    for start in range(0, len(rows), 50_000):
+        pca.partial_fit(rows[start : start + 50_000])
+    pca.finalize()
+fits["partial_fit"] = partial
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")  # the peak is counted from here
+before, wall, cpu = held("VmRSS"), time.perf_counter(), time.process_time()
+fits[how]()
+cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+print(json.dumps({"cpu": cpu, "wall": wall, "beside": held("VmHWM") - before}))
+"""
+_SAID = {
+    "scikit-learn": "scikit-learn's `PCA(10)`",
+    "auto": "`PrivatePCA(10)`",
+    "pure": "`PrivatePCA(10, delta=0)`",
+    "row_bound": '`mechanism="gaussian", row_bound=60`',
+    "spherical": '`mechanism="spherical"`, variances bought',
+    "partial_fit": "`partial_fit` of 20 parts, `finalize`",
+    "fit_path": "`fit_path` of the rows as Parquet",
+}
+
+
+def _write(folder: Path, rows: int, columns: int) -> None:
+    rng = np.random.default_rng(0)
+    table = np.empty((rows, columns), dtype=np.float32)
+    scale = 1 / np.sqrt(np.arange(1, columns + 1))
+    for start in range(0, rows, 100_000):
+        block = rng.standard_normal((min(100_000, rows - start), columns))
+        table[start : start + len(block)] = 10 * block * scale
+    np.save(folder / "rows.npy", table)
+    names = [f"x{j}" for j in range(columns)]
+    parquet.write_table(
+        pa.table([table[:, j] for j in range(columns)], names=names), folder / "rows.parquet"
+    )
+
+
+def _measured(how: str, folder: Path, runs: int) -> dict[str, float]:
+    """Return the least of several runs, each in a process of its own."""
+    found = []
+    for _ in range(runs):
+        said = subprocess.run(
+            [sys.executable, "-c", _FIT, how, str(folder)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found.append(json.loads(said.stdout))
+    return {name: min(one[name] for one in found) for name in found[0]}
+
+
+def main() -> None:
+    """Measure, and print one row for each way to fit."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--columns", type=int, default=50)
+    parser.add_argument("--runs", type=int, default=3)
+    given = parser.parse_args()
+    size = 4.0 * given.rows * given.columns
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _write(folder, given.rows, given.columns)
+        found = {how: _measured(how, folder, given.runs) for how in _SAID}
+    least = found["scikit-learn"]
+    print(f"{given.rows:,} x {given.columns} in single precision, {size / 1e6:.0f} MB\n")
+    print("| fit | CPU, s | of scikit-learn's | wall, s | memory, of the rows' |")
+    print("|---|---|---|---|---|")
+    for how, one in found.items():
+        rows = 0.0 if how == "fit_path" else 1.0
+        print(
+            f"| {_SAID[how]} | {one['cpu']:.2f} | {one['cpu'] / least['cpu']:.1f} | "
+            f"{one['wall']:.2f} | {rows + one['beside'] / size:.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
