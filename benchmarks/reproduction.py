@@ -3,7 +3,8 @@
 ``python -m benchmarks.reproduction docs --workers 2`` runs all experiments in full (parts that an
 earlier run finished are not run again), writes the results that ship with the package, draws the
 pictures in Chromium and writes the report: one page, and a file for each experiment. With
-``--shipped`` nothing is run, and the report is written from the results that ship. The raw files
+``--shipped`` nothing is run, and the report is written from the results that ship; with
+``--readme README.md`` the headline of that file alone. The raw files
 are those that ``DPVIZ_DATA`` names, or those fetched before with ``python -m dpviz fetch``.
 """
 
@@ -14,6 +15,7 @@ import base64
 import datetime
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
@@ -32,6 +34,7 @@ from dpviz.reproduce import (
     reproduce,
     ship,
     shipped,
+    tally,
 )
 from dpviz.run.jobs import Pool, Progress
 from dpviz.run.store import Store, default_folder
@@ -109,13 +112,40 @@ def draw(found: list[Findings], folder: Path) -> int:
     return len(wanted)
 
 
+START, END = "<!-- papers: start -->", "<!-- papers: end -->"
+
+
+def headline(found: list[Findings]) -> str:
+    """Return the line of the README: how many claims have each answer, by what ships."""
+    claims = [claim for one in found for claim in one.claims]
+    lines = [f"  {line}" for line in textwrap.wrap(f"{tally(claims)}.", 110)]
+    return "\n".join(lines)
+
+
+def with_headline(text: str, found: list[Findings]) -> str:
+    """Return the README with its headline as it should be."""
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    return f"{before}{START}\n{headline(found)}\n{END}{after}"
+
+
 def main() -> None:
     """Run everything, ship it, draw it, and write the report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where the report goes, such as docs")
+    parser.add_argument(
+        "folder", type=Path, nargs="?", help="where the report goes, such as docs; default none"
+    )
+    parser.add_argument("--readme", type=Path, help="write the headline of this file and no more")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--shipped", action="store_true", help="run nothing: report what ships")
     given = parser.parse_args()
+    if given.readme is not None:
+        ready = [one for item in experiments().values() if (one := shipped(item)) is not None]
+        text = given.readme.read_text(encoding="utf-8")
+        given.readme.write_text(with_headline(text, list(ready)), encoding="utf-8")
+        return
+    if given.folder is None:
+        parser.error("a folder, or --readme")
     if find_chromium() is None:
         parser.exit(2, NO_BROWSER + "\n")
     if not given.shipped:

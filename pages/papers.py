@@ -11,7 +11,6 @@ PAGE = {
 
 import time
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -20,25 +19,30 @@ from dpviz.base.here import NO_DOWNLOADS, ONE_PROCESS, in_browser
 from dpviz.base.number_text import decimals
 from dpviz.datasets import remote
 from dpviz.errors import DpvizError
-from dpviz.figures.reproduction import chart_figure, chart_panels, counts_html, lines_figure
-from dpviz.narrative.papers import overall_sentence, reproduction_sentence
+from dpviz.figures.reproduction import (
+    chart_figure,
+    chart_panels,
+    claims_html,
+    curves_exhibit,
+    exhibit_rows,
+    key_html,
+    squares_html,
+    table_exhibit,
+)
+from dpviz.narrative.papers import implied, reproduction_sentence
 from dpviz.narrative.phrases import since_words, time_words
 from dpviz.reproduce import (
     MEANINGS,
     PAPERS,
-    Agreement,
-    Answer,
-    Claim,
     Effort,
     Experiment,
     Findings,
-    counted,
     drawn,
     experiment,
     experiments,
-    heading,
     lines_table,
     markdown,
+    printing_order,
     shipped,
 )
 from pages.ui import controls, parts, reproduction_cache, shell, state
@@ -51,44 +55,21 @@ RUNNING = "papers_running"  # the experiments that the user has asked for in thi
 FINAL = "final"
 WANTED, FAILED = "papers_wanted", "papers_failed"  # a download asked for, and one that failed
 
-ANSWERS = {
-    Answer.REPRODUCED: "✓ reproduced",
-    Answer.IN_PART: "◐ reproduced in part",
-    Answer.STAND_IN: "◇ reproduced on a stand-in",
-    Answer.OTHER_REASON: "✓? reproduced for another reason",
-    Answer.BOUND: "≤ holds as an upper bound only",
-    Answer.NO_DIFFERENCE: "≈ no difference",
-    Answer.ORDER: "↕ order only",
-    Answer.FEW_DRAWS: "? not enough draws",
-    Answer.NOT_REPRODUCED: "✗ not reproduced",
-    Answer.NOT_HERE: "– not reproducible here",
-    Answer.CONSTRUCTION: "= by construction",
-    Answer.PENDING: "… not yet measured",
-}
-MARKS = {
-    Agreement.AGREES: "✓ agrees",
-    Agreement.DIFFERS: "✗ differs",
-    Agreement.CANNOT_TELL: "? cannot tell",
-    Agreement.READING: "another reading",
-    Agreement.ADDED: "not reported",
-    Agreement.NOT_MEASURED: "not measured",
-    Agreement.ABSENT: "data absent",
-    Agreement.PENDING: "not yet measured",
-}
+
+def every() -> list[Findings]:
+    """Return what ships, of all experiments."""
+    return [one for item in experiments().values() if (one := shipped(item)) is not None]
 
 
 def overview() -> None:
-    """Show how many claims of each paper have each answer; each paper's sentence is behind it."""
-    found = [one for item in experiments().values() if (one := shipped(item)) is not None]
-    claims: dict[str, list[Claim]] = {name: [] for name in PAPERS}
-    for one in found:
-        claims[one.experiment.info.paper].extend(one.claims)
-    together = [claim for some in claims.values() for claim in some]
-    if together:
-        given = list(counted(together))
-        rows = {name: [counted(some).get(a, 0) for a in given] for name, some in claims.items()}
-        st.markdown(overall_sentence(together))
-        st.html(counts_html([ANSWERS[answer] for answer in given], rows))
+    """Say in one line how many claims have each answer."""
+    claims = [claim for one in every() for claim in one.claims]
+    if claims:
+        st.html(key_html(claims))
+
+
+def meanings() -> None:
+    """Show each paper in a sentence, and what the answers mean."""
     told = "Each paper in a sentence, and what the answers mean"
     with st.expander(told, icon=":material/help:", expanded=False):
         st.markdown("\n".join(f"- **{name}.** {paper.sentence}" for name, paper in PAPERS.items()))
@@ -99,10 +80,33 @@ def overview() -> None:
         )
 
 
-def introduce(chosen: Experiment) -> None:
-    """Say what the paper did."""
-    st.header(heading(chosen), anchor="experiment")
-    st.caption(chosen.info.about)
+def reading() -> None:
+    """Show every claim as a square, in the order in which the papers print them."""
+    found = every()
+    st.caption("Every sentence and number that is answered, in printing order. A click opens it.")
+    for name in PAPERS:
+        claims = printing_order(found, name)
+        st.markdown(f"**{name}** · {len(claims)} claims")
+        st.html(
+            squares_html([(claim, f"papers?v=1&experiment={item.key}") for claim, item in claims])
+        )
+
+
+def exhibit(found: Findings) -> None:
+    """Draw the paper's own beside ours, in the same axes; what is neither a table has charts."""
+    info, rows = found.experiment.info, exhibit_rows(found.claims)
+    charts = drawn(found)
+    if info.frames and charts:
+        st.html(curves_exhibit(found.points, charts[0], info.frames, info.place, info.legend))
+    elif len(rows) > 1:
+        st.html(table_exhibit(rows, info.place))
+    elif charts:
+        panels = chart_panels(found.points, charts[0])[:2]
+        st.plotly_chart(
+            chart_figure(found.points, charts[0], panels),
+            key=f"papers.exhibit.{len(found.points)}",
+            alt=charts[0].title,
+        )
 
 
 def details(chosen: Experiment) -> None:
@@ -173,23 +177,21 @@ def run(chosen: Experiment, effort: Effort) -> None:
     running = st.session_state.setdefault(RUNNING, [])
     kept = reproduction_cache.kept(chosen, effort)
     complete = kept.progress.done == kept.progress.total
-    progress = st.empty()
-    if not complete and token not in running:
-        with progress.container():
-            offer(chosen, effort, kept.progress.done, kept.progress.total)
-    place = st.empty()
+    progress, place = st.empty(), st.empty()
     if complete or token not in running:
         ready = shipped(chosen) if not kept.progress.done else None
         with place.container():
             if ready is None:
                 show(kept.reproduction)
             else:
+                show(ready)
                 st.caption(
                     f":material/inventory_2: {ready.words}: results that "
                     "ship with the package."
                     + ("" if ready.current else " The experiment's code has changed since.")
                 )
-                show(ready)
+        if not complete:
+            offer(chosen, effort, kept.progress.done, kept.progress.total)
         return
     with progress.container():
         st.button(
@@ -246,89 +248,36 @@ def show(found: Findings, *, stage: str = FINAL) -> None:
     """Draw what has been found so far; each stage of a run has elements of its own."""
     points = found.points
     if points.empty:
-        reported_only(found)
-        return
-    st.markdown(reproduction_sentence(found))
-    answers(found.claims)
-    for chart in drawn(found):
-        st.markdown(f"**{chart.title}**")
-        # a chart for each panel: they stand below each other on a phone
-        panels = chart_panels(points, chart)
-        places = st.columns(min(len(panels), 2))
-        for number, panel in enumerate(panels):
-            places[number % len(places)].plotly_chart(
-                chart_figure(points, chart, [panel]),
-                key=f"papers.{chart.name}.{number}.{stage}",
-                alt=f"{chart.title}, {panel}: {chart.y_label} against {chart.x_label}",
-            )
+        st.caption("Nothing has been measured yet. What the paper says:")
+    else:
+        exhibit(found)
+        st.markdown(reproduction_sentence(found))
+    for line in implied(found):
+        st.caption(line)
+    if found.claims:
+        here = found.experiment.info.place
+        st.html(claims_html(sorted(found.claims, key=lambda claim: claim.place != here)))
     if drawn(found):
-        st.caption("Means, with the 95 % confidence interval of each.")
-    judged = [line for line in found.lines if line.agreement is not Agreement.READING]
-    figure = lines_figure(judged)
-    if figure is not None:
-        st.markdown("**Reported beside measured**")
-        st.plotly_chart(figure, key=f"papers.lines.{stage}", alt="Reported and measured numbers")
-        st.caption(
-            "Hollow: reported, with the paper's error. Filled: measured, with the 95 % "
-            "confidence interval of the mean. Each row is divided by its reported number."
-        )
-    lines(found)
-    if stage == FINAL:
+        with st.expander("All that was measured", icon=":material/bar_chart:", expanded=False):
+            curves(found, stage)
+    if stage == FINAL and not points.empty:
         take_away(found)
 
 
-def answers(claims: list[Claim]) -> None:
-    """Draw the printed claims, each with its one answer and why."""
-    if not claims:
-        return
-    shown = pd.DataFrame(
-        {
-            "Claim": [f"**{claim.item}**  \n{claim.place}" for claim in claims],
-            "Answer": [f"{ANSWERS[claim.answer]}" for claim in claims],
-            "Why": [claim.reason for claim in claims],
-        }
-    )
-    st.table(shown, border="horizontal", hide_index=True, alt="The printed claims, answered")
-
-
-def reported_only(found: Findings) -> None:
-    """Show what the paper reports before anything has been measured."""
-    st.caption("Nothing has been measured yet. What the paper reports:")
-    answers(found.claims)
-    lines(found)
-
-
-def lines(found: Findings) -> None:
-    """Draw every number by data set: those of the paper, other readings, and what was added."""
-    table = lines_table(found)
-    aside = table["agreement"].isin([Agreement.ADDED, Agreement.READING])
-    for some, title, icon in (
-        (table[~aside], "The paper's numbers and statements, by data set", "fact_check"),
-        (table[aside], "Other readings and what was measured in addition", "add_chart"),
-    ):
-        if not some.empty:
-            with st.expander(f"{title} ({len(some)})", icon=f":material/{icon}:", expanded=False):
-                tables(some)
-
-
-def tables(table: pd.DataFrame) -> None:
-    """Draw lines as one table for each data set or theorem."""
-    for panel in dict.fromkeys(table["panel"]):
-        here = table[table["panel"] == panel]
-        shown = pd.DataFrame(
-            {
-                "What": [
-                    f"{item}  \n**{MARKS[Agreement(agreement)]}**" + (f". {note}" if note else "")
-                    for item, agreement, note in zip(
-                        here["item"], here["agreement"], here["note"], strict=True
-                    )
-                ],
-                "Reported": here["reported"].replace("", "–"),
-                "Measured": here["measured"].replace("", "–"),
-            }
-        )
-        st.markdown(f"**{panel}**")
-        st.table(shown, border="horizontal", hide_index=True, alt=f"Numbers of {panel}")
+def curves(found: Findings, stage: str) -> None:
+    """Draw every chart of an experiment, a panel each."""
+    for chart in drawn(found):
+        st.markdown(f"**{chart.title}**")
+        # a chart for each panel: they stand below each other on a phone
+        panels = chart_panels(found.points, chart)
+        places = st.columns(min(len(panels), 2))
+        for number, panel in enumerate(panels):
+            places[number % len(places)].plotly_chart(
+                chart_figure(found.points, chart, [panel]),
+                key=f"papers.{chart.name}.{number}.{stage}",
+                alt=f"{chart.title}, {panel}: {chart.y_label} against {chart.x_label}",
+            )
+    st.caption("Means, with the 95 % confidence interval of each.")
 
 
 def take_away(found: Findings) -> None:
@@ -362,16 +311,23 @@ def take_away(found: Findings) -> None:
     parts.reproduce_command(found)
 
 
-st.title("Papers: what they report, and what we measure", anchor=False)
+title, switch = st.columns([1, 3], vertical_alignment="bottom")
+title.title("Papers", anchor=False)
+with switch:
+    controls.setting("view", "papers", row=True)
 overview()
-left, right = st.columns([2, 1])
-with left:
-    controls.setting("experiment", "papers")
-with right:
-    controls.setting("effort", "papers")
 with guard():
-    picked = experiment(state.get("experiment", "papers"))
-    introduce(picked)
-    run(picked, Effort(state.get("effort", "papers")))
-    details(picked)
-    data_needed(picked)
+    if state.get("view", "papers") == "reading":
+        reading()
+    else:
+        left, right = st.columns([3, 1])
+        with left:
+            controls.setting("experiment", "papers")
+        with right:
+            controls.setting("effort", "papers")
+        picked = experiment(state.get("experiment", "papers"))
+        run(picked, Effort(state.get("effort", "papers")))
+        st.caption(picked.info.about)
+        details(picked)
+        data_needed(picked)
+meanings()

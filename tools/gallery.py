@@ -19,7 +19,7 @@ from dpviz.claims.account import account_view
 from dpviz.claims.table import spending_table
 from dpviz.datasets import load
 from dpviz.figures import account, claims, lessons, precision, tasks
-from dpviz.figures.reproduction import chart_figure, lines_figure
+from dpviz.figures.reproduction import chart_figure
 from dpviz.figures.theme import panels, panels_of
 from dpviz.figures.waterfall import waterfall
 from dpviz.guide import leaking
@@ -270,13 +270,6 @@ def paper_chart() -> go.Figure:
     return chart_figure(points, chart)
 
 
-def paper_lines() -> go.Figure:
-    """What a paper reports beside what was measured, in its quick form."""
-    figure = lines_figure(_reproduced().lines)
-    assert figure is not None
-    return figure
-
-
 def people_needed() -> go.Figure:
     """The people needed for nearly all of the structure, along epsilon (a lesson of the Guide)."""
     settings, mechanism = Settings(table="digits", k=2), parse_variant("gaussian")
@@ -298,7 +291,7 @@ SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
         posterior, account_curve, repeated_releases, paid_preparation,
     ),
     "Precision": (payoff, noise_along, ellipses, accounts, prices),
-    "Papers": (paper_chart, paper_lines),
+    "Papers": (paper_chart,),
     "Lessons": (people_needed, leaks),
 }  # fmt: skip
 

@@ -21,6 +21,7 @@ from dpviz.reproduce import (
     experiment,
     experiments,
     known,
+    latex,
     reproduce,
     summary,
     tally,
@@ -45,7 +46,10 @@ def add(commands: Commands) -> None:
         help="print one answer for every claim that the papers print, without running anything",
     )
     redoing.add_argument(
-        "--format", choices=("table", "json"), default="table", help="of --summary"
+        "--format",
+        choices=("table", "json", "latex"),
+        default="table",
+        help="of --summary; latex is a table that an author can paste",
     )
     redoing.add_argument("--quick", action="store_true", help="few runs, in seconds each")
     redoing.add_argument("--out", metavar="DIR", default=None, help="folder for the report's files")
@@ -138,9 +142,13 @@ def _summary(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return 0
+    if arguments.format == "latex":
+        print(latex(found))
+        return 0
+    columns = ("paper", "item", "verdict", "coverage", "reason")
     print_table(
-        ("paper", "claim", "answer", "reason"),
-        [[row["paper"], row["item"], row["verdict"], row["reason"]] for row in rows],
+        ("paper", "claim", "answer", "coverage", "reason"),
+        [[row[name] for name in columns] for row in rows],
     )
     for name in PAPERS:
         claims = [

@@ -17,30 +17,40 @@ from dpviz.reproduce.experiment import (
     Chart,
     Effort,
     Experiment,
+    Frame,
     Info,
-    NotMeasured,
     Part,
     Series,
     series_of,
 )
-from dpviz.reproduce.lines import Agreement, Line, Stated
 from dpviz.reproduce.measurements import Measurements, Point
-from dpviz.reproduce.papers import PAPERS, Paper
 from dpviz.reproduce.report import (
+    PAPERS,
     Findings,
+    Paper,
     command,
     drawn,
     heading,
+    latex,
     lines_table,
     markdown,
     page,
+    printing_order,
     summary,
     tally,
 )
 from dpviz.reproduce.run import Reproduction, Step, absent_data, kept, reproduce, work
-from dpviz.reproduce.said import MEANINGS, Answer, Said
+from dpviz.reproduce.said import (
+    MEANINGS,
+    Agreement,
+    Answer,
+    Claim,
+    Line,
+    Said,
+    Stated,
+    counted,
+)
 from dpviz.reproduce.shipped import Made, Shipped, ship, shipped
-from dpviz.reproduce.verdicts import Claim, counted
 from dpviz.run.store import Store
 
 __all__ = [
@@ -53,11 +63,11 @@ __all__ = [
     "Effort",
     "Experiment",
     "Findings",
+    "Frame",
     "Info",
     "Line",
     "Made",
     "Measurements",
-    "NotMeasured",
     "Paper",
     "Part",
     "Point",
@@ -76,9 +86,11 @@ __all__ = [
     "heading",
     "kept",
     "known",
+    "latex",
     "lines_table",
     "markdown",
     "page",
+    "printing_order",
     "reproduce",
     "series_of",
     "ship",

@@ -2,8 +2,9 @@
 
 An experiment is a class in a file of its own; folder and file name it:
 ``xu/figure1.py`` has the key ``xu_figure1``. It
-says what the paper did, which pieces of work redo it, and how what is found
-stands to what is reported. It draws nothing and knows no page.
+says which pieces of work redo it and how what is found is drawn. What the paper
+says of it, and how that is looked at, stands in the paper's list; see `said`. It
+draws nothing and knows no page.
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from dpviz.mechanisms import Mechanism
-from dpviz.reproduce.lines import Line
 from dpviz.reproduce.measurements import Measurements
 from dpviz.reproduce.said import Said, has_text, said_of, text_of
-from dpviz.reproduce.verdicts import Claim
 
 
 class Effort(StrEnum):
@@ -42,26 +41,6 @@ class Part:
     """
 
     data: str = ""
-
-
-@dataclass(frozen=True)
-class NotMeasured:
-    """Something the paper reports and nobody can redo from it.
-
-    Attributes
-    ----------
-    item : str
-    reported : str
-    reason : str
-        A sentence.
-    place : str
-        Where it is printed; empty for the place of its experiment.
-    """
-
-    item: str
-    reported: str
-    reason: str
-    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +95,23 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Frame:
+    """The printed frame of one panel of a figure.
+
+    Attributes
+    ----------
+    panel : str
+        As in `Point.panel`.
+    x, y : tuple of float
+        The marks of its axes, where the paper's text tells them.
+    """
+
+    panel: str
+    x: tuple[float, ...] = ()
+    y: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Info:
     """What a reader must know of an experiment.
 
@@ -139,7 +135,10 @@ class Info:
         What is not private in the experiment, or whose claim does not hold.
     slot : int
         Order, unique.
-    not_measured : tuple of NotMeasured
+    frames : tuple of Frame
+        Of a figure, in the order of the paper.
+    legend : tuple of str
+        Of a figure, as printed.
     """
 
     title: str
@@ -151,7 +150,8 @@ class Info:
     url: str = ""
     choices: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
-    not_measured: tuple[NotMeasured, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    legend: tuple[str, ...] = ()
 
 
 def _info(paper: str, name: str) -> Info | None:
@@ -160,11 +160,15 @@ def _info(paper: str, name: str) -> Info | None:
     facts: dict[str, Any] = text["experiment"].get(name, {})
     if not facts:
         return None
-    several = ("settings", "choices", "cautions")
+    several = ("settings", "choices", "cautions", "legend")
+    frames = tuple(
+        Frame(one["panel"], tuple(one.get("x", ())), tuple(one.get("y", ())))
+        for one in facts.get("frame", ())
+    )
     prose = {key: tuple(facts.get(key, ())) for key in several}
     return Info(
         title=facts["title"], paper=text["name"], url=text["url"], place=facts["place"],
-        about=facts["about"], slot=facts["slot"], **prose,
+        about=facts["about"], slot=facts["slot"], frames=frames, **prose,
     )  # fmt: skip
 
 
@@ -204,21 +208,6 @@ class Experiment(ABC):
         seed : int
             Streams are named (seed, experiment, ...), so parts are independent.
         """
-
-    def lines(self, found: Measurements) -> list[Line]:
-        """Return every reported number or statement beside what was measured.
-
-        Lines without draws are there too, marked as absent.
-        """
-        return []
-
-    def claims(self, found: Measurements) -> list[Claim]:
-        """Return one answer for every claim that the paper prints here.
-
-        What `Info.not_measured` lists is added by `Reproduction.claims`. Empty
-        where everything is measured in addition.
-        """
-        return []
 
     @property
     def said(self) -> list[Said]:

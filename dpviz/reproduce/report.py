@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import pandas as pd
 
 from dpviz.reproduce.experiment import Chart, Effort, Experiment
-from dpviz.reproduce.lines import Line
-from dpviz.reproduce.papers import PAPERS
-from dpviz.reproduce.said import MEANINGS
-from dpviz.reproduce.verdicts import Claim, counted
+from dpviz.reproduce.said import MEANINGS, Claim, Line, counted, said_of, text_of
 
 SUMMARY_KEYS = (
-    "paper", "item", "verdict", "reason", "place", "stated", "measured", "experiment",
+    "paper", "item", "verdict", "coverage", "reason", "place", "quote", "stated", "measured",
+    "experiment", "key",
 )  # fmt: skip
+_FOLDERS = ("jiang", "chaudhuri", "xu", "mvg")
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, and what a reader should take away of it.
+
+    Attributes
+    ----------
+    name : str
+        As in `Info.paper`.
+    folder, title : str
+    sentence : str
+    """
+
+    name: str
+    folder: str
+    title: str
+    sentence: str
+
+    @classmethod
+    def of(cls, folder: str) -> Paper:
+        """Return what a paper's text file says of it."""
+        text = text_of(folder)
+        return cls(text["name"], folder, text["title"], text["sentence"])
+
+
+PAPERS = {paper.name: paper for paper in map(Paper.of, _FOLDERS)}
+"""By name, in the order in which they are shown."""
 LINE_COLUMNS = (
     "experiment", "panel", "item", "reported", "measured", "agreement", "note",
     "reported_value", "reported_error", "mean", "mean_low", "mean_high", "draws",
@@ -68,20 +96,62 @@ def summary(found: Sequence[Findings]) -> list[dict[str, str]]:
                 info.paper,
                 f"{claim.place}: {claim.item}",
                 str(claim.answer),
+                claim.coverage,
                 claim.reason,
                 claim.place,
+                claim.quote,
                 claim.stated,
                 claim.measured,
                 one.experiment.key,
+                claim.key,
             )
             rows.append(dict(zip(SUMMARY_KEYS, values, strict=True)))
     return rows
 
 
+def printing_order(found: Sequence[Findings], name: str) -> list[tuple[Claim, Experiment]]:
+    """Return the claims of one paper in the order in which it prints them."""
+    known = {
+        claim.key: (claim, one.experiment) for one in _of_paper(found, name) for claim in one.claims
+    }
+    order = [said.key for said in said_of(PAPERS[name].folder)]
+    return [known[key] for key in order if key in known]
+
+
+def latex(found: Sequence[Findings]) -> str:
+    """Return the claims as a LaTeX table that an author can paste (package longtable)."""
+    text = [
+        r"\begin{longtable}{p{.16\textwidth}p{.3\textwidth}p{.2\textwidth}p{.24\textwidth}}",
+        r"where & the paper says & answer & why \\ \hline",
+    ]
+    for name in PAPERS:
+        claims = printing_order(found, name)
+        if claims:
+            text.append(rf"\multicolumn{{4}}{{l}}{{\textbf{{{_tex(name)}}}}} \\")
+        for claim, _ in claims:
+            verdict = f"{claim.answer} ({claim.coverage})" if claim.coverage else str(claim.answer)
+            cells = (claim.place, claim.item, verdict, claim.reason)
+            text.append(" & ".join(map(_tex, cells)) + r" \\")
+    return "\n".join([*text, r"\end{longtable}"])
+
+
+_TEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    **{mark: "\\" + mark for mark in "&%$#_{}"},
+}  # fmt: skip
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(mark, mark) for mark in text)
+
+
 def tally(claims: Sequence[Claim]) -> str:
-    """Return how many claims have each answer, as text."""
-    counts = counted(claims)
-    return f"{len(claims)} claims: " + ", ".join(f"{n} {answer}" for answer, n in counts.items())
+    """Return how many claims have each answer, as text; those by construction are not counted."""
+    asked = [claim for claim in claims if claim.counts]
+    counts = ", ".join(f"{n} {answer}" for answer, n in counted(asked).items())
+    left = len(claims) - len(asked)
+    more = f"; {left} more by construction, not counted" if left else ""
+    return f"{len(asked)} claims: {counts}{more}"
 
 
 def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str:
@@ -98,7 +168,7 @@ def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str
     text = [
         "# The four papers, redone",
         "",
-        "Every claim that the papers print is answered once, on its fairest reading. "
+        "Everything that the papers claim is answered once, on its fairest reading. "
         f"Written by `python -m benchmarks.reproduction docs` from full runs.{short}",
         "",
     ]
@@ -109,24 +179,19 @@ def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str
     text += [f"- **{answer}**: {meaning}" for answer, meaning in MEANINGS.items()]
     text += [
         "",
-        "Intervals are 95 % intervals of a mean. Other readings of a claim, and mechanisms added "
-        "here, stand in the experiment's own report and are not counted. The same rows: "
-        "`python -m dpviz reproduce --summary --format json`.",
+        "Intervals are 95 % intervals of a mean. The same rows: "
+        "`python -m dpviz reproduce --summary --format json`, or `latex`.",
         "",
     ]
     for name, paper in PAPERS.items():
         text += [f"## {name}", "", f"*{paper.title}*", ""]
-        text += ["| where | claim | answer | why |", "|---|---|---|---|"]
-        for one in _of_paper(found, name):
-            link = address(one.experiment)
-            for claim in one.claims:
-                cells = (
-                    f"[{claim.place}]({link})",
-                    claim.item,
-                    f"**{claim.answer}**",
-                    claim.reason,
-                )
-                text.append(_row(cells))
+        text += ["| where | the paper says | answer | why |", "|---|---|---|---|"]
+        for claim, experiment in printing_order(found, name):
+            link = address(experiment)
+            said = f"{claim.item} (\u201c{claim.quote}\u201d)"
+            answer = f"**{claim.answer}**"
+            answer += f" ({claim.coverage})" if claim.coverage not in ("", "all", "none") else ""
+            text.append(_row((f"[{claim.place}]({link})", said, answer, claim.reason)))
         text.append("")
     return "\n".join(text)
 
@@ -200,8 +265,7 @@ def markdown(
     else:
         text += ["It answers no printed claim of its own.", ""]
     text += [
-        "<details><summary>Every number, by data set and reading "
-        f"({len(reproduction.lines)} lines)</summary>",
+        f"<details><summary>Every claim in every panel ({len(reproduction.lines)} lines)</summary>",
         "",
         _table(reproduction.lines),
         "",
@@ -235,6 +299,7 @@ def _claims(claims: list[Claim]) -> str:
     rows = ["| where | claim | printed | measured | answer |", "|---|---|---|---|---|"]
     for claim in claims:
         said = f"**{claim.answer}**. {claim.reason}"
+        said += f" ({claim.coverage}.)" if claim.coverage not in ("", "all", "none") else ""
         cells = (claim.place, claim.item, claim.stated or "-", claim.measured or "-", said)
         rows.append(_row(cells))
     return "\n".join(rows)

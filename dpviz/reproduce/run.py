@@ -6,8 +6,8 @@ import hashlib
 import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,8 @@ import pandas as pd
 from dpviz.base.blas import one_blas_thread
 from dpviz.datasets import remote
 from dpviz.reproduce.experiment import Effort, Experiment, Part
-from dpviz.reproduce.lines import Agreement, Line
 from dpviz.reproduce.measurements import Found, Measurements
-from dpviz.reproduce.said import answer
-from dpviz.reproduce.verdicts import NO_DATA, Answer, Claim
+from dpviz.reproduce.said import Claim, Line, answer
 from dpviz.run import jobs as engine
 from dpviz.run.jobs import Arrays, Pool, Progress
 from dpviz.run.store import Store, source_digest
@@ -29,13 +27,13 @@ _SHARED_SETS = 2  # tables kept in memory at a time, per process
 
 def answers(
     experiment: Experiment, found: Found, absent: Sequence[str], complete: bool
-) -> list[Any]:
+) -> list[Claim]:
     """Return the answer to all that is looked at in an experiment."""
     labels = [remote.sets()[key].label for key in absent]
     return [answer(said, found, labels, complete) for said in experiment.said]
 
 
-def lines_of(claims: Sequence[Any]) -> list[Any]:
+def lines_of(claims: Sequence[Claim]) -> list[Line]:
     """Return the lines of some claims, in order."""
     return [line for claim in claims for line in claim.lines]
 
@@ -68,67 +66,18 @@ class Reproduction:
         """What was measured, one row per point; see `Measurements.table`."""
         return self.found.table()
 
-    @property
+    @cached_property
     def claims(self) -> list[Claim]:
-        """One answer for every printed claim, and those that cannot be redone.
+        """One answer for everything that the paper says of it.
 
         Until a run is finished a claim without data is not yet measured.
         """
-        if self.experiment.said:
-            return answers(self.experiment, Found.of(self.points), self.absent, self.complete)
-        info = self.experiment.info
-        found: list[Claim] = []
-        for claim in self.experiment.claims(self.found):
-            placed = replace(claim, place=claim.place or info.place)
-            named = [key for key in self.absent if key in claim.item.casefold()]
-            begun = bool(self.found.draws)
-            unread = claim.answer is not Answer.NOT_HERE and not begun
-            if not self.complete and not named and (claim.reason == NO_DATA or unread):
-                placed = replace(placed, answer=Answer.PENDING, reason="Not measured yet.")
-            elif claim.reason == NO_DATA and self.absent:
-                labels = ", ".join(remote.sets()[key].label for key in named or self.absent)
-                placed = replace(placed, reason=f"{NO_DATA[:-1]}: {labels}.")
-            found.append(placed)
-        return [
-            *found,
-            *(
-                Claim(
-                    item.item,
-                    Answer.NOT_HERE,
-                    item.reason,
-                    item.reported,
-                    place=item.place or info.place,
-                )
-                for item in info.not_measured
-            ),
-        ]
+        return answers(self.experiment, Found.of(self.points), self.absent, self.complete)
 
     @property
     def lines(self) -> list[Line]:
-        """Every reported number beside what was measured, and what was not measured.
-
-        What is neither reported nor measured has no line.
-        """
-        if self.experiment.said:
-            return lines_of(self.claims)
-        info = self.experiment.info
-        missing = [
-            Line(info.place, item.item, item.reported, "", Agreement.NOT_MEASURED, item.reason)
-            for item in info.not_measured
-        ]
-        found = [
-            line for line in self.experiment.lines(self.found) if line.reported or line.measured
-        ]
-        if not self.complete:
-            found = [_pending(line) for line in found]
-        return [*found, *missing]
-
-
-def _pending(line: Line) -> Line:
-    """Return a line of an unfinished run, which cannot tell yet what is absent."""
-    if line.agreement is not Agreement.ABSENT:
-        return line
-    return replace(line, agreement=Agreement.PENDING, note="Not measured yet.")
+        """Every claim in every panel, beside what was measured there."""
+        return lines_of(self.claims)
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,11 +91,14 @@ class Stated:
         What the paper gives after its plus-minus sign; 0 where it gives none.
     rounding : float
         Half of the last printed digit.
+    spread : float
+        The error that the way it was measured has, where none is printed.
     """
 
     value: float
     error: float = 0.0
     rounding: float = 0.0
+    spread: float = 0.0
 
     @property
     def text(self) -> str:
@@ -264,8 +267,8 @@ class Number(Test):
         stated = self.printed if isinstance(self.printed, Stated) else self.printed[view.panel]
         mean = self.of(view)
         gap = max(abs(mean.value - stated.value) - stated.rounding, 0.0)
-        near = gap <= math.hypot(stated.error, mean.half)
-        allowed = stated.error + stated.rounding
+        near = gap <= math.hypot(stated.error, stated.spread, mean.half)
+        allowed = stated.error + stated.spread + stated.rounding
         enough = mean.half == 0 or mean.half < allowed / PLANNED
         sign = 0.0 if near and not enough else 1.0 if near else -1.0
         return Seen(
@@ -785,7 +788,6 @@ def _reason(
     words["last"] = f"{numbers[-1]:.3g}"
     if verdict is Answer.FEW_DRAWS:
         text = _NEAR if any(one.stated for one in every) else _UNTOLD
-        text = f"{text} {said.why}".strip()
     else:
         text = said.because if verdict in _KEPT else said.why
     for name, value in words.items():

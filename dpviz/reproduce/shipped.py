@@ -1,7 +1,7 @@
 """Results of full runs that ship with the package, so that a first visit shows numbers.
 
-One small file an experiment: its claims, its lines and its points, each point as
-its mean, interval and range and not as draws. A file says with which code of the
+One small file an experiment: its points, each as its mean, interval and range and
+not as draws; answers are derived when it is read. A file says with which code of the
 experiment and which versions of the libraries it was measured.
 """
 
@@ -24,11 +24,9 @@ import pandas as pd
 
 from dpviz import __version__
 from dpviz.reproduce.experiment import Effort, Experiment
-from dpviz.reproduce.lines import Agreement, Line, Stated
-from dpviz.reproduce.measurements import SUMMARY_COLUMNS, Found, Mean
+from dpviz.reproduce.measurements import SUMMARY_COLUMNS, Found
 from dpviz.reproduce.run import Reproduction, answers, lines_of
-from dpviz.reproduce.said import Answer
-from dpviz.reproduce.verdicts import Claim
+from dpviz.reproduce.said import Claim, Line
 
 FOLDER = Path(__file__).resolve().parent / "results"
 _DIGITS = 6  # significant ones, of numbers that are drawn
@@ -67,11 +65,15 @@ class Shipped:
     effort: Effort
     seed: int
     claims: list[Claim]
-    lines: list[Line]
     points: pd.DataFrame
     absent: tuple[str, ...]
     complete: bool
     made: Made
+
+    @property
+    def lines(self) -> list[Line]:
+        """Every claim in every panel, beside what was measured there."""
+        return lines_of(self.claims)
 
     @property
     def words(self) -> str:
@@ -222,13 +224,6 @@ def _plain_source(node: ast.AST) -> str:
     return ast.unparse(_Silent().visit(copy.deepcopy(node)))
 
 
-_OLD = {
-    "holds as a bound": Answer.BOUND,
-    "cannot tell": Answer.FEW_DRAWS,
-    **{str(one): one for one in Answer},
-}
-
-
 def file_of(key: str, folder: Path = FOLDER) -> Path:
     """Return the path of an experiment's results."""
     return folder / f"{key}.json"
@@ -262,12 +257,9 @@ def ship(found: Reproduction, date: str, folder: Path = FOLDER) -> Path:
         "absent": list(found.absent),
         "points": rows,
     }
-    if not found.experiment.said:
-        content["claims"] = [asdict(claim) for claim in found.claims]
-        content["lines"] = [asdict(line) for line in found.lines]
     path = file_of(key, folder)
     text = json.dumps(_plain(content), ensure_ascii=False, separators=(",", ":"))
-    # a line for each claim, line and point, so that a change can be read
+    # a line for each point, so that a change can be read
     text = re.sub(r'(?<=[\[,])(?=\{"(?:item|panel)"|\["[^"]*","[^"]*","[^"]*",)', "\n", text)
     path.write_text(text + "\n", encoding="utf-8")
     return path
@@ -304,40 +296,14 @@ def _read(experiment: Experiment, path: Path) -> Shipped:
     for name in SUMMARY_COLUMNS[3:]:
         points[name] = pd.to_numeric(points[name])
     absent, complete = tuple(content["absent"]), bool(content["complete"])
-    claims: list[Any]
-    if experiment.said:
-        claims = answers(experiment, Found.of(points), absent, complete)
-        lines = lines_of(claims)
-    else:
-        claims = [
-            Claim(**{**claim, "answer": _OLD.get(claim["answer"], claim["answer"])})
-            for claim in content["claims"]
-        ]
-        lines = [_line(line) for line in content["lines"]]
+    claims = answers(experiment, Found.of(points), absent, complete)
     return Shipped(
         experiment,
         Effort.FULL,
         int(content["seed"]),
         claims,
-        lines,
         points,
         absent,
         complete,
         Made(**content["made"]),
-    )
-
-
-def _line(fields: dict[str, Any]) -> Line:
-    stated, mean = fields["stated"], fields["mean"]
-    if mean is not None:
-        mean = {name: math.nan if value is None else value for name, value in mean.items()}
-    return Line(
-        fields["panel"],
-        fields["item"],
-        fields["reported"],
-        fields["measured"],
-        Agreement(fields["agreement"]),
-        fields["note"],
-        None if stated is None else Stated(**stated),
-        None if mean is None else Mean(**mean),
     )

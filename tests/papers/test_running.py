@@ -17,7 +17,6 @@ import dpviz.reproduce
 from dpviz import cli
 from dpviz.base.seeding import generator
 from dpviz.reproduce import (
-    Agreement,
     Effort,
     Experiment,
     Info,
@@ -25,15 +24,13 @@ from dpviz.reproduce import (
     Part,
     Point,
     Reproduction,
-    Stated,
     experiment,
     kept,
     reproduce,
     work,
 )
 from dpviz.reproduce import run as running
-from dpviz.reproduce.lines import Line, above, beside, claim
-from dpviz.reproduce.verdicts import Claim, judged
+from dpviz.reproduce.said import Agreement, Below, Look, Said, at
 from dpviz.run import store
 from dpviz.run.jobs import Pool
 from dpviz.run.store import Store
@@ -68,15 +65,10 @@ class MadeUp(Experiment):
         # pairs of parts share a point, and their draws are joined
         return Measurements({Point("here", "line", "height", part.number // 2): rng.normal(size=3)})
 
-    def claims(self, found: Measurements) -> list[Claim]:
-        return [judged("first", self.lines(found)[:1])]
-
-    def lines(self, found: Measurements) -> list[Line]:
-        values = found.get("here", "line", "height", 0)
-        return [
-            beside("here", "first", Stated(0.0, 5.0), values, "It differs."),
-            beside("here", "not reported", None, values),
-        ]
+    @property
+    def said(self) -> list[Said]:
+        look = Look(Below(at("line", "height", 0.0), 100.0), ["here"])
+        return [Said("first", self.key, "Table 0", "first", "low", "", "", "", "", look)]
 
 
 @pytest.fixture
@@ -117,7 +109,7 @@ def test_an_unfinished_run_says_so_and_a_finished_one_does_not(made_up: MadeUp) 
             ("first", Agreement.PENDING)
         ]  # what is neither reported nor measured has no line
         second = next(steps).reproduction
-        assert [line.agreement for line in second.lines] == [Agreement.AGREES, Agreement.ADDED]
+        assert [line.agreement for line in second.lines] == [Agreement.AGREES]
 
 
 def test_another_seed_another_source_and_another_module_are_computed_again(
@@ -155,7 +147,7 @@ def test_the_digest_of_an_experiment_covers_its_paper_and_no_other(
     first = digest()
     assert after("chaudhuri/figure1.py") == first
     assert (second := after("xu/_shared.py")) != first
-    assert after("lines.py") != second
+    assert after("said.py") != second
     # and the digest of the core leaves experiments out, so that one does not spoil the others
     assert "reproduce" in store._NOT_SOURCE
 
@@ -166,37 +158,6 @@ def test_two_workers_give_the_same_bytes(quick: Quick, tmp_path: Path) -> None:
     together = reproduce(experiment(WITH_WORKERS), Effort.QUICK, store=keep, pool=Pool(2))
     same(together.found, alone.found)
     assert len(list(tmp_path.rglob("*.cell"))) == len(experiment(WITH_WORKERS).parts(Effort.QUICK))
-
-
-def test_agreement_allows_for_both_errors_and_no_more() -> None:
-    draws = np.array([1.0, 1.2, 0.8, 1.1, 0.9])  # mean 1, standard error .0707, t(4) 2.776
-    half = 2.7764 * np.std(draws, ddof=1) / np.sqrt(5)
-    for distance, agrees in ((0.99, True), (1.01, False)):
-        stated = Stated(1.0 + distance * (half + 0.05 + 0.005), 0.05, 0.005)
-        line = beside("p", "i", stated, draws, "Why.")
-        assert line.agreement is (Agreement.AGREES if agrees else Agreement.DIFFERS)
-        assert line.note == ("" if agrees else "Why.")
-    assert beside("p", "i", Stated(1.0), None, "Why.").agreement is Agreement.ABSENT
-
-
-def test_an_order_is_judged_where_the_draws_can_tell() -> None:
-    low, high = {1.0: np.array([0.0, 0.1])}, {1.0: np.array([5.0, 5.1])}
-    close = {1.0: np.array([0.0, 0.12])}
-    assert above("p", "i", "said", high, low, "Why.").agreement is Agreement.AGREES
-    reversed_order = above("p", "i", "said", low, high, "Why.")
-    assert reversed_order.agreement is Agreement.DIFFERS
-    assert "the other way at 1" in reversed_order.measured
-    untold = above("p", "i", "said", close, low, "Why.")
-    assert untold.agreement is Agreement.CANNOT_TELL
-    assert "1 cannot tell" in untold.measured
-    assert above("p", "i", "said", {}, low, "Why.").agreement is Agreement.ABSENT
-
-
-@pytest.mark.parametrize("silent", [Agreement.DIFFERS, Agreement.NOT_MEASURED, Agreement.ABSENT])
-def test_a_difference_without_a_sentence_is_a_bug(silent: Agreement) -> None:
-    with pytest.raises(ValueError, match="needs a sentence"):
-        Line("p", "i", "said", "seen", silent)
-    assert claim("p", "i", "said", 2, 2, "Why.").note == ""
 
 
 # ---- the command ------------------------------------------------------------------------------

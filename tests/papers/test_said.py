@@ -162,7 +162,17 @@ def printed(said: Said, found: Found) -> list[Callable[[Point, Mean], Mean]]:
             values.append(test.printed)
         if isinstance(test, Below):
             values += [test.limit * 2, test.limit / 2]
-    return [set_to(value) for value in values]
+    return [*map(set_to, values), *(two_of(v, order) for v in values for order in range(16))]
+
+
+def two_of(value: float, order: int) -> Callable[[Point, Mean], Mean]:
+    """Return a turn after which some series have a value and the others have 1: a ratio."""
+
+    def turn(point: Point, mean: Mean) -> Mean:
+        chosen = zlib.crc32(f"{order} {point.series}".encode()) % 2
+        return Mean.near(value if chosen else 1.0, math.nan, 1)
+
+    return turn
 
 
 @pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)

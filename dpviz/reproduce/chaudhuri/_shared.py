@@ -21,11 +21,6 @@ from dpviz.prepare.prepared import Measured
 from dpviz.values.moments import SecondMoment
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
-PAPER = "Chaudhuri, Sarwate and Sinha 2012"
-URL = (
-    "https://proceedings.neurips.cc/paper/2012/hash/f770b62bc8f42a0b66751fe636fc6eb0-Abstract.html"
-)
-
 ALPHA, DELTA = 0.1, 0.01
 BUDGET = Budget(ALPHA, DELTA)
 
@@ -193,28 +188,3 @@ def load_unit_rows(key: str, as_paper: bool = True) -> UnitRows:
         where that is how the number comes about.
     """
     return unit_rows(remote.load(key, download=False, as_paper=as_paper))
-
-
-def tail_loss(n: int, d: int, k: int, alpha: float) -> float:
-    """Return how far below exact PCA's q_F that of PPCA is on average for large n alpha.
-
-    Near its mode the density exp((n alpha/2) q_F) lets each of the k (d - k)
-    rotations of a kept direction towards another one vary as a Gaussian with
-    variance 1/(n alpha gap). Such an angle costs gap times its square:
-    1/(n alpha) on average for each, whatever the spectrum.
-    """
-    return k * (d - k) / (n * alpha)
-
-
-PREPARATION = (
-    "How the data was preprocessed is in the paper's supplement, which was not at hand. Here every "
-    "feature, indicator columns included, is mapped to [0, 1] by its smallest and largest value, "
-    "all rows are divided by the largest norm, and nothing is centred, as the paper's A is a "
-    "second moment about zero."
-)
-
-LABEL_INSIDE = (
-    "The stated d is met on census and localization only with the label among the features (2 "
-    "classes of income and the instance weight; 11 activities): 44 = 25 sequences + 4 tags + 11 "
-    "activities + the timestamp + 3 coordinates. That reading is used."
-)

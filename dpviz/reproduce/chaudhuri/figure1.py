@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,28 +14,18 @@ from dpviz.prepare.prepared import Measured
 from dpviz.privacy.gaussian import delta_of
 from dpviz.reproduce.chaudhuri._shared import (
     ADDED,
-    ALPHA,
     BUDGET,
     DATA_SETS,
-    DELTA,
-    LABEL_INSIDE,
     NON_PRIVATE,
-    PAPER,
     PPCA,
-    PREPARATION,
-    RANDOM,
     STUDIED,
     SULQ,
-    URL,
     DataSet,
     UnitRows,
     load_unit_rows,
-    tail_loss,
 )
-from dpviz.reproduce.experiment import Chart, Effort, Experiment, Info, Part, series_of
-from dpviz.reproduce.lines import Line, Stated, above, beside, claim, decided
-from dpviz.reproduce.measurements import Mean, Measurements, Point, difference_draws
-from dpviz.reproduce.verdicts import Claim, judged, of_item
+from dpviz.reproduce.experiment import Chart, Effort, Experiment, Part, series_of
+from dpviz.reproduce.measurements import Measurements, Point
 from dpviz.run.cells import Cell, evaluate
 from dpviz.values.parts import GaussianPart
 
@@ -112,58 +101,6 @@ class Samples:
 class ChaudhuriFigure1(Experiment):
     """Four data sets along n; see `info`."""
 
-    info = Info(
-        title="Captured variance against the sample size",
-        paper=PAPER,
-        url=URL,
-        place="Figure 1",
-        about="The variance q_F(U) = tr(U'AU) that a released k-dimensional subspace captures, on "
-        "four real data sets, as the sample grows. The paper finds PPCA above MOD-SULQ everywhere, "
-        "near exact PCA for large n, and MOD-SULQ little better than a random subspace on all but "
-        "the smallest dimension. It prints the curves and no numbers.",
-        settings=(
-            "kddcup99 (d = 116, k = 4), census (513, 8), localization (44, 10), insurance (150, "
-            "11); k such that the best subspace has q_F at least 80 % of the norm of A",
-            "alpha = .1 for PPCA and MOD-SULQ, delta = .01 for MOD-SULQ",
-            "averages over 5 random permutations of the data; per permutation 10 starts of the "
-            "Gibbs sampler for PPCA, 100 runs of MOD-SULQ and of random projections",
-        ),
-        choices=(
-            PREPARATION + " That puts exact PCA at the top of the printed axes: q_F(V_k) is .666 "
-            "on kddcup99 (axis marked to .6) and .494 on insurance (axis marked to .5).",
-            "Tried besides, as q_F(V_k) on kddcup99 and insurance: every row to unit length .95 "
-            "and .78; centred .26 and .18; raw features over the largest norm below .001 and .57; "
-            "standardised below .001 and .008; each row over its largest entry .11 and .42. None "
-            "of these fits both axes. Dividing each feature by its largest value instead of its "
-            "range changes insurance to .495 and kddcup99 not at all.",
-            LABEL_INSIDE,
-            "The rule for k is about the Frobenius norm of A; the shares of its trace stand beside "
-            "it and are no claim.",
-            "An improvement counts where the means at the two ends of the axis lie more than three "
-            "standard errors apart.",
-            "The sample sizes are the marked ones of the axes; which others were drawn is not "
-            "known. The first n rows of each permutation are the sample.",
-            "Utility is against the A of all rows, so that curves of different n compare; a line "
-            "says how little it matters.",
-            "Gaussian and Wishart difference noise are added, with 20 runs per permutation.",
-            "Chains run 20 sweeps of exact column updates, half of them from the top-k subspace "
-            "and half from uniform ones. The paper's number of sweeps is in the supplement. "
-            "Convergence is diagnosed on chains of their own.",
-            f"'Not much better than random' is checked as at most {NEAR:.0%} of the way from the "
-            "mean of random subspaces to exact PCA.",
-        ),
-        cautions=(
-            "The smallest and largest values and the largest norm are taken from the data and "
-            "assumed public; k is chosen on the data.",
-            "MOD-SULQ claims (.1, .01) and gives far more privacy: its delta alone covers all of "
-            "its loss. Gaussian noise under the same claim is the fair comparison.",
-            "A delta of .01 would allow each row to be published with probability one in a "
-            "hundred; pure mechanisms (PPCA, Wishart difference) allow nothing of the kind.",
-            "PPCA is drawn by a chain, which has the claimed law only in the limit.",
-        ),
-        slot=20,
-    )
-
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each data set, permutation and mechanism; set by set."""
         quick = effort is Effort.QUICK
@@ -218,72 +155,6 @@ class ChaudhuriFigure1(Experiment):
                 found[Point(part.data, label, ON_SAMPLE, n)] = own
         return Measurements(found)
 
-    def lines(self, found: Measurements) -> list[Line]:
-        """Return the stated sizes, the rule for k, and the statements about the curves."""
-        lines = []
-        for data in DATA_SETS.values():
-            lines += [
-                *_about_data(data, found),
-                _above(data, found),
-                *_near_random(data, found),
-                _nearer(data, found),
-                *(_improves(data, found, mechanism) for mechanism in (PPCA, SULQ)),
-                _faster(data, found),
-                *_ends(data, found),
-                _tail(data, found),
-                *_chains(data, found),
-                *_accounts(data, found),
-            ]
-        return lines
-
-    def claims(self, found: Measurements) -> list[Claim]:
-        """Return the answers to the shapes, the rule for k and the statements on the curves."""
-        lines = self.lines(found)
-
-        def over(item: str) -> list[Line]:
-            return of_item(lines, item)
-
-        return [
-            judged(
-                "116, 513, 44 and 150 features after preprocessing",
-                over(FEATURES),
-                stated="116, 513, 44 and 150",
-                because="As many as the paper states.",
-            ),
-            judged(
-                "k holds 80 % of the Frobenius norm of A",
-                over("k meets its rule"),
-                because="Taken by the letter it holds from one component on.",
-            ),
-            judged("PPCA always outperforms MOD-SULQ", over("PPCA above MOD-SULQ at every n")),
-            judged(
-                "PPCA approaches exact PCA as the sample grows", over("PPCA approaches exact PCA")
-            ),
-            judged(
-                "MOD-SULQ is not much better than random projections",
-                over("MOD-SULQ near random"),
-            ),
-            judged(
-                "except on localization",
-                over("MOD-SULQ better than random"),
-            ),
-            judged(
-                "both improve with the sample size",
-                [
-                    *over(f"{PPCA.label} improves from the smallest to the largest n"),
-                    *over(f"{SULQ.label} improves from the smallest to the largest n"),
-                ],
-            ),
-            judged(
-                "the improvement is faster for PPCA", over("PPCA improves faster than MOD-SULQ")
-            ),
-            judged(
-                "exact PCA does not improve much with more samples",
-                over("exact PCA does not improve much with n"),
-                because="By less than 1 %.",
-            ),
-        ]
-
     def charts(self) -> tuple[Chart, ...]:
         """Return the figure, a panel for each data set."""
         return (
@@ -335,216 +206,3 @@ def _facts(shared: Samples) -> Measurements:
     for name, value in account.items():
         found.draws[Point(data.key, SULQ.label, name)] = np.array([value])
     return found
-
-
-# ---- lines ------------------------------------------------------------------------------------
-
-
-def _curve(data: DataSet, found: Measurements, mechanism: Mechanism) -> dict[float, float]:
-    """Return the mean utility by n."""
-    curve = found.curve(data.key, mechanism.label, UTILITY)
-    return {n: float(np.mean(values)) for n, values in curve.items()}
-
-
-def _about_data(data: DataSet, found: Measurements) -> Iterator[Line]:
-    for name, stated in ((ROWS, data.n), (FEATURES, data.d)):
-        yield beside(
-            data.key,
-            name,
-            Stated(stated),
-            found.get(data.key, "", name),
-            why="The paper does not say which columns became indicators; the loader's notes say "
-            "which did here.",
-        )
-    share, needed = found.get(data.key, "", TOP_SHARE), found.get(data.key, "", LEAST_NORM)
-    told = "" if needed is None else f"The least k that meets it is {needed[0]:g}."
-    yield claim(
-        data.key,
-        "k meets its rule",
-        f"q_F(V_{data.k}) is at least 80 % of the Frobenius norm of A",
-        0 if share is None else int(share[0] >= THRESHOLD),
-        0 if share is None else 1,
-        why=f"{told} The paper's encoding of the categories may be another.",
-        note=told,
-    )
-    yield beside(data.key, LEAST_TRACE, None, found.get(data.key, "", LEAST_TRACE))
-    for name in (TOP_SHARE, TOP_TRACE):
-        yield beside(data.key, name, None, found.get(data.key, "", name))
-
-
-def _above(data: DataSet, found: Measurements) -> Line:
-    return above(
-        data.key,
-        "PPCA above MOD-SULQ at every n",
-        "PPCA always outperforms MOD-SULQ",
-        found.curve(data.key, PPCA.label, UTILITY),
-        found.curve(data.key, SULQ.label, UTILITY),
-        why="We do not know why.",
-    )
-
-
-def _height(data: DataSet, found: Measurements, mechanism: Mechanism) -> dict[float, float]:
-    """Return how far up from random subspaces to exact PCA a mechanism is, by n."""
-    floor, ceiling = _curve(data, found, RANDOM), _curve(data, found, NON_PRIVATE)
-    return {
-        n: (value - floor[n]) / (ceiling[n] - floor[n])
-        for n, value in _curve(data, found, mechanism).items()
-        if n in floor and n in ceiling
-    }
-
-
-def _near_random(data: DataSet, found: Measurements) -> Iterator[Line]:
-    heights = _height(data, found, SULQ)
-    told = ", ".join(f"{max(height, 0):.0%} at {n:,.0f}" for n, height in heights.items())
-    if data.key == "localization":
-        yield claim(
-            data.key,
-            "MOD-SULQ better than random",
-            "the only data set on which it is better than random projections",
-            sum(height > NEAR for height in heights.values()),
-            len(heights),
-            why=f"Of the way from random to exact PCA it goes {told}.",
-            note=f"Of the way from random to exact PCA it goes {told}.",
-        )
-        return
-    yield claim(
-        data.key,
-        "MOD-SULQ near random",
-        "not much better than random projections",
-        sum(height <= NEAR for height in heights.values()),
-        len(heights),
-        why=f"Of the way from random to exact PCA it goes {told}. The paper says so of most "
-        "sample sizes, not of all.",
-        note=f"Of the way from random to exact PCA it goes {told}.",
-    )
-
-
-def _nearer(data: DataSet, found: Measurements) -> Line:
-    heights = list(_height(data, found, PPCA).values())
-    told = "" if not heights else f"It goes from {heights[0]:.0%} of the way to {heights[-1]:.0%}."
-    exact, curve = _curve(data, found, NON_PRIVATE), found.curve(data.key, PPCA.label, UTILITY)
-    places = [n for n in curve if n in exact]
-    gaps = [exact[n] - curve[n] for n in places]
-    return decided(
-        data.key,
-        "PPCA approaches exact PCA",
-        "approaches exact PCA with increasing sample size",
-        gaps[0] if len(gaps) > 1 else None,
-        gaps[-1] if len(gaps) > 1 else None,
-        why=told,
-        note=told,
-    )
-
-
-def _improves(data: DataSet, found: Measurements, mechanism: Mechanism) -> Line:
-    curve = list(found.curve(data.key, mechanism.label, UTILITY).values())
-    both = len(curve) > 1
-    return decided(
-        data.key,
-        f"{mechanism.label} improves from the smallest to the largest n",
-        "improves as the sample size increases",
-        curve[-1] if both else None,
-        curve[0] if both else None,
-        why="It falls.",
-    )
-
-
-def _faster(data: DataSet, found: Measurements) -> Line:
-    ppca, sulq = (
-        list(found.curve(data.key, mechanism.label, UTILITY).values()) for mechanism in (PPCA, SULQ)
-    )
-    item, reported = "PPCA improves faster than MOD-SULQ", "the improvement is faster for PPCA"
-    if min(len(ppca), len(sulq)) < 2:
-        return claim(data.key, item, reported, 0, 0, why="")
-    gains = [float(curve[-1].mean() - curve[0].mean()) for curve in (ppca, sulq)]
-    told = f"PPCA gains {gains[0]:.4f}, MOD-SULQ {gains[1]:.4f}."
-    # what one gains, and what the other does: each a difference of two independent means
-    return decided(
-        data.key,
-        item,
-        reported,
-        _gain(ppca),
-        _gain(sulq),
-        why=f"{told} PPCA is close to exact PCA already and has less left to gain.",
-        note=told,
-    )
-
-
-def _gain(curve: list[FloatArray]) -> FloatArray:
-    """Return draws with the mean and the standard error of the last less the first mean."""
-    first, last = Mean.of(curve[0]), Mean.of(curve[-1])
-    return difference_draws(last, first)
-
-
-def _ends(data: DataSet, found: Measurements) -> Iterator[Line]:
-    """Yield every mechanism at the ends of the axis, and how little exact PCA moves."""
-    exact = _curve(data, found, NON_PRIVATE)
-    asked = int(len(exact) > 1)
-    ends = (min(exact), max(exact)) if exact else (data.sizes[0], data.sizes[-1])
-    gain = (exact[ends[1]] - exact[ends[0]]) / exact[ends[1]] if asked else 0.0
-    yield claim(
-        data.key,
-        "exact PCA does not improve much with n",
-        "does not improve much with more samples (read as by less than 1 %)",
-        int(gain < 0.01),
-        asked,
-        why=f"It improves by {gain:.2%}.",
-        note=f"It improves by {gain:.2%}.",
-    )
-    for mechanism in (*STUDIED, *ADDED):
-        for n in ends:
-            values = found.get(data.key, mechanism.label, UTILITY, n)
-            item = f"{mechanism.label}, {UTILITY} at n = {n:,.0f}"
-            yield beside(data.key, item, None, values)
-    own = found.get(data.key, NON_PRIVATE.label, ON_SAMPLE, ends[0])
-    item = f"{NON_PRIVATE.label}, {ON_SAMPLE} at n = {ends[0]:,.0f}"
-    yield beside(data.key, item, None, own)
-
-
-def _tail(data: DataSet, found: Measurements) -> Line:
-    """Return how far below exact PCA PPCA stays at the largest n."""
-    curve = found.curve(data.key, PPCA.label, UTILITY)
-    exact = _curve(data, found, NON_PRIVATE)
-    n = int(max(curve, default=data.sizes[-1]))
-    limit = tail_loss(n, data.d, data.k, ALPHA)
-    return beside(
-        data.key,
-        f"PPCA, q_F below exact PCA at n = {n:,}",
-        None,
-        exact[n] - curve[n] if n in curve and n in exact else None,
-        note=f"For large n alpha it is k (d - k)/(n alpha) = {limit:.4g}, whatever the spectrum; "
-        "where that is not small beside q_F, n is not large.",
-    )
-
-
-def _chains(data: DataSet, found: Measurements) -> Iterator[Line]:
-    """Yield how far chains come together at the largest n, where the law is narrowest."""
-    notes = {
-        SWEEPS: "",
-        FIRST_GAP: "",
-        LAST_GAP: "Within about 2 once the start is forgotten.",
-        RHAT: "Over quarters of the sweeps, within which the chains are still correlated: that "
-        "alone lifts it a little above 1.",
-    }
-    for quantity, note in notes.items():
-        values = found.get(data.key, PPCA.label, quantity)
-        item = f"PPCA at n = {data.sizes[-1]:,}, {quantity}"
-        yield beside(data.key, item, None, values, note=note)
-
-
-def _accounts(data: DataSet, found: Measurements) -> Iterator[Line]:
-    spent = found.get(data.key, SULQ.label, SPENT)
-    yield beside(
-        data.key,
-        f"MOD-SULQ, {SPENT} at delta {DELTA:g} where it claims {ALPHA:g}",
-        None,
-        spent,
-        note="0 means that delta alone covers the whole loss.",
-    )
-    yield beside(
-        data.key,
-        f"MOD-SULQ, {ADVANTAGE}",
-        None,
-        found.get(data.key, SULQ.label, ADVANTAGE),
-        note="The total variation distance of two releases that differ in one row.",
-    )

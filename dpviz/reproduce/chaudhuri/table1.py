@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,27 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.base.arrays import FloatArray
-from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.mechanisms import parse_variant
 from dpviz.reproduce.chaudhuri._shared import (
     ADDED,
     BUDGET,
     DATA_SETS,
-    LABEL_INSIDE,
     NON_PRIVATE,
-    PAPER,
     PPCA,
-    PREPARATION,
     RANDOM,
     STUDIED,
     SULQ,
-    URL,
     UnitRows,
     load_unit_rows,
 )
-from dpviz.reproduce.experiment import Effort, Experiment, Info, Part
-from dpviz.reproduce.lines import Line, Stated, beside, claim
+from dpviz.reproduce.experiment import Effort, Experiment, Part
 from dpviz.reproduce.measurements import Measurements, Point
-from dpviz.reproduce.verdicts import Claim, judged, of_item
+from dpviz.reproduce.said import Stated
 from dpviz.run.cells import Cell, evaluate
 
 ACCURACY = "accuracy, %"
@@ -86,49 +81,6 @@ class Tables:
 
 class ChaudhuriTable1(Experiment):
     """Normal or attack, falling or not, in k dimensions; see `info`."""
-
-    info = Info(
-        title="Linear SVM in the released subspace",
-        paper=PAPER,
-        url=URL,
-        place="Table 1",
-        about="How well a linear SVM tells normal connections from attacks (kddcup99, k = 4) and "
-        "falling from other activities (localization, k = 10) after projection onto a released "
-        "subspace. The paper finds PPCA as good as exact PCA, and MOD-SULQ and random projections "
-        "a little worse and more variable.",
-        settings=(
-            "half of the data computes the subspace; of the other half 10 % trains and tunes, the "
-            "rest tests",
-            "5 projections of each algorithm in each of 5 permutations of the data",
-            "alpha = .1, delta = .01 as in the section's other experiments (the text on this table "
-            "repeats neither)",
-        ),
-        choices=(
-            "The printed table is read by the order of its columns (exact PCA, PPCA, MOD-SULQ, "
-            "random projections), as the available text of the paper scrambles it. The numbers "
-            "after the plus-minus signs are not named; they are taken as given.",
-            PREPARATION,
-            LABEL_INSIDE,
-            f"The SVM is scikit-learn's LinearSVC (squared hinge loss) with C out of {COSTS[0]:g} "
-            f"to {COSTS[-1]:g} by {FOLDS}-fold cross-validation within the training rows; the "
-            "paper names neither its solver nor its grid.",
-            "Tried besides for exact PCA and random projections on kddcup99, one permutation: C up "
-            "to 10,000, the plain hinge, and projected features of unit variance; see its lines.",
-            "A permutation fixes all three portions, so exact PCA gives one accuracy for each "
-            "permutation and the other algorithms five.",
-            f"'Almost as well' is checked as within {ALMOST:g} percentage points.",
-        ),
-        cautions=(
-            "The projection is private; the SVM, its training rows and its test accuracy are not.",
-            "The smallest and largest values and the largest norm are taken from the data and "
-            "assumed public.",
-            "Accuracy is to be read against always saying the larger class, which the table does "
-            "not show: see the added lines.",
-            "With the activity among the features the task of localization predicts a feature "
-            "from itself; the same without it is added.",
-        ),
-        slot=21,
-    )
 
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each data set, permutation and mechanism; set by set."""
@@ -193,75 +145,6 @@ class ChaudhuriTable1(Experiment):
         panel = _panel(part.data, part.with_label)
         return Measurements({Point(panel, mechanism.label, ACCURACY): 100 * np.array(found)})
 
-    def lines(self, found: Measurements) -> list[Line]:
-        """Return the printed accuracies, the statements about them, and the added floor."""
-        lines = []
-        for key in POSITIVE:
-            for mechanism in STUDIED:
-                lines.append(_printed(key, mechanism, found))
-            lines += _statements(key, found)
-            lines.append(
-                beside(
-                    key,
-                    MAJORITY,
-                    None,
-                    found.get(key, "", MAJORITY),
-                    note="What no projection at all would give.",
-                )
-            )
-            lines += _accuracies(key, found, ADDED)
-            if key in LEAKS:
-                lines += _accuracies(_panel(key, False), found, (*STUDIED, *ADDED))
-        lines += [
-            beside(
-                "kddcup99",
-                f"{mechanism.label}, {name}: accuracy, %",
-                None,
-                found.get("kddcup99", f"{mechanism.label}, {name}", TRIED),
-            )
-            for name in _TRIED
-            for mechanism in (NON_PRIVATE, RANDOM)
-        ]
-        return [*lines, *(_footnote(key, found) for key in FOOTNOTE)]
-
-    def claims(self, found: Measurements) -> list[Claim]:
-        """Return the answers to the printed accuracies and to the statements about them."""
-        lines = self.lines(found)
-        claims = [
-            judged(
-                f"{key}: accuracy of {mechanism.label}, %",
-                [
-                    line
-                    for line in lines
-                    if (line.panel, line.item) == (key, f"{mechanism.label}, {ACCURACY}")
-                ],
-                because="Within the printed error.",
-            )
-            for key in POSITIVE
-            for mechanism in STUDIED
-        ]
-        worse, variable = "a little worse than PPCA", "more variable than PPCA"
-        return [
-            *claims,
-            judged(
-                "PPCA almost as good as exact PCA",
-                of_item(lines, "PPCA almost as good as exact PCA"),
-            ),
-            judged(
-                "MOD-SULQ and random projections are a little worse than PPCA",
-                of_item(lines, lambda item: item.endswith(worse)),
-            ),
-            judged(
-                "and more variable",
-                of_item(lines, lambda item: item.endswith(variable)),
-            ),
-            judged(
-                "on census and insurance no better than the larger class",
-                of_item(lines, "a linear SVM after exact PCA beside the larger class"),
-                place="footnote 1",
-            ),
-        ]
-
 
 def accuracy(
     projected: FloatArray,
@@ -319,103 +202,7 @@ def _panel(key: str, with_label: bool) -> str:
     return key if with_label else f"{key} without the activity"
 
 
-def _printed(key: str, mechanism: Mechanism, found: Measurements) -> Line:
-    stated = STATED[key, mechanism]
-    values = found.get(key, mechanism.label, ACCURACY)
-    return beside(
-        key,
-        f"{mechanism.label}, {ACCURACY}",
-        stated,
-        values,
-        why="The preprocessing is in a supplement that was not at hand. " + _tried_told(found),
-        note=_spread(values),
-    )
-
-
-def _tried_told(found: Measurements) -> str:
-    """Return how far the learners and scalings that were tried move the accuracy of exact PCA."""
-    base = found.get("kddcup99", NON_PRIVATE.label, ACCURACY)
-    moved = [
-        abs(float(values.mean() - base[0]))
-        for name in _TRIED
-        if base is not None
-        and (values := found.get("kddcup99", f"{NON_PRIVATE.label}, {name}", TRIED)) is not None
-    ]
-    if not moved:
-        return "What the SVM's settings do is in lines of their own."
-    return (
-        f"{', '.join(_TRIED)}: each was tried on kddcup99 and moves exact PCA by at most "
-        f"{max(moved):.2f} points."
-    )
-
-
-def _footnote(key: str, found: Measurements) -> Line:
-    """Return whether a linear SVM after exact PCA does as well as saying the larger class."""
-    item = "a linear SVM after exact PCA beside the larger class"
-    reported = "as low as always predicting the majority label"
-    values, larger = found.get(key, NON_PRIVATE.label, ACCURACY), found.get(key, "", MAJORITY)
-    if values is None or larger is None:
-        return claim(key, item, reported, 0, 0, why="")
-    gain = float(values.mean() - larger[0])
-    told = f"{values.mean():.2f} % after exact PCA, {larger[0]:.2f} % for the larger class."
-    return claim(key, item, reported, int(gain <= ALMOST), 1, why=told, note=told)
-
-
 def _spread(values: FloatArray | None) -> str:
     if values is None or len(values) < 2:
         return ""
     return f"Standard deviation {np.std(values, ddof=1):.2f} over {len(values)} runs."
-
-
-def _accuracies(
-    panel: str, found: Measurements, mechanisms: tuple[Mechanism, ...]
-) -> Iterator[Line]:
-    for mechanism in mechanisms:
-        values = found.get(panel, mechanism.label, ACCURACY)
-        item = f"{mechanism.label}, {ACCURACY}"
-        yield beside(panel, item, None, values, note=_spread(values))
-
-
-def _statements(key: str, found: Measurements) -> Iterator[Line]:
-    means, spreads = {}, {}
-    for mechanism in STUDIED:
-        values = found.get(key, mechanism.label, ACCURACY)
-        if values is not None:
-            means[mechanism] = float(np.mean(values))
-            spreads[mechanism] = float(np.std(values))
-    whole = len(means) == len(STUDIED)
-    gap = means[NON_PRIVATE] - means[PPCA] if whole else 0.0
-    yield claim(
-        key,
-        "PPCA almost as good as exact PCA",
-        "performs almost as well as exact PCA",
-        int(gap <= ALMOST),
-        int(whole),
-        why=f"Exact PCA is {gap:.2f} percentage points ahead.",
-        note=f"Exact PCA is {gap:.2f} percentage points ahead.",
-    )
-    for mechanism in (SULQ, RANDOM):
-        below = means[PPCA] - means[mechanism] if whole else 0.0
-        yield claim(
-            key,
-            f"{mechanism.label} a little worse than PPCA",
-            "a little worse",
-            int(below > 0),
-            int(whole),
-            why=f"It is {-below:.2f} percentage points above.",
-            note=f"It is {below:.2f} percentage points below.",
-        )
-        told = (
-            f"Standard deviations {spreads[mechanism]:.2f} and {spreads[PPCA]:.2f}."
-            if whole
-            else ""
-        )
-        yield claim(
-            key,
-            f"{mechanism.label} more variable than PPCA",
-            "accuracy has higher variance",
-            int(whole and spreads[mechanism] > spreads[PPCA]),
-            int(whole),
-            why=told,
-            note=told,
-        )

@@ -25,21 +25,6 @@ from dpviz.theory.bounds import (
 PPCA = parse_variant("ppca")
 MECHANISMS = (WISHART, DIFFERENCE, PPCA)
 EPSILON, RHO, ETA = 1.0, 0.9, 0.05
-SETTINGS = (
-    "|<v^, v>| >= rho with probability at least 1 - eta, rho at least 1/sqrt(2); both left open",
-)
-CHOICES = (
-    f"rho = {RHO}, eta = {ETA}, epsilon = {EPSILON:g}; only n epsilon matters to the mechanisms "
-    "here. The sign of a component is arbitrary: the overlap is taken without it.",
-    "Theorem 7's formula is 3/(2 epsilon) times the paper's Lemma 1 at m = d + 1, over "
-    "(1 - rho^2) times the gap: so its proof, where lambda_1(C) = 3/(2 n epsilon) multiplies the "
-    "whole sum. (As printed the 3 stands before d + 1 alone, which is a smaller n.) The proof "
-    "drops a square root: with it (1 - rho^2) becomes sqrt((1 - rho^2)/2), a smaller n that is "
-    "enough too.",
-    "The people needed are found by tests on simulated draws, to 95 % confidence; A is kept as "
-    "n changes.",
-    "Wishart difference is added, with the n that the same argument gives.",
-)
 
 
 @dataclass(frozen=True)
@@ -117,8 +102,3 @@ def met(measured: Measured, mechanism: Mechanism, n: int, draws: int, seed: int)
     distances = measure(outcome, ["projection_distance"])["projection_distance"]
     # At k = 1 the distance is sqrt(2 (1 - <v^, v>^2)).
     return (distances <= math.sqrt(2 * (1 - RHO**2))).astype(np.float64)
-
-
-def people_text(low: float, high: float) -> str:
-    """Return an interval of people as text."""
-    return f"{low:,.0f} to {high:,.0f} people"

@@ -14,21 +14,15 @@ from dpviz.mechanisms import parse_variant
 from dpviz.metrics import Outcome, measure
 from dpviz.prepare.bounding import prepare
 from dpviz.prepare.prepared import Measured
-from dpviz.reproduce.experiment import Chart, Effort, Experiment, Info, Part, Series, series_of
+from dpviz.reproduce.experiment import Chart, Effort, Experiment, Part, Series, series_of
 from dpviz.reproduce.jiang._shared import (
     DELTA,
     DIFFERENCE,
     GAUSSIAN,
-    NO_DATA,
-    PAPER,
-    REFUTED,
-    URL,
     WISHART,
     with_people,
 )
-from dpviz.reproduce.lines import Agreement, Line
 from dpviz.reproduce.measurements import Measurements, Point
-from dpviz.reproduce.verdicts import Answer, Claim, judged, of_item
 from dpviz.run.cells import Cell, evaluate
 from dpviz.run.growth import noise_norms
 from dpviz.settings import Settings
@@ -47,6 +41,7 @@ MECHANISMS = (WISHART, DIFFERENCE, GAUSSIAN)
 WORST = "the worst noise of the same norm"
 MULTIPLES = (1.0, 1.3, 2.0, 5.0, 20.0)  # of the n at which the gap is twice the mean norm
 RATIO = "distance over the bound, where the condition holds"
+LARGEST = "largest distance over the bound"
 MET = "share of draws that meet the condition"
 _NORM_DRAWS = 100  # for the mean norm that places n
 
@@ -68,37 +63,6 @@ def panel_of(table: str, k: int) -> str:
 
 class JiangTheorem6(Experiment):
     """The bound of Davis and Kahan, draw by draw; see `info`."""
-
-    info = Info(
-        title="Closeness of the top k subspace",
-        paper=PAPER,
-        url=URL,
-        place="Theorem 6",
-        about="If the gap between the k-th and the next eigenvalue of A is at least twice the "
-        "spectral norm of the noise W, then the projections on the noisy and the true top k "
-        "subspace differ by at most 2 sqrt(k) ||W|| over the gap, in Frobenius norm. Both sides "
-        "are measured for every draw.",
-        settings=("The Wishart mechanism; any table with a gap",),
-        choices=(
-            NO_DATA,
-            "Built-in tables, centred, scaled by the longest row, epsilon 1, and for the Gaussian "
-            f"delta {DELTA:g}. Their own n is too small for the condition: n is enlarged, with A "
-            "kept, to 1 to 20 times the n at which the gap is twice the mean norm of the "
-            "Wishart, Wishart difference or Gaussian noise.",
-            "400 draws at each n.",
-            "The theorem says with high probability; under its condition the conclusion is "
-            "certain. The paper's proof takes ||P||_F <= sqrt(k) ||P||_2 for a difference of two "
-            "projections, whose rank may be 2k, so that a sqrt(2) is missing there; the bound "
-            "as stated holds all the same, by the sin 2 theta theorem, for any symmetric noise.",
-            "A control: noise of the same norm as the Wishart's that turns the k-th component "
-            "against the next one as far as that norm can. It comes up to the bound at k = 1, "
-            "and to 1/sqrt(k) of it above, as it leaves the other components alone. Random "
-            "noise hardly turns any one direction, and the mean of Wishart noise, (d + 1) c I, "
-            "counts in its norm and turns nothing.",
-        ),
-        cautions=(REFUTED,),
-        slot=12,
-    )
 
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each table and mechanism."""
@@ -133,35 +97,13 @@ class JiangTheorem6(Experiment):
             met = ~np.isnan(over)
             draws[Point(panel, mechanism.label, MET, multiple)] = met.astype(float)
             draws[Point(panel, mechanism.label, RATIO, multiple)] = over[met]
+            draws[Point(panel, mechanism.label, LARGEST, multiple)] = over[met].max(initial=0.0)[
+                None
+            ]
             if mechanism == WISHART:
                 worst = _worst_distances(measured, k, norms[met], gap)
                 draws[Point(panel, WORST, RATIO, multiple)] = _over_bound(k, norms[met], gap, worst)
         return Measurements(draws)
-
-    def lines(self, found: Measurements) -> list[Line]:
-        """Return for each table and mechanism whether the bound held, and the controls."""
-        lines = []
-        for table, k in CASES:
-            panel = panel_of(table, k)
-            for name in (*(mechanism.label for mechanism in MECHANISMS), WORST):
-                lines.append(_bound_line(found, panel, name))
-            lines.append(_control_line(found, panel))
-        return lines
-
-    def claims(self, found: Measurements) -> list[Claim]:
-        """Return the answer."""
-        lines = of_item(self.lines(found), f"{WISHART.label}: the bound")
-        ratios = [_all_ratios(found, panel_of(*case), WISHART.label) for case in CASES]
-        seen = np.concatenate([values for values in ratios if values is not None] or [np.zeros(1)])
-        return [
-            judged(
-                "the top k subspaces differ by at most 2 sqrt(k) ||W|| over the gap",
-                lines,
-                held=Answer.BOUND,
-                because=f"In all {len(seen):,} draws that meet its condition; the distance comes "
-                f"up to {seen.max():.2g} of the bound with Wishart noise.",
-            )
-        ]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return distance over bound, and how often the condition is met."""
@@ -214,40 +156,3 @@ def _worst_distances(measured: Measured, k: int, norms: FloatArray, gap: float) 
     release = Release.of_matrices(measured.moment.A + noise, k)
     outcome = Outcome(measured.reference, measured.moment, release)
     return measure(outcome, ["projection_distance"])["projection_distance"]
-
-
-def _all_ratios(found: Measurements, panel: str, name: str) -> FloatArray | None:
-    curve = found.curve(panel, name, RATIO)
-    return np.concatenate(list(curve.values())) if curve else None
-
-
-def _bound_line(found: Measurements, panel: str, name: str) -> Line:
-    """Return in how many draws the bound held; the paper states it for the Wishart."""
-    item = f"{name}: the bound"
-    stated = name == WISHART.label
-    reported = "holds wherever the gap is at least twice the norm" if stated else ""
-    over = _all_ratios(found, panel, name)
-    if over is None:
-        return Line(panel, item, reported, "", Agreement.ABSENT, "The data is not at hand.")
-    held = int((over <= 1).sum())
-    measured = f"in {held} of {len(over)} draws"
-    note = f"The distance comes up to {over.max():.3g} of the bound; median {np.median(over):.2g}."
-    if not stated:
-        return Line(panel, item, "", measured, Agreement.ADDED, note)
-    agreement = Agreement.AGREES if held == len(over) else Agreement.DIFFERS
-    return Line(panel, item, reported, measured, agreement, note)
-
-
-def _control_line(found: Measurements, panel: str) -> Line:
-    """Return how often half of the bound is broken: it would be, were the bound not true."""
-    item = "control: draws that break half of the bound"
-    names = (*(mechanism.label for mechanism in MECHANISMS), WORST)
-    ratios = {name: _all_ratios(found, panel, name) for name in names}
-    if any(over is None for over in ratios.values()):
-        return Line(panel, item, "", "", Agreement.ABSENT, "The data is not at hand.")
-    parts = [
-        f"{name} {int((over > 0.5).sum())} of {len(over)}"
-        for name, over in ratios.items()
-        if over is not None
-    ]
-    return Line(panel, item, "", "; ".join(parts), Agreement.ADDED)

@@ -28,21 +28,6 @@ HINDSIGHT = 6
 """How many features of largest variance hindsight favours."""
 
 RSS = "RSS"
-RANGE = (
-    "The paper states features with the range [0, 1] and not whether the covariance is about the "
-    "mean. Each feature is mapped to [0, 1] by its smallest and largest value; both are shown."
-)
-SENSITIVITY = (
-    "s2 = sqrt(21), as in the paper. gamma is taken about the public midpoint (.5 sqrt(21 n)); the "
-    "paper gives none for this experiment, and the noise does not depend on it in three digits."
-)
-UNITS = (
-    "The paper's random guess loses 1.72 to 1.86 times as much as its mechanisms, and exact "
-    "components in a random order lose that many times what random directions do. So the random "
-    "guess is read as the exact components in random order; a random basis is another reading. We "
-    "found no unit in which either gives the reported 12.393e-2; losses are compared as shares of "
-    "the random guess's, which have no unit."
-)
 
 
 @dataclass(frozen=True, eq=False)

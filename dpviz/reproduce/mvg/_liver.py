@@ -14,8 +14,8 @@ from dpviz.datasets import remote
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.mechanisms.mvg_data import MvgData
 from dpviz.privacy.accounting import spent
-from dpviz.reproduce.lines import Stated
 from dpviz.reproduce.mvg._shared import EPSILON, Row, calibrated, favouring, log_pnr, single
+from dpviz.reproduce.said import Stated
 from dpviz.run.simulate import Named, simulate_tables
 from dpviz.tasks.learners import fitted, learner_of
 from dpviz.values.allocation import UNIFORM, Allocation
@@ -51,23 +51,6 @@ SPLIT = (
     "The paper leaves out 97 of 345 patients for testing and does not say which. They are drawn "
     "afresh in each trial, the same for all mechanisms."
 )
-KERNEL = (
-    "The paper names kernel ridge regression, cites scikit-learn for it, and gives no kernel or "
-    "parameters. Read first as that library's kernel ridge with a Gaussian kernel and otherwise "
-    "its own defaults: alpha 1, gamma 1/5 (one over the number of features), no intercept, values "
-    "as given."
-)
-ALTERNATIVE = (
-    "Another reading scales features and teacher of the released rows to unit variance and chooses "
-    "alpha and width by cross-validation within them, which is post-processing; a quick run fixes "
-    "the two."
-)
-COLLAPSE = (
-    "Why more noise can win: with no intercept, a row drowned in noise is far from every test row, "
-    "its kernel is 0 and so is the prediction. The constant 0, which knows nothing, has 1.12 times "
-    "the error of the non-private learner; noise that drowns less leaves wild predictions."
-)
-SELECTOR = "The file's seventh field is a selector and no label; it is left out."
 
 
 NON_PRIVATE, RANDOM = "Non-private", "Random guess"

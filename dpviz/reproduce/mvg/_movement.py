@@ -28,10 +28,6 @@ ROWS = (
     "order of their numbers, and these are used (its stray 2,021 are those of the first 80); all "
     "rows are another reading."
 )
-UNITS = (
-    "The paper states features in [-100, 100]. Its figure for a random direction (.437) shows that "
-    "its results are in units of the file, which are in [-1, 1]; so are ours."
-)
 
 
 @dataclass(frozen=True, eq=False)

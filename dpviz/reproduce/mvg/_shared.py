@@ -21,36 +21,10 @@ from dpviz.values.parts import GaussianPart
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Calibration
 
-PAPER = "Chanyaswad, Dytso, Poor and Mittal 2018"
-URL = "https://arxiv.org/abs/1801.00823"
-
 EPSILON = 1.0
 TAUS = (0.55, 0.65, 0.75, 0.85, 0.95)
 """The shares of the precision for the favoured features that the paper tries."""
 
-BEST_TAU = (
-    "The paper tries tau = .55, .65, .75, .85 and .95 and reports the best. That choice is made by "
-    "looking at the private data (the paper says so in a footnote), so lines with the best tau are "
-    "not private results, there or here."
-)
-LOOSE = (
-    "The conditions of Theorems 2 and 3 are sufficient but very loose: the lines on the epsilon "
-    "that is really spent come from the exact account of the same Gaussian noise."
-)
-CLASSICAL = (
-    "The Gaussian baseline's scale sqrt(2 ln(1.25/delta))/epsilon is proved for epsilon below 1 "
-    "only, and is used at 1; what it really spends stands in its own line."
-)
-FROM_DATA = "Means and ranges of the features are taken from the data, as if they were public."
-
-BLUM = (
-    "The exponential mechanism over whole data sets (Blum, Ligett and Roth) cannot be drawn from "
-    "here: the paper gives neither its quality function nor its candidates."
-)
-UPADHYAY = (
-    "The sketch of Upadhyay is named without its constants or the variant used, and its text is "
-    "not among our sources; we do not invent them."
-)
 
 CLAIMED, EXACT, TEXTBOOK = "claimed", "exact", "textbook"
 """How the noise of a part is scaled: as its source says; by the exact account; see `CLASSICAL`."""
@@ -112,13 +86,6 @@ def at_best(best: Best | None) -> str:
     if best is None:
         return ""
     return f"Best tau {best.tau:g}, chosen by looking at private data."
-
-
-def spent_note(values: FloatArray | None) -> str:
-    """Return the sentence on an epsilon of 0, which noise of such a size really costs."""
-    if values is None or values[0] > 0:
-        return ""
-    return "The noise hides a row so well that delta alone covers it."
 
 
 def single(value: float) -> FloatArray:

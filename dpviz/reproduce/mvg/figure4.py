@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dpviz.base.arrays import FloatArray
 from dpviz.mechanisms import parse_variant
-from dpviz.reproduce.experiment import Chart, Effort, Experiment, Info, Part, Series
-from dpviz.reproduce.lines import Agreement, Line, above, beside
+from dpviz.reproduce.experiment import Chart, Effort, Experiment, Part, Series
 from dpviz.reproduce.measurements import Measurements, Point
 from dpviz.reproduce.mvg import _ctg, _liver, _movement
 from dpviz.reproduce.mvg._shared import (
-    BEST_TAU,
     CLAIMED,
     EXACT,
-    FROM_DATA,
-    LOOSE,
-    PAPER,
     TAUS,
-    URL,
     Row,
     favouring,
     single,
 )
-from dpviz.reproduce.verdicts import NO_DATA, Answer, Claim, judged
 from dpviz.values.allocation import UNIFORM
 
 EQUAL, HINDSIGHT = "equal shares", "(hindsight) the 6 of largest variance"
@@ -76,35 +69,6 @@ BEST, NONE = "best tau", 0.0
 
 _DIRECTIONAL, _MVG = parse_variant("directional_gaussian"), parse_variant("mvg")
 
-_DROWNED = (
-    "Under the published conditions the noise drowns the data, whatever is favoured, so the draws "
-    "of noise decide."
-)
-_ZERO = (
-    "The published noise drowns the rows, so that 0 is predicted for everybody, whatever is "
-    "favoured."
-)
-_CONSTANT = (
-    "The noise is so large that what is learned is a noisy constant, whose error follows from the "
-    "noise on Y alone: the more precision Y gets, the better."
-)
-_WHY: dict[tuple[str, str], str] = {
-    (_liver.DATA, PUBLISHED): _ZERO,
-    (_liver.DATA, BY_EXACT): "Another choice comes nearer to the constant 0.",
-    (_liver.DATA, SCALED): _CONSTANT,
-    (_liver.DATA, SCALED_EXACT): _CONSTANT,
-    (_movement.DATA, PUBLISHED): _DROWNED,
-    (_movement.DATA, BY_EXACT): "The first component loads about equally on the four anchors, so "
-    "no pair is right or wrong, and one anchor alone starves the other three.",
-    (_ctg.DATA, PUBLISHED): _DROWNED,
-    (_ctg.DATA, BY_EXACT): "Noise on the rows leaves near random directions at these epsilons.",
-    (
-        _ctg.DATA,
-        COVARIANCE,
-    ): "The three clinical features are 3 of 21 and hold about a fifth of the "
-    "variance; what this loss rewards is variance, see hindsight.",
-}
-
 
 @dataclass(frozen=True)
 class DirectionPart(Part):
@@ -129,45 +93,6 @@ class DirectionPart(Part):
 
 class MvgFigure4(Experiment):
     """Three losses against epsilon by choice of directions; see `info`."""
-
-    info = Info(
-        title="Right, partly right and wrong directions",
-        paper=PAPER,
-        url=URL,
-        place="Figure 4",
-        about="The experiments of Tables 3 to 5 against epsilon, with the precision on features "
-        "that are right, partly right or wrong by domain knowledge. The paper finds the right ones "
-        "best in all three. By the published conditions nothing can be told apart; by the exact "
-        "account of the noise directions matter, and the paper's choices are not the best for "
-        "these losses.",
-        settings=(
-            "Liver: (a) ALT, Y; (b) ALT; (c) Y; (d) ALT, AST, Y",
-            "MovementAAL, Theorem 2: (a) ANC0, ANC3; (b) ANC0; (c) ANC3; (d) ANC1, ANC2",
-            "CTG: (a) FHR, ASV, ALV; (b) all others; the text adds no prior (i.i.d. noise)",
-            "delta 1/n, several epsilons, 100 trials; curves without numbers",
-        ),
-        choices=(
-            "The axis of epsilon is not given in the text: ours covers what the accounts can show.",
-            "tau is the best of five at each epsilon and for each choice, as in the tables.",
-            "'exact account' is the same shape of noise, scaled until it spends epsilon exactly: "
-            "for Liver and CTG on the rows, for MovementAAL as symmetric noise on the second "
-            "moment. CTG is also shown with noise on the covariance instead of the rows.",
-            "An order is counted at an epsilon only where the means are three standard errors "
-            "apart.",
-            "Liver: the learner as the paper cites it (see Table 3); as another reading one on "
-            "scaled values whose alpha and width are fixed. "
-            "MovementAAL: the half width is that which holds the rows, with 2,000 draws. CTG: "
-            "centred; the known covariance of noise on the rows is subtracted.",
-        ),
-        cautions=(
-            BEST_TAU,
-            FROM_DATA,
-            LOOSE,
-            "Hindsight favours the six features of largest variance: it looks at the data, and "
-            "shows what right directions are worth.",
-        ),
-        slot=43,
-    )
 
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each choice of directions and account; for Liver, each epsilon."""
@@ -210,37 +135,6 @@ class MvgFigure4(Experiment):
             found[Point(panel, part.direction, quantity, epsilon)] = losses[best]
             found[Point(panel, part.direction, BEST, epsilon)] = single(best)
         return Measurements(found)
-
-    def lines(self, found: Measurements) -> list[Line]:
-        """Return the statements of section 10.1 under each account, and the losses at epsilon 1."""
-        lines = []
-        for data, names in DIRECTIONS.items():
-            first, *others = names
-            for account in PANELS[data]:
-                for other in others:
-                    if other != HINDSIGHT and (other != EQUAL or data == _ctg.DATA):
-                        lines.append(_below(found, data, account, first, other))
-                lines += [_at_one(found, data, account, name) for name in names]
-        return lines
-
-    def claims(self, found: Measurements) -> list[Claim]:
-        """Return the answers to section 10.1, for the noise as published."""
-        lines = self.lines(found)
-        claims = [
-            judged(
-                f"{NAMES[data]}: direction (a) is the best",
-                [
-                    line
-                    for line in lines
-                    if line.panel == panel_of(data, PUBLISHED) and " loses more than " in line.item
-                ],
-                place="Figure 4 and section 10.1",
-                why=_WHY[data, PUBLISHED],
-                every=True,
-            )
-            for data in DIRECTIONS
-        ]
-        return [*claims, _still_useful(found)]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the three panels of the figure, by account."""
@@ -323,54 +217,3 @@ _LOSSES: Mapping[str, Callable[[Any, DirectionPart, float, float, int], FloatArr
 
 
 # --- lines ------------------------------------------------------------------------------------
-
-
-def _below(found: Measurements, data: str, account: str, better: str, worse: str) -> Line:
-    """Return whether one choice loses less than another, by epsilon.
-
-    The paper's noise is that of its theorems; other accounts are other readings.
-    """
-    panel = panel_of(data, account)
-    line = above(
-        panel,
-        f"{worse} loses more than {better}",
-        "stated in section 10.1",
-        found.curve(panel, worse, QUANTITIES[data]),
-        found.curve(panel, better, QUANTITIES[data]),
-        _WHY[data, account],
-        "Where it can be told, it does.",
-        _WHY[data, account],
-    )
-    if account != PUBLISHED and line.agreement is not Agreement.ABSENT:
-        line = replace(line, agreement=Agreement.READING)
-    return line
-
-
-def _still_useful(found: Measurements) -> Claim:
-    """Return the answer to the remark that MVG is useful with other directions too."""
-    item = "MVG still provides good utility with less optimal directions"
-    panel = panel_of(_ctg.DATA, PUBLISHED)
-    names = [name for name in DIRECTIONS[_ctg.DATA] if name != HINDSIGHT]
-    values = [found.get(panel, name, _ctg.RSS, 1.0) for name in names]
-    seen = [float(one.mean()) for one in values if one is not None]
-    place, stated = "section 10.1", "generally provides good utility"
-    if len(seen) < len(names):
-        return Claim(item, Answer.NOT_HERE, NO_DATA, stated, "", place)
-    return Claim(
-        item,
-        Answer.NOT_REPRODUCED,
-        "With the published noise no choice of directions leaves anything: 0 is predicted for "
-        "every patient of Liver, and the losses on CTG are those of a random basis (Table 5).",
-        stated,
-        f"RSS on CTG at epsilon 1: {min(seen):.3g} to {max(seen):.3g}",
-        place,
-    )
-
-
-def _at_one(found: Measurements, data: str, account: str, name: str) -> Line:
-    """Return the loss at epsilon 1, which the figure draws without a number."""
-    panel = panel_of(data, account)
-    values = found.get(panel, name, QUANTITIES[data], 1.0)
-    tau = found.mean(panel, name, BEST, 1.0)
-    chosen = f"Best tau {tau.value:g}." if tau is not None and tau.value != NONE else ""
-    return beside(panel, f"{name}, epsilon 1", None, values, note=chosen)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,26 +11,18 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.noise.goe import goe
-from dpviz.reproduce.experiment import Chart, Effort, Experiment, Info, Part, Series
-from dpviz.reproduce.lines import Line, Stated, beside, decided
+from dpviz.reproduce.experiment import Chart, Effort, Experiment, Part, Series
 from dpviz.reproduce.measurements import Measurements, Point
-from dpviz.reproduce.mvg._movement import COLUMNS, DATA, LOSS, RIGHT, ROWS, UNITS, Movement
+from dpviz.reproduce.mvg._movement import COLUMNS, DATA, LOSS, RIGHT, Movement
 from dpviz.reproduce.mvg._shared import (
-    BEST_TAU,
     EPSILON,
-    FROM_DATA,
-    LOOSE,
-    PAPER,
     TAUS,
-    URL,
-    at_best,
-    best_of,
     favouring,
     log_pnr_of_answer,
     single,
-    spent_note,
 )
-from dpviz.reproduce.verdicts import Claim, judged, of_item
+from dpviz.reproduce.said import Stated
+from dpviz.reproduce.solve import BY_NOISE, BY_ROWS, IMPLIED, implied
 from dpviz.values.problem import Problem
 
 HELD, ONE = "half width that holds the rows", "half width 1, not private"
@@ -84,26 +77,9 @@ REPORTED = {
 }
 """Table 4 in units of the file, squared: a tenth of the printed numbers."""
 
-_UNKNOWN = "We do not know what was run."
-_WHY = {
-    NON_PRIVATE: "The exact component loses nothing.",
-    RANDOM: "The expected loss of a uniform direction is the largest eigenvalue less the mean one: "
-    ".399 here. With all rows it is the same; the paper's second moment is another.",
-    THEOREM_2: "The published condition asks for noise far above the variances, and the loss is "
-    "close to that of a random direction; the line below says what noise the reported figure "
-    f"would take. {_UNKNOWN}",
-    THEOREM_3: "As for Theorem 2, with less noise; still more than the reported figure takes. "
-    + _UNKNOWN,
-    GAUSSIAN: "By its own formula the noise has a std of about .0025 beside a first variance "
-    "of more than .5, so next to nothing is lost; the reported figure would take more than a "
-    "hundred times as much noise. " + _UNKNOWN,
-    SKETCH: "The published constants lift every singular value far above the data's, so that the "
-    f"direction is nearly random. {_UNKNOWN}",
-    LAPLACE: "By its own formula next to nothing is lost, with 10,176 rows in four dimensions. "
-    + _UNKNOWN,
-    EXPONENTIAL: "By its own law it concentrates at the first component: n epsilon times the gap "
-    f"is large. {_UNKNOWN}",
-}
+
+SOLVED = (GAUSSIAN, EXPONENTIAL, LAPLACE, THEOREM_2, THEOREM_3)
+"""Whose printed loss a smaller n, or less noise, could explain."""
 
 
 @dataclass(frozen=True)
@@ -123,37 +99,6 @@ def name_of(mechanism: Mechanism) -> str:
 class MvgTable4(Experiment):
     """Delta-rho of the first component; see `info`."""
 
-    info = Info(
-        title="First component of MovementAAL",
-        paper=PAPER,
-        url=URL,
-        place="Table 4",
-        about="The query is the 4 x 4 second moment of four signal strengths; the loss is the "
-        "variance that the released first component misses. The paper finds MVG with Theorem 3 "
-        "well ahead of every other mechanism. By the published formulas it is not: the noise that "
-        "the theorems ask for leaves little, and the Gaussian and exponential mechanisms lose next "
-        "to nothing at this n.",
-        settings=(
-            "10,176 rows, 4 features, centred; query XX'/n, sensitivity 8e4/10,176 for features in "
-            "[-100, 100]",
-            "epsilon 1, delta 1/n, 100 trials, mean and 95 % confidence interval",
-            "precision on ANC0 and ANC3, tau the best of .55, .65, .75, .85, .95",
-        ),
-        choices=(
-            ROWS,
-            UNITS,
-            "Centred rows reach 1.22 and so leave [-1, 1]: a half width of 1 does not bound them, "
-            "and a claim that rests on it is false. Both half widths are shown.",
-            "The component is the top eigenvector of the symmetric part of the released matrix. "
-            "The paper says SVD; the left singular vector of the matrix as released is shown too.",
-            "2,000 draws instead of 100, as the spread of one draw hides the differences.",
-            "The JL transform runs with eta = .5 and nu = .05; the paper gives no values.",
-            "The PNR lines use Eq. 24 with the second moment vec(A) vec(A)' of the one answer.",
-        ),
-        cautions=(BEST_TAU, FROM_DATA, LOOSE),
-        slot=41,
-    )
-
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each mechanism and cube."""
         draws = 200 if effort is Effort.QUICK else 2_000  # the paper: 100
@@ -164,6 +109,7 @@ class MvgTable4(Experiment):
         ]
         parts += [MovementPart(DATA, mechanism.text, HELD, draws) for mechanism in PLAIN]
         parts.append(MovementPart(DATA, RANDOM.text, EVERY, draws))
+        parts += [MovementPart(DATA, f"{IMPLIED} {m.text}", HELD, draws // 5) for m in SOLVED]
         return [*parts, MovementPart(DATA, "", HELD, draws)]
 
     def shared(self, data: str) -> dict[bool, Movement]:
@@ -174,45 +120,6 @@ class MvgTable4(Experiment):
         """Return the loss of a mechanism, at every tau where it has one."""
         assert isinstance(part, MovementPart)
         return _measured(shared[part.half != EVERY], part, seed)
-
-    def lines(self, found: Measurements) -> list[Line]:
-        """Return Table 4 on both cubes, what is added, and the statements of section 9.2."""
-        lines = _table(found)
-        for half in (ONE, EVERY):
-            for mechanism in MVG:
-                lines += _shaped_lines(half, mechanism, found)
-        random = found.get(EVERY, name_of(RANDOM), LOSS)
-        lines.append(beside(EVERY, name_of(RANDOM), REPORTED[RANDOM], random, fairest=False))
-        return [*lines, *_statements(found)]
-
-    def claims(self, found: Measurements) -> list[Claim]:
-        """Return the answers to the table's rows and to section 9.2."""
-        lines = self.lines(found)
-        rows = [
-            judged(
-                f"Delta-rho of {name_of(mechanism)}",
-                [
-                    line
-                    for line in lines
-                    if line.panel == HELD
-                    and line.item in (name_of(mechanism), f"{name_of(mechanism)}, best tau")
-                ],
-                because="Every released component loses nothing."
-                if mechanism == NON_PRIVATE
-                else "",
-            )
-            for mechanism in REPORTED
-        ]
-        orders = [
-            judged(
-                f"{name_of(better)} loses less than {name_of(worse)}",
-                of_item(lines, _order_item(better, worse)),
-                place="section 9.2",
-                because=_BECAUSE.get((better, worse), ""),
-            )
-            for better, worse in _ORDERS
-        ]
-        return [*rows, *orders]
 
     def charts(self) -> tuple[Chart, ...]:
         """Return the loss against the share of the favoured features."""
@@ -233,6 +140,9 @@ def _measured(shared: Movement, part: MovementPart, seed: int) -> Measurements:
     """Return the loss of one mechanism on some rows."""
     if not part.mechanism:
         return _needed(shared, part.draws, seed)
+    if part.mechanism.startswith(IMPLIED):
+        mechanism = parse_variant(part.mechanism.removeprefix(IMPLIED).strip())
+        return _implied(shared, mechanism, part.draws, seed)
     mechanism = parse_variant(part.mechanism)
     if mechanism in SHAPED:
         return _shaped(shared, mechanism, part, seed)
@@ -246,6 +156,27 @@ def _measured(shared: Movement, part: MovementPart, seed: int) -> Measurements:
         stds = _stds(shared, mechanism, shared.problem(), part.half, seed)
         found[Point(part.half, name_of(mechanism), STD)] = single(stds[0] * shared.half**2)
     return Measurements(found)
+
+
+def _implied(shared: Movement, mechanism: Mechanism, draws: int, seed: int) -> Measurements:
+    """Return the rows, or how much less noise, at which a mechanism loses what is printed."""
+    stated, name = REPORTED[mechanism], name_of(mechanism)
+    if mechanism not in MVG:
+
+        def by_rows(n: float) -> float:
+            fewer = replace(shared, n=math.ceil(n))
+            components = fewer.outcome(mechanism, EPSILON, draws, seed).release.components
+            return float(shared.loss(components[:, :, 0]).mean())
+
+        return implied(BY_ROWS, name, by_rows, stated, 10, shared.n)
+    std = _stds(shared, mechanism, shared.problem(), HELD, seed)[0] * shared.half**2
+    noise = goe(Draws.batch(generator(seed, "reproduce", MvgTable4.key, IMPLIED), draws), 4)
+
+    def by_noise(factor: float) -> float:
+        tops = np.linalg.eigh(shared.A + std / factor * noise)[1][:, :, -1]
+        return float(shared.loss(tops).mean())
+
+    return implied(BY_NOISE, name, by_noise, stated, 1, 1e4)
 
 
 def _shaped(shared: Movement, mechanism: Mechanism, part: MovementPart, seed: int) -> Measurements:
@@ -302,101 +233,3 @@ def _needed(shared: Movement, draws: int, seed: int) -> Measurements:
             if mechanism in (THEOREM_2, THEOREM_3, GAUSSIAN)
         }
     )
-
-
-def _shaped_lines(panel: str, mechanism: Mechanism, found: Measurements) -> list[Line]:
-    """Return the lines of one shaped mechanism on one cube."""
-    name, stated = name_of(mechanism), REPORTED.get(mechanism)
-    why = _WHY.get(mechanism, "")
-    best = best_of(found.curve(panel, name, LOSS))
-    values = None if best is None else best.values
-    chosen = at_best(best)
-    lines = [
-        beside(
-            panel,
-            f"{name}, best tau",
-            stated,
-            values,
-            f"{why} {chosen}",
-            chosen,
-            fairest=panel == HELD,
-        )
-    ]
-    equal = found.get(panel, name, LOSS, EQUAL)
-    lines.append(beside(panel, f"{name}, equal shares", None, equal))
-    if mechanism in MVG:
-        best = best_of(found.curve(panel, name, RAW_LOSS))
-        values = None if best is None else best.values
-        item = f"{name}, best tau, {SINGULAR}"
-        lines.append(beside(panel, item, stated, values, why, at_best(best), fairest=False))
-    for quantity in (STD, SPENT, PNR):
-        item = f"{name}: {quantity}, equal shares"
-        fact = found.get(panel, name, quantity, EQUAL)
-        note = spent_note(fact) if quantity == SPENT else ""
-        lines.append(beside(panel, item, None, fact, note=note))
-    item = f"{name}: {PNR}, tau {TAUS[-1]:g}"
-    lines.append(beside(panel, item, None, found.get(panel, name, PNR, TAUS[-1])))
-    return lines
-
-
-def _table(found: Measurements) -> list[Line]:
-    """Return the rows of the table on the cube that holds the rows."""
-    lines = []
-    for mechanism in (NON_PRIVATE, RANDOM, *SHAPED, *PLAIN[2:]):
-        if mechanism in SHAPED:
-            lines += _shaped_lines(HELD, mechanism, found)
-        else:
-            values = found.get(HELD, name_of(mechanism), LOSS)
-            stated = REPORTED.get(mechanism)
-            lines.append(beside(HELD, name_of(mechanism), stated, values, _WHY.get(mechanism, "")))
-            facts = () if mechanism.info.guarantee == "none" else (SPENT,)
-            for quantity in (STD, SPENT) if mechanism in ALIKE else facts:
-                fact = found.get(HELD, name_of(mechanism), quantity)
-                note = spent_note(fact) if quantity == SPENT else ""
-                item = f"{name_of(mechanism)}: {quantity}"
-                lines.append(beside(HELD, item, None, fact, note=note))
-        if mechanism in (THEOREM_2, THEOREM_3, GAUSSIAN):
-            item = f"{name_of(mechanism)}: {NEEDED}"
-            lines.append(beside(HELD, item, None, found.get(HELD, name_of(mechanism), NEEDED)))
-    return lines
-
-
-_ORDERS = (
-    (THEOREM_3, THEOREM_2),
-    (THEOREM_3, GAUSSIAN),
-    (THEOREM_3, SKETCH),
-    (THEOREM_3, LAPLACE),
-    (THEOREM_3, EXPONENTIAL),
-    (EXPONENTIAL, THEOREM_2),
-)
-_BECAUSE = {
-    (THEOREM_3, THEOREM_2): "By both conditions as published.",
-    (THEOREM_3, SKETCH): "With the published constants the sketch is nearly a random direction.",
-    (EXPONENTIAL, THEOREM_2): "The exponential mechanism loses next to nothing at this n.",
-}
-_AGAINST = {
-    GAUSSIAN: "By its formula the Gaussian mechanism adds far less noise than either theorem.",
-    LAPLACE: "By its formula Laplace noise is small at this n and d.",
-    EXPONENTIAL: "The exponential mechanism draws a direction, whose law concentrates as n grows.",
-}
-
-
-def _order_item(better: Mechanism, worse: Mechanism) -> str:
-    return f"{name_of(better)}: loses less than {name_of(worse)}"
-
-
-def _statements(found: Measurements) -> list[Line]:
-    """Return the statements of section 9.2 on the order of the mechanisms."""
-    lines = []
-    for better, worse in _ORDERS:
-        values = []
-        for mechanism in (better, worse):
-            best = best_of(found.curve(HELD, name_of(mechanism), LOSS))
-            plain = found.get(HELD, name_of(mechanism), LOSS)
-            values.append(plain if best is None else best.values)
-        why = _AGAINST.get(worse, "It loses more.")
-        item = _order_item(better, worse)
-        lines.append(
-            decided("statements", item, "stated in section 9.2", values[1], values[0], why)
-        )
-    return lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,11 +19,9 @@ from dpviz.mechanisms._mvg import (
 from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg import Mvg
 from dpviz.mechanisms.mvg_data import MvgData
-from dpviz.reproduce.experiment import Effort, Experiment, Info, NotMeasured, Part
-from dpviz.reproduce.lines import Agreement, Line, beside, claim
+from dpviz.reproduce.experiment import Effort, Experiment, Part
 from dpviz.reproduce.measurements import Measurements, Point
-from dpviz.reproduce.mvg._shared import LOOSE, PAPER, URL, single
-from dpviz.reproduce.verdicts import Answer, Claim, judged
+from dpviz.reproduce.mvg._shared import single
 from dpviz.values.allocation import Allocation
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 
@@ -62,56 +59,6 @@ class TheoremPart(Part):
 class MvgTheorems(Experiment):
     """The conditions and budgets of the mechanism; see `info`."""
 
-    info = Info(
-        title="Lemma 1 and Theorems 2 to 7",
-        paper=PAPER,
-        url=URL,
-        place="sections 3 to 7",
-        about="Theorems 2 and 3 are conditions under which matrix-variate Gaussian noise is "
-        "private; Theorem 4 says when the second allows less noise than the first, Theorems 5 and "
-        "6 turn them into a budget of precision, and Theorem 7 divides that budget.",
-        settings=(
-            "Lemma 1: the squared norm of standard noise is at most zeta^2 with probability at "
-            "least 1 - delta",
-            "Theorem 4: Theorem 3 has the higher signal-to-noise ratio if s2 <= gamma or r > 12",
-            "Theorem 7 solves Problem 2, whose budget is on 1-norms, in place of Problem 1 with "
-            "the 2-norms of the privacy condition",
-        ),
-        choices=(
-            "Shapes and delta = 1/n are those of the three experiments; epsilon .1, 1, 10 and 100.",
-            "Theorem 4 is about precision at the same epsilon and delta: the two bounds are "
-            "compared at random r, gamma, s2 <= sqrt(2) gamma, epsilon and delta.",
-            f"Theorem 7 is compared with {RIVALS} random allocations for each of the random "
-            f"spectra of {SPECTRUM} values, and, for the budget that Algorithm 1 spends, with the "
-            "allocation that is best there (found numerically).",
-        ),
-        cautions=(LOOSE,),
-        slot=39,
-        not_measured=(
-            NotMeasured(
-                "time O(min(max(m^3, n^3), (mn)^2)) and O(m^3)",
-                "orders",
-                "An order of time for two ways to draw the noise; a run time at a few sizes "
-                "decides no order.",
-                "section 6.4",
-            ),
-            NotMeasured(
-                "sums over records have the most mutual information",
-                "a maximum over all queries",
-                "A statement on all queries of a random data set, by a central limit theorem; no "
-                "released table decides it.",
-                "Theorem 8",
-            ),
-            NotMeasured(
-                "MVG noise has the least mutual information with the data",
-                "a minimum over all noises of one covariance",
-                "A statement on all laws of noise, by a central limit theorem; no released table "
-                "decides it.",
-                "Theorem 9",
-            ),
-        ),
-    )
-
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each theorem."""
         cases = 100 if effort is Effort.QUICK else 1_000
@@ -138,73 +85,6 @@ class MvgTheorems(Experiment):
         if part.theorem == "Theorems 5 and 6":
             return _budgets(part.cases, seed)
         return _filled(part.cases, seed)
-
-    def lines(self, found: Measurements) -> list[Line]:
-        """Return every theorem beside what was measured."""
-        lines = [_beyond_line(found, name) for name in QUERIES]
-        lines += [_spent_line(found, *case) for case in CASES]
-        lines += _compared_lines(found)
-        lines += [_budget_line(found, theorem) for theorem in ("Theorem 5", "Theorem 6")]
-        return [*lines, *_filled_lines(found)]
-
-    def claims(self, found: Measurements) -> list[Claim]:
-        """Return the answers."""
-        lines = self.lines(found)
-
-        def lines_of(panel: str, start: str = "") -> list[Line]:
-            return [line for line in lines if line.panel == panel and line.item.startswith(start)]
-
-        return [
-            judged(
-                "the norm of the noise stays below zeta(delta)",
-                lines_of("Lemma 1"),
-                place="Lemma 1",
-                held=Answer.BOUND,
-                because="Even its square does, which is what the cited lemma says: squaring zeta "
-                "is what makes Theorems 2 and 3 so loose.",
-            ),
-            judged(
-                "noise that meets the condition is (epsilon, delta)-private",
-                lines_of("Theorem 2"),
-                place="Theorem 2",
-                held=Answer.BOUND,
-                because="By the exact account of the same noise it spends less than a thousandth "
-                "of epsilon .1 to 100, in all three experiments.",
-            ),
-            judged(
-                "the same for a symmetric positive semi-definite query",
-                lines_of("Theorem 3"),
-                place="Theorem 3",
-                held=Answer.BOUND,
-                because="By the exact account it spends about a thousandth of epsilon 1 and 10 in "
-                "Experiment II.",
-            ),
-            judged(
-                "Theorem 3 allows less noise than Theorem 2 if s2 <= gamma or r > 12",
-                lines_of("Theorem 4", "as stated"),
-                place="Theorem 4",
-            ),
-            judged(
-                "the precision budget for noise on one side",
-                lines_of("Theorem 5"),
-                place="Theorem 5",
-            ),
-            judged(
-                "the precision budget for equal noise on both sides",
-                lines_of("Theorem 6"),
-                place="Theorem 6",
-            ),
-            judged(
-                "max-PNR solves Problem 2",
-                lines_of("Theorem 7", "no allocation"),
-                place="Theorem 7",
-            ),
-            judged(
-                "max-PNR is the optimal allocation under the privacy constraint",
-                lines_of("Theorem 7", "largest PNR"),
-                place="sections 7.2 and 8.1.3",
-            ),
-        ]
 
 
 # --- what is measured -------------------------------------------------------------------------
@@ -350,86 +230,3 @@ def _two_norm(gains: FloatArray, total: float) -> FloatArray:
 
 
 # --- lines ------------------------------------------------------------------------------------
-
-
-def _agreement(held: bool) -> Agreement:
-    return Agreement.AGREES if held else Agreement.DIFFERS
-
-
-def _beyond_line(found: Measurements, name: str) -> Line:
-    item = f"{name}: probability of a squared norm beyond zeta, over delta"
-    reported = "at most 1 beyond zeta^2"
-    values = found.get("Lemma 1", name, BEYOND)
-    if values is None:
-        return claim("Lemma 1", item, reported, 0, 0, why="")
-    value = float(values[0])
-    note = "By the chi-squared law; beyond zeta^2 it is less still."
-    return Line("Lemma 1", item, reported, f"{value:.2g}", _agreement(value <= 1), note)
-
-
-def _spent_line(found: Measurements, theorem: str, name: str, mechanism: Mechanism) -> Line:
-    item = f"{name}, {mechanism.label}: epsilon really spent"
-    reported = "(epsilon, delta)-differentially private"
-    curve = found.curve(theorem, name, SPENT)
-    if not curve:
-        return claim(theorem, item, reported, 0, 0, why="")
-    held = all(values[0] <= epsilon for epsilon, values in curve.items())
-    told = ", ".join(f"{values[0]:.2g} of {epsilon:g}" for epsilon, values in curve.items())
-    note = f"On {name} it spends, by the exact account, {told}."
-    return Line(theorem, item, reported, told, _agreement(held), note)
-
-
-def _compared_lines(found: Measurements) -> Iterator[Line]:
-    for name, quantity in (("as stated", HELD), ("beyond the conditions", LATER)):
-        item, reported = f"{name}: Theorem 3 allows at least as much precision", ""
-        values = found.get("Theorem 4", "", quantity)
-        if quantity == LATER:
-            yield beside("Theorem 4", item, None, values, note="As a share of those settings.")
-            continue
-        reported = "it does wherever s2 <= gamma or r > 12"
-        first = found.mean("Theorem 4", "", FROM)
-        note = "In every random setting that meets a condition."
-        if first is not None:
-            note += f" The sums of the second condition allow it from r = {first.value:.0f} on."
-        held, asked = (0, 0) if values is None else (int(values.sum()), len(values))
-        yield claim("Theorem 4", item, reported, held, asked, "Not everywhere.", note)
-
-
-def _budget_line(found: Measurements, theorem: str) -> Line:
-    item = "left side of the condition over the right"
-    reported = "1: the budget is spent in full, whatever the shares"
-    values = found.get(theorem, "", PART_OF_BUDGET)
-    if values is None:
-        return claim(theorem, item, reported, 0, 0, why="")
-    held = int((np.abs(values - 1) < 1e-9).sum())
-    note = f"Spent in full for all of {len(values):,} random divisions of it."
-    return claim(theorem, item, reported, held, len(values), "Not for all of them.", note)
-
-
-def _filled_lines(found: Measurements) -> Iterator[Line]:
-    panel = "Theorem 7"
-    best, negative, ratios = (found.get(panel, "", name) for name in (BEST, NEGATIVE, WORSE))
-    item, reported = "no allocation has a larger PNR on the 1-norm budget", "solves Problem 2"
-    if best is None or negative is None:
-        yield claim(panel, item, reported, 0, 0, why="")
-    else:
-        note = (
-            f"None of {RIVALS} random allocations beats it, for {len(best):,} spectra. In "
-            f"{negative.mean():.0%} of them the printed formula asks for negative precision: it "
-            "needs the (.)+ of its own proof."
-        )
-        held = int(best.sum())
-        yield claim(panel, item, reported, held, len(best), "Some allocation beats it.", note)
-    item = "largest PNR on the 2-norm budget"
-    reported = "the optimal precision allocation under the privacy constraint"
-    if ratios is None:
-        yield claim(panel, item, reported, 0, 0, why="")
-        return
-    below = float((ratios < 1 - 1e-9).mean())
-    why = (
-        "It is optimal for the 1-norms of Problem 2; Theorem 5's budget is on 2-norms, and there "
-        f"another allocation has the larger PNR for {below:.0%} of {len(ratios):,} spectra (its "
-        f"logarithm is {ratios.mean():.0%} of the best on average)."
-    )
-    held = int((ratios >= 1 - 1e-9).sum())
-    yield claim(panel, item, reported, held, len(ratios), why)
