@@ -305,7 +305,8 @@ def test_prediction_is_the_predictors() -> None:
     )  # fmt: skip
 
 
-def test_the_least_epsilon_counts_claims_that_hold_at_it() -> None:
+def test_the_least_epsilon_counts_claims_that_hold_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board, "all_mechanisms", dict)  # who is off the board is the next test's
     # Alone, a mechanism whose claim fails at the answer gives none; with one that holds, that one.
     settings = replace(BASE, table="digits", mechanisms=("analyze_gauss",))
     ready = prepared(settings)

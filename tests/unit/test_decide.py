@@ -38,9 +38,27 @@ MEASURED = load_measured(SETTINGS)
 PROBLEM = MEASURED.problem(SETTINGS)
 
 
+Steps = list[tuple[str, int, int]]
+
+
+def by_steps() -> tuple[Steps, Card]:
+    """Make a card one step at a time, as the page does."""
+    found: decide.Found = {}
+    places: Steps = []
+    while (step := decide.next_step(found)) is not None:
+        places.append((step.stage, step.place, step.total))
+        found[step.key] = step.run(MEASURED, SETTINGS, Answers(survive="75"))
+    return places, decide.card_of(MEASURED, SETTINGS, Answers(survive="75"), found)
+
+
 @pytest.fixture(scope="module")
-def card() -> Card:
-    return decide.card(MEASURED, SETTINGS, Answers(survive="75"))
+def stepped() -> tuple[Steps, Card]:
+    return by_steps()
+
+
+@pytest.fixture(scope="module")
+def card(stepped: tuple[Steps, Card]) -> Card:
+    return stepped[1]
 
 
 def heavy_tailed() -> Table:
@@ -105,19 +123,28 @@ def test_an_answer_is_an_estimate_with_a_narrow_range(hospital: Card) -> None:
     assert said.endswith(f"an epsilon of about {about:g}, between {low:g} and {high:g}.")
 
 
-def test_a_card_is_made_step_by_step_and_goes_on_where_it_was(card: Card) -> None:
-    found: decide.Found = {}
-    places = []
-    while (step := decide.next_step(found)) is not None:
-        places.append((step.stage, step.place, step.total))
-        found[step.key] = step.run(MEASURED, SETTINGS, Answers(survive="75"))
+def test_a_card_is_made_step_by_step_and_goes_on_where_it_was(
+    stepped: tuple[Steps, Card], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places, _ = stepped
     looks = [place for stage, place, _ in places if stage == decide.LOOK]
     searches = [place for stage, place, _ in places if stage == decide.SEARCH]
     assert looks == list(range(len(list(decide.candidates()))))
     assert searches == list(range(len(searches)))
     assert len(searches) <= decide.SEARCHED + 1
-    again = decide.card_of(MEASURED, SETTINGS, Answers(survive="75"), found)
-    assert [offer.epsilon for offer in again.offers] == [offer.epsilon for offer in card.offers]
+    # At once it is the same card: by a few mechanisms, of each kind of answer one.
+    few = [parse_variant(key) for key in ("gaussian", "wishart_difference", "wishart", "spherical")]
+    monkeypatch.setattr(decide, "candidates", lambda: iter(few))
+    told: Steps = []
+    at_once = decide.card(
+        MEASURED,
+        SETTINGS,
+        Answers(survive="75"),
+        lambda step: told.append((step.stage, step.place, step.total)),
+    )
+    assert (told, at_once) == by_steps()
+    assert len(at_once.offers) >= 2
+    assert len(at_once.left_out) >= 1
 
 
 def test_claims_hold_at_each_answer(card: Card) -> None:
@@ -370,8 +397,9 @@ def test_points_drawn_from_the_release_cost_what_the_variances_do() -> None:
     assert "nobody's rows" in label["What is protected"]
 
 
-def test_an_offer_pays_for_the_preparation_too() -> None:
+def test_an_offer_pays_for_the_preparation_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least epsilon is that of the whole chain, and its claim is judged as a whole."""
+    monkeypatch.setattr(decide, "DRAWS", 16)  # twice the epsilon is told by few
     paid = replace(SETTINGS, center="private", row_bound="private:0.9", bounds="0:8")
     measured = load_measured(paid)
     answers, mechanism = Answers(survive="75"), parse_variant("gaussian")
