@@ -2,7 +2,7 @@
 
 axe-core travels in the wheel of axe-playwright-python, so nothing is fetched. What Streamlit's own
 elements do wrong is listed in ``STREAMLITS_OWN``; everything else must be clean. A page is loaded
-once, and looked at in both widths and both themes: it follows the system's. Of a page that is drawn
+once, and looked at in both widths and both themes: it follows the system's. In the dark its shape is looked at as well. Of a page that is drawn
 a part at a time all is looked at with its first part, and then each other part by itself.
 """
 
@@ -13,11 +13,12 @@ from pathlib import Path
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import BrowserContext, ElementHandle, Page
+from playwright.sync_api import BrowserContext, ElementHandle, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.e2e import parts
 from tests.e2e.harness import Server, new_page, open_app, problems_of, wait_idle
+from tests.e2e.test_looks import brightness, check_shape
 from tests.ui.driver import FIRST, PAGES
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
@@ -34,6 +35,7 @@ LAPTOP = {"width": 1400, "height": 900}
 PHONE = {"width": 420, "height": 900}
 TWICE = {"width": 700, "height": 450}  # a laptop's window at 200 %
 SMALL = "table=iris&trials=5&m=gaussian,laplace"
+USUAL = "v=1&trials=5"  # what a first visitor sees, but for the number of draws
 
 # Whether the page has taken over the system's theme.
 _DARK = """() => getComputedStyle(document.querySelector('[data-testid="stApp"]')).backgroundColor
@@ -172,8 +174,10 @@ def test_a_page_can_be_read_and_walked(context: BrowserContext, server: Server, 
     page = new_page(context)
     page.set_viewport_size(LAPTOP)  # type: ignore[arg-type]
     page.emulate_media(color_scheme="light")
-    open_app(page, f"{server.url}/{'' if name == FIRST else name}?{SMALL}")
+    open_app(page, f"{server.url}/{'' if name == FIRST else name}?{USUAL}")
     page.add_script_tag(content=AXE)
+    if name == FIRST:
+        expect(page.locator(".dpv-col")).to_have_count(7)
     found = []
     for number, part in enumerate(parts.each(page, name)):
         seen = looked_at(page, parts.SHOWN if number else None)
@@ -204,6 +208,8 @@ def looked_at(page: Page, root: str | None = None) -> list[str]:
     for place, size in (("phone", PHONE), ("laptop", LAPTOP)):
         page.set_viewport_size(size)  # type: ignore[arg-type]
         wait_idle(page)
+        assert brightness(page) < 40
+        check_shape(page)
         found += [f"dark, {place}: {text}" for text in violations(page, root)]
     page.emulate_media(color_scheme="light")
     page.wait_for_function(f"() => !({_DARK})()")

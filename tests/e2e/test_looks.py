@@ -1,17 +1,13 @@
-"""How pages look: dark, on a phone, and to a screen reader."""
+"""How pages look: on a phone, turned, to a screen reader. Each in the dark is in test_axe.py."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from dpviz.base.paths import app_path
-from tests.e2e import parts
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle
 
-PAGES = tuple(sorted(path.stem for path in (app_path().parent / "pages").glob("*.py")))
 CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
-SIZES = {"phone": (420, 900), "laptop": (1280, 900)}
 
 # What sticks out of the page sideways; tables and code scroll by themselves.
 _OVERFLOW = """
@@ -42,13 +38,6 @@ _BACKGROUND = (
 )
 
 
-@pytest.fixture
-def dark(page: Page) -> Page:
-    """A page whose system is set to dark."""
-    page.emulate_media(color_scheme="dark")
-    return page
-
-
 def brightness(page: Page) -> float:
     """Return the page's background between 0, black, and 255, white."""
     written = page.evaluate(_BACKGROUND)
@@ -77,25 +66,6 @@ def check_shape(page: Page) -> None:
         assert name is not None
         assert len(name) > 20, "an accessible name that says what is to be seen"
         assert chart.get_attribute("role") in {"img", "figure"}
-
-
-@pytest.mark.parametrize("page_name", PAGES)
-def test_dark_and_narrow(dark: Page, server: Server, page_name: str) -> None:
-    page = dark
-    path = "" if page_name == "explore" else page_name
-    sizes = list(SIZES.values())  # loaded once: the laptop's window is the phone's, made wider
-    page.set_viewport_size({"width": sizes[0][0], "height": sizes[0][1]})
-    open_app(page, f"{server.url}/{path}?v=1&trials=5")
-    for _ in parts.each(page, page_name):
-        for width, height in sizes:
-            page.set_viewport_size({"width": width, "height": height})
-            wait_idle(page)
-            assert brightness(page) < 40
-            check_shape(page)
-            if page_name == "explore":
-                expect(page.locator(".dpv-col")).to_have_count(7)
-        sizes.reverse()  # the next part is shown as wide as this one was at last
-    assert problems_of(page) == ""
 
 
 def test_light_and_its_controls(page: Page, server: Server) -> None:
