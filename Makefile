@@ -1,6 +1,6 @@
 # make run     the dashboard, on a machine with nothing but Python 3.11 to 3.13 and make
 # make test    everything CI runs
-# make check   the quick part of it, under two minutes on two cores
+# make check   the quick part of it: unit and contract tests that a change can reach
 # make docs    the documentation, into build/docs
 # Nothing is installed outside $(VENV). A stamp file records each installation, so that a second run
 # starts at once.
@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make run      start the dashboard (creates $(VENV) the first time)"
 	@echo "make dev      the same, reloading when a file changes"
-	@echo "make check    lint, types, unit and contract tests: under two minutes"
+	@echo "make check    lint, types, and the unit and contract tests that a change can reach"
 	@echo "make test     everything: check, processes, golden, statistical, page and browser tests"
 	@echo "make format   reformat the code"
 	@echo "make lock     renew the lock files from the ranges"
@@ -59,7 +59,7 @@ test: $(DEV_STAMP)
 
 check: $(DEV_STAMP)
 	$(COMPILE)
-	$(PY) -m tests.layers lint style types unit contract $(if $(ARGS),-- $(ARGS))
+	$(PY) -m tests.layers --changed lint style types unit contract $(if $(ARGS),-- $(ARGS))
 
 lint: $(DEV_STAMP)
 	$(PY) -m tests.layers lint style types

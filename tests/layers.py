@@ -1,7 +1,8 @@
 """Run the layers of the tests and say how long each took.
 
 ``python -m tests.layers`` runs all; ``python -m tests.layers unit contract`` some; what follows
-``--`` goes to pytest. Each layer is a process of its own, so that a browser left by one cannot slow
+``--`` goes to pytest. With ``--changed`` unit and contract tests are those that a change can reach
+(`tests.reach`). Each layer is a process of its own, so that a browser left by one cannot slow
 the next and pytest-xdist can be on for the quiet layers and off for the browser. Those that keep
 one core busy come first, two at a time; no layer waits while a core is idle. The last line is
 ``N passed, N failed, N skipped``, added up over the layers, and the exit status is 1 if any failed.
@@ -16,11 +17,12 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.e2e.browser import NO_BROWSER, browser_required, find_chromium
+from tests.reach import changed, reached
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".test-reports"
@@ -45,6 +47,8 @@ class Layer:
         Processes of pytest-xdist; 0 runs in one process.
     dist : str
         How pytest-xdist hands out tests: by file, where files share costly fixtures, or singly.
+    files : tuple of str
+        Test files, where not all of the folder are run.
     """
 
     name: str
@@ -53,6 +57,7 @@ class Layer:
     folder: str = ""
     workers: int = 2
     dist: str = "loadfile"
+    files: tuple[str, ...] = ()
 
     @property
     def single(self) -> bool:
@@ -82,6 +87,10 @@ LAYERS: tuple[Layer, ...] = (
     Layer("browser", 120, folder="browser", workers=0),
     Layer("papers", 300, folder="papers", dist="worksteal"),
 )
+
+
+SELECTED = ("unit", "contract")
+"""Folders of which ``--changed`` runs a part."""
 
 
 @dataclass(frozen=True)
@@ -236,8 +245,8 @@ def _left_out(layer: Layer) -> Outcome | None:
 def _pytest_arguments(layer: Layer, report: Path, extra: Sequence[str]) -> list[str]:
     workers = ["-n", str(layer.workers), "--dist", layer.dist] if layer.workers else []
     durations = ["--durations=5", "--durations-min=5"]
-    target = f"tests/{layer.folder}"
-    return ["-m", "pytest", target, "-q", f"--junitxml={report}", *workers, *durations, *extra]
+    targets = layer.files or (f"tests/{layer.folder}",)
+    return ["-m", "pytest", *targets, "-q", f"--junitxml={report}", *workers, *durations, *extra]
 
 
 def _read(report: Path, status: int, seconds: float, note: str, *, selected: bool) -> Outcome:
@@ -259,13 +268,28 @@ def _read(report: Path, status: int, seconds: float, note: str, *, selected: boo
     return Outcome(passed, failed, skipped, seconds, note)
 
 
+def _reached(chosen: Sequence[Layer]) -> Iterator[Layer]:
+    """Yield layers with the test files that a change can reach; all of them where git is silent."""
+    files = changed()
+    found = None if files is None else reached(files)
+    for layer in chosen:
+        if layer.folder not in SELECTED or found is None:
+            yield layer
+            continue
+        every = sorted(ROOT.glob(f"tests/{layer.folder}/test_*.py"))
+        few = [name for p in every if (name := str(p.relative_to(ROOT))) in found]
+        print(f"{layer.name}: {len(few)} of {len(every)} test files can be reached", flush=True)
+        if few:
+            yield replace(layer, files=tuple(few))
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the named layers, or all, and print the summary.
 
     Parameters
     ----------
     arguments : sequence of str
-        Names of layers, then optionally ``--`` and arguments for pytest.
+        Names of layers and ``--changed``, then optionally ``--`` and arguments for pytest.
 
     Returns
     -------
@@ -276,6 +300,8 @@ def main(arguments: Sequence[str]) -> int:
     if "--" in names:
         cut = names.index("--")
         names, extra = names[:cut], names[cut + 1 :]
+    few = "--changed" in names
+    names = [name for name in names if name != "--changed"]
     known = [layer.name for layer in LAYERS]
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -283,6 +309,8 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     REPORTS.mkdir(exist_ok=True)
     chosen = [layer for layer in LAYERS if not names or layer.name in names]
+    if few:
+        chosen = list(_reached(chosen))
     # Of those for one core the longest first: the others fit beside it.
     order = sorted(chosen, key=lambda layer: -layer.budget if layer.single else 1)
     began = time.monotonic()

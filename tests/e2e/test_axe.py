@@ -2,8 +2,9 @@
 
 axe-core travels in the wheel of axe-playwright-python, so nothing is fetched. What Streamlit's own
 elements do wrong is listed in ``STREAMLITS_OWN``; everything else must be clean. A page is loaded
-once, and looked at in both widths and both themes: it follows the system's. In the dark its shape is looked at as well. Of a page that is drawn
-a part at a time all is looked at with its first part, and then each other part by itself.
+once, and looked at in both widths and both themes: it follows the system's. In the dark its shape
+is looked at as well. Of a page that is drawn a part at a time all is looked at with its first part,
+and then each other part by itself.
 """
 
 from __future__ import annotations

@@ -1,0 +1,193 @@
+"""Which test files a change can reach, by what imports what.
+
+A test file is reached by a changed file that it imports, also inside a function, through others or
+by a name in a text (``monkeypatch.setattr("dpviz.run.cells.evaluate", ...)``, ``-m dpviz``). A
+package that finds its modules while it runs, such as `dpviz.mechanisms`, needs all of them for
+whoever imports the package itself. A test that walks the folders of the project is always reached.
+``python -m tests.reach`` prints what is reached now; ``make check`` runs that, and CI everything.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from tests.sources import Import, imports
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("dpviz", "pages", "browser", "tools", "benchmarks", "tests")
+EVERYTHING = ("pyproject.toml", "requirements.txt", "tests/conftest.py", "tests/reach.py")
+"""Changes that may reach any test."""
+
+_FINDS = re.compile(r"\b(import_module|iter_modules)\(")
+_WALKS = re.compile(
+    r"\b(ROOT|PACKAGE|app_path\(\)|parents\[\d\])[^\n]*\n?[^\n]*\.r?glob\(|ls-files"
+)
+_MODULE = re.compile(r"^(dpviz|pages|browser|tools|benchmarks|tests)(\.\w+)*$")
+
+
+def changed(root: Path = ROOT) -> set[str] | None:
+    """Return the files that differ from the main branch, or on it from the last commit.
+
+    Returns
+    -------
+    set of str
+        Paths below the root, of deleted files too; None where git cannot tell.
+    """
+    head = _git(root, "rev-parse", "HEAD")
+    if head is None:
+        return None
+    bases = (
+        _git(root, "merge-base", "HEAD", name) for name in ("origin/HEAD", "origin/main", "main")
+    )
+    base = next((one for one in bases if one is not None), head)
+    found = _listed(root, base)
+    return found or _listed(root, "HEAD~1")
+
+
+def _listed(root: Path, base: str) -> set[str]:
+    tracked = _git(root, "diff", "--name-only", "--no-renames", base) or ""
+    new = _git(root, "ls-files", "--others", "--exclude-standard") or ""
+    return {*tracked.splitlines(), *new.splitlines()}
+
+
+def _git(root: Path, *words: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", *words], cwd=root, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def reached(files: Collection[str], root: Path = ROOT) -> set[str]:
+    """Return the test files that changed files reach, as paths below the root."""
+    graph = needs(root)
+    tests = {path for path in graph if Path(path).name.startswith("test_")}
+    if set(files) & set(EVERYTHING):
+        return tests
+    touched = {path for path in files if path.endswith(".py")}
+    for path in set(files) - touched:
+        touched |= set(_readers(root, path, graph))
+    above: dict[str, set[str]] = defaultdict(set)
+    for path, below in graph.items():
+        for one in below:
+            above[one].add(path)
+    waiting, seen = list(touched), set(touched)
+    while waiting:
+        for path in above[waiting.pop()] - seen:
+            seen.add(path)
+            waiting.append(path)
+    always = {path for path in tests if _WALKS.search(_text(root / path))}
+    return (seen & tests) | always
+
+
+def _readers(root: Path, path: str, graph: Mapping[str, set[str]]) -> Iterator[str]:
+    """Yield the files that say another file's name, or all beside it where nobody does."""
+    name, folder = Path(path).name, str(Path(path).parent)
+    saying = [one for one in graph if one.endswith(".py") and name in _text(root / one)]
+    yield from saying or [one for one in graph if str(Path(one).parent) == folder]
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+@cache
+def needs(root: Path = ROOT) -> dict[str, set[str]]:
+    """Return what each Python file imports, directly, as paths below the root.
+
+    A package that finds modules while it runs has a second node, its name with a star, for those
+    who import the package itself and not only a module in it.
+    """
+    paths = [root / "app.py", *(p for name in FOLDERS for p in (root / name).rglob("*.py"))]
+    modules = {_name(path.relative_to(root)): path for path in paths}
+    graph: dict[str, set[str]] = {}
+    for path in paths:
+        own = str(path.relative_to(root))
+        finds = path.name == "__init__.py" and _FINDS.search(_text(path)) is not None
+        # what a package finds, or imports when it is asked, is its second node's
+        named = {
+            name for one in imports(path) for name in _names(one) if one.at_the_top or not finds
+        }
+        said = {node for name in _said(path) for node in _nodes(name, modules, root, whole=True)}
+        graph[own] = {node for name in named for node in _nodes(name, modules, root)}
+        if finds:
+            inside = path.parent.glob("*.py"), path.parent.glob("*/*.py")
+            front = path.parent == root / "dpviz"  # says what it opens
+            found = () if front else (str(p.relative_to(root)) for ps in inside for p in ps)
+            late = (
+                node
+                for one in imports(path)
+                for name in _names(one)
+                for node in _nodes(name, modules, root)
+            )
+            graph[f"{own}*"] = {own, *said, *late, *found}
+        else:
+            graph[own] |= said
+        if own.startswith("tests/"):
+            confs = (p / "conftest.py" for p in path.parents if p.is_relative_to(root / "tests"))
+            graph[own] |= {str(p.relative_to(root)) for p in confs if p.is_file() and p != path}
+    return graph
+
+
+def _name(path: Path) -> str:
+    """Return the name that a file is imported by."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _names(one: Import) -> Iterator[str]:
+    """Yield what an import statement may mean: a module, or a package's name of one."""
+    if one.plain:
+        yield from one.names
+        yield from (f"{name}.anything" for name in one.names)
+        return
+    yield one.module
+    yield from (f"{one.module}.{name}" for name in one.names)
+
+
+def _said(path: Path) -> Iterator[str]:
+    """Yield modules that texts of a file name, such as what is patched or started."""
+    starts = "dpviz" not in path.relative_to(ROOT).parts[:1]  # there it is part of a command's text
+    for node in ast.walk(ast.parse(_text(path))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+            if text == "dpviz" or text.endswith("app.py"):
+                yield from (("app",) if text != "dpviz" else ("dpviz.__main__",)) * starts
+            elif _MODULE.match(text):
+                yield text
+
+
+def _nodes(
+    name: str, modules: Mapping[str, Path], root: Path, *, whole: bool = False
+) -> Iterator[str]:
+    """Yield the nodes that a dotted name stands for: its longest module, and the packages above."""
+    parts = name.split(".")
+    known = next(
+        (".".join(parts[:n]) for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in modules),
+        None,
+    )
+    if known is None:
+        return
+    path = modules[known]
+    yield str(path.relative_to(root))
+    asked = len(parts) == len(known.split(".")) + 1 and not parts[-1].startswith("__")
+    if path.name == "__init__.py" and (whole or asked):
+        yield f"{path.relative_to(root)}*"
+    for n in range(1, len(known.split("."))):
+        above = modules.get(".".join(parts[:n]))
+        if above is not None:
+            yield str(above.relative_to(root))
+
+
+if __name__ == "__main__":
+    files = changed()
+    print("\n".join(sorted(reached(files) if files is not None else ["tests"])))
