@@ -9,6 +9,7 @@ from dpviz.guide.decide import Card, Offer, rounded_up
 from dpviz.guide.questions import Answers
 from dpviz.guide.risk import Risk
 from dpviz.mechanisms import Mechanism
+from dpviz.narrative.phrases import join_words
 from dpviz.narrative.targets import range_words
 from dpviz.values.problem import Budget
 
@@ -127,15 +128,19 @@ def _uncovered(card: Card) -> str:
             " Not covered: whoever has the least or largest value of a feature, for these are its "
             "bounds, taken from the data."
         )
+    use = [offer.mechanism for offer in card.offers if offer.mechanism.needs_row_bound]
+    if card.offers and not use:
+        return ""
+    some = len(use) < len(card.offers)
+    start = f"{join_words(one.label for one in use)}: not covered is" if some else "Not covered:"
     if settings.row_bound == "max":
         return (
-            " Not covered: the person with the longest row, whose length is the row bound, taken "
+            f" {start} the person with the longest row, whose length is the row bound, taken "
             "from the data."
         )
     if settings.row_bound.startswith("quantile"):
-        return (
-            " Not covered: the people whose rows set the row bound, a quantile taken from the data."
-        )
+        start = start.replace("covered is", "covered are")
+        return f" {start} the people whose rows set the row bound, a quantile taken from the data."
     return ""
 
 

@@ -352,12 +352,31 @@ def test_whose_row_set_a_bound_is_not_covered_and_that_is_said_there(
     card: Card, changes: dict[str, str], left_out: str
 ) -> None:
     settings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
-    found = replace(card, settings=settings, measured=load_measured(settings))
+    using = tuple(offer for offer in card.offers if offer.mechanism.needs_row_bound)
+    found = replace(card, settings=settings, measured=load_measured(settings), offers=using)
     protected = dict(words.label(found))["What is protected"]
     assert ("Not covered" in protected) == bool(left_out)
     assert left_out in protected
     planned = replace(found, answers=Answers(source="plan"))
     assert "Not covered" not in dict(words.label(planned))["What is protected"]
+
+
+@pytest.mark.parametrize("row_bound", ["max", "quantile:0.9"])
+def test_a_bound_that_no_mechanism_uses_leaves_nobody_out(card: Card, row_bound: str) -> None:
+    bounded, free = (
+        next(offer for offer in card.offers if offer.mechanism.needs_row_bound is needs)
+        for needs in (True, False)
+    )
+    found = replace(card, settings=replace(SETTINGS, row_bound=row_bound))
+
+    def protected(*offers: Offer) -> str:
+        return dict(words.label(replace(found, offers=offers)))["What is protected"]
+
+    assert "ot covered" not in protected(free)
+    assert "Not covered: the pe" in protected(bounded)
+    both = protected(free, bounded)
+    assert f"{bounded.mechanism.label}: not covered " in both
+    assert free.mechanism.label not in both
 
 
 def test_a_picture_of_the_people_has_no_epsilon_and_no_dots(
