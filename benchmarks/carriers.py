@@ -33,6 +33,7 @@ from dpviz.figures.boardfile import full_payload
 from dpviz.mechanisms import featured
 from dpviz.prepare.load import load_prepared
 from dpviz.settings import Settings
+from dpviz.tidy.payload import Frame, Payload
 from tests.e2e.harness import Server, wait_idle
 
 STEPS = 60  # of a drag
@@ -65,17 +66,17 @@ def _unpacked(text: str, kind: str) -> Any:
     return np.frombuffer(base64.b64decode(text), dtype=kind)
 
 
-def timeline(payload: dict[str, Any]) -> dict[str, Any]:
+def timeline(payload: Payload) -> dict[str, Any]:
     """Return the ECharts option that shows a payload: three grids a mechanism, one option a frame.
 
     Parameters
     ----------
-    payload : dict
-        `dpviz.tidy.board.payload` with every frame.
+    payload : Payload
+        With every frame.
     """
     limits, columns = payload["limits"], payload["columns"]
     across, up = limits["picture"]
-    low, high, _ = limits["spectrum"]["first"]
+    low, high = (limits["spectrum"]["first"][end] for end in ("low", "high"))
     reach = ((-across, across, -up, up), (1, 15, low, high), (0, 1, -0.5, 0.5))
     heights = ((8, 38), (52, 22), (80, 8))  # top and height in percent
     grids, x_axes, y_axes, series = [], [], [], []
@@ -94,7 +95,7 @@ def timeline(payload: dict[str, Any]) -> dict[str, Any]:
             y_axes.append({**axis, "min": bottom, "max": top})
             series.append(
                 {"type": "scatter" if row == 0 else "line", "symbolSize": 4, "xAxisIndex": number,
-                 "yAxisIndex": number, "color": column["colour"][0]}
+                 "yAxisIndex": number, "color": column["colour"]}
             )  # fmt: skip
     return {
         "baseOption": {
@@ -110,7 +111,7 @@ def timeline(payload: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _option(frame: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any]:
+def _option(frame: Frame, payload: Payload) -> dict[str, Any]:
     scale = payload["limits"]["scale"] / 32767
     drawn: list[dict[str, Any]] = []
     for column in payload["columns"]:
