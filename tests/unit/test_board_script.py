@@ -51,10 +51,12 @@ def test_one_scope_has_room_for_every_name() -> None:
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
-def test_what_a_module_exports_without_being_joined_is_seen(tmp_path: Path) -> None:
+def test_a_module_is_joined_without_its_imports_and_notes(tmp_path: Path) -> None:
     (tmp_path / "one.js").write_text("export const one = 1;\n", encoding="utf-8")
-    (tmp_path / "two.js").write_text('import { one } from "./one.js";\none;\n', encoding="utf-8")
-    assert in_one_scope(tmp_path / "two.js") == ["const one = 1;\n", "one;\n"]
+    two = 'import { one } from "./one.js";\n/**\n * A note.\n */\n/** @type {T} */ (one);\n'
+    (tmp_path / "two.js").write_text(two + "/** Another. */\none;\n", encoding="utf-8")
+    joined = ["const one = 1;\n", "/** @type {T} */ (one);\none;\n"]
+    assert in_one_scope(tmp_path / "two.js") == joined
 
 
 def test_every_module_asks_for_its_types_to_be_checked() -> None:
