@@ -14,6 +14,7 @@ import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import (
@@ -29,6 +30,7 @@ from typing import (
     get_type_hints,
 )
 
+import dpviz
 from dpviz.answers import Answer, Asked, now
 from dpviz.base.number_text import numeral
 from dpviz.base.params import (
@@ -315,6 +317,24 @@ def asks(
         return checked
 
     return made
+
+
+def asking_functions() -> dict[str, Callable[..., Any]]:
+    """Return every function that asks a question, by its name: a file of its name holds it."""
+    names = {path.stem for path in Path(__file__).parent.glob("[!_]*.py")} | set(dpviz.__all__)
+    found = {name: function_named(name) for name in sorted(names)}
+    return {name: function for name, function in found.items() if function is not None}
+
+
+def function_named(name: str) -> Callable[..., Any] | None:
+    """Return the function that asks a question, importing no other; None where there is none."""
+    if name in dpviz.__all__:
+        found = getattr(dpviz, name)
+    elif (Path(__file__).parent / f"{name}.py").is_file():
+        found = getattr(import_module(f"dpviz.answers.{name}"), name, None)
+    else:
+        found = None
+    return found if hasattr(found, "question") else None
 
 
 def question_of(function: Callable[..., Any]) -> Question:

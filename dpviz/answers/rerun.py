@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-import dpviz
 from dpviz.answers import Answer, Made, load
-from dpviz.answers.asked import asks, question_of
+from dpviz.answers.asked import asks, function_named, question_of
 from dpviz.base.json_text import json_text, strict_json
 from dpviz.base.number_text import numeral
 from dpviz.base.params import Declared, again, text
@@ -186,8 +185,8 @@ def rerun(
     True
     """
     kept = load(path)
-    function: Any = getattr(dpviz, kept.question) if kept.question in dpviz.__all__ else None
-    if kept.made is None or not hasattr(function, "question") or question_of(function).once:
+    function = function_named(kept.question)
+    if kept.made is None or function is None or question_of(function).once:
         allowed = "an answer of a function of dpviz that may be asked again"
         raise InvalidSetting("path", allowed, kept.question or "one without a question")
     asked = dict(kept.made.options)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-import dpviz
+from dpviz.answers.asked import asking_functions, function_named, question_of
 from dpviz.cli.options import OneLineParser, with_negative_numbers
 from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 
@@ -22,7 +22,6 @@ _FILES = {
     "data": ("fetch",),
     "sweep": ("sweep",),
     "board": ("board",),
-    "claims": ("claims",),
     "reproduce": ("reproduce",),
     "schema": ("schema",),
     "release": ("release", "ledger"),
@@ -35,24 +34,15 @@ _FILES = {
 def questions() -> dict[str, Any]:
     """Return the functions of the front door that are commands as they are declared, by command."""
     own = {command for added in _FILES.values() for command in added}
-    found = {
-        question_word: function
-        for function in (getattr(dpviz, name) for name in dpviz.__all__)
-        if (question_word := _word(function)) and question_word not in own
-    }
-    return found
-
-
-def _word(function: Any) -> str:
-    """Return the command of a function; empty where it asks no question."""
-    question = getattr(function, "question", None)
-    return "" if question is None else str(question.word)
+    words = {question_of(function).word: function for function in asking_functions().values()}
+    return {word: function for word, function in words.items() if word not in own}
 
 
 def _question(command: str | None) -> Any:
     """Return the function of one command, importing no other; None where there is none."""
     for name in (command, f"list_{command}"):
-        if name in dpviz.__all__ and _word(function := getattr(dpviz, name)) == command:
+        function = function_named(name or "")
+        if function is not None and question_of(function).word == command:
             return function
     return None
 

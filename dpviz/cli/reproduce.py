@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
+from dpviz.answers.reproduce import Reproduced, coverage, reproduce
 from dpviz.base.params import params_of
 from dpviz.cli.data import download_progress
 from dpviz.cli.options import Commands, store_from, whole_number
@@ -14,19 +14,8 @@ from dpviz.cli.terminal import Watch, end_progress, print_table
 from dpviz.datasets import remote
 from dpviz.errors import InvalidSetting
 from dpviz.figures.report import write
-from dpviz.reproduce import (
-    PAPERS,
-    Effort,
-    absent_data,
-    experiment,
-    experiments,
-    known,
-    latex,
-    reproduce,
-    summary,
-    tally,
-)
-from dpviz.run.jobs import WORKERS_RANGE, Pool
+from dpviz.reproduce import absent_data, experiment, experiments, tally
+from dpviz.run.jobs import WORKERS_RANGE
 from dpviz.run.store import default_folder
 from dpviz.settings import Settings
 
@@ -84,7 +73,10 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         print_table(("key", "paper", "place", "title", "data"), rows)
         return 0
     if arguments.summary:
-        return _summary(arguments)
+        said = coverage(arguments.experiment, store_from(arguments.cache))
+        shown = {"json": said.to_json, "latex": said.latex, "table": said.printed}
+        print(shown[arguments.format]())
+        return 0
     if arguments.experiment is None:
         raise InvalidSetting("experiment", "a key that --list shows, or all", "", "EXPERIMENT")
     if arguments.experiment == "all":
@@ -97,9 +89,8 @@ def _reproduce(arguments: argparse.Namespace) -> int:
             "out", "a folder, or one to be made in one that exists", given, "--out"
         )
     seed: int = params_of(Settings)["seed"].parse(arguments.seed)
-    pool = Pool(whole_number("workers", arguments.workers, *WORKERS_RANGE))
+    workers = whole_number("workers", arguments.workers, *WORKERS_RANGE)
     store = store_from(arguments.cache)
-    effort = Effort.QUICK if arguments.quick else Effort.FULL
     folder = Path(arguments.out)
     try:
         folder.mkdir(exist_ok=True)
@@ -111,13 +102,18 @@ def _reproduce(arguments: argparse.Namespace) -> int:
             end_progress()
         watch = Watch("part")
         try:
-            found = reproduce(item, effort, seed=seed, store=store, pool=pool, progress=watch.show)
+            answer = reproduce(
+                item.key, quick=arguments.quick, seed=seed, workers=workers, cache=store,
+                progress=watch.show,
+            )  # fmt: skip
         except KeyboardInterrupt:
             watch.end()
             kept = "the same command goes on from there" if store else "nothing is kept"
             print(f"dpviz: {item.key} interrupted after {watch.words}; {kept}", file=sys.stderr)
             return 130
         watch.end()
+        assert isinstance(answer, Reproduced)
+        found = answer.found
         files = write(found, folder)
         print(f"{item.key}: {watch.words}; {len(found.lines)} lines in {files[0]}")
         print(f"  {tally(found.claims)}")
@@ -129,31 +125,4 @@ def _reproduce(arguments: argparse.Namespace) -> int:
             stated = f", reported {line.reported}" if line.reported else ""
             measured = f", measured {line.measured}" if line.measured else ""
             print(f"  {line.panel}: {line.item}{stated}{measured}: {line.agreement}")
-    return 0
-
-
-def _summary(arguments: argparse.Namespace) -> int:
-    """Print one row for every printed claim: of one experiment, or of all."""
-    asked = arguments.experiment
-    chosen = list(experiments().values()) if asked in (None, "all") else [experiment(asked)]
-    store = store_from(arguments.cache)
-    found = [known(item, store) for item in chosen]
-    rows = summary(found)
-    if arguments.format == "json":
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
-        return 0
-    if arguments.format == "latex":
-        print(latex(found))
-        return 0
-    columns = ("paper", "item", "verdict", "coverage", "reason")
-    print_table(
-        ("paper", "claim", "answer", "coverage", "reason"),
-        [[row[name] for name in columns] for row in rows],
-    )
-    for name in PAPERS:
-        claims = [
-            claim for one in found if one.experiment.info.paper == name for claim in one.claims
-        ]
-        if claims:
-            print(f"{name}: {tally(claims)}")
     return 0

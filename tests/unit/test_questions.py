@@ -17,7 +17,10 @@ import pytest
 import dpviz
 from dpviz import cli
 from dpviz.answers import Answer, Made
-from dpviz.answers.asked import question_of
+from dpviz.answers.asked import asking_functions, question_of
+from dpviz.answers.claims import claims
+from dpviz.answers.reproduce import reproduce
+from dpviz.base.csv_text import csv_text
 from dpviz.cli import main
 from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.metrics import METRICS
@@ -43,6 +46,10 @@ CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
     "audit": (
         "wishart --epsilon 1 --trials 400",
         lambda: dpviz.audit("wishart", epsilon=1, trials=400),
+    ),
+    "claims": (
+        "--mechanism laplace_tight --trials 200",
+        lambda: claims(mechanisms="laplace_tight", trials=200),
     ),
     "compare": (
         "iris --trials 2 --mechanism gaussian --mechanism laplace",
@@ -81,6 +88,43 @@ def test_a_command_prints_the_bytes_of_its_function(
     as_json = [] if name == "schema" else ["--format", "json"]  # a schema is JSON and no table
     assert main([name, *words.split(), *as_json]) == 0
     assert capsys.readouterr().out == call().to_json() + "\n"
+
+
+def test_the_answers_of_the_papers_are_those_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = reproduce()
+    for words, text in ((["--format", "json"], found.to_json()), ([], found.printed())):
+        assert main(["reproduce", "--summary", "--cache", "none", *words]) == 0
+        assert capsys.readouterr().out == text + "\n"
+    kept = found.save(tmp_path / "kept.json")
+    assert dpviz.load(kept).to_json() == found.to_json()
+    assert dpviz.rerun(kept).same
+
+
+def test_an_experiment_is_redone_as_its_command_redoes_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = reproduce("xu_theorems", quick=True)
+    words = ["reproduce", "xu_theorems", "--quick", "--cache", "none", "--out", str(tmp_path)]
+    assert main(words) == 0
+    capsys.readouterr()
+    lines = (tmp_path / "xu_theorems-lines.csv").read_text(encoding="utf-8")
+    assert csv_text(found.table()) == lines
+
+
+NO_NUMBERS = {"app", "export-browser", "fetch"}
+"""Commands that start, copy or download something and answer nothing."""
+
+
+def test_every_command_that_answers_is_a_function() -> None:
+    parser = cli.build_parser()
+    (actions,) = (a for a in parser._actions if a.dest == "command")
+    assert actions.choices is not None
+    answers = set(actions.choices) - NO_NUMBERS
+    assert len(answers) >= 16
+    for command in answers:
+        assert {command, f"list_{command}"} & set(asking_functions()), command
 
 
 def test_the_file_of_a_board_is_the_one_of_its_command(
@@ -328,12 +372,12 @@ def test_a_table_that_was_in_memory_or_a_file_is_to_be_said(tmp_path: Path) -> N
 
 # Every function says what it takes -----------------------------------------------------------
 
-ASKING = [name for name in dpviz.__all__ if hasattr(getattr(dpviz, name), "question")]
+ASKING = sorted(asking_functions())
 
 
 @pytest.mark.parametrize("name", ASKING)
 def test_the_help_lists_every_option_with_type_default_and_help(name: str) -> None:
-    function = getattr(dpviz, name)
+    function = asking_functions()[name]
     params, doc = question_of(function).params(), inspect.getdoc(function) or ""
     signature = inspect.signature(function).parameters
     assert set(params) <= set(signature)
@@ -362,4 +406,4 @@ def test_every_question_is_a_command() -> None:
     (actions,) = (a for a in parser._actions if a.dest == "command")
     assert actions.choices is not None
     commands = set(actions.choices)
-    assert set(ASKING) <= commands
+    assert {question_of(function).word for function in asking_functions().values()} <= commands

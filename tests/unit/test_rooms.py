@@ -73,7 +73,7 @@ ARROWS: dict[str, str] = {
     ),
     "answers": (
         "base claims datasets errors figures guide mechanisms metrics narrative paid prepare "
-        "releasing run settings targets tasks tidy values"
+        "releasing reproduce run settings targets tasks tidy values"
     ),
     "api": "answers base claims datasets errors mechanisms prepare run settings targets tidy",
     "__init__": "answers api estimator",
