@@ -320,7 +320,7 @@ with guard():
     if state.get("view", "papers") == "reading":
         reading()
     else:
-        left, right = st.columns([3, 1])
+        left, right = st.columns([3, 2])
         with left:
             controls.setting("experiment", "papers")
         with right:

@@ -72,10 +72,10 @@ LAYERS: tuple[Layer, ...] = (
     Layer("lint", 10, command=("-m", "ruff", "check", ".")),
     Layer("style", 10, command=("-m", "ruff", "format", "--check", ".")),
     Layer("types", 45, command=("-m", "mypy", "--strict", "dpviz")),
-    Layer("unit", 150, folder="unit"),
-    Layer("contract", 60, folder="contract"),
+    Layer("unit", 200, folder="unit"),
+    Layer("contract", 80, folder="contract"),
     # One process each: they fill the core that the browser leaves idle.
-    Layer("process", 130, folder="process", workers=0),
+    Layer("process", 300, folder="process", workers=0),
     Layer("golden", 60, folder="golden", workers=0),
     # One process: it builds the site once, and types what README and docs print into one shell.
     Layer("docs", 180, folder="docs", workers=0),
@@ -84,7 +84,7 @@ LAYERS: tuple[Layer, ...] = (
     # Two browsers, each with a server of its own that all files share; a few tests take long.
     Layer("e2e", 540, folder="e2e", dist="worksteal"),
     # One process: one folder is built, and one Python is started in one browser.
-    Layer("browser", 120, folder="browser", workers=0),
+    Layer("browser", 160, folder="browser", workers=0),
     Layer("papers", 300, folder="papers", dist="worksteal"),
 )
 

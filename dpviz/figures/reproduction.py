@@ -67,7 +67,7 @@ a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
   vertical-align: top; }
 .dp-exhibit { display: flex; flex-wrap: wrap; gap: 12px 28px; }
 .dp-exhibit > div { flex: 1 1 330px; min-width: 0; }
-.dp-exhibit h4 { margin: 0; padding: 0; font-size: 16px; }
+.dp-exhibit h2 { margin: 0; padding: 0; font-size: 16px; }
 .dp-exhibit p { margin: 0 0 4px; font-size: 14px; opacity: .85; }
 .dp-exhibit img { width: 100%; height: auto; display: block; color-scheme: inherit; }
 .dp-claims th:nth-child(1) { width: 9%; } .dp-claims th:nth-child(2) { width: 28%; }
@@ -240,8 +240,8 @@ def table_exhibit(rows: Sequence[Row], place: str) -> str:
 
 def _pair(head: str, told: str, left: str, other: str, said: str, right: str) -> str:
     return (
-        f'{STYLE}<div class="dp-exhibit"><div><h4>{escape(head)}</h4><p>{escape(told)}</p>{left}'
-        f"</div><div><h4>{escape(other)}</h4><p>{escape(said)}</p>{right}</div></div>"
+        f'{STYLE}<div class="dp-exhibit"><div><h2>{escape(head)}</h2><p>{escape(told)}</p>{left}'
+        f"</div><div><h2>{escape(other)}</h2><p>{escape(said)}</p>{right}</div></div>"
     )
 
 
