@@ -140,8 +140,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features)
+    components_ : ndarray of shape (k, n_features)
     n_components_ : int
+        k: how many there are.
     mean_, scale_ : ndarray of shape (n_features,)
         What is subtracted, and then divided by.
     row_bound_ : float
@@ -149,14 +150,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     clipping_radius_ : float
         Length, in scaled units, at which the mechanism clipped rows; only where it found one. It is
         released too.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
         Noisy, in scaled units, descending, at least 0, of clipped rows where rows were clipped:
         what a longer row adds beyond the radius is in none of them. Missing where a subspace alone
         is released and ``variance_share`` is 0, as is what follows from them.
     variance_radius_ : float
         Length, in scaled units, at which rows were cut for their variances, where it was bought.
-    singular_values_ : ndarray of shape (n_components_,)
-        sqrt(n_samples_ explained_variance_).
+    singular_values_ : ndarray of shape (k,)
+        Square roots of ``n_samples_ * explained_variance_``.
     noise_variance_ : float
         Noisy mean variance along the directions that are left out; 0 where none is.
     n_samples_ : int
