@@ -29,7 +29,7 @@ from dpviz.figures.reproduction import (
     squares_html,
     table_exhibit,
 )
-from dpviz.narrative.papers import implied, reproduction_sentence
+from dpviz.narrative.papers import reproduction_sentence
 from dpviz.narrative.phrases import since_words, time_words
 from dpviz.reproduce import (
     MEANINGS,
@@ -44,6 +44,7 @@ from dpviz.reproduce import (
     markdown,
     printing_order,
     shipped,
+    what_was_run,
 )
 from pages.ui import controls, parts, reproduction_cache, shell, state
 from pages.ui.guard import guard
@@ -252,8 +253,8 @@ def show(found: Findings, *, stage: str = FINAL) -> None:
     else:
         exhibit(found)
         st.markdown(reproduction_sentence(found))
-    for line in implied(found):
-        st.caption(line)
+    if told := what_was_run(points):
+        st.caption("  \n".join([f"**{told[0]}**", *told[1:]]))
     if found.claims:
         here = found.experiment.info.place
         st.html(claims_html(sorted(found.claims, key=lambda claim: claim.place != here)))

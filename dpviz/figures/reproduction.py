@@ -73,6 +73,8 @@ a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
 .dp-claims th:nth-child(1) { width: 9%; } .dp-claims th:nth-child(2) { width: 28%; }
 .dp-claims th:nth-child(3) { width: 21%; } .dp-claims th:nth-child(4) { width: 15%; }
 @media (max-width: 700px) {
+  .dp-word { display: none; }
+  .dp-key { gap: 4px 12px; }
   .dp-claims thead { display: none; }
   .dp-claims tr { display: block; border-bottom: 1px solid #8886; padding: 6px 0; }
   .dp-claims td { display: block; border: 0; padding: 1px 0; }
@@ -94,8 +96,9 @@ def mark_html(answer: Answer, address: str = "", title: str = "") -> str:
 def key_html(claims: Sequence[Claim]) -> str:
     """Return how many claims have each answer, each with its mark."""
     items = "".join(
-        f"<span>{mark_html(answer)} <b>{count}</b> {escape(str(answer))}"
-        f"{', not counted' if answer is Answer.CONSTRUCTION else ''}</span>"
+        f'<span title="{escape(str(answer), quote=True)}">{mark_html(answer)} <b>{count}</b> '
+        f"<span class='dp-word'>{escape(str(answer))}"
+        f"{', not counted' if answer is Answer.CONSTRUCTION else ''}</span></span>"
         for answer, count in counted(claims).items()
     )
     return f'{STYLE}<div class="dp-key">{items}</div>'
@@ -198,7 +201,7 @@ def table_exhibit(rows: Sequence[Row], place: str) -> str:
         )
     ]  # fmt: skip
     low, high = min(0.0, *ends), max(ends)
-    scale = (_WIDE - _LEFT - 96) / ((high - low) or 1.0)
+    scale = (_WIDE - _LEFT - 132) / ((high - low) or 1.0)
 
     def across(value: float) -> float:
         return round(_LEFT + (value - low) * scale, 1)
@@ -279,7 +282,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(step * k, 12) for k in range(first, math.floor(high / step) + 1)]
 
 
-_CELL_WIDE, _CELL_HIGH = 310, 150
+_CELL_HIGH = 150
 _ACROSS = {True: 3, False: 2}  # panels side by side, where there are more than four
 
 
@@ -304,16 +307,17 @@ def curves_exhibit(
     """
     wanted = _drawn(points, chart)
     wide = _ACROSS[len(frames) > 4]
+    width = _WIDE / wide
     drawn = []
     for ours in (False, True):
         cells = []
         for number_, frame in enumerate(frames):
             here = wanted[wanted["panel"] == frame.panel]
-            cell = _cell(here, chart, frame, ours)
-            x, y = (number_ % wide) * _CELL_WIDE, (number_ // wide) * _CELL_HIGH
+            cell = _cell(here, chart, frame, ours, width)
+            x, y = round((number_ % wide) * width, 1), (number_ // wide) * _CELL_HIGH
             cells.append(f'<g transform="translate({x} {y})">{cell}</g>')
         high = math.ceil(len(frames) / wide) * _CELL_HIGH
-        drawn.append(_svg(wide * _CELL_WIDE, high, "".join(cells), chart.title))
+        drawn.append(_svg(_WIDE, high, "".join(cells), chart.title))
     listed = ", ".join(legend)
     return _pair(
         f"The paper: {place}",
@@ -332,9 +336,9 @@ def _legend(chart: Chart, wanted: pd.DataFrame) -> str:
 _LETTERS = "abcdefghijklmnop"
 
 
-def _cell(here: pd.DataFrame, chart: Chart, frame: Frame, ours: bool) -> str:
+def _cell(here: pd.DataFrame, chart: Chart, frame: Frame, ours: bool, width: float) -> str:
     """Return one panel: an empty frame with its marks, or our curves in it."""
-    left, top, wide, high = 46, 20, _CELL_WIDE - 62, _CELL_HIGH - 52
+    left, top, wide, high = 46, 20, width - 62, _CELL_HIGH - 52
     absent = here.empty
     xs = [*frame.x, *here["x"]] or [0.0, 1.0]
     ys = [*frame.y, *here["mean"]] or [0.0, 1.0]

@@ -51,6 +51,7 @@ from dpviz.reproduce.said import (
     counted,
 )
 from dpviz.reproduce.shipped import Made, Shipped, ship, shipped
+from dpviz.reproduce.solve import what_was_run
 from dpviz.run.store import Store
 
 __all__ = [
@@ -97,6 +98,7 @@ __all__ = [
     "shipped",
     "summary",
     "tally",
+    "what_was_run",
     "work",
 ]
 

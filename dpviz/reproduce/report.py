@@ -10,6 +10,7 @@ import pandas as pd
 
 from dpviz.reproduce.experiment import Chart, Effort, Experiment
 from dpviz.reproduce.said import MEANINGS, Claim, Line, counted, said_of, text_of
+from dpviz.reproduce.solve import what_was_run
 
 SUMMARY_KEYS = (
     "paper", "item", "verdict", "coverage", "reason", "place", "quote", "stated", "measured",
@@ -259,6 +260,7 @@ def markdown(
     for chart in drawn(reproduction) if picture is not None else ():
         assert picture is not None
         text += [f"![{chart.title}]({picture(chart)})", ""]
+    text += _listed("What was run", tuple(what_was_run(reproduction.points)))
     if reproduction.claims:
         text += [f"The printed claims, each answered once ({tally(reproduction.claims)}):", ""]
         text += [_claims(reproduction.claims), ""]

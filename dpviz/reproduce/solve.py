@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 
 from dpviz.reproduce.measurements import Measurements, Point
 from dpviz.reproduce.said import Stated
@@ -64,3 +65,27 @@ def implied(
             for where, value in ((VALUE, found[VALUE]), (LOW, ends[0]), (HIGH, ends[1]))
         }
     )
+
+
+def what_was_run(points: pd.DataFrame) -> list[str]:
+    """Return for each row that is not reproduced which single change would yield it.
+
+    The first line sums the rows up; what was run is not known.
+    """
+    here = points[points["quantity"] == IMPLIED] if not points.empty else points
+    if here.empty:
+        return []
+    lines, people = [], []
+    for (kind, row), some in here.groupby(["panel", "series"], sort=False):
+        at = dict(zip(some["x"], some["mean"], strict=True))
+        interval = f"{at[LOW]:,.3g} to {at[HIGH]:,.3g}"
+        lines.append(f"{row}: the printed figure takes {kind} {at[VALUE]:,.3g} ({interval}).")
+        if kind == BY_ROWS:
+            people.append(at[VALUE])
+    if len(people) > 1:
+        lines.insert(
+            0,
+            f"What was run? {min(people):,.0f} to {max(people):,.0f} rows would explain "
+            f"{len(people)} rows of the table. We do not know.",
+        )
+    return lines

@@ -18,6 +18,7 @@ from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg_data import MvgData
 from dpviz.privacy.accounting import spent
 from dpviz.reproduce import Reproduction, experiment
+from dpviz.reproduce.measurements import Measurements
 from dpviz.reproduce.mvg import _ctg as ctg
 from dpviz.reproduce.mvg import _liver as liver
 from dpviz.reproduce.mvg import _movement as movement
@@ -35,6 +36,8 @@ from dpviz.reproduce.mvg._shared import (
     ratio_of_means,
 )
 from dpviz.reproduce.run import PartJob
+from dpviz.reproduce.said import Stated
+from dpviz.reproduce.solve import BY_ROWS, HIGH, LOW, VALUE, implied, solved, what_was_run
 from dpviz.values.allocation import UNIFORM
 from dpviz.values.problem import Budget, Domain, Problem, Relation
 from tests.papers.conftest import NO_DATA
@@ -371,3 +374,18 @@ def test_the_best_allocation_on_the_two_norm_budget(seed: int) -> None:
     rivals = np.abs(rng.standard_normal((2_000, 6)))
     rivals *= total / np.linalg.norm(rivals, axis=1, keepdims=True)
     assert theorems._pnr(gains, rivals).max() <= theorems._pnr(gains, best) + 1e-12
+
+
+# --- what was run? ------------------------------------------------------------------------------
+
+
+def test_a_scale_is_solved_for_a_known_law_with_the_interval_of_the_printed_error() -> None:
+    """A loss of 4/n: the printed .04 takes n 100, and .04 +- .01 takes 80 to 133."""
+    found = implied(BY_ROWS, "a row", lambda n: 4 / n, Stated(0.04, 0.01), 10, 10_000).draws
+    at = {point.x: float(values[0]) for point, values in found.items()}
+    assert at[VALUE] == pytest.approx(100, rel=0.02)
+    assert (at[LOW], at[HIGH]) == pytest.approx((80, 400 / 3), rel=0.02)
+    # outside of what is tried the nearer end is returned
+    assert solved(lambda n: 4 / n, 100.0, 10, 1_000) == pytest.approx(10)
+    said = what_was_run(Measurements(found).table())
+    assert said == ["a row: the printed figure takes n 100 (80 to 133)."]
