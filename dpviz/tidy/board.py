@@ -45,6 +45,7 @@ from dpviz.tidy.labels import LABEL_COLOURS, LABEL_SHAPES, RAMP, labels_of, pack
 from dpviz.tidy.payload import (
     BoardCell,
     BoardColumn,
+    BoardLimits,
     ClaimFacts,
     Frame,
     Headline,
@@ -53,6 +54,7 @@ from dpviz.tidy.payload import (
     Payload,
     Spectrum,
     Told,
+    Truth,
 )
 from dpviz.tidy.projection import coordinates
 from dpviz.tidy.ticks import decades, round_ticks
@@ -641,15 +643,6 @@ def payload(
     """
     k, d = settings.k, prepared.d
     picture = _Picture(prepared, k)
-    true = picture.places(picture.true, "aligned")
-    eigenvalues = prepared.reference.eigenvalues
-    largest = float(eigenvalues.max())
-    threshold = linear_up_to(eigenvalues)
-    limit = 1.12 * np.abs(true).max(axis=0, initial=0.0)
-    # Noise leaves the first eigenvalues of many positive; of few, the last may turn negative.
-    first_low = 0.0 if d > 2 * FIRST_COMPONENTS else -largest / 2
-    first_high = _ABOVE * largest
-    first_linear = max(threshold, float(eigenvalues[: min(FIRST_COMPONENTS, d)][-1]))
     return {
         "version": VERSION,
         "table": {
@@ -662,27 +655,9 @@ def payload(
             "draws": settings.trials,
         },
         "now": settings.epsilon,
-        "truth": {
-            "eigenvalues": [_short(value) for value in eigenvalues],
-            "picture": picture.packed(picture.true),
-            "heights": (
-                packed(generator(0, "strip", len(picture.index)).uniform(-1, 1, len(true)), "<f4")
-                if k == 1
-                else None
-            ),
-            "text": numeral(largest, 3),
-        },
+        "truth": _truth(prepared, picture, k),
         "labels": labels_of(prepared, picture.index),
-        "limits": {
-            "picture": (_short(float(limit[0])), _short(float(limit[-1] if k > 1 else 1.6))),
-            "scale": picture.scale,
-            "spectrum": {
-                "first": _heights(min(FIRST_COMPONENTS, d), first_low, first_high, first_linear),
-                "all": _heights(d, -_BELOW * largest, _ABOVE * largest, threshold),
-            },
-            "distance": farthest_distance(d, k),
-            "lines": LINES,
-        },
+        "limits": _limits(prepared, picture, k),
         "palette": {
             "labels": list(LABEL_COLOURS),
             "shapes": list(LABEL_SHAPES),
@@ -713,6 +688,40 @@ def payload(
         "predicted": dict(expected or {}),
         "least": least,
         "frames": list(frames),
+    }
+
+
+def _truth(prepared: Measured, picture: _Picture, k: int) -> Truth:
+    """Return what exact PCA finds, and its picture."""
+    eigenvalues = prepared.reference.eigenvalues
+    rows = len(picture.index)
+    heights = generator(0, "strip", rows).uniform(-1, 1, rows) if k == 1 else None
+    return {
+        "eigenvalues": [_short(value) for value in eigenvalues],
+        "picture": picture.packed(picture.true),
+        "heights": None if heights is None else packed(heights, "<f4"),
+        "text": numeral(float(eigenvalues.max()), 3),
+    }
+
+
+def _limits(prepared: Measured, picture: _Picture, k: int) -> BoardLimits:
+    """Return the axes that every column and every epsilon share: those of the truth."""
+    d, eigenvalues = prepared.d, prepared.reference.eigenvalues
+    largest, linear = float(eigenvalues.max()), linear_up_to(eigenvalues)
+    limit = 1.12 * np.abs(picture.places(picture.true, "aligned")).max(axis=0, initial=0.0)
+    first = min(FIRST_COMPONENTS, d)
+    # Noise leaves the first eigenvalues of many positive; of few, the last may turn negative.
+    first_low = 0.0 if d > 2 * FIRST_COMPONENTS else -largest / 2
+    first_linear = max(linear, float(eigenvalues[:first][-1]))
+    return {
+        "picture": (_short(float(limit[0])), _short(float(limit[-1] if k > 1 else 1.6))),
+        "scale": picture.scale,
+        "spectrum": {
+            "first": _heights(first, first_low, _ABOVE * largest, first_linear),
+            "all": _heights(d, -_BELOW * largest, _ABOVE * largest, linear),
+        },
+        "distance": farthest_distance(d, k),
+        "lines": LINES,
     }
 
 
