@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -86,43 +87,11 @@ def spectra(
     high = min(max(float(table["high"].max()), float(positive.max())), most)
     low = max(min(float(table["low"].min()), 0.0), -most)
 
-    def at(values: pd.Series) -> list[float]:
-        return [axis.forward(float(value)) for value in values]
-
     named: set[str] = set()
     for number, panel in enumerate(panels):
         part, place = table[table["mechanism"] == panel.key], _place(number, across)
-        first = number == 0
-        figure.add_trace(
-            go.Bar(
-                x=part["component"], y=at(part["true"]), marker_color="rgba(127,127,127,0.45)",
-                name="true", legendgroup="true", showlegend=first,
-                hovertext=told("{}", (part["true"], 3)),
-                hovertemplate="component %{x}: %{hovertext}<extra>true</extra>",
-            ),
-            **place,
-        )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=[*part["component"], *part["component"][::-1]],
-                y=[*at(part["high"]), *at(part["low"][::-1])], fill="toself",
-                fillcolor=faded(panel.colour, 0.25), line_width=0, hoverinfo="skip",
-                name="range of the draws", legendgroup="range", showlegend=first,
-            ),
-            **place,
-        )  # fmt: skip
-        released = bool(part["released"].all())
-        figure.add_trace(
-            go.Scatter(
-                x=part["component"], y=at(part["median"]), mode="lines",
-                line={"color": panel.colour, "width": 2, "dash": "solid" if released else "dot"},
-                name="released, median", legendgroup="released", showlegend=first,
-                hovertext=told("{}", (part["median"], 3)),
-                hovertemplate="component %{x}: %{hovertext}<extra>"
-                + ("released" if released else "captured, not released") + "</extra>",
-            ),
-            **place,
-        )  # fmt: skip
+        for trace in _eigenvalues(part, panel, axis, first=number == 0):
+            figure.add_trace(trace, **place)
         edge = edges[panel.key][1] if panel.key in edges else None
         levels = (("noise edge", edge, "dot"), ("threshold", thresholds.get(panel.key), "dash"))
         for name, level, dash in levels:
@@ -145,6 +114,36 @@ def spectra(
     )  # fmt: skip
     figure.update_yaxes(title="eigenvalue", col=1)
     return figure
+
+
+def _eigenvalues(part: pd.DataFrame, panel: Panel, axis: SymmetricLog, *, first: bool) -> list[Any]:
+    """Return the true values, the range of the draws and their median of one variant."""
+
+    def at(values: pd.Series) -> list[float]:
+        return [axis.forward(float(value)) for value in values]
+
+    released = bool(part["released"].all())
+    true = go.Bar(
+        x=part["component"], y=at(part["true"]), marker_color="rgba(127,127,127,0.45)",
+        name="true", legendgroup="true", showlegend=first,
+        hovertext=told("{}", (part["true"], 3)),
+        hovertemplate="component %{x}: %{hovertext}<extra>true</extra>",
+    )  # fmt: skip
+    drawn = go.Scatter(
+        x=[*part["component"], *part["component"][::-1]],
+        y=[*at(part["high"]), *at(part["low"][::-1])], fill="toself",
+        fillcolor=faded(panel.colour, 0.25), line_width=0, hoverinfo="skip",
+        name="range of the draws", legendgroup="range", showlegend=first,
+    )  # fmt: skip
+    median = go.Scatter(
+        x=part["component"], y=at(part["median"]), mode="lines",
+        line={"color": panel.colour, "width": 2, "dash": "solid" if released else "dot"},
+        name="released, median", legendgroup="released", showlegend=first,
+        hovertext=told("{}", (part["median"], 3)),
+        hovertemplate="component %{x}: %{hovertext}<extra>"
+        + ("released" if released else "captured, not released") + "</extra>",
+    )  # fmt: skip
+    return [true, drawn, median]
 
 
 def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go.Figure:
