@@ -7,9 +7,9 @@ split into two halves by a hash of their names; rules are chosen on one and repo
 `dpviz.targets.defaults.advised` is the rule that the core follows.
 
 Run ``python -m benchmarks.defaults``: it writes docs/defaults.md. ``--keep
-FOLDER`` keeps what is measured, a file a table, and goes on from it; ``--minutes`` ends a piece of
-the run, and the page then says what is missing; ``--workers`` shares the tables; ``--quick`` takes
-every eighth table and fewer draws.
+FOLDER`` keeps what is measured, a file a table, and goes on from it, contender by contender;
+``--minutes`` ends a piece of the run, and the page then says what is missing; ``--workers`` shares
+the tables; ``--quick`` takes every eighth table and fewer draws.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,8 @@ MECHANISMS = {
         "clipped_gaussian",
     ),
     "pure": (
-        "wishart_difference", "ppca", "ppca[rows=unit]", "spherical_wishart_difference",
-        "clipped_pure",
+        "wishart_difference", "knorm", "ppca", "ppca[rows=unit]", "spherical_wishart_difference",
+        "spherical_knorm", "clipped_pure",
     ),
 }  # fmt: skip
 DRAWS, QUICK_DRAWS, QUICK_STEP = 10, 4, 8
@@ -96,11 +97,19 @@ class OtherShare:
         )
 
 
+Contender = Mechanism | OtherShare
+
+
 def others(kind: str) -> list[OtherShare]:
     """Return the same family with other shares."""
     of = ClippedGaussian() if kind == "approximate" else ClippedPure()
     found = [OtherShare(of, factor=factor) for factor in (0.5, 2.0)]
     return found + [OtherShare(of, share=share) for share in (0.5, 0.2, 0.05, 0.01)]
+
+
+def contenders() -> dict[str, tuple[Contender, ...]]:
+    """Return everything that is measured, by kind of guarantee."""
+    return {kind: (*map(parse_variant, keys), *others(kind)) for kind, keys in MECHANISMS.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,30 +177,42 @@ def places(source: Source, scale: str) -> Iterator[_Place]:
                 yield _Place(prepared, prepared.moment_with_rows, bound, tuple(ks))
 
 
-def measured(source: Source, scale: str, draws: int) -> list[dict[str, Any]]:
-    """Return the mean recovery of every contender in every setting of a table."""
-    found = []
+def measured(
+    source: Source, scale: str, draws: int, asked: Sequence[str], before: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the mean recovery of contenders in every setting of a table.
+
+    Parameters
+    ----------
+    source : Source
+    scale : str
+    draws : int
+    asked : sequence of str
+        The contenders' texts.
+    before : sequence of dict
+        What was found of others, setting by setting; it is kept. Empty where nothing was.
+    """
+    found: list[dict[str, Any]] = []
     for place in places(source, scale):
         facts = place.facts()
-        for relation in Relation:
-            for epsilon in EPSILONS:
-                delta = default_delta(place.data.n)
-                cells: dict[str, Any] = {}
-                for kind, keys in MECHANISMS.items():
-                    budget = Budget(epsilon, delta if kind == "approximate" else 0.0)
-                    for mechanism in (*map(parse_variant, keys), *others(kind)):
-                        cell = _cell(mechanism, place, relation, budget, draws)
-                        if cell is not None:
-                            cells[mechanism.text] = cell
-                found.append(
-                    facts | {"relation": str(relation), "epsilon": epsilon, "delta": delta}
-                    | {"means": cells}
-                )  # fmt: skip
+        for relation, epsilon in product(Relation, EPSILONS):
+            delta = default_delta(place.data.n)
+            cells: dict[str, Any] = dict(before[len(found)]["means"]) if before else {}
+            for kind, among in contenders().items():
+                budget = Budget(epsilon, delta if kind == "approximate" else 0.0)
+                for mechanism in (one for one in among if one.text in asked):
+                    cell = _cell(mechanism, place, relation, budget, draws)
+                    if cell is not None:
+                        cells[mechanism.text] = cell
+            found.append(
+                facts | {"relation": str(relation), "epsilon": epsilon, "delta": delta}
+                | {"means": cells}
+            )  # fmt: skip
     return found
 
 
 def _cell(
-    mechanism: Mechanism | OtherShare,
+    mechanism: Contender,
     place: _Place,
     relation: Relation,
     budget: Budget,
@@ -225,26 +246,31 @@ def sound(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
 def kept(
     source: Source, scale: str, draws: int, folder: Path, until: float
 ) -> dict[str, Any] | None:
-    """Return what was measured of a table, from its file where there is one; None after a time."""
+    """Return what was measured of a table, its file first; None where time is up before all is."""
     path = folder / f"{source.origin}-{source.name}-{scale}-{draws}.json"
-    if not path.is_file() and time.time() >= until:
-        return None
-    if not path.is_file():
+    found: dict[str, Any] = {"asked": [], "cells": []}
+    if path.is_file():
+        found = json.loads(path.read_text(encoding="utf-8"))
+    wanted = [one.text for among in contenders().values() for one in among]
+    missing = [text for text in wanted if text not in found["asked"]]
+    if missing:
+        if time.time() >= until:
+            return None
         with one_blas_thread():
-            cells = measured(source, scale, draws)
+            cells = measured(source, scale, draws, missing, found["cells"])
         found = {
             "name": source.name,
             "origin": source.origin,
             "tuning": source.tuning,
             "scale": scale,
+            "asked": wanted,
             "cells": cells,
         }
         part = path.with_suffix(".part")
         part.write_text(json.dumps(found), encoding="utf-8")
         part.replace(path)
         print(f"{source.name} {scale}", flush=True)
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return dict(found)
+    return found
 
 
 def main() -> None:

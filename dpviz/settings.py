@@ -39,6 +39,9 @@ from dpviz.values.bounds_text import (
 )
 from dpviz.values.problem import DELTA_ALLOWED, EPSILON_RANGE, check_delta
 
+AS_RELEASED, FREE = "none", "free"
+"""Whether releases are shown as they are, or after what costs no privacy."""
+
 MOST_SHARED = 0.95
 """Share of the budget that all paid steps together may take: the release needs the rest."""
 
@@ -163,6 +166,17 @@ class Settings(Declared):
         help="Independent releases simulated per mechanism.",
         slider=(5, 200),
         examples=(7, 20),
+    )
+    post: str = choice(
+        AS_RELEASED,
+        {AS_RELEASED: "as released", FREE: "post-processed"},
+        label="Free lunch",
+        group="Mechanisms",
+        help="What is shown: releases as they are, or after everything that costs no privacy: "
+        "features are weighed by the released diagonal where the noise is known, and matrices are "
+        "brought to variances that are not negative and sum to no more than rows can have. The "
+        "same epsilon pays for both.",
+        examples=(FREE,),
     )
     seed: int = integer(
         0,

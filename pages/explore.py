@@ -112,7 +112,8 @@ with guard():
             icon=":material/route:",
         )
         parts.table_notes(current.prepared)
-        for note in (narrative.epsilon_note(current.settings.epsilon), warning):
+        free = narrative.free_lunch(current.settings)
+        for note in (free, narrative.epsilon_note(current.settings.epsilon), warning):
             if note is not None:
                 st.caption(note)
         sections.not_run(found)

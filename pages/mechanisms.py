@@ -107,7 +107,7 @@ def draw(card: Card) -> None:
         if seen is not None:
             st.html(portrait_image(seen, card.mechanism))
         told = [info.paper, f"releases a {info.release}", f"{card.guarantee}{card.psd}"]
-        told += [word for word in (aims.get(card.mechanism.text, card.aim),) if word]
+        told += [word for word in (aims.get(card.mechanism.text, card.aim), card.free) if word]
         st.caption(" · ".join(told))
         held = [
             f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}"

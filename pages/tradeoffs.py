@@ -28,9 +28,12 @@ from dpviz.narrative.phrases import FAILS_THERE, bias_note
 from dpviz.prepare.bounding import BoundedRows
 from dpviz.run import axes
 from dpviz.run.axes import AXES
+from dpviz.run.lunch import WHY_THE_BASIS
+from dpviz.settings import AS_RELEASED, FREE
 from dpviz.tidy import curves
 from dpviz.tidy.curves import CurvePoint
 from pages.ui import (
+    controls,
     curve_cache,
     highlight,
     looks,
@@ -104,6 +107,7 @@ def choices() -> Choices:
             help=f"The first {curves.SINGLE_DRAWS} draws as thin lines: each keeps its own noise "
             "along the axis.",
         )
+        controls.setting("post", place="tradeoffs.")
         theory = st.toggle(
             "Theory",
             value=True,
@@ -331,9 +335,16 @@ class Chart:
             bound=curves.bound_table(points, metric) if chosen.theory else None,
             other=second,
             other_name=chosen.other,
+            before=self.before(points),
             beyond=self.rows.n if axis == "n" else float("inf"),
             **self.theory,
         )
+
+    def before(self, points: list[CurvePoint]) -> pd.DataFrame | None:
+        """Return the bands of the same releases without post-processing, where that is drawn."""
+        if self.settings.post == AS_RELEASED:
+            return None
+        return curves.band_table([point.as_released() for point in points], self.chosen.metric)
 
     def _take_along(
         self, points: list[CurvePoint], skipped: list[tuple[str, str]], figure: go.Figure
@@ -380,6 +391,8 @@ def legend(chosen: Choices, bound: pd.DataFrame) -> str:
         said.append(f"The Davis-Kahan bound asks for an eigengap of twice the noise, {where}.")
     if chosen.theory and chosen.metric in ("low_rank_error", "noise_spectral"):
         said.append("Scaling only: compare the slope, for the constant is not known.")
+    if current.settings.post == FREE:
+        said.append(f"Thin with crosses: as released, at the same epsilon. {WHY_THE_BASIS}")
     if chosen.axis == "n":
         said.append("Dashed from the table's n on: the same population, more people.")
         said.append("n belongs to the table, so a click changes nothing here.")

@@ -23,6 +23,7 @@ _AROUND, _ENTRY = 100, 29  # pixels above and below a plot, and of a row of its 
 _NARROWEST = 850  # pixels of a plot with names beside it
 _PREDICTED = "predicted without a draw"
 _BOUND = "Davis-Kahan bound"
+_BEFORE = "as released, before post-processing"
 _GREY_DASHES = ("dash", "longdashdot")
 
 Write = Callable[[float], str]
@@ -48,6 +49,7 @@ def tradeoff_figure(
     scalings: pd.DataFrame | None = None,
     other: pd.DataFrame | None = None,
     other_name: str = "",
+    before: pd.DataFrame | None = None,
     beyond: float = math.inf,
 ) -> go.Figure:
     """Draw mean and range of a metric for each variant.
@@ -81,6 +83,8 @@ def tradeoff_figure(
     other : DataFrame, optional
         Bands of a second table: dashes and dots, with open markers and no range.
     other_name : str
+    before : DataFrame, optional
+        Bands of the same releases without post-processing: thin lines with crosses, no range.
     beyond : float
         From here on means are dashed: people who are not in the table. They are dashed as well
         where a claim fails, by the verdict of each point.
@@ -103,6 +107,7 @@ def tradeoff_figure(
                 named.append((look, foretold["x"].tolist(), foretold["value"].tolist()))
         _add_second(figure, _of(bound, panel), "value", look, kinds, "longdash", _BOUND)
         _add_second(figure, _of(other, panel), "mean", look, kinds, "dashdot", other_name)
+        _add_second(figure, _of(before, panel), "mean", look, kinds, "solid", _BEFORE)
     if marks is not None:
         _add_marks(figure, marks, panels)
     if best is not None and not best.empty:
@@ -146,17 +151,20 @@ def _add_second(
     dash: str,
     words: str,
 ) -> None:
-    """Add a line beside the mean of one variant: its bound, or the same on another table."""
+    """Add a line beside the mean of one variant: its bound, the same on another table or before."""
     if line is None:
         return
-    kinds[words] = {"color": TRUE_COLOUR, "width": 1.5, "dash": dash}
+    thin = words == _BEFORE
+    width = 0.8 if thin else 1.5
+    kinds[words] = {"color": TRUE_COLOUR, "width": width, "dash": dash}
     panel = look.panel
     figure.add_trace(
         scatter(
             x=line["x"], y=line[column], mode="lines+markers" if column == "mean" else "lines",
-            marker={"symbol": f"{panel.marker}-open", "size": 7},
+            marker={"symbol": "x-thin-open" if thin else f"{panel.marker}-open",
+                    "size": 5 if thin else 7},
             name=panel.label, legendgroup=panel.key, showlegend=False,
-            line={"color": panel.colour, "width": 1.5, "dash": dash},
+            line={"color": panel.colour, "width": width, "dash": dash},
             hovertext=_points(line["x"], line[column], look.write),
             hovertemplate=f"%{{hovertext}}<extra>{panel.label}, {words}</extra>",
         )

@@ -56,3 +56,13 @@ LAWS = {
     str(PureLaw.KNORM): "K-norm of the nuclear norm",
 }
 """Labels, for a parameter that chooses one."""
+
+AUTO = "auto"
+_MOST_AUTO = 64  # features: a draw of K-norm noise takes a tenth of a second there
+
+
+def law_for(noise: str, d: int) -> PureLaw:
+    """Return the law that a name stands for at d features: ``auto`` is K-norm up to 64."""
+    if noise == AUTO:
+        return PureLaw.KNORM if d <= _MOST_AUTO else PureLaw.WISHART
+    return PureLaw(noise)

@@ -83,6 +83,7 @@ def drawn(
     rank: float,
     epsilon: float,
     chances: FloatArray,
+    against: float = 0.0,
 ) -> FloatArray:
     """Return a radius for each draw by the exponential mechanism; it spends epsilon.
 
@@ -96,26 +97,32 @@ def drawn(
     epsilon : float
     chances : ndarray of shape (size,)
         Uniform on [0, 1).
+    against : float
+        As in `log_odds`.
     """
-    reached = np.cumsum(np.exp(log_odds(lengths, radii, rank, epsilon)))
+    reached = np.cumsum(np.exp(log_odds(lengths, radii, rank, epsilon, against)))
     place = np.searchsorted(reached, chances * reached[-1], side="right")
     found: FloatArray = radii[np.minimum(place, len(radii) - 1)]
     return found
 
 
-def log_odds(lengths: Lengths, radii: FloatArray, rank: float, epsilon: float) -> FloatArray:
+def log_odds(
+    lengths: Lengths, radii: FloatArray, rank: float, epsilon: float, against: float = 0.0
+) -> FloatArray:
     """Return the log probability of each radius, given the lengths.
 
     The score of a radius is how far the rank is from the counts that radii from the one below it
     (zero for the first) up to itself have: 0 where the count passes the rank on the way. A score of
     the radius' own count alone would not see a rank that the count jumps over, where many rows are
     of one length. Its two counts move by at most 1, and with them the score, so odds of
-    exp(epsilon score/2) spend epsilon (McSherry and Talwar 2007).
+    exp(epsilon score/2) spend epsilon (McSherry and Talwar 2007), whatever public weights they are
+    multiplied by: here radius^-against, so that empty radii far above every row are not drawn.
     """
     counts = longer(lengths, radii)
     below = np.concatenate(([_number(lengths)], counts[:-1]))
     missed = np.maximum(np.maximum(counts - rank, rank - below), 0.0)
-    odds = -0.5 * epsilon * (missed - missed.min())
+    odds = -0.5 * epsilon * missed - against * np.log(radii)
+    odds -= odds.max()
     normalised: FloatArray = odds - math.log(float(np.exp(odds).sum()))
     return normalised
 

@@ -11,9 +11,10 @@ from dpviz.base.arrays import FloatArray
 from dpviz.base.number_text import numeral
 from dpviz.base.params import number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, climb
 from dpviz.mechanisms._sphere import on_the_sphere
+from dpviz.mechanisms._weighing import Weighing
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent, greatest_mu_beside
 from dpviz.privacy.gaussian import mu_of, noise_std
@@ -34,7 +35,7 @@ _MARGIN = 1.5  # standard deviations: without it noise at empty radii lifts the 
 
 
 @dataclass(frozen=True)
-class ClippedGaussian(Mechanism):
+class ClippedGaussian(Weighing):
     """r^2 (M + G), M the second moment of rows clipped at r, in units of r^2, and G a GOE.
 
     Source
@@ -136,12 +137,21 @@ class ClippedGaussian(Mechanism):
         matrices *= calibration.scale
         if "rank" not in calibration.values:
             matrices += rows.moment(None)
-            return Release(raw=matrices, components=Release.of_matrices(matrices, k).components)
+            return Release(matrices, self.of_matrices(matrices, calibration).components)
         radii = radii_of(rows, calibration, draws)
         for radius in np.unique(radii):
             matrices[radii == radius] += rows.moment(float(radius))
         estimate = matrices * np.square(radii)[:, None, None]
-        return replace(Release.of_matrices(estimate, k, raw=matrices), radius=radii)
+        release = replace(Release.of_matrices(estimate, k, raw=matrices), radius=radii)
+        return self.weighed(release, calibration) if self.weighs else release
+
+    def public_total(self, calibration: Calibration) -> float | None:
+        """Return 1 where every row has length one, None where rows are clipped."""
+        return None if "rank" in calibration.values else 1.0
+
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of w'Gw for unit w, in units of r^2."""
+        return calibration.scale
 
     @property
     def needs_row_bound(self) -> bool:

@@ -9,13 +9,13 @@ import numpy as np
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.number_text import numeral
-from dpviz.base.params import number
+from dpviz.base.params import choice, number
 from dpviz.base.seeding import Draws
-from dpviz.mechanisms._base import Mechanism, MechanismInfo
+from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._pure import AUTO, LAWS, PureLaw, law_for
 from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, drawn
 from dpviz.mechanisms._sphere import on_the_sphere
-from dpviz.noise.limits import WishartDifferenceLaw
-from dpviz.noise.wishart import wishart
+from dpviz.mechanisms._weighing import Weighing
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
 from dpviz.values.by_length import at_rank
@@ -26,39 +26,45 @@ from dpviz.values.release import Aim, Calibration, Release
 
 _PER_OCTAVE, _FINE = 8, 24
 _FEW, _SURE = 1e-3, 6.0  # share of rows and margin at which it is among whole octaves
-_FIRST = 0.4  # share of the choices' epsilon that finds the median
+_FIRST = 0.4  # share of the choices' epsilon that finds the median, at most
+_ENOUGH = 60.0  # e1 n above which the median needs no more
+_WHOLE = 1_600.0  # n epsilon above which the choices get less than their share
 _LOUD = 0.02  # tau above which no quantile pays
-_CLEAR = 12.0  # e1 n/4 below which the median is not found
-_MARGIN = 2.0  # times ln(24)/e2: radii above every row together must be unlikely
+_CLEAR = 8.0  # e1 n/4 below which the median is not found
+_MARGIN = 1.0  # times ln(24)/e2: radii above every row together must be unlikely
+_AGAINST = 3.0  # the power of a radius that its odds fall with, for the same reason
 _REASON = "exponential mechanism on the clipping radius"
 
 
 @dataclass(frozen=True)
-class ClippedPure(Mechanism):
-    """r^2 (M + W1 - W2), M the second moment of rows clipped at r, in units of r^2.
+class ClippedPure(Weighing):
+    """r^2 (M + N), M the second moment of rows clipped at r, in units of r^2, and N pure noise.
 
     Source
     ------
-    Ours; the pure twin of `clipped_gaussian`, with the noise of `wishart_difference`.
+    Ours; the pure twin of `clipped_gaussian`, with the noise of `knorm` or `wishart_difference`.
 
     Notes
     -----
     The branch. tau is the edge of the noise's spectrum over sqrt(2), as if it had all of epsilon,
-    and public. Where it is above .02, or e1 n/4 is below 12, the release is that of
-    `spherical_wishart_difference`: directions, of which no variance can be read.
+    and public. Where it is above .02, or e1 n/4 is below 8, the release is that of
+    `spherical_knorm` or `spherical_wishart_difference`: directions, of which no variance can be
+    read.
 
     The radius. N(r) rows are longer than r, and one row moves each N(r) by at most 1, so a radius
     drawn with odds exp(e/2 times a score that falls by 1 for each row by which the counts about r
-    miss K) spends e (`dpviz.mechanisms._quantiles.log_odds`). First the median
-    b among 2^(j/8), j = -256 .. 255, with e1 and K = n/2; then r among b 2^(j/8), j = 0 .. 23, with
-    e2 and K `beyond` times n plus 2 ln(24)/e2, at most n/2. Where K with 6 ln(24)/e2 is at most
-    n/1000 it is among b 2^j with that instead: so as epsilon grows the radius passes every row, and
-    the release tends to the full second moment.
+    miss K) spends e (`dpviz.mechanisms._quantiles.log_odds`), and so it does with public weights
+    beside them. First the median b among 2^(j/8), j = -256 .. 255, with e1 and K = n/2; then r
+    among b 2^(j/8), j = 0 .. 23, with e2, weights r^-3 and K `beyond` times n plus ln(24)/e2, at
+    most n/2. Where K with 6 ln(24)/e2 is at most n/1000 it is among b 2^j with that instead: so as
+    epsilon grows the radius passes every row, and the release tends to the full second moment.
+    e1 + e2 is the share of epsilon, times sqrt(1600/(n epsilon)) where that is below 1: enough
+    rows are counted well with less. e1 is .4 of it, at most 60/n.
 
     The release. Given r, M moves by at most 2/n (replace) or 1/n (zero-out) in nuclear norm,
-    whatever r is (`dpviz.mechanisms._sphere`), and the log density ratio of W1 - W2, independent
-    W_d(d + 1, c I), is at most the nuclear norm over 2c. Pure epsilons add, also where a step
-    depends on those before it: e1 + e2 + nuclear/(2c) = epsilon.
+    whatever r is (`dpviz.mechanisms._sphere`), and the log density ratio of either noise is at most
+    the nuclear norm over its scale s (`dpviz.mechanisms._pure`). Pure epsilons add, also where a
+    step depends on those before it: e1 + e2 + nuclear/s = epsilon.
     """
 
     share: float = number(
@@ -66,15 +72,23 @@ class ClippedPure(Mechanism):
         0.01,
         0.5,
         label="Share for the radius",
-        help="Share of epsilon that is spent on choosing the clipping radius.",
+        help="Share of epsilon that is spent on choosing the clipping radius, at an n epsilon up "
+        "to 1,600; beyond, it falls with the root of that.",
         slider=(0.05, 0.4),
         examples=(0.4,),
     )
+    noise: str = choice(
+        AUTO,
+        {AUTO: "K-norm up to 64 features, else the difference of two Wisharts"} | LAWS,
+        label="Noise",
+        help="Which pure noise the moment gets. K-norm noise is a tenth less and slower to draw.",
+        examples=(PureLaw.WISHART, PureLaw.KNORM),
+    )
 
     info = MechanismInfo(
-        label="Clipped Wishart",
-        summary="Finds a radius privately, clips rows to it, and adds the difference of two "
-        "Wisharts; by directions alone where noise is large.",
+        label="Clipped K-norm",
+        summary="Finds a radius privately, clips rows to it, and adds pure noise to match; by "
+        "directions alone where noise is large.",
         paper="dpviz",
         family="wishart",
         release="subspace",
@@ -84,39 +98,54 @@ class ClippedPure(Mechanism):
         by_length=True,
         timed=True,
         law=r"\hat A = r^2 \left(\frac1n \sum_i \min\left(1, \frac{\|x_i\|^2}{r^2}\right)"
-        r" \frac{x_i x_i'}{\|x_i\|^2} + W_1 - W_2\right),\quad W_i \sim W_d(d+1,\ c I)",
-        calibration=r"c = \frac{D_{\mathrm{nuc}}}{2 n (1 - s) \varepsilon},\quad P(r) \propto"
+        r" \frac{x_i x_i'}{\|x_i\|^2} + N\right),\quad f(N) \propto e^{-\|N\|_{\mathrm{nuc}}/s}",
+        calibration=r"s = \frac{D_{\mathrm{nuc}}}{n (\varepsilon - \varepsilon_1 -"
+        r" \varepsilon_2)},\quad P(r) \propto r^{-3}"
         r" e^{-\varepsilon_2 |\#\{\|x_i\| > r\} - n q(\tau, d)| / 2}",
-        complexity="n d^2",
+        complexity="n d^2 + d^4",
         advice="The default under pure privacy wherever rows are at hand: no row bound has to be "
         "known.",
     )
 
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
+        """Return the number of features up to which its noise is drawn."""
+        most = law_for(self.noise, problem.d).most_features
+        if problem.d > most:
+            return f"its {self.noise} noise takes at most {most} features; got {problem.d}"
+        return None
+
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return what matrices take, and what is kept to draw K-norm noise."""
+        noise = law_for(self.noise, problem.d).tables_memory(problem.d)
+        return super().memory(problem, draws, thin=thin) + noise
+
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the noise scale in units of r^2 and, where r is sought, what chooses it."""
         sensitivity = nuclear(on_the_sphere(problem))
-        d, whole = problem.d, budget.epsilon
-        tau = WishartDifferenceLaw(d * sensitivity / (2 * whole), d).edges[1] / math.sqrt(2)
-        first, second = _FIRST * self.share * whole, (1 - _FIRST) * self.share * whole
-        sought = tau <= _LOUD and first * problem.n / 4 >= _CLEAR
+        d, n, whole = problem.d, problem.n, budget.epsilon
+        tau = law_for(self.noise, d).edge(d) * sensitivity / whole / math.sqrt(2)
+        choosing = self.share * min(1.0, math.sqrt(_WHOLE / (n * whole))) * whole
+        first = min(_FIRST * choosing, _ENOUGH / n)
+        second = choosing - first
+        sought = tau <= _LOUD and first * n / 4 >= _CLEAR
         left = whole - (first + second) if sought else whole
-        scale = math.nextafter(sensitivity / (2 * left), math.inf)
+        scale = math.nextafter(sensitivity / left, math.inf)
         noise = PurePart(
-            sensitivity / (2 * scale),
-            "log density ratio is at most the nuclear norm/(2c)",
+            sensitivity / scale,
+            "log density ratio is at most the nuclear norm over the scale",
             attained=False,  # beside two choices, or of a subspace alone
         )
         if not sought:
             return Calibration(problem, budget, scale, (noise,), {"tau": tau})
         choices = (PurePart(first, _REASON, width=first), PurePart(second, _REASON, width=second))
-        least, each = beyond(tau, d) * problem.n, math.log(_FINE) / second
+        least, each = beyond(tau, d) * n, math.log(_FINE) / second
         sure = least + _SURE * each
-        per_octave = _PER_OCTAVE if sure > _FEW * problem.n else 1
+        per_octave = _PER_OCTAVE if sure > _FEW * n else 1
         values = {
             "tau": tau,
             "median_epsilon": first,
             "radius_epsilon": second,
-            "rank": sure if per_octave == 1 else min(problem.n / 2, least + _MARGIN * each),
+            "rank": sure if per_octave == 1 else min(n / 2, least + _MARGIN * each),
             "per_octave": per_octave,
         }
         return Calibration(problem, budget, scale, (*choices, noise), values)
@@ -125,18 +154,26 @@ class ClippedPure(Mechanism):
         """Return the noisy moment of clipped rows with its radius, or of directions alone."""
         problem, rows = calibration.problem, data.lengths
         # drawn first, so that both branches add the same noise
-        matrices = wishart(draws, problem.d, problem.d + 1)
-        matrices -= wishart(draws, problem.d, problem.d + 1)
+        matrices = law_for(self.noise, problem.d).draw(draws, problem.d)
         matrices *= calibration.scale
         if "rank" not in calibration.values:
             matrices += rows.moment(None)
-            top = Release.of_matrices(matrices, problem.k)
-            return Release(raw=matrices, components=top.components)
+            return Release(matrices, self.of_matrices(matrices, calibration).components)
         radii = radii_of(rows, calibration, draws.uniform(2))
         for radius in np.unique(radii):
             matrices[radii == radius] += rows.moment(float(radius))
         estimate = matrices * np.square(radii)[:, None, None]
-        return replace(Release.of_matrices(estimate, problem.k, raw=matrices), radius=radii)
+        release = replace(Release.of_matrices(estimate, problem.k, raw=matrices), radius=radii)
+        return self.weighed(release, calibration) if self.weighs else release
+
+    def public_total(self, calibration: Calibration) -> float | None:
+        """Return 1 where every row has length one, None where rows are clipped."""
+        return None if "rank" in calibration.values else 1.0
+
+    def weighing_std(self, calibration: Calibration) -> float:
+        """Return the standard deviation of w'Nw for unit w, in units of r^2."""
+        d = calibration.problem.d
+        return law_for(self.noise, d).direction_std(d) * calibration.scale
 
     @property
     def needs_row_bound(self) -> bool:
@@ -169,12 +206,14 @@ class ClippedPure(Mechanism):
             return (
                 "Proved: noise is too large here for a clipping radius to pay, so every row is "
                 "scaled to length one, and the log density ratio is at most the nuclear norm that "
-                "one such row moves over 2c."
+                "one such row moves over the scale."
             )
+        values = self.calibrate(problem, budget).values
+        cost = (values["median_epsilon"] + values["radius_epsilon"]) / budget.epsilon
         return (
             "Proved: two choices of a radius by the exponential mechanism cost "
-            f"{numeral(self.share, 3)} of epsilon; a clipped row moves the moment by a known "
-            "nuclear norm whatever they are, and the log density ratio is at most that over 2c."
+            f"{numeral(cost, 3)} of epsilon; a clipped row moves the moment by a known nuclear "
+            "norm whatever they are, and the log density ratio is at most that over the scale."
         )
 
 
@@ -198,6 +237,7 @@ def radii_of(lengths: Lengths, calibration: Calibration, chances: FloatArray) ->
     for median in np.unique(base):
         here = base == median
         radii[here] = drawn(
-            lengths, median * steps, values["rank"], values["radius_epsilon"], chances[here, 1]
-        )
+            lengths, median * steps, values["rank"], values["radius_epsilon"], chances[here, 1],
+            against=_AGAINST,
+        )  # fmt: skip
     return radii

@@ -13,7 +13,7 @@ from dpviz.base.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
-from dpviz.mechanisms._weighing import Weighing, feature_sizes
+from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
 from dpviz.noise.goe import goe
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.gaussian import noise_std
@@ -111,10 +111,12 @@ class Funnel(OfDirections, Weighing):
             return None
         noisy = np.diagonal(first) - (np.trace(first) - 1) / len(first)
         seen = None if roots is None else (roots, calibration.values["sizes_std"])
-        held: FloatArray = (
-            calibration.problem.k / 2 / feature_sizes(noisy, calibration.scale, 1.0, seen)
-        )
-        return held
+        return held_back(calibration.problem.k, feature_sizes(noisy, calibration.scale, 1.0, seen))
+
+    @property
+    def looks_again(self) -> bool:
+        """Yes: inside the directions that weighing leaves."""
+        return True
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of each look along a direction."""

@@ -14,7 +14,7 @@ from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
 from dpviz.mechanisms._pure import LAWS, PureLaw
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
-from dpviz.mechanisms._weighing import Weighing, feature_sizes
+from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
 from dpviz.values.moments import SecondMoment
@@ -107,8 +107,12 @@ class PureFunnel(OfDirections, Weighing):
             return None
         noisy = np.diagonal(first) - (np.trace(first) - 1) / len(first)
         sizes = feature_sizes(noisy, self.weighing_std(calibration), 1.0)
-        held: FloatArray = calibration.problem.k / 2 / sizes
-        return held
+        return held_back(calibration.problem.k, sizes)
+
+    @property
+    def looks_again(self) -> bool:
+        """Yes: inside the directions that weighing leaves."""
+        return True
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of the first look along a direction."""

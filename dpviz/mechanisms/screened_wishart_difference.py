@@ -16,7 +16,7 @@ from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import top
 from dpviz.mechanisms._pure import PureLaw
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
-from dpviz.mechanisms._weighing import feature_sizes
+from dpviz.mechanisms._weighing import feature_sizes, held_back
 from dpviz.privacy.accounting import Spent
 from dpviz.privacy.sensitivity import nuclear
 from dpviz.values.moments import SecondMoment
@@ -113,7 +113,7 @@ class ScreenedWishartDifference(OfDirections):
             matrix = unit_moment(unit[:, kept]) + scale * _NOISE.draw(one, m)[0]
             variance = (_NOISE.direction_std(m) * scale) ** 2
             share = sizes[kept] / sizes[kept].sum()
-            held = matrix - np.diag(0.5 * variance * problem.k / share)
+            held = matrix - np.diag(variance * held_back(problem.k, share))
             frames[index, kept] = top(held, problem.k)
         return Release(raw=frames, components=fix_signs(frames))
 

@@ -50,8 +50,8 @@ class WishartDifference(WeighingAdditive):
         law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ c I)",
         calibration=r"c = D_{\mathrm{nuc}} / (2 n \varepsilon)",
         complexity="d^3",
-        advice="The default under pure privacy for a matrix, and for components of a second moment "
-        "but for one at a small n epsilon (ppca).",
+        advice="The default under pure privacy above 64 features for a matrix, and for components "
+        "of a second moment but for one at a small n epsilon (ppca).",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:

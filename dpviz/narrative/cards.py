@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpviz.mechanisms import Mechanism, all_mechanisms
+from dpviz.mechanisms._weighing import can_weigh
 from dpviz.narrative.phrases import account_words
 from dpviz.privacy.accounting import Spent
 from dpviz.values.problem import Budget, Problem, Relation
@@ -63,6 +64,19 @@ class Card:
     def guarantee(self) -> str:
         """The kind of guarantee, in words."""
         return GUARANTEES[self.mechanism.info.guarantee]
+
+    @property
+    def free(self) -> str:
+        """What post-processing can gain of its releases at no epsilon; empty where nothing."""
+        gains = [
+            words
+            for gained, words in (
+                (can_weigh(self.mechanism), "features can be weighed"),
+                (self.mechanism.info.release == "matrix", "variances mended"),
+            )
+            if gained and self.mechanism.info.guarantee != "none"
+        ]
+        return f"free: {', '.join(gains)}" if gains else ""
 
     @property
     def psd(self) -> str:

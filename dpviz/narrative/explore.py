@@ -20,6 +20,8 @@ from dpviz.narrative.phrases import (
 from dpviz.narrative.precision import loss_share
 from dpviz.run.cells import Result
 from dpviz.run.compare import Comparison
+from dpviz.run.lunch import WHY_THE_BASIS
+from dpviz.settings import AS_RELEASED, Settings
 from dpviz.values.problem import exposure
 from dpviz.values.release import Verdict
 
@@ -142,6 +144,16 @@ def too_few_rows(delta: float, n: int) -> str | None:
     return (
         f"Too few rows for the chosen delta: {n:,} rows ask for one of at most "
         f"{numeral(_MODEST / n)}, and it is {numeral(delta)}."
+    )
+
+
+def free_lunch(settings: Settings) -> str | None:
+    """Return what post-processing does to what is shown, where it is asked for."""
+    if settings.post == AS_RELEASED:
+        return None
+    return (
+        "Post-processed: features are weighed where the noise is known, variances are kept from "
+        f"being negative and from being too many, at the same ε. {WHY_THE_BASIS}"
     )
 
 

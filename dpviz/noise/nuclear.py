@@ -45,6 +45,8 @@ _NODES = 20  # of each panel
 _INSIDE = 18  # where a distribution function is read within a panel
 _PER_PANEL = 1.5  # eigenvalues
 _STEPS = 60  # halvings of a bracket: below the spacing of doubles
+_BLOCK_BYTES = 2**23  # of what draws made together take
+_EACH = 60  # d x d matrices that a draw takes while its eigenvalues are found, measured
 
 IntArray = NDArray[np.intp]
 
@@ -110,8 +112,12 @@ def _panels(d: int) -> FloatArray:
 
 
 def tables_memory(d: int) -> float:
-    """Return about the most bytes that the tables of the draws take while they are made."""
-    return 4.0 * 8 * len(_panels(d)) * d**2  # four arrays of one d x d matrix for each end
+    """Return about the most bytes that draws take beside the matrices they return.
+
+    Their tables while they are made, five arrays of one d x d matrix for each end, and what a block
+    of draws takes.
+    """
+    return 8.0 * d**2 * (5 * len(_panels(d)) + _EACH * _block(d))
 
 
 @lru_cache(maxsize=2)
@@ -215,8 +221,10 @@ def nuclear_eigenvalues(draws: Draws, d: int) -> FloatArray:
         raise InvalidSetting("d", f"a whole number from 1 to {LARGEST_D}", d)
     # Centre of the 2^-53 cell that NumPy's uniform names: never exactly 0.
     uniforms = draws.uniform(d) + 2.0**-54
-    # Exploring asks for the same named streams at every epsilon; what has no name is not kept.
-    return eigenvalues_at(uniforms) if draws.shared else _kept(uniforms)
+    # Exploring asks for the same named streams at every epsilon. What has no name is not kept, and
+    # nothing of a release, which draws alone.
+    alone = draws.shared or draws.size == 1
+    return _in_blocks(uniforms) if alone else _kept(uniforms)
 
 
 _KEPT: OrderedDict[bytes, FloatArray] = OrderedDict()
@@ -226,14 +234,26 @@ _MOST_KEPT = 20_000  # draws; d numbers each, twice
 def _kept(uniforms: FloatArray) -> FloatArray:
     """Return `eigenvalues_at`, which is a function of the uniforms alone, from memory if known."""
     names = [row.tobytes() for row in uniforms]
-    unknown = [place for place, name in enumerate(names) if name not in _KEPT]
-    drawn = dict(zip(unknown, eigenvalues_at(uniforms[unknown]), strict=True)) if unknown else {}
-    found = np.array([drawn[i] if i in drawn else _KEPT[name] for i, name in enumerate(names)])
-    for place in unknown:
-        _KEPT[names[place]] = found[place].copy()
+    # looked up once: another thread may drop what is there
+    known = {name: one for name in names if (one := _KEPT.get(name)) is not None}
+    unknown = [place for place, name in enumerate(names) if name not in known]
+    if unknown:
+        for place, one in zip(unknown, _in_blocks(uniforms[unknown]), strict=True):
+            known[names[place]] = _KEPT[names[place]] = one.copy()
     while len(_KEPT) > _MOST_KEPT:
         _KEPT.popitem(last=False)
-    return found
+    return np.array([known[name] for name in names])
+
+
+def _in_blocks(uniforms: FloatArray) -> FloatArray:
+    """Return `eigenvalues_at`, a few draws at a time: the bytes of a draw do not depend on it."""
+    block = _block(uniforms.shape[1])
+    starts = range(0, len(uniforms), block)
+    return np.concatenate([eigenvalues_at(uniforms[at : at + block]) for at in starts])
+
+
+def _block(d: int) -> int:
+    return max(1, _BLOCK_BYTES // (8 * _EACH * d * d))
 
 
 def eigenvalues_at(uniforms: FloatArray) -> FloatArray:

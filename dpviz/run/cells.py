@@ -36,8 +36,9 @@ from dpviz.paid.steps import BOUND, Wanted, wanted_of
 from dpviz.prepare.prepared import Measured
 from dpviz.privacy.accounting import Spent
 from dpviz.run.chains import PaidDraws, paid_draws
+from dpviz.run.lunch import processed
 from dpviz.run.simulate import Named, Trials, simulate
-from dpviz.settings import Settings
+from dpviz.settings import FREE, Settings
 from dpviz.values.problem import Budget, Problem
 from dpviz.values.release import Aim, Calibration, Release, Status
 
@@ -64,6 +65,8 @@ class Cell:
         Which named trials; chunks of trials join without a seam.
     paid : Wanted or None
         The steps of the preparation that the budget pays for as well.
+    free : bool
+        Whether releases are measured after post-processing as well (`dpviz.run.lunch`).
     """
 
     mechanism: Mechanism
@@ -72,6 +75,7 @@ class Cell:
     seed: int
     trials: range
     paid: Wanted | None = None
+    free: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,9 @@ def memory_of(cell: Cell, measured: Measured) -> float:
     """Return about the most bytes that a cell takes beside its table."""
     draws = len(in_blocks(cell)[0].trials)
     thin = measured.moment.root is not None
-    return cell.mechanism.memory(cell.problem, draws, thin=thin)
+    # a second decomposition, and what it makes
+    after = 8.0 * cell.problem.d**2 * 4 * draws if cell.free else 0.0
+    return cell.mechanism.memory(cell.problem, draws, thin=thin) + after
 
 
 def too_large(cell: Cell, measured: Measured) -> str | None:
@@ -177,7 +183,7 @@ def cell_at(
     reason = why_not(mechanism, problem, budget, paid, rows=measured.serves(mechanism))
     if reason is not None:
         return reason
-    cell = Cell(mechanism, problem, budget, settings.seed, trials, paid)
+    cell = Cell(mechanism, problem, budget, settings.seed, trials, paid, settings.post == FREE)
     return too_large(cell, measured) or cell
 
 
@@ -313,6 +319,8 @@ class Result:
     bias : float or None
         Recovery of such a release, which no epsilon lifts while it aims at the same; None where
         nothing is aimed at or can be recovered, and behind a paid preparation.
+    before : dict of str to ndarray of shape (trials,), or None
+        The same metrics of the same releases as they were, where all else is after post-processing.
     """
 
     mechanism: Mechanism
@@ -329,6 +337,7 @@ class Result:
     trace: FloatArray | None
     aim: Aim
     bias: float | None
+    before: dict[str, FloatArray] | None = None
 
     @property
     def hint(self) -> str | None:
@@ -354,7 +363,11 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
         bias = bias_of(cell, prepared)
 
     def found(part: CellTrials, release: Release) -> Result:
-        outcome = part.outcome(release)
+        outcome, before = part.outcome(release), None
+        if cell.free:
+            before = measure(outcome, wanted)
+            release = processed(cell, part.calibration, outcome.release)
+            outcome = replace(outcome, release=release)
         return Result(
             mechanism=cell.mechanism,
             claimed=account.claimed,
@@ -370,6 +383,7 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
             trace=outcome.release.trace,
             aim=aim,
             bias=bias,
+            before=before,
         )
 
     return joined(list(simulate(parts_of(cell, prepared), found)))
@@ -411,6 +425,7 @@ def first_draws(result: Result, most: int) -> Result:
     return replace(
         result,
         metrics={key: values[:most] for key, values in result.metrics.items()},
+        before=result.before and {key: values[:most] for key, values in result.before.items()},
         eigenvalues=of(result.eigenvalues),
         captured_each=result.captured_each[:most],
         angles=result.angles[:most],
@@ -433,6 +448,11 @@ def joined(chunks: Sequence[Result]) -> Result:
         metrics={
             key: np.concatenate([chunk.metrics[key] for chunk in chunks])
             for key in chunks[0].metrics
+        },
+        before=chunks[0].before
+        and {
+            key: np.concatenate([(chunk.before or {})[key] for chunk in chunks])
+            for key in chunks[0].before
         },
         eigenvalues=together([chunk.eigenvalues for chunk in chunks]),
         captured_each=np.concatenate([chunk.captured_each for chunk in chunks]),
@@ -509,7 +529,8 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan
     for mechanism in variants_of(settings):
         reason = why_not(mechanism, problem, budget, paid, rows=prepared.serves(mechanism))
         if reason is None:
-            cell = Cell(mechanism, problem, budget, settings.seed, trials, paid)
+            free = settings.post == FREE
+            cell = Cell(mechanism, problem, budget, settings.seed, trials, paid, free)
             reason = too_large(cell, prepared)
         if reason is None:
             cells.append(cell)

@@ -95,6 +95,7 @@ class Keys:
             repr(cell.seed),
             repr(cell.trials),
             repr(cell.paid),
+            repr(cell.free),
             repr(metrics),
         ]
         return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()

@@ -42,7 +42,7 @@ from dpviz.run.export import write_table
 from dpviz.run.jobs import Arrays, Pool, Progress, kept, sent_whole, work
 from dpviz.run.simulate import simulate
 from dpviz.run.store import Keys, Store
-from dpviz.settings import Settings
+from dpviz.settings import FREE, Settings
 
 SKIPPED_COLUMNS = (
     "table", "mechanism", "epsilon", "delta", "k", "n", "row_bound", "relation", "reason",
@@ -279,7 +279,10 @@ class _Grid:
             for mechanism in variants_of(settings):
                 at_hand = rows.serves(mechanism) and n <= rows.n
                 reason = why_not(mechanism, problem, budget, paid, rows=at_hand)
-                cell = Cell(mechanism, problem, budget, settings.seed, range(settings.trials), paid)
+                cell = Cell(
+                    mechanism, problem, budget, settings.seed, range(settings.trials), paid,
+                    settings.post == FREE,
+                )  # fmt: skip
                 reason = reason or too_large(cell, measured)
                 placed = place | {"mechanism": mechanism.text}
                 if reason is not None:

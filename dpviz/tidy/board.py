@@ -37,6 +37,7 @@ from dpviz.prepare.bounding import Prepared
 from dpviz.prepare.prepared import Measured, worth
 from dpviz.run.cells import Cell, Result, Skipped, first_draws, plan, run_cell
 from dpviz.run.compare import Comparison
+from dpviz.run.lunch import WHY_THE_BASIS
 from dpviz.settings import Settings
 from dpviz.targets.goal import Goal
 from dpviz.targets.least import Predicted, about
@@ -217,9 +218,11 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str, most: int) ->
     text, words = ("", "") if recovery is None else _said(recovery.mean)
     aim = result.hint or ""
     best = [aim.partition(": ")[2]] if aim else []
+    before = (result.before or {}).get("recovery")
     return {
         "status": _standing(status),
         "recovery": None if recovery is None else _four(recovery),
+        "before": None if before is None else _short(float(before.mean())),
         "distances": [float(f"{value:.4g}") for value in distances],
         "distance": (_short(middle), _short(spread.low), _short(spread.high)),
         "spectrum": _spectrum(result, most),
@@ -231,6 +234,7 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str, most: int) ->
             "recovery": text,
             "words": words,
             "said": "; ".join([f"{words}, not counted" if status.verdict.fails else words, *best]),
+            "before": "" if before is None else f"as released {_said(float(before.mean()))[0]}",
             "aim": aim,
             "risk": (of_hundred(worlds.out), of_hundred(worlds.within)),
             "distance": decimals(middle, 2),
@@ -286,10 +290,24 @@ def _found(result: Result, recovery: Summary, distance: str) -> list[Line]:
         ),
         ("Principal angles", ", ".join(turned)),
     ]
+    if result.before is not None and "recovery" in result.before:
+        found.append(("As released", _before(result, text)))
     if result.edges is not None and result.threshold is not None:
         edge, threshold = numeral(result.edges[1]), numeral(result.threshold)
         found.append(("Noise", f"edge {edge}, threshold {threshold}"))
     return found
+
+
+def _before(result: Result, after: str) -> str:
+    """Return what the same releases were before post-processing, at the same epsilon."""
+    assert result.before is not None
+    was = _said(float(result.before["recovery"].mean()))[0]
+    said = f"recovers {was}, and {after} after post-processing: the same ε pays for both"
+    errors = [metrics.get("noise_frobenius") for metrics in (result.before, result.metrics)]
+    if errors[0] is not None and errors[1] is not None:
+        share = float(errors[1].mean() / errors[0].mean()) if errors[0].any() else 1.0
+        said += f"; what is left of the matrix's error: {percent(share)}"
+    return f"{said}. {WHY_THE_BASIS}"
 
 
 def frame(

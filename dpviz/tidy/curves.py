@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,8 @@ class CurvePoint:
         Squared row bound here over that of the base setting.
     distance_bound : float or None
         Davis-Kahan bound on the projection distance, or None where it is silent.
+    before : dict of str to ndarray of shape (trials,), or None
+        The metrics as released, where the others are after post-processing.
     """
 
     x: float
@@ -63,6 +65,11 @@ class CurvePoint:
     shape: tuple[int, int]
     unit: float = 1.0
     distance_bound: float | None = None
+    before: Mapping[str, FloatArray] | None = None
+
+    def as_released(self) -> CurvePoint:
+        """Return the point of the same releases before post-processing."""
+        return replace(self, metrics=self.before or {}, before=None)
 
     def scale(self, metric: str) -> float:
         """Return what turns a value into the units of the base setting."""
@@ -90,7 +97,7 @@ def point_at(
     d, k = result.components.shape[1:]
     return CurvePoint(
         x, result.mechanism.text, result.status.verdict, result.metrics, (d, k), unit,
-        _distance_bound(measured, settings.k, result),
+        _distance_bound(measured, settings.k, result), result.before,
     )  # fmt: skip
 
 
@@ -101,6 +108,8 @@ def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
     at the norm that 97.5 % of draws stay below, and what bounding or sampling
     the rows did.
     """
+    if result.before is not None:
+        return None  # weighed components are those of another matrix
     norms = result.metrics.get("noise_spectral")
     values = measured.reference.eigenvalues
     if norms is None or k >= measured.d or measured.raw is not None:

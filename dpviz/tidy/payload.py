@@ -207,6 +207,7 @@ class Texts(TypedDict):
     Attributes
     ----------
     said : the words, that the claim does not count where it does not, and how far the aim leads
+    before : what was recovered before post-processing; empty where nothing was done
     aim : what it aims at instead of A and how far that leads, empty where that is all the way
     risk : of a hundred releases, how many make an informed guesser say that a person is in, when
         they are out and when in
@@ -216,6 +217,7 @@ class Texts(TypedDict):
     recovery: str
     words: str
     said: str
+    before: str
     aim: str
     risk: tuple[str, str]
     distance: str
@@ -230,6 +232,7 @@ class BoardCell(TypedDict):
     ----------
     recovery : mean, the central 95 % of the draws and the mean's standard error, 0 for a single
         draw; None where k = d
+    before : the mean recovery as released, where recovery is after post-processing
     distances : one a draw
     distance : median and the central 95 % of the draws
     edges : of the noise's own spectrum
@@ -241,6 +244,7 @@ class BoardCell(TypedDict):
 
     status: ClaimFacts
     recovery: tuple[float, float, float, float] | None
+    before: float | None
     distances: list[float]
     distance: tuple[float, float, float]
     spectrum: Spectrum

@@ -116,7 +116,8 @@ def _problem_text(cell: Cell) -> str:
     # All of it: k, relation, domain; but the allocation only where noise follows it, so that
     # moving shares draws nobody else again.
     follows = cell.mechanism.follows_allocation
-    return repr(cell.problem if follows else replace(cell.problem, allocation=UNIFORM))
+    found = repr(cell.problem if follows else replace(cell.problem, allocation=UNIFORM))
+    return f"{found}, post-processed" if cell.free else found
 
 
 def in_chunks(

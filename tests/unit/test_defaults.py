@@ -27,7 +27,7 @@ def problem(
 @pytest.mark.parametrize("kind", ["ball", "box"])
 @pytest.mark.parametrize("relation", Relation)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
-def test_a_matrix_is_released_by_the_exact_gaussian_or_the_wishart_difference(
+def test_a_matrix_is_released_by_the_exact_gaussian_or_by_k_norm_noise(
     kind: str, relation: Relation, epsilon: float
 ) -> None:
     for k in (1, 2, 6):
@@ -37,7 +37,7 @@ def test_a_matrix_is_released_by_the_exact_gaussian_or_the_wishart_difference(
                 advised(where, Budget(epsilon, delta), matrix=True, rows=rows).key
                 for delta in (1e-6, 0.0)
             ]
-            assert found == ["gaussian", "wishart_difference"]
+            assert found == ["gaussian", "knorm"]
 
 
 def test_rows_at_hand_are_clipped() -> None:
@@ -47,16 +47,23 @@ def test_rows_at_hand_are_clipped() -> None:
     assert advised(problem(), Budget(1.0, 1e-6)).key == "gaussian"
 
 
+def test_draws_that_take_long_are_not_advised() -> None:
+    wide = Problem(500, 65, 2, Relation.REPLACE, Domain.ball(65))
+    assert advised(wide, Budget(1.0), matrix=True).key == "wishart_difference"
+    less = replace(wide, d=64, domain=Domain.ball(64))
+    assert advised(less, Budget(1.0), matrix=True).key == "knorm"
+
+
 @pytest.mark.parametrize(
     ("relation", "n", "epsilon", "k", "key"),
     [
         (Relation.REPLACE, 90, 2.0, 1, "ppca"),  # n epsilon = 30 d
-        (Relation.REPLACE, 91, 2.0, 1, "wishart_difference"),
-        (Relation.REPLACE, 50, 2.1, 1, "wishart_difference"),
-        (Relation.REPLACE, 90, 0.1, 2, "wishart_difference"),
+        (Relation.REPLACE, 91, 2.0, 1, "knorm"),
+        (Relation.REPLACE, 50, 2.1, 1, "knorm"),
+        (Relation.REPLACE, 90, 0.1, 2, "knorm"),
         (Relation.ZERO_OUT, 120, 0.5, 1, "ppca"),  # 10 d
-        (Relation.ZERO_OUT, 121, 0.5, 1, "wishart_difference"),
-        (Relation.ZERO_OUT, 50, 0.6, 1, "wishart_difference"),
+        (Relation.ZERO_OUT, 121, 0.5, 1, "knorm"),
+        (Relation.ZERO_OUT, 50, 0.6, 1, "knorm"),
     ],
 )
 def test_one_component_of_a_second_moment(

@@ -1,4 +1,4 @@
-"""Clipped Wishart difference: the odds of its radii, the sum of its epsilons, equal lengths."""
+"""Clipped rows under pure privacy: the odds of radii, the sum of epsilons, equal lengths."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ import pytest
 
 from dpviz.base.arrays import FloatArray
 from dpviz.base.seeding import Draws, generator
+from dpviz.errors import CannotRun
+from dpviz.mechanisms._base import Mechanism
+from dpviz.mechanisms._pure import PureLaw
 from dpviz.mechanisms._quantiles import beyond, drawn, log_odds
 from dpviz.mechanisms.clipped_pure import ClippedPure, radii_of
+from dpviz.mechanisms.spherical_knorm import SphericalKNorm
 from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference
+from dpviz.noise.nuclear import LARGEST_D
 from dpviz.privacy import accounting
 from dpviz.values.moments import SecondMoment
 from dpviz.values.parts import PurePart
@@ -19,6 +24,7 @@ from dpviz.values.problem import Budget, Domain, Problem, Relation
 from dpviz.values.release import Verdict
 
 MECHANISM = ClippedPure()
+WISHART = ClippedPure(noise=PureLaw.WISHART)
 RADII = 2.0 ** (np.arange(-40, 40) / 4)
 
 
@@ -31,8 +37,11 @@ def problem(n: int, d: int, relation: Relation = Relation.REPLACE, k: int = 1) -
     return Problem(n, d, k, relation, Domain.unbounded(d))
 
 
+@pytest.mark.parametrize("against", [0.0, 3.0])
 @pytest.mark.parametrize("relation", Relation)
-def test_no_row_changes_the_odds_of_a_radius_by_more_than_the_epsilon(relation: Relation) -> None:
+def test_no_row_changes_the_odds_of_a_radius_by_more_than_the_epsilon(
+    relation: Relation, against: float
+) -> None:
     """The normalised log odds themselves: ties, zero rows and heavy tails, every kind of rank."""
     rng = generator(0, "odds", str(relation))
     worst = 0.0
@@ -43,7 +52,9 @@ def test_no_row_changes_the_odds_of_a_radius_by_more_than_the_epsilon(relation: 
         row = int(rng.integers(30))
         other[row] = 0.0 if relation is Relation.ZERO_OUT else rng.choice([0.0, 1.0, 1e9, 0.3])
         rank = float(rng.uniform(0, 30))
-        one, two = (log_odds(np.sort(table), RADII, rank, 0.8) for table in (lengths, other))
+        one, two = (
+            log_odds(np.sort(table), RADII, rank, 0.8, against) for table in (lengths, other)
+        )
         worst = max(worst, float(np.abs(one - two).max()))
     assert 0.5 * 0.8 < worst <= 0.8 * (1 + 1e-12)
     # negative control: two rows at once exceed it
@@ -83,55 +94,79 @@ def test_the_score_sees_a_rank_that_the_counts_jump_over() -> None:
 
 
 @pytest.mark.parametrize("relation", Relation)
-@pytest.mark.parametrize("epsilon", [0.5, 3.0, 40.0])
-def test_three_epsilons_add_to_the_budget(relation: Relation, epsilon: float) -> None:
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 3.0, 40.0])
+@pytest.mark.parametrize("mechanism", [MECHANISM, WISHART])
+def test_three_epsilons_add_to_the_budget(
+    mechanism: ClippedPure, relation: Relation, epsilon: float
+) -> None:
     where, budget = problem(20_000, 5, relation), Budget(epsilon)
-    parts = MECHANISM.calibrate(where, budget).parts
+    parts = mechanism.calibrate(where, budget).parts
     assert len(parts) == 3
     assert all(isinstance(part, PurePart) for part in parts)
     first, second, noise = (part.epsilon for part in parts)
-    assert first == pytest.approx(0.06 * epsilon, rel=1e-12)
-    assert second == pytest.approx(0.09 * epsilon, rel=1e-12)
-    assert noise == pytest.approx(0.85 * epsilon, rel=1e-12)
+    choosing = 0.15 * epsilon * min(1.0, math.sqrt(1_600 / (20_000 * epsilon)))
+    assert first == pytest.approx(min(0.4 * choosing, 60 / 20_000), rel=1e-12)
+    assert first + second == pytest.approx(choosing, rel=1e-12)
+    assert noise == pytest.approx(epsilon - choosing, rel=1e-12)
     assert epsilon * (1 - 1e-9) <= accounting.spent(parts, budget).epsilon
     assert math.fsum((first, second, noise)) <= epsilon * (1 + 1e-15)
-    assert MECHANISM.status(where, budget).verdict is Verdict.HOLDS
+    assert mechanism.status(where, budget).verdict is Verdict.HOLDS
 
 
-def test_the_scale_is_half_the_nuclear_sensitivity_over_what_is_left() -> None:
+def test_the_scale_is_the_nuclear_sensitivity_over_what_is_left() -> None:
+    n, epsilon = 20_000, 2.0
+    choosing = 0.15 * math.sqrt(1_600 / (n * epsilon)) * epsilon
+    second = choosing - 60 / n
+    edges = {MECHANISM: math.pi / 2, WISHART: math.sqrt((11 + 5 * math.sqrt(5)) / 2) / 2}
     for relation, nuclear in ((Relation.REPLACE, 2.0), (Relation.ZERO_OUT, 1.0)):
-        calibration = MECHANISM.calibrate(problem(20_000, 5, relation), Budget(2.0))
-        assert calibration.scale == pytest.approx(nuclear / (2 * 20_000 * 0.85 * 2), rel=1e-12)
-        c = nuclear / (2 * 20_000 * 2)
-        tau = math.sqrt((11 + 5 * math.sqrt(5)) / 2) * 5 * c / math.sqrt(2)
-        assert calibration.values["tau"] == pytest.approx(tau, rel=1e-9)
-        rank = beyond(tau, 5) * 20_000 + 2 * math.log(24) / (0.09 * 2)
-        assert calibration.values["rank"] == pytest.approx(rank, rel=1e-9)
+        for mechanism, edge in edges.items():
+            calibration = mechanism.calibrate(problem(n, 5, relation), Budget(epsilon))
+            assert calibration.scale == pytest.approx(nuclear / (n * (epsilon - choosing)))
+            tau = edge * 5 * nuclear / (n * epsilon) / math.sqrt(2)
+            assert calibration.values["tau"] == pytest.approx(tau, rel=1e-9)
+            rank = beyond(tau, 5) * n + math.log(24) / second
+            assert calibration.values["rank"] == pytest.approx(rank, rel=1e-9)
 
 
 def test_the_branch_is_public_and_exact() -> None:
-    """At tau .02 where d is large, at e1 n/4 = 12 where it is small."""
-    edge = math.sqrt((11 + 5 * math.sqrt(5)) / 2) / math.sqrt(2)
-    for d in (2, 100):
-        least = math.ceil(max(edge * d / 0.02, 12 * 4 / 0.06))
+    """At tau .02 where d is large, at e1 n/4 = 8 where it is small."""
+    for d in (2, 60, 100):
+        law, plain = (
+            (math.pi / 2, SphericalKNorm())
+            if d <= 64
+            else (math.sqrt((11 + 5 * math.sqrt(5)) / 2) / 2, SphericalWishartDifference())
+        )
+        least = math.ceil(max(2 * law * d / math.sqrt(2) / 0.02, 8 * 4 / 0.06))
         assert MECHANISM.releases(problem(least, d), Budget(1.0)) == "matrix"
         below = problem(least - 1, d)
         assert MECHANISM.releases(below, Budget(1.0)) == "subspace"
-        own = MECHANISM.calibrate(below, Budget(1.0))
-        plain = SphericalWishartDifference().calibrate(below, Budget(1.0))
-        assert (own.scale, own.parts) == (plain.scale, plain.parts)
+        own, spherical = (one.calibrate(below, Budget(1.0)) for one in (MECHANISM, plain))
+        reaches = [part.epsilon for part in (*own.parts, *spherical.parts)]
+        np.testing.assert_allclose(reaches, 1.0, rtol=1e-15)
 
 
-def test_where_noise_is_large_it_is_spherical_to_the_byte() -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "plain"),
+    [(MECHANISM, SphericalKNorm()), (WISHART, SphericalWishartDifference())],
+)
+def test_where_noise_is_large_it_is_spherical(mechanism: ClippedPure, plain: Mechanism) -> None:
+    """To a rounding: one law's scale is twice the other's."""
     rows = generator(3, "pure").standard_normal((40, 3))
     where, budget = problem(40, 3), Budget(0.5)
-    ours, plain = (
+    ours, theirs = (
         m.release_many(moment(rows), m.calibrate(where, budget), Draws.trials(0, "s", range(4)))
-        for m in (MECHANISM, SphericalWishartDifference())
+        for m in (mechanism, plain)
     )
-    np.testing.assert_array_equal(ours.raw, plain.raw)
+    np.testing.assert_allclose(ours.raw, theirs.raw, rtol=1e-14)
     assert ours.matrix is None
-    assert "length one" in MECHANISM.evidence(where, budget, None)
+    assert "length one" in mechanism.evidence(where, budget, None)
+
+
+def test_k_norm_noise_has_a_limit_of_features() -> None:
+    d = LARGEST_D + 1
+    with pytest.raises(CannotRun, match=f"takes at most {LARGEST_D} features; got {d}"):
+        ClippedPure(noise=PureLaw.KNORM).check(problem(5_000, d), Budget(1.0))
+    MECHANISM.check(problem(5_000, d), Budget(1.0))
 
 
 def test_radii_of_many_draws_are_those_of_each_alone() -> None:
@@ -143,9 +178,11 @@ def test_radii_of_many_draws_are_those_of_each_alone() -> None:
     np.testing.assert_array_equal(together, alone)
     longer = 20_000 - np.searchsorted(lengths, together, side="right")
     missed = np.abs(longer - calibration.values["rank"])
-    # a step is an eighth of an octave, and ln(24 x 1e6) 2/e2 ranks are missed once in a million
+    # a step is an eighth of an octave; ln(24 x 1e6) 2/e2 ranks are missed once in a million, and
+    # weights shift the odds of two radii by at most 3 ln 8 more
+    second = calibration.values["radius_epsilon"]
     assert np.median(missed) < 20_000 * 0.05
-    assert missed.max() < 20_000 * 0.05 + 2 * math.log(24e6) / 0.09
+    assert missed.max() < 20_000 * 0.05 + 2 * (math.log(24e6) + 3 * math.log(8)) / second
 
 
 def test_rows_of_one_length_and_little_noise_give_the_second_moment() -> None:

@@ -72,8 +72,12 @@ def test_it_pays_where_two_features_carry_everything(cls: type[Weighing]) -> Non
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.key)
 def test_it_vanishes_with_the_noise(cls: type[Weighing]) -> None:
-    data = table()
-    problem = replace(Problem(data.n, data.d, 2, Relation.REPLACE, Domain.ball(data.d)), n=10**9)
+    """Of very many people; where lengths of rows are counted, they must be there to be counted."""
+    counted = cls.key.startswith("clipped")
+    data = table(n=200_000 if counted else 500)
+    problem = Problem(data.n, data.d, 2, Relation.REPLACE, Domain.ball(data.d))
+    if not counted:
+        problem = replace(problem, n=10**9)
     frames = [
         mechanism.release_many(
             data,
@@ -82,7 +86,7 @@ def test_it_vanishes_with_the_noise(cls: type[Weighing]) -> None:
         ).components
         for mechanism in (cls(), cls(weigh=FEATURES))
     ]
-    np.testing.assert_allclose(frames[0], frames[1], atol=1e-6)
+    np.testing.assert_allclose(frames[0], frames[1], atol=1e-4 if counted else 1e-6)
 
 
 def test_sizes_are_kept_where_noise_is_small_and_shrunk_to_the_mean_where_all_are_alike() -> None:

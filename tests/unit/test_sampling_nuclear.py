@@ -18,6 +18,7 @@ from dpviz.mechanisms.knorm import KNorm
 from dpviz.mechanisms.wishart_difference import WishartDifference
 from dpviz.noise.limits import NuclearLaw
 from dpviz.noise.nuclear import (
+    _KEPT,
     LARGEST_D,
     eigenvalues_at,
     nuclear_eigenvalues,
@@ -256,3 +257,22 @@ def test_predictions_agree_with_draws(epsilon: float) -> None:
     captured = np.einsum("sik,ij,sjk->s", components, moment.A, components).mean()
     expected = predict(moment.eigenvalues, k, mechanism.free_noise(calibration))
     assert captured / values[:k].sum() == pytest.approx(expected.captured_share, abs=0.03)
+
+
+def test_explored_noise_is_kept_and_a_release_s_is_not() -> None:
+    """What is kept is what would be drawn, and the streams go on as if it had been."""
+
+    def stream() -> Draws:
+        return Draws.trials(3, "kept", range(3))
+
+    first, again = stream(), stream()
+    noise = nuclear_noise(first, 4)
+    held = len(_KEPT)
+    noise[:] = 0.0  # what a caller does to it stays with the caller
+    one_by_one = [nuclear_noise(draw, 4)[0] for draw in stream().single()]
+    np.testing.assert_array_equal(nuclear_noise(again, 4), one_by_one)
+    np.testing.assert_array_equal(first.normal(2), again.normal(2))
+    nuclear_noise(Draws.trials(3, "alone", [0]), 4)
+    assert len(_KEPT) == held
+    nuclear_noise(Draws.trials(3, "others", range(2)), 4)
+    assert len(_KEPT) == held + 2

@@ -832,13 +832,16 @@ class Board {
     setText(words, shown[2]);
     words.title = cell.texts.aim;
     const before = held?.cell.recovery ? held.cell : null;
-    setText(ghost, before && (exact || told) ? `pin ${before.texts.recovery}` : "");
+    const asReleased = exact && !before ? cell.before : null;
+    const pin = before && (exact || told) ? `pin ${before.texts.recovery}` : "";
+    setText(ghost, asReleased === null ? pin : cell.texts.before);
     /** @param {number} share */
     const clip = (share) => 100 * Math.max(0, Math.min(1, share));
     bar.style.width = `${clip(shown[0])}%`;
     range.style.left = `${clip(low)}%`;
     range.style.width = exact ? `${clip(high) - clip(low)}%` : "0";
-    pinned.style.left = before?.recovery ? `${clip(before.recovery[0])}%` : "-9px";
+    const mark = before?.recovery ? before.recovery[0] : asReleased;
+    pinned.style.left = mark === null ? "-9px" : `${clip(mark)}%`;
   }
 
   /**

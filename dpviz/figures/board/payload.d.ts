@@ -172,6 +172,8 @@ export interface BoardCell {
   status: ClaimFacts;
   /** mean, the central 95 % of the draws and the mean's standard error, 0 for a single draw; None where k = d */
   recovery: [number, number, number, number] | null;
+  /** the mean recovery as released, where recovery is after post-processing */
+  before: number | null;
   /** one a draw */
   distances: number[];
   /** median and the central 95 % of the draws */
@@ -220,6 +222,8 @@ export interface Texts {
   words: string;
   /** the words, that the claim does not count where it does not, and how far the aim leads */
   said: string;
+  /** what was recovered before post-processing; empty where nothing was done */
+  before: string;
   /** what it aims at instead of A and how far that leads, empty where that is all the way */
   aim: string;
   /** of a hundred releases, how many make an informed guesser say that a person is in, when they are out and when in */

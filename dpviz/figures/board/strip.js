@@ -182,7 +182,9 @@ function drawAxes(pen, at, view) {
  */
 export function titleOf({ payload, frames, epsilon, phone }) {
   const { table, steps, epsilons } = payload;
-  const parts = ["recovery against ε"];
+  const shown = Object.values(frames.get(epsilon)?.cells ?? {});
+  const both = shown.some((cell) => cell.before !== null);
+  const parts = [both ? "recovery against ε, thin: as released" : "recovery against ε"];
   if (phone) return parts[0];
   if (steps && epsilons.length < steps) {
     parts.push(`${epsilons.length} of ${steps} steps, as ${table.d} features take long`);
@@ -212,7 +214,8 @@ function drawCurve(pen, at, column, view) {
   const known = payload.epsilons.flatMap((epsilon) => {
     const cell = frames.get(epsilon)?.cells[key];
     if (!cell?.recovery) return [];
-    return [{ x: at.x(epsilon), y: at.y(cell.recovery[0]), counts: cell.status.counts }];
+    const before = cell.before === null ? null : at.y(cell.before);
+    return [{ x: at.x(epsilon), y: at.y(cell.recovery[0]), counts: cell.status.counts, before }];
   });
   const line = payload.predicted[key] ?? [];
   const expected = line.flatMap((told, place) => (
@@ -232,6 +235,12 @@ function drawCurve(pen, at, column, view) {
     stroke(pen, from.x, from.y, to.x, to.y);
   });
   pen.setLineDash([]);
+  // Thin: as released, at the same epsilon, where the curve is after post-processing.
+  pen.lineWidth = 1;
+  known.slice(1).forEach((to, place) => {
+    const from = known[place];
+    if (from.before !== null && to.before !== null) stroke(pen, from.x, from.before, to.x, to.before);
+  });
   const here = frames.get(view.epsilon)?.cells[key];
   if (here?.recovery) {
     pen.beginPath();

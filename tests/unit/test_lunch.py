@@ -1,0 +1,164 @@
+"""Post-processing at no epsilon: what it does, what it never does, and what it costs: nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from dpviz.base.seeding import generator
+from dpviz.datasets import load
+from dpviz.datasets.table import Table
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.prepare.bounding import Prepared, prepare
+from dpviz.run.cells import Cell, Result, cell_at, first_draws, joined, run_cell
+from dpviz.run.lunch import on_the_simplex
+from dpviz.run.store import Keys
+from dpviz.settings import FREE, Settings
+from dpviz.tidy.board import frame
+
+SETTINGS = Settings(epsilon=0.3, delta=1e-6, trials=12, post=FREE)
+
+
+@pytest.fixture(scope="module")
+def wine() -> Prepared:
+    return prepare(load("wine"), SETTINGS)
+
+
+def cell_of(prepared: Prepared, text: str, settings: Settings = SETTINGS) -> Cell:
+    cell = cell_at(prepared, settings, parse_variant(text), range(settings.trials))
+    assert isinstance(cell, Cell)
+    return cell
+
+
+def both(prepared: Prepared, text: str, settings: Settings = SETTINGS) -> tuple[Result, Result]:
+    cell = cell_of(prepared, text, settings)
+    return run_cell(cell, prepared), run_cell(replace(cell, free=False), prepared)
+
+
+def test_by_hand() -> None:
+    values = np.array([[-1.0, 0.2, 0.5], [0.0, 0.0, 2.0], [0.5, 0.75, 1.0], [-3.0, -2.0, -1.0]])
+    kept = on_the_simplex(values, np.array([1.0, 1.0, 1.5, 1.0]))
+    expected = [[0.0, 0.2, 0.5], [0.0, 0.0, 1.0], [0.25, 0.5, 0.75], [0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(kept, expected, atol=1e-15)
+    unlimited = on_the_simplex(values, np.full(4, np.inf))
+    np.testing.assert_array_equal(unlimited, np.maximum(values, 0))
+
+
+@given(
+    arrays(np.float64, 5, elements=st.floats(-10, 10)),
+    arrays(np.float64, 5, elements=st.floats(0, 10)),
+    st.floats(0.01, 20),
+)
+def test_it_is_the_nearest(values: np.ndarray, other: np.ndarray, most: float) -> None:
+    """A projection on a convex set is where every other point lies beyond a right angle."""
+    kept = on_the_simplex(values[None], np.array([most]))[0]
+    assert (kept >= 0).all()
+    assert kept.sum() <= most * (1 + 1e-12)
+    inside = other * min(1.0, most / max(float(other.sum()), 1e-300))
+    assert float((values - kept) @ (inside - kept)) <= 1e-9
+
+
+@pytest.mark.parametrize("key", sorted(all_mechanisms()))
+def test_no_matrix_is_farther_from_what_was_seen(wine: Prepared, key: str) -> None:
+    cell = cell_at(wine, SETTINGS, parse_variant(key), range(2))
+    if isinstance(cell, str) or cell.mechanism.info.release == "subspace":
+        return
+    after, before = both(wine, key)
+    if "noise_frobenius" not in before.metrics:
+        return
+    worse = after.metrics["noise_frobenius"] - before.metrics["noise_frobenius"]
+    assert (worse <= 1e-12 * before.metrics["noise_frobenius"]).all()
+    assert (after.metrics["negative_eigenvalues"] == 0).all()
+
+
+def test_a_bound_that_does_not_hold_would_lead_away() -> None:
+    """The control: brought to a trace below the true one, a nearly exact matrix gets worse."""
+    values = np.array([[0.1, 0.3, 0.6]])
+    noisy = values + np.array([[0.001, -0.001, 0.0005]])
+    kept = on_the_simplex(noisy, np.array([0.5]))
+    assert np.linalg.norm(kept - values) > 10 * np.linalg.norm(noisy - values)
+
+
+@pytest.mark.parametrize("key", ["spherical", "gaussian", "spherical_knorm", "clipped_gaussian"])
+def test_directions_are_those_of_the_variant_that_weighs(wine: Prepared, key: str) -> None:
+    after, before = both(wine, key)
+    variant = run_cell(
+        cell_of(wine, f"{key}[weigh=features]", replace(SETTINGS, post="none")), wine
+    )
+    np.testing.assert_array_equal(after.components, variant.components)
+    assert not np.allclose(after.components, before.components)
+
+
+@pytest.mark.parametrize("key", ["laplace", "wishart_exact", "separate_covariance", "funnel"])
+def test_what_has_no_noise_along_directions_keeps_its_directions(wine: Prepared, key: str) -> None:
+    after, before = both(wine, key)
+    np.testing.assert_array_equal(after.components, before.components)
+
+
+@pytest.mark.parametrize("key", ["gaussian", "clipped_gaussian", "ppca", "funnel"])
+def test_it_costs_nothing_and_keeps_what_was_released(wine: Prepared, key: str) -> None:
+    after, before = both(wine, key)
+    assert (after.spent, after.claimed, after.status) == (
+        before.spent, before.claimed, before.status,
+    )  # fmt: skip
+    assert before.before is None
+    assert after.before is not None
+    assert after.before.keys() == before.metrics.keys()
+    for name, values in before.metrics.items():
+        np.testing.assert_array_equal(after.before[name], values)
+
+
+def test_what_is_not_private_is_left_alone(wine: Prepared) -> None:
+    after, before = both(wine, "non_private")
+    np.testing.assert_array_equal(after.components, before.components)
+
+
+def test_it_gains_where_features_differ(wine: Prepared) -> None:
+    """theory: wine at epsilon .1, .54 to .82 by post-processing alone."""
+    settings = Settings(epsilon=0.1, trials=100, post=FREE)
+    after, _ = both(prepare(load("wine"), settings), "spherical", settings)
+    assert after.before is not None
+    gain = after.metrics["recovery"].mean() - after.before["recovery"].mean()
+    assert gain > 0.15
+
+
+def test_parts_of_a_run_join_and_are_kept_apart_from_plain_ones(wine: Prepared) -> None:
+    cell = cell_of(wine, "gaussian")
+    whole = run_cell(cell, wine)
+    parts = [run_cell(replace(cell, trials=part), wine) for part in (range(5), range(5, 12))]
+    together = joined(parts)
+    assert together.before is not None
+    assert whole.before is not None
+    np.testing.assert_array_equal(together.before["recovery"], whole.before["recovery"])
+    first = first_draws(whole, 5)
+    assert first.before is not None
+    np.testing.assert_array_equal(first.before["recovery"], whole.before["recovery"][:5])
+    keys = Keys(wine)
+    assert keys.key(cell, ("recovery",)) != keys.key(replace(cell, free=False), ("recovery",))
+
+
+def test_behind_a_paid_preparation_only_negative_variances_go() -> None:
+    rows = generator(0, "lunch").standard_normal((300, 5)) * [5.0, 1.0, 1.0, 1.0, 1.0]
+    settings = replace(SETTINGS, row_bound="private:0.9", k=1)
+    paid = prepare(Table("t", rows, tuple("abcde")), settings)
+    after, before = both(paid, "gaussian", settings)
+    np.testing.assert_array_equal(after.components, before.components)
+    assert (after.metrics["negative_eigenvalues"] == 0).all()
+    assert (before.metrics["negative_eigenvalues"] > 0).any()
+
+
+def test_the_board_says_both(wine: Prepared) -> None:
+    after, before = both(wine, "gaussian")
+    cell, plain = (frame(wine, 2, 0.3, [one])["cells"]["gaussian"] for one in (after, before))
+    assert cell["before"] == plain["recovery"][0]
+    assert cell["texts"]["before"] == f"as released {plain['texts']['recovery']}"
+    said = dict(cell["texts"]["found"])["As released"]
+    assert plain["texts"]["recovery"] in said
+    assert cell["texts"]["recovery"] in said
+    assert "same ε" in said
+    assert (plain["before"], plain["texts"]["before"]) == (None, "")
