@@ -7,6 +7,8 @@ from playwright.sync_api import Page, expect
 from tests.e2e.harness import Server, open_app, rerun, wait_idle
 
 CHARTS = '[data-testid="stPlotlyChart"]'
+EXHIBIT = ".dp-exhibit img"
+SCREEN = 400  # pixels from the top within which the exhibit begins
 GENERATED = "papers?v=1&table=iris&trials=5&experiment=jiang_table1"
 
 
@@ -18,14 +20,18 @@ def text(page: Page) -> str:
 def test_a_reader_runs_an_experiment_and_finds_it_again(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/{GENERATED}")
     expect(page.get_by_role("heading", level=1)).to_have_text("Papers")
-    # what ships is there at the first visit
-    expect(page.locator(CHARTS).first).to_be_visible()
+    # what ships is there at the first visit: printed left, measured right, on the first screen
+    expect(page.locator(EXHIBIT)).to_have_count(2)
+    box = page.locator(EXHIBIT).first.bounding_box()
+    assert box is not None
+    assert box["y"] < SCREEN
     assert "results that ship with the package" in text(page)
     expect(page.locator(".st-key-papers-run button")).to_contain_text("Run it again here")
     with rerun(page):
         page.locator(".st-key-papers-run button").click()
     wait_idle(page)
     expect(page.locator(".st-key-papers-run")).to_have_count(0)
+    page.get_by_text("All that was measured").click()
     chart = page.locator(CHARTS).first
     expect(chart.locator("svg.main-svg").first).to_be_visible()
     assert chart.locator("path.point").count() > 5
@@ -37,10 +43,10 @@ def test_a_reader_runs_an_experiment_and_finds_it_again(page: Page, server: Serv
     page.get_by_test_id("stTopNavSection").filter(has_text="Reference").click()
     with rerun(page):
         page.get_by_test_id("stTopNavDropdownLink").filter(has_text="Papers").click()
-    expect(page.locator(CHARTS).first).to_be_visible()
+    expect(page.locator(EXHIBIT).first).to_be_visible()
     open_app(page, f"{server.url}/{GENERATED}")
     expect(page.locator(".st-key-papers-run")).to_have_count(0)
-    expect(page.locator(CHARTS).first).to_be_visible()
+    expect(page.locator(EXHIBIT).first).to_be_visible()
 
 
 def test_measured_numbers_and_figures_are_there_without_a_run(page: Page, server: Server) -> None:
@@ -48,8 +54,19 @@ def test_measured_numbers_and_figures_are_there_without_a_run(page: Page, server
     page.goto(f"{server.url}/papers?v=1&table=iris&trials=5&experiment=mvg_table4")
     expect(page.get_by_text("Measured in full").first).to_be_visible()
     expect(page.get_by_text("not reproduced").first).to_be_visible()
-    expect(page.locator(CHARTS).first.locator("svg.main-svg").first).to_be_visible()
+    expect(page.locator(EXHIBIT)).to_have_count(2)
     expect(page.locator(".st-key-papers-stop")).to_have_count(0)
+
+
+def test_every_claim_is_a_square_that_opens_its_exhibit(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/papers?v=1&table=iris&trials=5&view=reading")
+    squares = page.locator("a.dp-mark")
+    expect(squares.first).to_be_visible()
+    assert squares.count() >= 195
+    chosen = page.locator('a.dp-mark[href*="experiment=xu_figure1"]').first
+    chosen.click()
+    expect(page.locator(EXHIBIT)).to_have_count(2)
+    assert "experiment=xu_figure1" in page.url
 
 
 def test_a_run_that_is_stopped_goes_on(page: Page, server: Server) -> None:
@@ -82,7 +99,8 @@ def test_the_page_fits_a_phone(page: Page, server: Server) -> None:
         wait_idle(page)
     main = page.get_by_test_id("stMain")
     assert main.evaluate("m => m.scrollWidth - m.clientWidth") == 0
-    for chart in page.locator(CHARTS).all():
-        box = chart.bounding_box()
+    assert page.locator(EXHIBIT).count() == 2
+    for picture in page.locator(EXHIBIT).all():
+        box = picture.bounding_box()
         assert box is not None
         assert 200 <= box["width"] <= 420
