@@ -119,6 +119,10 @@ def spending() -> Spending:
 
     As if all were over the same people. Of two relations the costs are added up.
 
+    See Also
+    --------
+    dpviz.budget : A limit for what they cost.
+
     Examples
     --------
     >>> import dpviz
