@@ -1,4 +1,4 @@
-"""Guide: eight lessons, each a bet before it is shown."""
+"""Guide: lessons, each a bet before it is shown."""
 
 PAGE = {
     "title": "Guide",
