@@ -209,7 +209,7 @@ class Found:
         """Return what a table of points holds, with `SUMMARY_COLUMNS`."""
         return cls(
             {
-                Point(panel, series, quantity, None if math.isnan(x) else x): Mean.near(
+                Point(panel, series, quantity, None if pd.isna(x) else float(x)): Mean.near(
                     mean, se, int(draws)
                 )
                 for panel, series, quantity, x, draws, mean, se in table[
