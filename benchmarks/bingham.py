@@ -4,8 +4,8 @@ diffprivlib 0.6.6 and OpenDP 0.16.0 are installed, with pinned versions, each in
 its own, and asked for one eigenvector whose law is known: density exp(8 u_1^2) on the sphere.
 
 Run ``python -m benchmarks.bingham``: it prints the figures beside the exact ones and writes those
-of the libraries, with versions and date, to dpviz/claims/bingham.json, where the Claims page reads
-them. ``--environments FOLDER`` keeps the environments for the next run.
+of the libraries, with versions and date, to dpviz/auditing/bingham.json, where the Claims page
+reads them. ``--environments FOLDER`` keeps the environments for the next run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.peers_cells import REQUIREMENTS, python_of, worker
-from dpviz.claims.finds import PEERS_FILE, bingham_moment, sampler_table, sharper_moment
+from dpviz.auditing.finds import PEERS_FILE, bingham_moment, sampler_table, sharper_moment
 
 NAMES = {"diffprivlib": "diffprivlib", "opendp": "OpenDP"}
 

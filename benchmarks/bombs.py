@@ -30,7 +30,7 @@ MOST_BYTES = 3 << 19  # 1.5 MB
 READ = r"""
 import json, re, sys, time
 from dpviz.datasets import UPLOADED, read_raw
-from dpviz.errors import DpvizError
+from dpviz.core.errors import DpvizError
 name, path = sys.argv[1:]
 content = open(path, "rb").read()
 start = time.perf_counter()

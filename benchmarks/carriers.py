@@ -28,12 +28,12 @@ from playwright.sync_api import Browser, Page, WebSocket
 
 from benchmarks.paint import START, STOP
 from benchmarks.visits import chromium, visitor
-from dpviz.base.paths import app_path
-from dpviz.figures.boardfile import full_payload
+from dpviz.core.paths import app_path
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import featured
-from dpviz.prepare.load import load_prepared
-from dpviz.settings import Settings
-from dpviz.tidy.payload import Frame, Payload
+from dpviz.preparation.load import load_prepared
+from dpviz.report.figures.boardfile import full_payload
+from dpviz.report.tables.payload import Frame, Payload
 from tests.e2e.harness import Server, wait_idle
 
 STEPS = 60  # of a drag

@@ -27,10 +27,10 @@ MECHANISMS = ("gaussian", "wishart_difference")
 def as_before() -> None:
     """Put the old path in place of the new one in this process."""
     from dpviz import metrics
-    from dpviz.base import eigen
-    from dpviz.noise import wishart
-    from dpviz.prepare import passes, sums
-    from dpviz.run import cells
+    from dpviz.core import eigen
+    from dpviz.preparation import passes, sums
+    from dpviz.sampling import wishart
+    from dpviz.simulation import cells
 
     def into_domain(rows: Any, domain: Any) -> tuple[Any, int]:
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))

@@ -4,7 +4,7 @@ The regret of a choice in one setting is the best mean recovery of any contender
 of guarantee, less the choice's own. Contenders are sound mechanisms and, so that the rule that the
 clipped ones follow is judged too, the same mechanisms with other shares of rows to clip. Tables are
 split into two halves by a hash of their names; rules are chosen on one and reported on the other.
-`dpviz.targets.defaults.advised` is the rule that the core follows.
+`dpviz.simulation.defaults.advised` is the rule that the core follows.
 
 Run ``python -m benchmarks.defaults``: it writes docs/defaults.md. ``--keep
 FOLDER`` keeps what is measured, a file a table, and goes on from it, contender by contender;
@@ -28,9 +28,13 @@ import joblib
 import numpy as np
 
 from benchmarks.package_tables import Source, made_tables, real_tables
-from dpviz.base.arrays import FloatArray
-from dpviz.base.blas import one_blas_thread
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Problem, Relation, default_delta
+from dpviz.core.release import Calibration, Verdict
+from dpviz.core.seeding import Draws, generator
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import Mechanism
@@ -38,11 +42,7 @@ from dpviz.mechanisms._sphere import Directions
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.clipped_pure import ClippedPure
 from dpviz.metrics import FLAT, chance_share, optimum, recovery_of
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.settings import Settings
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Problem, Relation, default_delta
-from dpviz.values.release import Calibration, Verdict
+from dpviz.preparation.bounding import Prepared, prepare
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = (500, 2_000, 0)  # people drawn from a table; 0 is all

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.defaults import BOUNDS, EPSILONS, KS, MECHANISMS, SCALES, others
-from dpviz.base.seeding import generator
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import generator
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import Mechanism
-from dpviz.targets.defaults import advised
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.simulation.defaults import advised
 
 KINDS = {"approximate": "With delta", "pure": "Pure epsilon"}
 GOAL_MEAN, GOAL_MOST, GOAL_SLOPE = 0.015, 0.08, 0.001
@@ -340,8 +340,8 @@ def page(tables: Sequence[dict[str, Any]], draws: int, missing: int = 0) -> str:
         "Intervals are of the mean, over tables drawn anew.",
         "",
         *_unfinished(len(tables), missing),
-        "`python -m benchmarks.defaults` writes this page. `dpviz.targets.defaults.advised` is the "
-        "rule; the declarations it reads stand with the mechanisms (`advised_rank`), and their "
+        "`python -m benchmarks.defaults` writes this page. `dpviz.simulation.defaults.advised` is "
+        "the rule; the declarations it reads stand with the mechanisms (`advised_rank`), and their "
         "cards say the same:",
         "",
         *_advice(),

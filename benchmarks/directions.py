@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dpviz.base.blas import one_blas_thread
-from dpviz.base.number_text import percent
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.number_text import percent
+from dpviz.core.settings import Settings
 from dpviz.metrics import Summary
-from dpviz.prepare.load import load_prepared
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.tidy.planted import EPSILON, EXAMPLES, TAU
+from dpviz.preparation.load import load_prepared
+from dpviz.report.tables.planted import EPSILON, EXAMPLES, TAU
+from dpviz.simulation.compare import compare
 
 START, END = "<!-- directions: start -->", "<!-- directions: end -->"
 EXACT = ("directional_gaussian", "directional_wishart_difference")

@@ -13,11 +13,11 @@ import time
 
 import numpy as np
 
-from dpviz.base.blas import one_blas_thread
-from dpviz.prepare.load import load_prepared
-from dpviz.run import cells, simulate
-from dpviz.settings import Settings
-from dpviz.tidy.board import FRAME_METRICS, frame_epsilons
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.settings import Settings
+from dpviz.preparation.load import load_prepared
+from dpviz.report.tables.board import FRAME_METRICS, frame_epsilons
+from dpviz.simulation import cells, simulate
 
 
 def frames(table: str, mechanisms: tuple[str, ...], trials: int) -> tuple[float, list[bytes]]:

@@ -6,7 +6,7 @@ release with its top k vectors, and two spectral norms. Of mechanisms that do
 not add noise to A, the whole release counts as sampling.
 
 Before: a full eigendecomposition of the release and all eigenvalues twice more,
-which is what the same code does when `dpviz.base.eigen` is told that batched
+which is what the same code does when `dpviz.core.eigen` is told that batched
 LAPACK calls are always faster; results must agree to 1e-9.
 
 Run ``python -m benchmarks.explore --table digits``, or ``--table wide`` for a
@@ -25,16 +25,16 @@ from contextlib import contextmanager
 import numpy as np
 
 from dpviz import datasets
-from dpviz.base import eigen
-from dpviz.base.blas import one_blas_thread
-from dpviz.base.seeding import Draws, generator
+from dpviz.core import eigen
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.seeding import Draws, generator
+from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.run import simulate
-from dpviz.run.cells import Plan, plan
-from dpviz.run.compare import Comparison, compare
-from dpviz.settings import Settings
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.simulation import simulate
+from dpviz.simulation.cells import Plan, plan
+from dpviz.simulation.compare import Comparison, compare
 
 
 def wide(d: int, n: int = 20_000) -> Table:

@@ -25,12 +25,12 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from dpviz.base.paths import app_path
-from dpviz.guide import decide, lessons
-from dpviz.guide.questions import Answers
-from dpviz.guide.teaching import SHORT
-from dpviz.prepare.load import load_measured
-from dpviz.settings import Settings
+from dpviz.core.paths import app_path
+from dpviz.core.settings import Settings
+from dpviz.lessons import decide, lessons
+from dpviz.lessons.questions import Answers
+from dpviz.lessons.teaching import SHORT
+from dpviz.preparation.load import load_measured
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun
 

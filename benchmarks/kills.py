@@ -23,9 +23,9 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from dpviz.base.paths import PACKAGE
-from dpviz.base.seeding import generator
 from dpviz.cli import main as dpviz
+from dpviz.core.paths import PACKAGE
+from dpviz.core.seeding import generator
 from dpviz.releasing.ledger import Ledger
 
 _FORK = multiprocessing.get_context("fork")

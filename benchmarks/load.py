@@ -40,8 +40,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
-from dpviz.base.paths import app_path
-from dpviz.base.seeding import generator
+from dpviz.core.paths import app_path
+from dpviz.core.seeding import generator
 from tests.e2e.harness import Server
 
 PATIENCE = 120.0

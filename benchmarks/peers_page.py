@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers_cells import DELTA, EPSILONS, KS, OURS, PEERS, REQUIREMENTS, TABLES, Table
+from dpviz.accounting.gaussian import epsilon_of, mu_of
+from dpviz.core.problem import (
+    Budget,
+)
 from dpviz.mechanisms import parse_variant
-from dpviz.privacy.gaussian import epsilon_of, mu_of
-from dpviz.values.problem import Budget
-
-# --- the law's defect -------------------------------------------------------------------------
 
 
 def overspending(d: int, epsilon: float, most: float = 1e4, steps: int = 400) -> float:

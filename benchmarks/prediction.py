@@ -16,18 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from dpviz.base.blas import one_blas_thread
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.problem import Budget, default_delta
+from dpviz.core.settings import Settings
 from dpviz.datasets.builtin import builtin_tables
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.metrics import optimum
-from dpviz.prepare.load import load_prepared
-from dpviz.prepare.plan import planned
-from dpviz.prepare.prepared import Measured, worth
-from dpviz.prepare.spectrum import spectrum_of
-from dpviz.run.cells import Cell, evaluate
-from dpviz.settings import Settings
+from dpviz.preparation.load import load_prepared
+from dpviz.preparation.plan import planned
+from dpviz.preparation.prepared import Measured, worth
+from dpviz.preparation.spectrum import spectrum_of
+from dpviz.simulation.cells import Cell, evaluate
 from dpviz.theory.predict import predict
-from dpviz.values.problem import Budget, default_delta
 
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
 COMPONENTS = (1, 2, 5)

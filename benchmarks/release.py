@@ -16,16 +16,16 @@ from fractions import Fraction
 import numpy as np
 from sklearn.datasets import load_digits
 
-from dpviz.base.seeding import Draws
+from dpviz.accounting.composition import rho_meeting
+from dpviz.accounting.discrete import log_excess
+from dpviz.accounting.gaussian import mu_of
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms import parse_variant
-from dpviz.privacy.composition import rho_meeting
-from dpviz.privacy.discrete import log_excess
-from dpviz.privacy.gaussian import mu_of
 from dpviz.releasing.grid import Declared, quantised, second_moment
 from dpviz.releasing.noise import Law, calibrated, released
-from dpviz.run.waterfall import default_mechanism
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.simulation.waterfall import default_mechanism
 
 BITS = 20
 

@@ -33,13 +33,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from dpviz.base.seeding import generator
 from dpviz.cli import main as run
+from dpviz.core.problem import Relation
+from dpviz.core.seeding import generator
 from dpviz.releasing import making
 from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT, IntArray
 from dpviz.releasing.noise import sensitivity_l1, sensitivity_l2
 from dpviz.releasing.schema import Column, Schema
-from dpviz.values.problem import Relation
 
 Rng = np.random.Generator
 ROW_BOUND = "3"

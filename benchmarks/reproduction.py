@@ -21,8 +21,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.screenshots import smaller
-from dpviz.figures.reproduction import chart_figure
-from dpviz.reproduce import (
+from dpviz.papers import (
     Chart,
     Effort,
     Experiment,
@@ -36,8 +35,9 @@ from dpviz.reproduce import (
     shipped,
     tally,
 )
-from dpviz.run.jobs import Pool, Progress
-from dpviz.run.store import Store, default_folder
+from dpviz.report.figures.reproduction import chart_figure
+from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation.store import Store, default_folder
 from tests.e2e.browser import CHROMIUM_FLAGS, NO_BROWSER, find_chromium
 
 WIDTH = 1_000

@@ -21,9 +21,9 @@ import distributed
 import numpy as np
 import pandas as pd
 
-from dpviz.base.seeding import generator
-from dpviz.prepare.bounding import prepare_batches
-from dpviz.settings import Settings
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
+from dpviz.preparation.bounding import prepare_batches
 
 ENTRIES = 4_000_000
 """Of one partition: 32 MB."""

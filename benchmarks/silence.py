@@ -16,16 +16,16 @@ from contextlib import suppress
 
 import numpy as np
 
-from dpviz.base.pauses import pausing
-from dpviz.base.seeding import generator
+from dpviz.core.pauses import pausing
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.mechanisms import ALL
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.run.cells import Cell, plan, run_cell
-from dpviz.settings import Settings
-from dpviz.tasks import LEARNERS, score_projected
-from dpviz.tasks.learners import REGRESSION
-from dpviz.tasks.scores import Labelled
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.simulation.cells import Cell, plan, run_cell
+from dpviz.simulation.tasks import LEARNERS, score_projected
+from dpviz.simulation.tasks.learners import REGRESSION
+from dpviz.simulation.tasks.scores import Labelled
 
 LIMIT = 5.0
 

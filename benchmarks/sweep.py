@@ -12,10 +12,10 @@ import time
 import numpy as np
 
 from dpviz import datasets
-from dpviz.prepare.bounding import prepare
-from dpviz.run.jobs import Pool
-from dpviz.run.sweep import sweep
-from dpviz.settings import Settings
+from dpviz.core.settings import Settings
+from dpviz.preparation.bounding import prepare
+from dpviz.simulation.jobs import Pool
+from dpviz.simulation.sweep import sweep
 
 
 def main() -> None:

@@ -2,9 +2,10 @@
 
 `compare` runs mechanisms side by side, `sweep` along an axis, and `board` draws them to be
 scrubbed; `least` finds the least epsilon for a goal and `predict` needs no draw; `audit` bounds
-what a mechanism really costs, by attack; `account` says what repeating costs, `waterfall` what a
-private preparation does, and `task` what can still be learned. `schema` drafts how a release reads
-a table, `release` makes one, and `ledger` says what releases have spent. `list_mechanisms` and
+what a mechanism really costs, by attack; `claims` says which promises hold here, and
+`reproduce` which of the papers' do; `account` says what repeating costs, `waterfall` what a private
+preparation does, and `task` what can still be learned. `schema` drafts how a release reads a table,
+`release` makes one, and `ledger` says what releases have spent. `list_mechanisms` and
 `list_datasets` say what there is. An answer is kept by its ``save``, read by `load` and asked again
 by `rerun`. `PrivatePCA` makes one private release as a scikit-learn estimator; `budget` limits what
 several cost together, and `spending` says it.
@@ -17,16 +18,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpviz.answers import load
-    from dpviz.answers.account import account
-    from dpviz.answers.board import board
-    from dpviz.answers.ledger import ledger
-    from dpviz.answers.release import release
-    from dpviz.answers.rerun import rerun
-    from dpviz.answers.schema import schema
-    from dpviz.answers.task import task
-    from dpviz.answers.waterfall import waterfall
-    from dpviz.api import (
+    from dpviz.releasing.budget import budget, spending
+    from dpviz.releasing.declared import PrivacyWarning
+    from dpviz.releasing.private_pca import PrivatePCA
+    from dpviz.studies import load
+    from dpviz.studies.account import account
+    from dpviz.studies.api import (
         audit,
         compare,
         least,
@@ -35,25 +32,31 @@ if TYPE_CHECKING:
         predict,
         sweep,
     )
-    from dpviz.estimator.budget import budget, spending
-    from dpviz.estimator.declared import PrivacyWarning
-    from dpviz.estimator.private_pca import PrivatePCA
+    from dpviz.studies.board import board
+    from dpviz.studies.claims import claims
+    from dpviz.studies.ledger import ledger
+    from dpviz.studies.release import release
+    from dpviz.studies.reproduce import reproduce
+    from dpviz.studies.rerun import rerun
+    from dpviz.studies.schema import schema
+    from dpviz.studies.task import task
+    from dpviz.studies.waterfall import waterfall
 
 __all__ = [
-    "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "compare", "least",
-    "ledger", "list_datasets", "list_mechanisms", "load", "predict", "release", "rerun", "schema",
-    "spending", "sweep", "task", "waterfall",
+    "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "claims", "compare",
+    "least", "ledger", "list_datasets", "list_mechanisms", "load", "predict", "release",
+    "reproduce", "rerun", "schema", "spending", "sweep", "task", "waterfall",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOMES = {
-    "PrivacyWarning": "dpviz.estimator.declared",
-    "PrivatePCA": "dpviz.estimator.private_pca",
-    **dict.fromkeys(("budget", "spending"), "dpviz.estimator.budget"),
-    "load": "dpviz.answers",
+    "PrivacyWarning": "dpviz.releasing.declared",
+    "PrivatePCA": "dpviz.releasing.private_pca",
+    **dict.fromkeys(("budget", "spending"), "dpviz.releasing.budget"),
+    "load": "dpviz.studies",
     **dict.fromkeys(
         ("audit", "compare", "least", "list_datasets", "list_mechanisms", "predict", "sweep"),
-        "dpviz.api",
+        "dpviz.studies.api",
     ),
 }
 """Where a name is defined, if not in the file of its own name among the questions."""
@@ -62,7 +65,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     # On demand: the command line and the pages need not wait for what they do not use.
     if name in __all__:
-        return getattr(import_module(_HOMES.get(name, f"dpviz.answers.{name}")), name)
+        return getattr(import_module(_HOMES.get(name, f"dpviz.studies.{name}")), name)
     near = get_close_matches(f"list_{name}" if f"list_{name}" in __all__ else name, __all__, 1)
     hint = f" (did you mean dpviz.{near[0]}?)" if near else ""
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")

@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.eigen import residual_norms, spectral_norms
-from dpviz.values.moments import SecondMoment
-from dpviz.values.release import Release
+from dpviz.core.arrays import FloatArray
+from dpviz.core.eigen import residual_norms, spectral_norms
+from dpviz.core.moments import SecondMoment
+from dpviz.core.release import Release
 
 
 @dataclass(frozen=True, eq=False)

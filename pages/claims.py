@@ -9,7 +9,7 @@ PAGE = {
 
 import streamlit as st
 
-from dpviz.claims.table import claims_now
+from dpviz.auditing.table import claims_now
 from pages.ui import (
     attacking,
     auditing,

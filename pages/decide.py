@@ -17,18 +17,18 @@ current = shell.through_entry()
 from collections.abc import Callable
 from dataclasses import replace
 
-from dpviz.base.number_text import numeral, percent
-from dpviz.base.params import params_of
-from dpviz.figures.card import card_html, card_page, pictures
-from dpviz.figures.handout import report_page
-from dpviz.guide import words
-from dpviz.guide.decide import Card
-from dpviz.guide.questions import LEVELS, STAGES, Answers
-from dpviz.guide.risk import risk
-from dpviz.prepare.bounding import Prepared
-from dpviz.prepare.prepared import Measured
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
+from dpviz.core.number_text import numeral, percent
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
+from dpviz.lessons import words
+from dpviz.lessons.card import card_html, card_page, pictures
+from dpviz.lessons.decide import Card
+from dpviz.lessons.questions import LEVELS, STAGES, Answers
+from dpviz.lessons.risk import risk
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.prepared import Measured
+from dpviz.report.figures.handout import report_page
+from dpviz.simulation.compare import compare
 from pages.ui import addresses, controls, deciding, state
 from pages.ui.guard import guard
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.base.csv_text import csv_text
-from dpviz.narrative import explore as narrative
-from dpviz.run.compare import Comparison
+from dpviz.core.csv_text import csv_text
+from dpviz.report.sentences import explore as narrative
+from dpviz.simulation.compare import Comparison
 from pages.ui import board, cached, controls, deciding, loading, parts, sections, shell, state, take
 from pages.ui.guard import guard
 from pages.ui.texts import plain

@@ -13,10 +13,10 @@ from pages.ui import shell
 
 current = shell.through_entry()
 
-from dpviz.base.number_text import decimals
-from dpviz.base.params import format_number
-from dpviz.guide import Lesson, State, lessons
-from dpviz.guide.scene import with_share
+from dpviz.core.number_text import decimals
+from dpviz.core.params import format_number
+from dpviz.lessons import Lesson, State, lessons
+from dpviz.lessons.scene import with_share
 from pages.ui import presenting, scenes, state
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)

@@ -10,15 +10,15 @@ PAGE = {
 
 import streamlit as st
 
-from dpviz.base.number_text import numeral
-from dpviz.base.params import params_of
-from dpviz.errors import InvalidSetting
-from dpviz.figures.small import portrait_image
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.params import params_of
 from dpviz.mechanisms import all_mechanisms
-from dpviz.narrative import phrases as narrative
-from dpviz.narrative.cards import FILTERS, SORTS, Card, cards, chosen_cards
-from dpviz.paid.steps import wanted_of
-from dpviz.tidy.portrait import DRAWS, EPSILON, FEATURES, ROWS, portrait
+from dpviz.preparation.steps import wanted_of
+from dpviz.report.figures.small import portrait_image
+from dpviz.report.sentences import phrases as narrative
+from dpviz.report.sentences.cards import FILTERS, SORTS, Card, cards, chosen_cards
+from dpviz.report.tables.portrait import DRAWS, EPSILON, FEATURES, ROWS, portrait
 from pages.ui import account_cache, accounts, loading, shell, state
 from pages.ui.copying import copyable
 from pages.ui.guard import say_error

@@ -14,24 +14,12 @@ import time
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.base.csv_text import csv_text
-from dpviz.base.here import NO_DOWNLOADS, ONE_PROCESS, in_browser
-from dpviz.base.number_text import decimals
+from dpviz.core.csv_text import csv_text
+from dpviz.core.errors import DpvizError
+from dpviz.core.here import NO_DOWNLOADS, ONE_PROCESS, in_browser
+from dpviz.core.number_text import decimals
 from dpviz.datasets import remote
-from dpviz.errors import DpvizError
-from dpviz.figures.reproduction import (
-    chart_figure,
-    chart_panels,
-    claims_html,
-    curves_exhibit,
-    exhibit_rows,
-    key_html,
-    squares_html,
-    table_exhibit,
-)
-from dpviz.narrative.papers import reproduction_sentence
-from dpviz.narrative.phrases import since_words, time_words
-from dpviz.reproduce import (
+from dpviz.papers import (
     MEANINGS,
     PAPERS,
     Effort,
@@ -46,6 +34,18 @@ from dpviz.reproduce import (
     shipped,
     what_was_run,
 )
+from dpviz.report.figures.reproduction import (
+    chart_figure,
+    chart_panels,
+    claims_html,
+    curves_exhibit,
+    exhibit_rows,
+    key_html,
+    squares_html,
+    table_exhibit,
+)
+from dpviz.report.sentences.papers import reproduction_sentence
+from dpviz.report.sentences.phrases import since_words, time_words
 from pages.ui import controls, parts, reproduction_cache, shell, state
 from pages.ui.guard import guard
 

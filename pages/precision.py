@@ -11,18 +11,17 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.figures.precision import (
+from dpviz.report.figures.precision import (
     accounts_figure,
     ellipses_figure,
     payoff_figure,
     prices_figure,
     stds_figure,
 )
-from dpviz.figures.theme import panels
-from dpviz.narrative import explore as explore_words
-from dpviz.narrative import precision as precision_words
-from dpviz.run.compare import Comparison
-from dpviz.tidy.precision import (
+from dpviz.report.figures.theme import panels
+from dpviz.report.sentences import explore as explore_words
+from dpviz.report.sentences import precision as precision_words
+from dpviz.report.tables.precision import (
     account_table,
     direction_names,
     directions_warning,
@@ -36,6 +35,7 @@ from dpviz.tidy.precision import (
     supplier_note,
     unequal,
 )
+from dpviz.simulation.compare import Comparison
 from pages.ui import bounds, cached, examples, parts, shares, shell
 from pages.ui import sections as views
 from pages.ui.guard import guard

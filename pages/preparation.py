@@ -15,15 +15,15 @@ current = shell.through_entry()
 
 from dataclasses import replace
 
-from dpviz.base.number_text import numeral
-from dpviz.errors import InvalidSetting
-from dpviz.figures.waterfall import waterfall
+from dpviz.core.bounds_text import BOUNDS_WORDS, PRIVATE, names_file
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.paid.steps import wanted_of
-from dpviz.prepare.bounding import Prepared
-from dpviz.run.waterfall import BASE, default_mechanism, steps_of, told
-from dpviz.settings import Settings
-from dpviz.values.bounds_text import BOUNDS_WORDS, PRIVATE, names_file
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.steps import wanted_of
+from dpviz.report.figures.waterfall import waterfall
+from dpviz.simulation.waterfall import BASE, default_mechanism, steps_of, told
 from pages.ui import accounts, controls, parts, state
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain

@@ -19,10 +19,10 @@ current = shell.through_entry()
 
 from typing import BinaryIO
 
-from dpviz.base.here import NO_LEDGER, in_browser
-from dpviz.base.params import params_of
+from dpviz.core.errors import DpvizError
+from dpviz.core.here import NO_LEDGER, in_browser
+from dpviz.core.params import params_of
 from dpviz.datasets import Table
-from dpviz.errors import DpvizError
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import Plan, RealRelease, make, plan
 from dpviz.releasing.options import ReleaseOptions

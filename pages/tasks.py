@@ -15,16 +15,17 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpviz.base.csv_text import csv_text
-from dpviz.base.params import params_of
-from dpviz.errors import InvalidTable
-from dpviz.figures.tasks import task_figure
-from dpviz.figures.theme import panels_of
+from dpviz.core.csv_text import csv_text
+from dpviz.core.errors import InvalidTable
+from dpviz.core.params import params_of
+from dpviz.core.release import Verdict
 from dpviz.mechanisms import Mechanism, parse_variants
-from dpviz.narrative import tasks as tasks_words
-from dpviz.narrative.phrases import FAILS_THERE, duration, since_words
-from dpviz.prepare.bounding import Prepared
-from dpviz.tasks import (
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.figures.tasks import task_figure
+from dpviz.report.figures.theme import panels_of
+from dpviz.report.sentences import tasks as tasks_words
+from dpviz.report.sentences.phrases import FAILS_THERE, duration, since_words
+from dpviz.simulation.tasks import (
     LEARNERS,
     Learner,
     Task,
@@ -38,8 +39,7 @@ from dpviz.tasks import (
     score_table,
     work,
 )
-from dpviz.tasks.task import PROJECTION
-from dpviz.values.release import Verdict
+from dpviz.simulation.tasks.task import PROJECTION
 from pages.ui import controls, highlight, parts, shell, state, task_cache
 from pages.ui.guard import guard
 from pages.ui.texts import plain

@@ -14,24 +14,24 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpviz.base.csv_text import csv_text
-from dpviz.base.number_text import numeral
+from dpviz.core.csv_text import csv_text
+from dpviz.core.number_text import numeral
+from dpviz.core.settings import AS_RELEASED, FREE
 from dpviz.datasets import builtin_tables
-from dpviz.figures.names import cut
-from dpviz.figures.still import still_curves
-from dpviz.figures.theme import panels_unjudged
-from dpviz.figures.tradeoff import tradeoff_figure
 from dpviz.mechanisms import Mechanism, parse_variants
 from dpviz.metrics import METRICS
-from dpviz.narrative import tradeoffs as tradeoffs_words
-from dpviz.narrative.phrases import FAILS_THERE, bias_note
-from dpviz.prepare.bounding import BoundedRows
-from dpviz.run import axes
-from dpviz.run.axes import AXES
-from dpviz.run.lunch import WHY_THE_BASIS
-from dpviz.settings import AS_RELEASED, FREE
-from dpviz.tidy import curves
-from dpviz.tidy.curves import CurvePoint
+from dpviz.preparation.bounding import BoundedRows
+from dpviz.report.figures.names import cut
+from dpviz.report.figures.still import still_curves
+from dpviz.report.figures.theme import panels_unjudged
+from dpviz.report.figures.tradeoff import tradeoff_figure
+from dpviz.report.sentences import tradeoffs as tradeoffs_words
+from dpviz.report.sentences.phrases import FAILS_THERE, bias_note
+from dpviz.report.tables import curves
+from dpviz.report.tables.curves import CurvePoint
+from dpviz.simulation import axes
+from dpviz.simulation.axes import AXES
+from dpviz.simulation.lunch import WHY_THE_BASIS
 from pages.ui import (
     controls,
     curve_cache,

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.blas import one_blas_thread
-from dpviz.base.seeding import Draws, generator
-from dpviz.claims.audit.bounds import epsilon_bound, lower_limit, upper_limit
-from dpviz.paid.account import Chain
-from dpviz.paid.chain import Prepared, Public, run
-from dpviz.values.problem import Relation
+from dpviz.auditing.bounds import epsilon_bound, lower_limit, upper_limit
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.problem import Relation
+from dpviz.core.seeding import Draws, generator
+from dpviz.preparation.account import Chain
+from dpviz.preparation.chain import Prepared, Public, run
 
 Prepare = Callable[[FloatArray, NDArray[np.bool_], Draws], Prepared]
 """Raw rows, who is present and draws to what was prepared; the seam where a fault is planted."""

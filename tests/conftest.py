@@ -60,7 +60,7 @@ settings.load_profile(os.environ.get("DPVIZ_HYPOTHESIS", "steady"))
 @pytest.fixture(autouse=True)
 def _count_of_fits() -> None:
     """Let each test begin with no fit of `PrivatePCA` counted: the count is a process's own."""
-    loaded = sys.modules.get("dpviz.estimator.budget")
+    loaded = sys.modules.get("dpviz.releasing.budget")
     if loaded is not None:
         loaded._HERE.fits.clear()
         loaded._HERE.warned = False

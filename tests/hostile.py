@@ -24,11 +24,11 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
-from dpviz.base.seeding import generator
+from dpviz.core.errors import DpvizError, InvalidTable
+from dpviz.core.seeding import generator
 from dpviz.datasets import read_raw
 from dpviz.datasets.check import check_columns
-from dpviz.errors import DpvizError, InvalidTable
-from dpviz.prepare.batches import FileBatches
+from dpviz.preparation.batches import FileBatches
 
 SECRET = "SECRETCELL"
 NUMBER = "31337"

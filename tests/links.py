@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from dpviz.errors import DpvizError
-from dpviz.settings import Settings
+from dpviz.core.errors import DpvizError
+from dpviz.core.settings import Settings
 from pages.ui import link as parser
 from pages.ui.page_options import VIEWS
 from tests.ui.driver import as_seen, each_part, nodes, start

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dpviz.figures.person import MARKUP, script, style
+from dpviz.report.figures.person import MARKUP, script, style
 
 
 def person_page(payload: Mapping[str, Any]) -> str:
-    """Return a page that shows one payload of `dpviz.guide.person` without any server."""
+    """Return a page that shows one payload of `dpviz.lessons.person` without any server."""
     # "</" would end the script element, wherever a label might hold it
     data = json.dumps(payload, separators=(",", ":")).replace("</", "<\\/")
     return (

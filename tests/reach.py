@@ -1,8 +1,8 @@
 """Which test files a change can reach, by what imports what.
 
 A test file is reached by a changed file that it imports, also inside a function, through others or
-by a name in a text (``monkeypatch.setattr("dpviz.run.cells.evaluate", ...)``, ``-m dpviz``). A
-package that finds its modules while it runs, such as `dpviz.mechanisms`, needs all of them for
+by a name in a text (``monkeypatch.setattr("dpviz.simulation.cells.evaluate", ...)``, ``-m dpviz``).
+A package that finds its modules while it runs, such as `dpviz.mechanisms`, needs all of them for
 whoever imports the package itself. A test that walks the folders of the project is always reached.
 ``python -m tests.reach`` prints what is reached now; ``make check`` runs that, and CI everything.
 """

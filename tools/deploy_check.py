@@ -85,7 +85,7 @@ _RELEASING = """
 import os, pathlib
 from dpviz.releasing.ledger import Ledger, LedgerError, ledger_named
 from dpviz.releasing.noise import opendp_version
-from dpviz.values.problem import Budget, Relation
+from dpviz.core.problem import Budget, Relation
 print("OpenDP", opendp_version())
 Ledger(ledger_named("mine")).create(Budget(1.0, 0.0), Relation.REPLACE)
 print("a ledger in", os.environ["DPVIZ_LEDGERS"])

@@ -26,12 +26,12 @@ from plotly.offline import get_plotlyjs
 from sphinx.cmd.build import build_main
 
 import dpviz
-from dpviz.answers import Answer, Made
-from dpviz.base.params import Param, params_of
 from dpviz.cli import build_parser
+from dpviz.core.params import Param, params_of
+from dpviz.core.settings import Settings
 from dpviz.edition.folder import lost_page
 from dpviz.metrics import METRICS
-from dpviz.settings import Settings
+from dpviz.studies import Answer, Made
 from tools import gallery
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -183,7 +183,7 @@ def _contract() -> str:
 
 
 def _errors() -> str:
-    lines = [".. automodule:: dpviz.errors", "   :members:", "   :member-order: bysource", ""]
+    lines = [".. automodule:: dpviz.core.errors", "   :members:", "   :member-order: bysource", ""]
     return _automatic("Errors", "Each is one sentence, and none shows a value of the data.", lines)
 
 

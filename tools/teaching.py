@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from dpviz.guide.teaching import SHORT, document
+from dpviz.lessons.teaching import SHORT, document
 from tools.generated import write_or_check
 
 _ROOT = Path(__file__).resolve().parent.parent

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from dpviz.answers.asked import asking_functions, function_named, question_of
 from dpviz.cli.options import OneLineParser, with_negative_numbers
-from dpviz.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.studies.asked import asking_functions, function_named, question_of
 
 _FILES = {
     "data": ("fetch",),

@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpviz.answers import Answer
-from dpviz.answers.asked import Question, question_of
-from dpviz.base.csv_text import csv_text
-from dpviz.base.whole import whole
-from dpviz.claims.audit.options import varied
+from dpviz.auditing.options import varied
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import CACHE_HELP, Commands, add_set, add_settings, stated, store_from
 from dpviz.cli.terminal import Watch, end_progress, show_progress, tell_ahead, tell_memory
-from dpviz.errors import InvalidSetting
+from dpviz.core.csv_text import csv_text
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.whole import whole
 from dpviz.mechanisms import parse_variant, with_parameter
-from dpviz.run.export import check_out
+from dpviz.simulation.export import check_out
+from dpviz.studies import Answer
+from dpviz.studies.asked import Question, question_of
 
 SAVE_HELP = "also keep the answer as FILE, with what made it: dpviz rerun FILE asks it again"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dpviz.answers.asked import options_of
-from dpviz.answers.board import ENDINGS, board
-from dpviz.base.number_text import decimals
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import Commands, add_set, add_settings, settings_from
 from dpviz.cli.terminal import end_progress, show_progress
-from dpviz.errors import InvalidSetting
-from dpviz.guide.questions import LEVELS
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import decimals
+from dpviz.lessons.questions import LEVELS
+from dpviz.studies.asked import options_of
+from dpviz.studies.board import ENDINGS, board
 
 
 def add(commands: Commands) -> None:

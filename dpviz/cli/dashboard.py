@@ -7,10 +7,10 @@ import os
 import subprocess
 import sys
 
-from dpviz.base.environment import server_options
-from dpviz.base.paths import app_path
 from dpviz.cli.options import Commands
-from dpviz.errors import InvalidSetting
+from dpviz.core.environment import server_options
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.paths import app_path
 
 
 def add(commands: Commands) -> None:

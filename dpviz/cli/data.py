@@ -6,11 +6,11 @@ import argparse
 import sys
 import time
 
-from dpviz.base.number_text import decimals
 from dpviz.cli.options import Commands
 from dpviz.cli.terminal import end_progress, print_table
+from dpviz.core.errors import InvalidSetting, NotAvailable
+from dpviz.core.number_text import decimals
 from dpviz.datasets import is_remote, remote
-from dpviz.errors import InvalidSetting, NotAvailable
 
 
 def add(commands: Commands) -> None:

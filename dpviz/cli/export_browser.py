@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dpviz.base.number_text import decimals
 from dpviz.cli.options import Commands
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import decimals
 from dpviz.datasets import builtin_tables
 from dpviz.datasets.embedded import FOLDER, INDEX, described, index_of
 from dpviz.edition.bundle import Member
 from dpviz.edition.folder import export
 from dpviz.edition.lock import read_lock
-from dpviz.errors import InvalidSetting
 
 
 def add(commands: Commands) -> None:

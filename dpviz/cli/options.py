@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from dpviz.base.params import Declared, Param, params_of
-from dpviz.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.params import Declared, Param, params_of
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import with_parameter
-from dpviz.run.store import Store, default_folder
-from dpviz.settings import Settings
+from dpviz.simulation.store import Store, default_folder
 
 CACHE_HELP = (
     "where finished cells are kept, so that the same command goes on where it was interrupted "

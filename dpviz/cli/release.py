@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dpviz.answers.ledger import ledger
-from dpviz.answers.release import release
 from dpviz.cli.options import Commands, add_settings, add_table, stated
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
 from dpviz.releasing.verifying import verify
+from dpviz.studies.ledger import ledger
+from dpviz.studies.release import release
 
 _ACTIONS = ("show", "new", "bind", "verify")
 

@@ -6,18 +6,18 @@ import argparse
 import sys
 from pathlib import Path
 
-from dpviz.answers.reproduce import Reproduced, coverage, reproduce
-from dpviz.base.params import params_of
 from dpviz.cli.data import download_progress
 from dpviz.cli.options import Commands, store_from, whole_number
 from dpviz.cli.terminal import Watch, end_progress, print_table
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
 from dpviz.datasets import remote
-from dpviz.errors import InvalidSetting
-from dpviz.figures.report import write
-from dpviz.reproduce import absent_data, experiment, experiments, tally
-from dpviz.run.jobs import WORKERS_RANGE
-from dpviz.run.store import default_folder
-from dpviz.settings import Settings
+from dpviz.papers import absent_data, experiment, experiments, tally
+from dpviz.report.figures.report import write
+from dpviz.simulation.jobs import WORKERS_RANGE
+from dpviz.simulation.store import default_folder
+from dpviz.studies.reproduce import Reproduced, coverage, reproduce
 
 
 def add(commands: Commands) -> None:

@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from dpviz.answers.schema import SchemaOptions, schema
 from dpviz.cli.options import Commands, add_settings, stated
-from dpviz.errors import DpvizError
+from dpviz.core.errors import DpvizError
 from dpviz.releasing.schema import FROM_DATA, PUBLIC
+from dpviz.studies.schema import SchemaOptions, schema
 
 
 def add(commands: Commands) -> None:

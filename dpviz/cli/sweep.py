@@ -6,8 +6,6 @@ import argparse
 import sys
 from typing import Any
 
-from dpviz import api
-from dpviz.answers.asked import options_of
 from dpviz.cli.asking import SAVE_HELP, check_save
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import (
@@ -19,15 +17,14 @@ from dpviz.cli.options import (
     store_from,
     whole_number,
 )
-from dpviz.cli.terminal import (
-    Watch,
-    tell_ahead,
-)
-from dpviz.errors import InvalidSetting
-from dpviz.prepare.plan import Planned
-from dpviz.run.axes import AXES, parse_values
-from dpviz.run.export import check_out
-from dpviz.run.jobs import WORKERS_RANGE
+from dpviz.cli.terminal import Watch, tell_ahead
+from dpviz.core.errors import InvalidSetting
+from dpviz.preparation.plan import Planned
+from dpviz.simulation.axes import AXES, parse_values
+from dpviz.simulation.export import check_out
+from dpviz.simulation.jobs import WORKERS_RANGE
+from dpviz.studies import api
+from dpviz.studies.asked import options_of
 
 
 def add(commands: Commands) -> None:

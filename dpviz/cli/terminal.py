@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from dpviz.base.memory import gigabytes
-from dpviz.narrative.phrases import duration, text_table
-from dpviz.run.jobs import Progress
+from dpviz.core.memory import gigabytes
+from dpviz.report.sentences.phrases import duration, text_table
+from dpviz.simulation.jobs import Progress
 
 LONG = 10.0
 """Seconds of a run from which its length is said before it starts."""

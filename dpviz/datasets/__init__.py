@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from dpviz.core.errors import InvalidTable, printable
 from dpviz.datasets import remote
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.check import (
@@ -22,7 +23,6 @@ from dpviz.datasets.named import read_bounds, read_thetas
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.source import UPLOADED, Limits
 from dpviz.datasets.table import NAMELESS, Table
-from dpviz.errors import InvalidTable, printable
 
 __all__ = [
     "UPLOADED",

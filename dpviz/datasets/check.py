@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpviz.base.number_text import numeral, percent
+from dpviz.core.number_text import numeral, percent
 from dpviz.datasets.columns import Kind, RawColumn
 from dpviz.datasets.files import counts_rows
 from dpviz.datasets.raw import RawTable

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpviz.errors import QUOTED, printable
+from dpviz.core.errors import QUOTED, printable
 
 MAX_CATEGORIES = 50
 """Most categories of a column that one-hot encoding expands."""

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from dpviz.core.errors import InvalidTable
 from dpviz.datasets.layout import Layout
 from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import Source
 from dpviz.datasets.streams import BLOCK_BYTES, CHUNK, Ended, Rows, SpacesCollapsed, as_raw
-from dpviz.errors import InvalidTable
 
 DELIMITER_WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "space"}
 _REFUSED_COLUMN = re.compile(r"In CSV column #(\d+):")

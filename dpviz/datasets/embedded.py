@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from dpviz.base.paths import app_path
+from dpviz.core.errors import InvalidTable, printable
+from dpviz.core.paths import app_path
 from dpviz.datasets.files import read_raw
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidTable, printable
 
 FOLDER = "data/embedded"
 """Below the folder of ``app.py``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dpviz.base.seeding import generator
+from dpviz.core.seeding import generator
 
 ROWS = 120
 COLUMNS = ("mass_g", "diameter_mm", "firmness_n", "sugar_brix", "acidity_ph", "variety")

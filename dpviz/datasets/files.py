@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
-from dpviz.base.number_text import numeral
+from dpviz.core.errors import InvalidSetting, InvalidTable, printable
+from dpviz.core.number_text import numeral
 from dpviz.datasets import delimited
 from dpviz.datasets.columns import Kind, RawColumn, clean_names, distinct, listed
 from dpviz.datasets.layout import Layout, detect
@@ -23,7 +24,6 @@ from dpviz.datasets.numerals import COMMA, POINT
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.source import AT_HAND, IN_MEMORY, Limits, Source, readable
 from dpviz.datasets.survey import Survey, is_number, is_text, settle, survey
-from dpviz.errors import InvalidSetting, InvalidTable, printable
 
 DECIMALS = {"auto": None, "point": POINT, "comma": COMMA}
 """What the user may say of the decimal mark."""

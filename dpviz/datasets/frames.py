@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dpviz.core.errors import InvalidTable
 from dpviz.datasets.columns import distinct, listed
 from dpviz.datasets.files import is_flat, parsed
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidTable
 
 # What pyarrow raises for values that no one type holds.
 _MIXED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)

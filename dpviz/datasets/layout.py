@@ -16,13 +16,14 @@ from itertools import pairwise
 
 import pyarrow as pa
 
+from dpviz.core.errors import (
+    InvalidTable,
+)
 from dpviz.datasets.numerals import COMMA, POINT, Numerals, judge, numbers_among
 from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import Extent, Source, refuse_foreign
 from dpviz.datasets.streams import BLOCK_BYTES
-from dpviz.errors import InvalidTable
 
-# first cells of a last line that sums up the lines above it
 _TOTALS = {
     "total", "totals", "grand total", "sum", "average", "mean",
     "gesamt", "insgesamt", "summe", "durchschnitt", "mittelwert",

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from dpviz.base.csv_text import unguarded
+from dpviz.core.csv_text import unguarded
+from dpviz.core.errors import InvalidTable
 from dpviz.datasets.files import read_raw
-from dpviz.errors import InvalidTable
 
 
 def read_bounds(source: str | Path | BinaryIO, *, name: str = "") -> dict[str, tuple[float, float]]:

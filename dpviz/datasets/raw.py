@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.datasets.columns import (
     MAX_CATEGORIES,
     Kind,
@@ -27,7 +28,6 @@ from dpviz.datasets.columns import (
 from dpviz.datasets.sentinels import WARNING, sentinel_rows
 from dpviz.datasets.source import IN_MEMORY, Limits
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidSetting, InvalidTable, printable
 
 _MAX_LABEL_LETTERS = 100
 

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from dpviz.base.number_text import numeral
-from dpviz.errors import InvalidTable
+from dpviz.core.errors import InvalidTable
+from dpviz.core.number_text import numeral
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpviz.base.number_text import numeral
+from dpviz.core.errors import InvalidTable
+from dpviz.core.number_text import numeral
 from dpviz.datasets import numerals
 from dpviz.datasets.columns import MAX_CATEGORIES, Kind, RawColumn, counted, to_numpy
 from dpviz.datasets.numerals import COMMA, NO_NUMERALS, Numerals
 from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import readable
-from dpviz.errors import InvalidTable
 
 MAX_MAGNITUDE = 1e100
 """Largest absolute value of a cell: squares and sums of it stay finite."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.errors import InvalidTable
+from dpviz.core.errors import InvalidTable
 
 NAMELESS = "table"
 """What results call a table that was read from a file, unless the user says a name."""

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from dpviz.base.number_text import decimals
-from dpviz.base.paths import app_path
+from dpviz.core.number_text import decimals
+from dpviz.core.paths import app_path
 from dpviz.edition import bundle, licences
 from dpviz.edition.lock import SOURCE, EditionError, Lock, LockedFile
 from dpviz.edition.sources import libraries_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpviz.base.paths import app_path
-from dpviz.errors import DpvizError
+from dpviz.core.errors import DpvizError
+from dpviz.core.paths import app_path
 
 SOURCE = app_path().parent / "browser"
 """The folder of the bridge, the worker, the start screen and the lock."""

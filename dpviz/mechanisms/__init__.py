@@ -12,10 +12,10 @@ import pkgutil
 from collections.abc import Sequence
 from functools import cache
 
-from dpviz.base.params import Declared, split_outside_brackets
-from dpviz.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.params import Declared, split_outside_brackets
+from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms._base import Mechanism
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 __all__ = [
     "ALL",

@@ -1,7 +1,7 @@
 """The contract every mechanism meets.
 
 A mechanism is a frozen dataclass in a file of its own; the file's name is its
-key. Its fields are its tuning parameters, declared with `dpviz.base.params`. It
+key. Its fields are its tuning parameters, declared with `dpviz.core.params`. It
 holds no data, no budget and no randomness.
 
 To add one, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
@@ -17,22 +17,27 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral
-from dpviz.base.params import Declared
-from dpviz.base.seeding import Draws
-from dpviz.errors import CannotRun
-from dpviz.noise.limits import FreeNoise
-from dpviz.privacy import accounting, losses
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.densities import LogRatio
-from dpviz.privacy.losses import ExactLoss, Tables
-from dpviz.privacy.profiles import RowProfile
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Aim, Calibration, Release, Status, Verdict
+from dpviz.accounting import accounting, losses
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.densities import LogRatio
+from dpviz.accounting.losses import ExactLoss, Tables
+from dpviz.accounting.profiles import RowProfile
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import Declared
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import (
+    Aim,
+    Calibration,
+    Release,
+    Status,
+    Verdict,
+)
+from dpviz.core.seeding import Draws
+from dpviz.sampling.limits import FreeNoise
 
-# Spending within this factor of the claim counts as all of it: calibrations
 # round to the safe side in the last digits.
 _ALL_OF_IT = 1e-6
 # Where a word begins inside a name such as HalfTheNoise.
@@ -71,14 +76,14 @@ class MechanismInfo:
     featured : bool
         Whether it is shown before the user chooses.
     highlight : int
-        Its colour, by place in `dpviz.figures.theme.HIGHLIGHTS` from 1, unique; 0 draws it thin
-        and grey.
+        Its colour, by place in `dpviz.report.figures.theme.HIGHLIGHTS` from 1, unique; 0 draws it
+        thin and grey.
     psd : bool
         Whether the released matrix is always positive semi-definite.
     needs_rows : bool
         Whether it must see the rows and not only (A, n).
     by_length : bool
-        Whether of the rows it asks no more than `dpviz.values.by_length.Lengths` tells: they need
+        Whether of the rows it asks no more than `dpviz.core.by_length.Lengths` tells: they need
         not be in memory then.
     redraws : bool
         Whether a changed epsilon draws afresh instead of rescaling one draw.
@@ -235,7 +240,7 @@ class Mechanism(Declared, ABC):
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
         """Return how strongly this is advised where nobody names a mechanism; None for never.
 
-        The strongest of those that can run is taken (`dpviz.targets.defaults`), so ranks follow
+        The strongest of those that can run is taken (`dpviz.simulation.defaults`), so ranks follow
         measured regret and not opinion: see docs/defaults.md.
         """
         return None
@@ -404,7 +409,7 @@ class Mechanism(Declared, ABC):
     def detection_threshold(self, calibration: Calibration) -> float | None:
         """Return the variance below which the noise hides a lone component, for large d, or None.
 
-        In units of A; see `dpviz.noise.limits.FreeNoise.visible_above`.
+        In units of A; see `dpviz.sampling.limits.FreeNoise.visible_above`.
         """
         noise = self.free_noise(calibration)
         return None if noise is None else noise.visible_above

@@ -15,11 +15,16 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral
-from dpviz.base.params import choice
-from dpviz.base.pauses import pause
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import mahalanobis, reaches
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import choice
+from dpviz.core.pauses import pause
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Calibration, Release, Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._shares import water_filling, with_floor
 from dpviz.mechanisms._suppliers import (
@@ -30,13 +35,8 @@ from dpviz.mechanisms._suppliers import (
     variances_along,
     why_not_bought,
 )
-from dpviz.noise.goe import goe
-from dpviz.noise.wishart import wishart
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import mahalanobis, reaches
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Calibration, Release, Verdict
+from dpviz.sampling.goe import goe
+from dpviz.sampling.wishart import wishart
 
 _FIT_STEPS = 10
 """Steps of the scoring iteration in `belief_weights`; it settles in about five."""

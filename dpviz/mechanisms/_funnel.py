@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Problem
 from dpviz.mechanisms._sphere import unit_moment
-from dpviz.values.problem import Problem
 
 GUESS = 0.25
 """Size that a component is guessed to have, of rows of length one: the second look has as many

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.base.params import choice
-from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.core.params import choice
+from dpviz.core.problem import Budget, Problem, Relation
 
 TAILS: Mapping[str, str] = {
     "published": "zeta, as published",

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray, fix_signs
-from dpviz.base.params import integer
-from dpviz.base.pauses import pause
-from dpviz.base.seeding import Draws
+from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.moments import SecondMoment
+from dpviz.core.params import integer
+from dpviz.core.pauses import pause
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
-from dpviz.noise.limits import NuclearLaw, WishartDifferenceLaw
-from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
-from dpviz.noise.wishart import wishart
+from dpviz.core.arrays import FloatArray
+from dpviz.core.seeding import Draws
+from dpviz.sampling.limits import NuclearLaw, WishartDifferenceLaw
+from dpviz.sampling.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
+from dpviz.sampling.wishart import wishart
 
 
 class PureLaw(StrEnum):

@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.values import by_length
+from dpviz.core import by_length
+from dpviz.core.arrays import FloatArray
 
 Lengths: TypeAlias = FloatArray | by_length.Lengths
 """Lengths of rows, ascending, or counts of them on a grid."""
@@ -40,7 +40,7 @@ def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
     Parameters
     ----------
     lengths : ndarray of shape (n,) or Lengths
-        Ascending; or counts of them, for radii on the grid of `dpviz.values.by_length`.
+        Ascending; or counts of them, for radii on the grid of `dpviz.core.by_length`.
     radii : ndarray
     """
     if not isinstance(lengths, np.ndarray):

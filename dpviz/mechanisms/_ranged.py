@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpviz.base.number_text import numeral
-from dpviz.base.params import choice
+from dpviz.accounting import accounting
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.composition import epsilon_of_rho, rho_meeting, rho_of
+from dpviz.core.number_text import numeral
+from dpviz.core.params import choice
+from dpviz.core.parts import Part
+from dpviz.core.problem import Budget, Problem
 from dpviz.mechanisms._base import Mechanism
-from dpviz.privacy import accounting
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.composition import epsilon_of_rho, rho_meeting, rho_of
-from dpviz.values.parts import Part
-from dpviz.values.problem import Budget, Problem
 
 PURE, RANGE = "pure", "range"
 _ROOM = 1 - 1e-12  # rhos are added up again by the account

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._directional import Directions, symmetrised
-from dpviz.noise.wishart import wishart
-from dpviz.values.moments import SecondMoment
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.wishart import wishart
 
 _BLOCK = 1 << 20  # noise entries drawn at a time, so that memory does not grow with n
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
+from dpviz.core.arrays import FloatArray
 
 FLOOR = 1e-3
 """Part of the precision that max-PNR spreads equally, so that no direction gets none."""

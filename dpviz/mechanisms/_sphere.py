@@ -26,12 +26,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dpviz.base.arrays import FloatArray
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import InBlocks, ReadAgain, lengths_of, shortened
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem
+from dpviz.core.release import Aim, Calibration
 from dpviz.mechanisms._base import Mechanism
-from dpviz.values.by_length import InBlocks, ReadAgain, lengths_of, shortened
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem
-from dpviz.values.release import Aim, Calibration
 
 
 def on_the_sphere(problem: Problem) -> Problem:

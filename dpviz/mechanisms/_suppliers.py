@@ -14,21 +14,24 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral
-from dpviz.errors import InvalidSetting
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import mu_of
+from dpviz.accounting.sensitivity import frobenius, nuclear
+from dpviz.core.allocation import DIRECTIONS_ALLOWED, UNIFORM
+from dpviz.core.allocation_text import check_directions as canonical_directions
+from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.parts import ApproximatePart, GaussianPart, Part, PurePart
+from dpviz.core.problem import EPSILON_RANGE, Budget, Problem
+from dpviz.core.release import (
+    Calibration,
+    Release,
+    Status,
+)
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import mu_of
-from dpviz.privacy.sensitivity import frobenius, nuclear
-from dpviz.values.allocation import DIRECTIONS_ALLOWED, UNIFORM
-from dpviz.values.allocation_text import check_directions as canonical_directions
-from dpviz.values.allocation_text import parse_allocation
-from dpviz.values.parts import ApproximatePart, GaussianPart, Part, PurePart
-from dpviz.values.problem import EPSILON_RANGE, Budget, Problem
-from dpviz.values.release import Calibration, Release, Status
 
-# A few roundings to the safe side, where a scale is the product of several rounded factors.
 SAFE = 1 + 64 * float(np.finfo(np.float64).eps)
 
 # Names in Calibration.values.

@@ -10,20 +10,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import noise_std
+from dpviz.accounting.sensitivity import frobenius, frobenius_attained
+from dpviz.core.arrays import FloatArray
+from dpviz.core.params import number
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import (
+    Calibration,
+)
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
-from dpviz.noise.goe import goe
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import frobenius, frobenius_attained
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration
+from dpviz.sampling.goe import goe
 
 
-# Blank 1: the base. AdditiveMechanism releases A + scale * noise; for anything
 # else derive from Mechanism and write release_many(data, calibration, draws).
 @dataclass(frozen=True)
 class Template(AdditiveMechanism):

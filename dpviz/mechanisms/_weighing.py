@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.stats import gamma
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import choice
+from dpviz.core.arrays import FloatArray
+from dpviz.core.params import choice
+from dpviz.core.release import Calibration, Release
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.values.release import Calibration, Release
 
 NONE, FEATURES = "none", "features"
 
@@ -37,6 +36,8 @@ _EQUAL = 2.0
 @lru_cache(maxsize=1)
 def _grids() -> FloatArray:
     """Return quantiles of Gamma laws of mean 1, shape (shapes, levels)."""
+    from scipy.stats import gamma  # takes a third of a second, which no page need wait for
+
     levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
     return np.stack([np.maximum(gamma.ppf(levels, shape) / shape, 1e-12) for shape in _SHAPES])
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral
-from dpviz.base.params import number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent, greatest_mu_beside
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import number
+from dpviz.core.parts import GaussianPart, PurePart
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Aim, Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.noise.goe import goe
-from dpviz.privacy.accounting import Spent, greatest_mu_beside
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart, PurePart
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Aim, Calibration, Release
+from dpviz.sampling.goe import goe
 
 _STEPS = 61
 _PER_OCTAVE = 4
@@ -49,7 +49,7 @@ class AdaptiveClipGaussian(Mechanism):
 
     The release. Given tau, a Gaussian mechanism of sensitivity D tau^2/n: mu does not depend on
     tau, so it stands beside the choice in one account, whatever tau came out: the worst range of
-    e_1 there is, beside that noise (`dpviz.privacy.accounting.Composition`).
+    e_1 there is, beside that noise (`dpviz.accounting.accounting.Composition`).
     """
 
     share: float = number(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import classical_std
+from dpviz.accounting.sensitivity import l2_upper, l2_upper_attained
+from dpviz.core.arrays import FloatArray
+from dpviz.core.number_text import numeral
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent
-from dpviz.noise.goe import symmetric
-from dpviz.noise.limits import FreeNoise, SemiCircle
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import classical_std
-from dpviz.privacy.sensitivity import l2_upper, l2_upper_attained
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration
+from dpviz.sampling.goe import symmetric
+from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class AnalyzeGauss(AdditiveMechanism):
     ------
     Dwork, Talwar, Thakurta and Zhang 2014, Algorithm 1. Its sensitivity 1 is
     that of the zero-out relation; under replace it is sqrt(2) on the ball, and
-    on a box still 1 (`dpviz.privacy.sensitivity.l2_upper`).
+    on a box still 1 (`dpviz.accounting.sensitivity.l2_upper`).
     """
 
     info = MechanismInfo(

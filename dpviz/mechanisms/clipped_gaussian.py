@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral
-from dpviz.base.params import number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent, greatest_mu_beside
+from dpviz.accounting.gaussian import mu_of, noise_std
+from dpviz.accounting.sensitivity import frobenius
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import at_rank
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import number
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Aim, Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, climb
 from dpviz.mechanisms._sphere import on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
-from dpviz.noise.goe import goe
-from dpviz.privacy.accounting import Spent, greatest_mu_beside
-from dpviz.privacy.gaussian import mu_of, noise_std
-from dpviz.privacy.sensitivity import frobenius
-from dpviz.values.by_length import at_rank
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Aim, Calibration, Release
+from dpviz.sampling.goe import goe
 
 _OCTAVE_COUNTS = 6  # 2^6 octaves
 _FINE_COUNTS, _PER_OCTAVE, _BELOW = 4, 4, 3  # 2^4 radii, from 3/4 octave below

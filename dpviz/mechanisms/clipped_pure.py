@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral
-from dpviz.base.params import choice, number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import nuclear
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import at_rank
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import choice, number
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Aim, Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._pure import AUTO, LAWS, PureLaw, law_for
 from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, drawn
 from dpviz.mechanisms._sphere import on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import nuclear
-from dpviz.values.by_length import at_rank
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Aim, Calibration, Release
 
 _PER_OCTAVE, _FINE = 8, 24
 _FEW, _SURE = 1e-3, 6.0  # share of rows and margin at which it is among whole octaves

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import noise_std
+from dpviz.accounting.sensitivity import rows_l2
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._directional import Directions
 from dpviz.mechanisms._rows import RowNoise, debiased, noisy_moments, noisy_rows
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import rows_l2
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import rows_l1
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import LaplacePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._directional import Directions
 from dpviz.mechanisms._rows import debiased, laplace_moments, laplace_rows
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import rows_l1
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import LaplacePart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

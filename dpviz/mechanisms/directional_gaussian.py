@@ -8,8 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent, greatest_mu_beside
+from dpviz.accounting.sensitivity import mahalanobis, mahalanobis_attained
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
@@ -21,13 +26,8 @@ from dpviz.mechanisms._directional import (
     where_it_pays,
     with_directions,
 )
-from dpviz.noise.goe import goe
-from dpviz.noise.limits import FreeNoise, SemiCircle
-from dpviz.privacy.accounting import Spent, greatest_mu_beside
-from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_attained
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration
+from dpviz.sampling.goe import goe
+from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class DirectionalGaussian(DirectionalMechanism):
     Source
     ------
     The allocation is Chanyaswad et al. 2018's; the exact account is dpviz's
-    (`dpviz.privacy.sensitivity.mahalanobis`), after Balle and Wang 2018.
+    (`dpviz.accounting.sensitivity.mahalanobis`), after Balle and Wang 2018.
 
     Notes
     -----
@@ -45,7 +45,7 @@ class DirectionalGaussian(DirectionalMechanism):
     delta) holds exactly when the profile does at mu = the Mahalanobis
     sensitivity of S. On the box s_j is proportional to reach_j^2/theta_j. S is scaled, for
     the directions in use, until mu is what the budget allows; along the features that is exact
-    on the box too (`dpviz.privacy.boxes`), along other directions mu is bounded there. By
+    on the box too (`dpviz.accounting.boxes`), along other directions mu is bounded there. By
     default private directions are eigenvectors of an exact Gaussian release; the
     two Gaussian parts compose exactly, and the release gets what is left.
     """

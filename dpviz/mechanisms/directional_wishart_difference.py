@@ -8,8 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import mahalanobis_nuclear, mahalanobis_nuclear_attained
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
@@ -21,13 +26,8 @@ from dpviz.mechanisms._directional import (
     where_it_pays,
     with_directions,
 )
-from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
-from dpviz.noise.wishart import wishart
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import mahalanobis_nuclear, mahalanobis_nuclear_attained
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration
+from dpviz.sampling.limits import FreeNoise, WishartDifferenceLaw
+from dpviz.sampling.wishart import wishart
 
 
 @dataclass(frozen=True)

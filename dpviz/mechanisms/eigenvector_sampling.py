@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray, fix_signs
-from dpviz.base.number_text import numeral
-from dpviz.base.params import choice, number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import nuclear, spectral
+from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import choice, number
+from dpviz.core.parts import LaplacePart, Part, PurePart
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._ranged import Ranged, account_choice
-from dpviz.noise.deflation import Complements, bingham_each
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import nuclear, spectral
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import LaplacePart, Part, PurePart
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.deflation import Complements, bingham_each
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class EigenvectorSampling(Ranged):
     released, and one row moves u'Cu by at most R^2/n whatever it is, so each draw costs
     2 b R^2/n under replace. Under zero-out every score moves the same way and it costs half.
     Thus b = n epsilon_i/(2 R^2) and n epsilon_i/R^2 are enough; the published quarter spends half
-    and a quarter of its promise. Every draw is exact (`dpviz.noise.deflation`).
+    and a quarter of its promise. Every draw is exact (`dpviz.sampling.deflation`).
 
     With ``account=range`` the draws are accounted for by their bounded range at the budget's delta,
     where that allows more than a k-th of epsilon each.

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray, fix_signs
-from dpviz.base.params import number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import noise_std
+from dpviz.accounting.sensitivity import frobenius
+from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.moments import SecondMoment
+from dpviz.core.params import number
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
-from dpviz.noise.goe import goe
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import frobenius
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.goe import goe
 
 
 @dataclass(frozen=True)

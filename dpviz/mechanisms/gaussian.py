@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import noise_std
+from dpviz.accounting.sensitivity import frobenius, frobenius_attained
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._weighing import WeighingAdditive
-from dpviz.noise.goe import goe
-from dpviz.noise.limits import FreeNoise, SemiCircle
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import frobenius, frobenius_attained
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration
+from dpviz.sampling.goe import goe
+from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import choice, number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.profiles import GaussianSketch, RowProfile, least_lift
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.params import choice, number
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
-from dpviz.noise.wishart import wishart
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.profiles import GaussianSketch, RowProfile, least_lift
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.wishart import wishart
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class JlTransform(Mechanism):
     The paper's neighbours are tables of any size of rows in which one row moves by a vector of
     length at most 1. Here rows are bounded as well, and that changes what is spent: with rows
     inside the ball a row's share of the lifted covariance is at most R^2/w^2, not R/w. The profile
-    is then exact (`dpviz.privacy.profiles.GaussianSketch`), and the published w
+    is then exact (`dpviz.accounting.profiles.GaussianSketch`), and the published w
     turns out to be far too large; ``lift = exact`` solves for the least one.
     """
 

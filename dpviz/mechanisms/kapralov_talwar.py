@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import fix_signs
-from dpviz.base.number_text import numeral
-from dpviz.base.params import number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import spectral
+from dpviz.core.arrays import fix_signs
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import number
+from dpviz.core.parts import LaplacePart, Part, PurePart
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._ranged import Ranged, account_choice
-from dpviz.noise.deflation import bingham_each
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import spectral
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import LaplacePart, Part, PurePart
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.deflation import bingham_each
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.densities import LogRatio
+from dpviz.accounting.sensitivity import nuclear, nuclear_attained
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._pure import AUTO, PureLaw, law_for
 from dpviz.mechanisms._weighing import WeighingAdditive
-from dpviz.noise.limits import FreeNoise, NuclearLaw
-from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.densities import LogRatio
-from dpviz.privacy.sensitivity import nuclear, nuclear_attained
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.limits import FreeNoise, NuclearLaw
+from dpviz.sampling.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class KNorm(WeighingAdditive):
     ------
     The K-norm mechanism: Hardt and Talwar 2010, "On the geometry of differential privacy". In the
     nuclear norm: d'Orsi and Novikov 2025, arXiv 2510.26717. The exact draws are ours, see
-    `dpviz.noise.nuclear`.
+    `dpviz.sampling.nuclear`.
 
     Notes
     -----

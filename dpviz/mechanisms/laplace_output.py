@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.losses import ExactLoss, Tables, of_published_space
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release, Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._directional import symmetrised
 from dpviz.mechanisms._rows import laplace_moments, laplace_rows, moment_of
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.losses import ExactLoss, Tables, of_published_space
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release, Verdict
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import l1_upper, l1_upper_attained
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import LaplacePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
-from dpviz.noise.goe import symmetric_laplace
-from dpviz.noise.limits import FreeNoise, SemiCircle
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import l1_upper, l1_upper_attained
-from dpviz.values.parts import LaplacePart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration
+from dpviz.sampling.goe import symmetric_laplace
+from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class LaplaceTight(AdditiveMechanism):
     """Symmetric Laplace noise scaled to the l1 sensitivity of what is drawn.
 
     Only the upper triangle is drawn, so only its l1 sensitivity counts; see
-    `dpviz.privacy.sensitivity.l1_upper` for the bound and its proof.
+    `dpviz.accounting.sensitivity.l1_upper` for the bound and its proof.
     """
 
     info = MechanismInfo(

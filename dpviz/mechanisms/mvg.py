@@ -8,9 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import choice
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import mahalanobis, mahalanobis_attained
+from dpviz.core.arrays import FloatArray
+from dpviz.core.params import choice
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._directional import (
     DirectionalMechanism,
@@ -22,12 +27,7 @@ from dpviz.mechanisms._directional import (
     with_directions,
 )
 from dpviz.mechanisms._mvg import covariance_sensitivity, precision_of_theorem, tail_param
-from dpviz.noise.limits import FreeNoise, SemiCircle
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_attained
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration
+from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import rows_l2, rows_mahalanobis
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._directional import (
     Directions,
@@ -19,12 +25,6 @@ from dpviz.mechanisms._directional import (
 )
 from dpviz.mechanisms._mvg import precision_of_theorem, tail_param
 from dpviz.mechanisms._rows import RowNoise, debiased, moment_of, noisy_moments, noisy_rows
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import rows_l2, rows_mahalanobis
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral
+from dpviz.accounting import accounting
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import epsilon_of
+from dpviz.accounting.sensitivity import projected_frobenius
+from dpviz.core.arrays import FloatArray
+from dpviz.core.number_text import numeral
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration
 from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._power import PowerMethod
-from dpviz.privacy import accounting
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import epsilon_of
-from dpviz.privacy.sensitivity import projected_frobenius
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from dpviz.base.arrays import FloatArray
+from dpviz.accounting import accounting
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import noise_std
+from dpviz.accounting.sensitivity import projected_frobenius
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._power import PowerMethod
-from dpviz.privacy import accounting
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import projected_frobenius
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray, fix_signs
-from dpviz.base.number_text import numeral
-from dpviz.base.params import choice, integer
-from dpviz.base.pauses import pause
-from dpviz.base.seeding import Draws
+from dpviz.accounting import accounting
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import noise_std
+from dpviz.accounting.sensitivity import projected_frobenius
+from dpviz.accounting.subsampled import SubsampledGaussian, least_epsilon, least_multiplier
+from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import choice, integer
+from dpviz.core.parts import GaussianPart
+from dpviz.core.pauses import pause
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.privacy import accounting
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import projected_frobenius
-from dpviz.privacy.subsampled import SubsampledGaussian, least_epsilon, least_multiplier
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
 
 _MOST_STEPS = 200
 _LEAST_BATCH = 8
@@ -53,7 +53,7 @@ class Oja(Mechanism):
     are functions of what was released and of rows both tables share: T steps cost what one does.
 
     Private SGD. Each of T steps takes every row with probability 1/T and divides by n/T. Under
-    zero-out this is T subsampled Gaussian steps (`dpviz.privacy.subsampled`); noise then grows
+    zero-out this is T subsampled Gaussian steps (`dpviz.accounting.subsampled`); noise then grows
     with sqrt(T) where one pass pays T. Under replace the account is not ours to give.
 
     All frames count as released, though only the last is. The rate eta starts at 1 over the noise's

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import choice, integer
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.losses import ExactLoss, Tables, of_bingham
+from dpviz.accounting.sensitivity import spectral
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.params import choice, integer
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Aim, Calibration, Release, Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
 from dpviz.mechanisms._sphere import on_the_sphere
-from dpviz.noise.convergence import convergence
-from dpviz.noise.frames import matrix_bingham
-from dpviz.noise.stiefel import DEFAULT_SWEEPS, stiefel_bingham
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.losses import ExactLoss, Tables, of_bingham
-from dpviz.privacy.sensitivity import spectral
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Aim, Calibration, Release, Verdict
+from dpviz.sampling.convergence import convergence
+from dpviz.sampling.frames import matrix_bingham
+from dpviz.sampling.stiefel import DEFAULT_SWEEPS, stiefel_bingham
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray, fix_signs
-from dpviz.base.params import choice
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import nuclear
+from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.moments import SecondMoment
+from dpviz.core.params import choice
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
 from dpviz.mechanisms._pure import LAWS, PureLaw
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import nuclear
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
 
 
 @dataclass(frozen=True)

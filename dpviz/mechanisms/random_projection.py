@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Aim, Calibration, Release, Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.privacy.accounting import Spent
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Aim, Calibration, Release, Verdict
 
 
 @dataclass(frozen=True)

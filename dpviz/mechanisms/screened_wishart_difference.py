@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.base.arrays import FloatArray, fix_signs
-from dpviz.base.number_text import numeral
-from dpviz.base.params import number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import nuclear
+from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import number
+from dpviz.core.parts import LaplacePart, PurePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import top
 from dpviz.mechanisms._pure import PureLaw
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
 from dpviz.mechanisms._weighing import feature_sizes, held_back
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import nuclear
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import LaplacePart, PurePart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
 
 IntArray = NDArray[np.intp]
 

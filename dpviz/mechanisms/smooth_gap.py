@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import delta_of, epsilon_of, mu_of
+from dpviz.accounting.sensitivity import frobenius, spectral
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.params import number
+from dpviz.core.parts import ApproximatePart, GaussianPart
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.noise.goe import goe
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import delta_of, epsilon_of, mu_of
-from dpviz.privacy.sensitivity import frobenius, spectral
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import ApproximatePart, GaussianPart
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.goe import goe
 
 _TEST_DELTA = 0.1  # share of delta for a gap that was overestimated
 _PASSING_EDGE = 0.25  # of the noise on the projection, whose own gap is 1

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import noise_std
+from dpviz.accounting.sensitivity import frobenius
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
-from dpviz.noise.goe import goe
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import frobenius
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.goe import goe
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import nuclear
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
-from dpviz.noise.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import nuclear
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class SphericalKNorm(OfDirections, Weighing):
     ------
     Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._sphere` for what
     they estimate. The noise: Hardt and Talwar 2010, d'Orsi and Novikov 2025, arXiv 2510.26717; its
-    exact draws are ours, see `dpviz.noise.nuclear`.
+    exact draws are ours, see `dpviz.sampling.nuclear`.
 
     Notes
     -----

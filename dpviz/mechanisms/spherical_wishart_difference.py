@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import nuclear
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
-from dpviz.noise.wishart import wishart
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import nuclear
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.wishart import wishart
 
 
 @dataclass(frozen=True)

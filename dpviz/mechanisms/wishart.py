@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.number_text import numeral
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.losses import ExactLoss, Tables, of_moving_support
+from dpviz.core.arrays import FloatArray
+from dpviz.core.number_text import numeral
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
-from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
-from dpviz.noise.wishart import wishart
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.losses import ExactLoss, Tables, of_moving_support
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration, Verdict
+from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw
+from dpviz.sampling.wishart import wishart
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.number_text import numeral
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.profiles import RowProfile, WishartNoise
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
-from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
-from dpviz.noise.wishart import wishart_from_uniforms
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.profiles import RowProfile, WishartNoise
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw
+from dpviz.sampling.wishart import wishart_from_uniforms
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class WishartApprox(Mechanism):
 
     Notes
     -----
-    What it spends is exact under both relations (`dpviz.privacy.profiles`). k R^2 I could be
+    What it spends is exact under both relations (`dpviz.accounting.profiles`). k R^2 I could be
     subtracted from the release; that would move every eigenvalue alike and no eigenvector, so the
     release stays as it is, positive semi-definite.
     """

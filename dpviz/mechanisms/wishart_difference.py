@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.densities import LogRatio, wishart_difference_ratio
+from dpviz.accounting.sensitivity import nuclear, nuclear_attained
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._weighing import WeighingAdditive
-from dpviz.noise.limits import FreeNoise, WishartDifferenceLaw
-from dpviz.noise.wishart import wishart
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.densities import LogRatio, wishart_difference_ratio
-from dpviz.privacy.sensitivity import nuclear, nuclear_attained
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration
+from dpviz.sampling.limits import FreeNoise, WishartDifferenceLaw
+from dpviz.sampling.wishart import wishart
 
 
 @dataclass(frozen=True)

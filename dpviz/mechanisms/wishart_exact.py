@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.base.number_text import numeral
-from dpviz.base.params import number
-from dpviz.base.seeding import Draws
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.profiles import RowProfile, WishartNoise, least_freedom, least_scale
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
+from dpviz.core.params import number
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
-from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw
-from dpviz.noise.wishart import wishart_from_uniforms
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.profiles import RowProfile, WishartNoise, least_freedom, least_scale
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw
+from dpviz.sampling.wishart import wishart_from_uniforms
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class WishartExact(Mechanism):
     Degrees of freedom are real: the Wishart density, Bartlett's factors and the chi-square that
     the profile rests on all exist for every real number above d - 1.
 
-    Under replace the worst pair of rows is orthogonal, or a row against zero where epsilon is
-    large and the scale is (`dpviz.privacy.pairs` has the proof); the triangle inequality over two
-    zero-out steps would ask for up to half as much scale again. The mean of the noise
-    is not subtracted: it would move every eigenvalue alike and no eigenvector, and the release
-    would no longer be positive semi-definite.
+    Under replace the worst pair of rows is orthogonal, or a row against zero where epsilon is large
+    and the scale is (`dpviz.accounting.pairs` has the proof); the triangle inequality over two
+    zero-out steps would ask for up to half as much scale again. The mean of the noise is not
+    subtracted: it would move every eigenvalue alike and no eigenvector, and the release would no
+    longer be positive semi-definite.
     """
 
     scale: float | None = number(

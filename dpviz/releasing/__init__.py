@@ -1,1 +1,1 @@
-"""One real release: a ledger of what was spent, and noise that is safe on a computer."""
+"""What leaves the house: schema, release file and ledger, and a private PCA as an estimator."""

@@ -11,7 +11,7 @@ from itertools import islice, product
 import numpy as np
 import pyarrow.parquet as parquet
 
-from dpviz.base.arrays import FloatArray
+from dpviz.core.arrays import FloatArray
 from dpviz.datasets import Table
 from dpviz.datasets.columns import clean_names
 from dpviz.datasets.files import DAMAGED, flat_of

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.base.arrays import FloatArray
-from dpviz.errors import DpvizError, InvalidSetting
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import DpvizError, InvalidSetting
 
 IntArray = NDArray[np.int64]
 

@@ -37,13 +37,13 @@ from typing import Any, TypeAlias
 
 from filelock import FileLock, Timeout
 
-from dpviz.base.environment import server_options
-from dpviz.base.json_text import strict_json
-from dpviz.base.number_text import decimals, numeral
-from dpviz.base.whole import flush_folder
-from dpviz.errors import DpvizError, InvalidSetting
-from dpviz.privacy.composition import epsilon_of_rho, rho_meeting, rho_of_pure
-from dpviz.values.problem import Budget, Relation
+from dpviz.accounting.composition import epsilon_of_rho, rho_meeting, rho_of_pure
+from dpviz.core.environment import server_options
+from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.json_text import strict_json
+from dpviz.core.number_text import decimals, numeral
+from dpviz.core.problem import Budget, Relation
+from dpviz.core.whole import flush_folder
 
 ACCOUNTS = ("basic", "zcdp")
 ROW = "row"

@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 
 from dpviz import __version__
-from dpviz.base.arrays import FloatArray, fix_signs
-from dpviz.base.blas import one_blas_thread
+from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.core.problem import (
+    Budget,
+    Relation,
+)
 from dpviz.datasets import Table, builtin_tables, is_remote, load
 from dpviz.datasets.source import Source
-from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.releasing.grid import Declared, IntArray, bits_for, quantised, second_moment
 from dpviz.releasing.ledger import RELEASE, Ledger, Receipt, Spend
@@ -28,9 +32,7 @@ from dpviz.releasing.options import ReleaseOptions, require_words
 from dpviz.releasing.outputs import Outputs, telling
 from dpviz.releasing.records import Given, Records, open_records
 from dpviz.releasing.schema import FROM_DATA, Schema, SchemaError, public_schema
-from dpviz.values.problem import Budget, Relation
 
-# Scales above this could leave 64 bits with their noise; the grid is then made coarser.
 _LARGEST_SCALE = 2.0**55
 _LONGEST_NUMBER = 24  # -2.2250738585072014e-308
 _RECEIPT_BYTES = 1_024

@@ -9,7 +9,7 @@ and ||vv' - ww'||_F is at most sqrt 2 (replace) or 1 (zero-out) times the larges
 that norm the noise is the Gaussian orthogonal ensemble up to .005 %. OpenDP draws discrete Gaussian
 noise (Canonne, Kamath & Steinke 2020) or discrete Laplace noise with entropy from the system.
 
-Gaussian noise is calibrated by the exact profile, which `dpviz.privacy.discrete` proves for
+Gaussian noise is calibrated by the exact profile, which `dpviz.accounting.discrete` proves for
 discrete noise of such a scale, and that pair is claimed; OpenDP's own privacy map, which goes by
 zero-concentrated privacy and proves 5 to 9 % more of epsilon, stands beside it. Where the map
 proves more, at a large epsilon or on a coarse grid, and for Laplace noise, the map is claimed.
@@ -26,13 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.here import NO_OPENDP
-from dpviz.errors import CannotRun, DpvizError
-from dpviz.privacy.composition import epsilon_of_rho, rho_meeting, rho_of_pure
-from dpviz.privacy.discrete import least_scale, proved_epsilon
+from dpviz.accounting.composition import epsilon_of_rho, rho_meeting, rho_of_pure
+from dpviz.accounting.discrete import least_scale, proved_epsilon
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun, DpvizError
+from dpviz.core.here import NO_OPENDP
+from dpviz.core.problem import Budget, Relation
 from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT, IntArray
-from dpviz.values.problem import Budget, Relation
 
 
 class NoOpenDP(DpvizError):
@@ -79,7 +79,7 @@ class Noise:
 BY_MAP = "privacy map of OpenDP for discrete noise on whole numbers"
 BY_THEOREM = (
     "exact Gaussian profile of rounded noise, of which discrete noise is within .02017/s^2 + "
-    ".0062/s^4 in total variation a coordinate (theorem in dpviz.privacy.discrete)"
+    ".0062/s^4 in total variation a coordinate (theorem in dpviz.accounting.discrete)"
 )
 
 
@@ -124,7 +124,7 @@ def sensitivity_l1(relation: Relation, d: int, bits: int) -> int:
     """Return the largest change of the plain upper triangle in l1 norm, rounded up.
 
     Zero-out: (d + 1)/2. Replace: the lesser of d/sqrt 2 + 1 and sqrt((d^2 + 3d)/2); both are
-    proved in `dpviz.privacy.sensitivity.l1_upper`.
+    proved in `dpviz.accounting.sensitivity.l1_upper`.
     """
     unit = 1 << (2 * bits)
     if relation is Relation.ZERO_OUT:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpviz.base.params import (
+from dpviz.core.errors import QUOTED, DpvizError, InvalidSetting, printable
+from dpviz.core.params import (
     Declared,
     again,
     choice,
@@ -15,11 +16,10 @@ from dpviz.base.params import (
     text,
     texts,
 )
-from dpviz.errors import QUOTED, DpvizError, InvalidSetting, printable
+from dpviz.core.problem import Budget, Relation, check_delta
+from dpviz.core.settings import Settings
 from dpviz.releasing.grid import BITS_RANGE, DEFAULT_BITS
 from dpviz.releasing.ledger import Ledger
-from dpviz.settings import Settings
-from dpviz.values.problem import Budget, Relation, check_delta
 
 _CENTRINGS = params_of(Settings)["center"].choices
 LARGEST_EPSILON = 100.0

@@ -8,10 +8,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpviz.base.json_text import strict_json
-from dpviz.base.number_text import numeral
-from dpviz.base.whole import Reserved, cannot_write
-from dpviz.errors import CannotWrite, DpvizError
+from dpviz.core.errors import CannotWrite, DpvizError
+from dpviz.core.json_text import strict_json
+from dpviz.core.number_text import numeral
+from dpviz.core.whole import Reserved, cannot_write
 from dpviz.releasing.ledger import Ledger, Receipt
 
 

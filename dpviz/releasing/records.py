@@ -24,13 +24,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from dpviz.base.arrays import FloatArray
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidTable, printable
 from dpviz.datasets import Table
 from dpviz.datasets.columns import clean_names, to_numpy
 from dpviz.datasets.files import DAMAGED, is_flat
 from dpviz.datasets.source import Source, readable, refuse_foreign
 from dpviz.datasets.survey import is_number, is_text, plain_numbers
-from dpviz.errors import InvalidTable, printable
 from dpviz.releasing.schema import MOST_COLUMNS, Schema
 
 Given: TypeAlias = Table | Path | bytes | bytearray | memoryview | BinaryIO

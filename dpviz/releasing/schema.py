@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.json_text import strict_json
-from dpviz.base.number_text import numeral
-from dpviz.base.whole import whole
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import DpvizError, InvalidSetting, printable
+from dpviz.core.json_text import strict_json
+from dpviz.core.number_text import numeral
+from dpviz.core.whole import whole
 from dpviz.datasets import Table
-from dpviz.errors import DpvizError, InvalidSetting, printable
 
 FORMAT = 1
 PUBLIC = "public"

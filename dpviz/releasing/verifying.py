@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpviz.errors import DpvizError
+from dpviz.core.errors import DpvizError
 from dpviz.releasing.ledger import Contents, Ledger, LedgerError
 from dpviz.releasing.making import digest
-from dpviz.releasing.outputs import read_release
+from dpviz.releasing.outputs import (
+    read_release,
+)
 
-# A total read from a file is that of the ledger but for the order of summing.
 _CLOSE = 1e-9
 
 

@@ -13,12 +13,12 @@ from functools import partial
 
 import numpy as np
 
-from dpviz.base.arrays import FloatArray
-from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.problem import EPSILON_RANGE, Budget, Problem, Relation
 from dpviz.mechanisms._base import Mechanism
-from dpviz.noise.limits import SemiCircle
+from dpviz.sampling.limits import SemiCircle
 from dpviz.theory.predict import FOUND, direction_overlaps
-from dpviz.values.problem import EPSILON_RANGE, Budget, Problem, Relation
 
 _EPSILON_TOLERANCE = 1e-9  # relative, where an epsilon is found by bisection
 

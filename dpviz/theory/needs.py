@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from dpviz.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.mod_sulq import ModSulq
 from dpviz.mechanisms.ppca import Ppca
 from dpviz.mechanisms.wishart import Wishart
 from dpviz.mechanisms.wishart_difference import WishartDifference
-from dpviz.prepare.prepared import Measured
-from dpviz.settings import Settings
+from dpviz.preparation.prepared import Measured
 from dpviz.theory.bounds import (
     mod_sulq_scaling,
     ppca_sample_size,

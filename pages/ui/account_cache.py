@@ -7,19 +7,19 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dpviz.base.number_text import numeral
-from dpviz.claims.account import account_view
-from dpviz.errors import DpvizError
+from dpviz.auditing.account import account_view
+from dpviz.core.errors import DpvizError
+from dpviz.core.number_text import numeral
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Aim
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
-from dpviz.paid.steps import Wanted
-from dpviz.prepare.bounding import Prepared
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.steps import Wanted
 from dpviz.releasing.making import float_safe
 from dpviz.releasing.noise import Law
-from dpviz.run.cells import Cell, bias_of, cell_at, hint_of
-from dpviz.run.waterfall import mechanism_of, stages, waterfall_table
-from dpviz.settings import Settings
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Aim
+from dpviz.simulation.cells import Cell, bias_of, cell_at, hint_of
+from dpviz.simulation.waterfall import mechanism_of, stages, waterfall_table
 
 
 @st.cache_data(scope="session", max_entries=50, show_spinner="Preparing privately", show_time=True)

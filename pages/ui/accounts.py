@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dpviz.figures.account import curve_figure, repeated_figure
+from dpviz.report.figures.account import curve_figure, repeated_figure
 from pages.ui.texts import plain
 
 

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from dpviz.base.params import params_of
-from dpviz.guide.questions import Answers
-from dpviz.settings import Settings
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
+from dpviz.lessons.questions import Answers
 from pages.ui import link
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.claims import attack, exhibits
-from dpviz.figures.claims import attack_figure, posterior_figure
-from dpviz.guide import person
+from dpviz.auditing import attack, exhibits
+from dpviz.core.problem import Budget, Problem
+from dpviz.lessons import person
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.narrative import claims as claims_words
-from dpviz.narrative.claims import sentence
-from dpviz.values.problem import Budget, Problem
+from dpviz.report.figures.claims import attack_figure, posterior_figure
+from dpviz.report.sentences import claims as claims_words
+from dpviz.report.sentences.claims import sentence
 from pages.ui import one_person as picture
 from pages.ui import parts
 

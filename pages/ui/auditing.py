@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.claims import attack, exhibits
-from dpviz.claims.audit import DEFAULT_D
-from dpviz.claims.table import audit_command
-from dpviz.figures.claims import attack_figure
+from dpviz.auditing import DEFAULT_D, attack, exhibits
+from dpviz.auditing.table import audit_command
+from dpviz.core.problem import Budget, Problem, Relation
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.narrative import claims as claims_words
-from dpviz.values.problem import Budget, Problem, Relation
+from dpviz.report.figures.claims import attack_figure
+from dpviz.report.sentences import claims as claims_words
 from pages.ui import claim_cache, parts, state
 from pages.ui.copying import copyable
 from pages.ui.guard import guard

@@ -7,14 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.base.number_text import numeral
-from dpviz.base.params import params_of
+from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.number_text import numeral
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.narrative.phrases import join_words
-from dpviz.prepare.bounding import Prepared
-from dpviz.settings import Settings
-from dpviz.tidy.precision import following
-from dpviz.values.allocation_text import parse_allocation
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.sentences.phrases import join_words
+from dpviz.report.tables.precision import following
 from pages.ui import controls, parts, state
 
 EQUAL = 0

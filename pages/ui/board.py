@@ -16,14 +16,14 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.base.here import in_browser
-from dpviz.figures.board import assets, shown
+from dpviz.core.here import in_browser
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
-from dpviz.prepare.bounding import Prepared
-from dpviz.run.compare import Comparison
-from dpviz.settings import Settings
-from dpviz.tidy import board
-from dpviz.tidy.payload import Frame, Payload
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.figures.board import assets, shown
+from dpviz.report.tables import board
+from dpviz.report.tables.payload import Frame, Payload
+from dpviz.simulation.compare import Comparison
 from pages.ui import cached, frames, limits, state
 from pages.ui.cached import Late
 from pages.ui.looks import IN_A_PAGE

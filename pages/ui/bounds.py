@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.base.csv_text import csv_text
+from dpviz.core.csv_text import csv_text
+from dpviz.core.errors import InvalidSetting
 from dpviz.datasets import Table
-from dpviz.errors import InvalidSetting
-from dpviz.prepare.bounding import Prepared
-from dpviz.tidy.precision import bounds_of_rows
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.tables.precision import bounds_of_rows
 from pages.ui import state
 from pages.ui.guard import say_error
 

@@ -17,17 +17,17 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from dpviz.errors import CannotRun
+from dpviz.core.allocation import UNIFORM
+from dpviz.core.errors import CannotRun
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.narrative import explore as narrative
-from dpviz.prepare.bounding import Prepared
-from dpviz.prepare.prepared import Measured
-from dpviz.run import cells as sweeps
-from dpviz.run.cells import Cell, Plan, Result, Skipped
-from dpviz.run.compare import Comparison
-from dpviz.settings import Settings
-from dpviz.tidy import curves
-from dpviz.values.allocation import UNIFORM
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.prepared import Measured
+from dpviz.report.sentences import explore as narrative
+from dpviz.report.tables import curves
+from dpviz.simulation import cells as sweeps
+from dpviz.simulation.cells import Cell, Plan, Result, Skipped
+from dpviz.simulation.compare import Comparison
 from pages.ui import limits
 from pages.ui.turns import turns
 

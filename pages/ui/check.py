@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
+from dpviz.core.settings import names_in, names_listed
 from dpviz.datasets import RawTable, check_columns, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck
-from dpviz.settings import names_in, names_listed
 from pages.ui import parts, state
 from pages.ui.texts import plain
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dpviz.claims import exhibits as refutations
-from dpviz.claims import finds
-from dpviz.claims.audit import Audit, audit
+from dpviz.auditing import Audit, audit, finds
+from dpviz.auditing import exhibits as refutations
+from dpviz.core.problem import Budget, Relation
 from dpviz.mechanisms import parse_variant
-from dpviz.run.growth import growth_table
-from dpviz.values.problem import Budget, Relation
+from dpviz.simulation.growth import growth_table
 
 
 @st.cache_data(max_entries=100, show_spinner=False)

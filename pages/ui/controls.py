@@ -13,15 +13,15 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.base.number_text import decimals
-from dpviz.base.params import Param, format_number, params_of
+from dpviz.core.allocation import DEFAULT_SHARE
+from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.bounds_text import ADAPTIVE, UNDECLARED
+from dpviz.core.number_text import decimals
+from dpviz.core.params import Param, format_number, params_of
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
-from dpviz.settings import Settings
-from dpviz.tidy.precision import suppliers
-from dpviz.tidy.shares import custom_text
-from dpviz.values.allocation import DEFAULT_SHARE
-from dpviz.values.allocation_text import parse_allocation
-from dpviz.values.bounds_text import ADAPTIVE, UNDECLARED
+from dpviz.report.tables.precision import suppliers
+from dpviz.report.tables.shares import custom_text
 from pages.ui import state
 from pages.ui.guard import say_error
 from pages.ui.page_options import VIEWS

@@ -16,18 +16,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.base.pauses import pause
-from dpviz.errors import CannotRun
-from dpviz.figures.theme import Panel, panels_of
-from dpviz.figures.tradeoff import FEW
+from dpviz.core.errors import CannotRun
+from dpviz.core.pauses import pause
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
-from dpviz.prepare.prepared import Measured
-from dpviz.run import axes
-from dpviz.run import cells as sweeps
-from dpviz.settings import Settings
-from dpviz.tidy import curves
-from dpviz.tidy.curves import CurvePoint
-from dpviz.tidy.foretold import (
+from dpviz.preparation.prepared import Measured
+from dpviz.report.figures.theme import Panel, panels_of
+from dpviz.report.figures.tradeoff import FEW
+from dpviz.report.tables import curves
+from dpviz.report.tables.curves import CurvePoint
+from dpviz.report.tables.foretold import (
     PREDICTION_COLUMNS,
     Foretold,
     Spot,
@@ -35,7 +34,8 @@ from dpviz.tidy.foretold import (
     prediction_rows,
     spot_at,
 )
-from dpviz.values.problem import Budget, Problem
+from dpviz.simulation import axes
+from dpviz.simulation import cells as sweeps
 from pages.ui import cached
 
 _KEPT_BYTES = 48 * 2**20  # of curves that a session keeps: some hundred with a hundred draws

@@ -13,15 +13,15 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dpviz.guide import words
-from dpviz.guide.decide import LOOK, Card, Found, LeftOut, Offer, Step, card_of, next_step
-from dpviz.guide.example import example_table
-from dpviz.guide.questions import Answers, plan_text
-from dpviz.narrative.phrases import duration
-from dpviz.prepare.bounding import Prepared
-from dpviz.prepare.load import load_measured
-from dpviz.prepare.prepared import Measured
-from dpviz.settings import Settings
+from dpviz.core.settings import Settings
+from dpviz.lessons import words
+from dpviz.lessons.decide import LOOK, Card, Found, LeftOut, Offer, Step, card_of, next_step
+from dpviz.lessons.example import example_table
+from dpviz.lessons.questions import Answers, plan_text
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.load import load_measured
+from dpviz.preparation.prepared import Measured
+from dpviz.report.sentences.phrases import duration
 from pages.ui import limits, state
 
 STOPPED, HELD = "decide.stopped", "decide.offers"

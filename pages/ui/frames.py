@@ -18,15 +18,15 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.base.number_text import numeral
-from dpviz.base.pauses import pause
+from dpviz.core.number_text import numeral
+from dpviz.core.pauses import pause
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
-from dpviz.narrative.explore import least_words
-from dpviz.prepare.bounding import Prepared
-from dpviz.run.compare import Comparison
-from dpviz.settings import Settings
-from dpviz.tidy import board
-from dpviz.tidy.payload import Frame
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.sentences.explore import least_words
+from dpviz.report.tables import board
+from dpviz.report.tables.payload import Frame
+from dpviz.simulation.compare import Comparison
 from pages.ui import cached, state
 
 WORKERS = 2

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz.figures.glossary import term_picture
-from dpviz.guide.glossary import TERMS, term
+from dpviz.lessons.glossary import TERMS, term
+from dpviz.lessons.glossary_html import term_picture
 
 _MARKS = st.components.v2.component(
     "dpviz_terms", js=(Path(__file__).parent / "glossary.js").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from dpviz.errors import DpvizError
+from dpviz.core.errors import DpvizError
 from pages.ui.texts import plain
 
 

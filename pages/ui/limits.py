@@ -18,12 +18,13 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.base.environment import server_options
-from dpviz.base.pauses import pausing
-from dpviz.errors import DpvizError
-from dpviz.narrative.phrases import duration
+from dpviz.core.environment import server_options
+from dpviz.core.errors import DpvizError
+from dpviz.core.pauses import pausing
+from dpviz.report.sentences.phrases import (
+    duration,
+)
 
-# A run looks up this often, and one piece of it may take so long.
 _LOOK_SECONDS = 0.2
 _TELL_SECONDS = 1.0
 CHUNK_LIMIT = 20.0

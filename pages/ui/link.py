@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
-from dpviz.base.params import Declared
-from dpviz.errors import InvalidSetting, printable
+from dpviz.core.errors import InvalidSetting, printable
+from dpviz.core.params import Declared
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._suppliers import check_supplier
-from dpviz.settings import Settings
 from pages.ui.page_options import VIEWS, page_defaults
 
 LINK_VERSION = "1"

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.errors import DpvizError, InvalidSetting, printable
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.settings import Settings, names_in
 from dpviz.datasets import RawTable, Table, builtin_tables
-from dpviz.errors import DpvizError, InvalidSetting, printable
-from dpviz.prepare.bounding import Prepared
-from dpviz.settings import Settings, names_in
-from dpviz.values.allocation_text import parse_allocation
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.preparation.bounding import Prepared
 from pages.ui import (
     bounds,
     check,

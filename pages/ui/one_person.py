@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.figures import person
-from dpviz.guide.person import person_payload
+from dpviz.lessons.person import person_payload
 from dpviz.mechanisms import parse_variant
+from dpviz.report.figures import person
 
 _KEYS = (Path(__file__).parent / "keys.js").read_text(encoding="utf-8")
 _MOUNT = st.components.v2.component(
@@ -46,11 +46,11 @@ def draw(
     ----------
     key : str
     mechanisms : sequence of str
-        Of `dpviz.guide.person.candidates`.
+        Of `dpviz.lessons.person.candidates`.
     delta : float
         Above 0, for those that need one.
     epsilon, seed, view
-        As in `dpviz.guide.person.person_payload`.
+        As in `dpviz.lessons.person.person_payload`.
     locked : bool
         Whether epsilon and the mechanism stay as they are.
     highlight : str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.base.params import Declared, choice, integer
-from dpviz.guide.questions import Answers
+from dpviz.core.params import Declared, choice, integer
+from dpviz.core.settings import Settings
+from dpviz.lessons.questions import Answers
 from dpviz.mechanisms import featured
-from dpviz.reproduce import experiments
-from dpviz.settings import Settings
-from dpviz.tasks import Task
+from dpviz.papers import experiments
+from dpviz.simulation.tasks import Task
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz import reproduce
-from dpviz.base.csv_text import csv_text
-from dpviz.base.number_text import numeral
+from dpviz import papers
+from dpviz.core.csv_text import csv_text
+from dpviz.core.number_text import numeral
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
-from dpviz.prepare.bounding import Prepared
-from dpviz.reproduce import Findings
-from dpviz.run.compare import Comparison
-from dpviz.settings import Settings
+from dpviz.papers import Findings
+from dpviz.preparation.bounding import Prepared
+from dpviz.simulation.compare import Comparison
 from pages.ui import state
 from pages.ui.copying import copyable
 from pages.ui.texts import plain
@@ -187,7 +187,7 @@ def command(
 def reproduce_command(found: Findings) -> None:
     """Show the command that redoes an experiment."""
     st.caption("The same numbers from the command line:")
-    copyable(reproduce.command(found))
+    copyable(papers.command(found))
 
 
 def settings_file(settings: Settings, key: str, help: str | None = None) -> None:

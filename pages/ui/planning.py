@@ -10,17 +10,17 @@ from itertools import count
 import pandas as pd
 import streamlit as st
 
-from dpviz.base.number_text import numeral
-from dpviz.figures.names import cut
-from dpviz.figures.theme import Panel, panels_unjudged
-from dpviz.figures.tradeoff import tradeoff_figure
+from dpviz.core.number_text import numeral
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
-from dpviz.prepare.plan import planned, settings_of_plan, whole_people
-from dpviz.prepare.spectrum import spectrum_of
-from dpviz.run import axes
-from dpviz.settings import Settings
-from dpviz.tidy import curves
+from dpviz.preparation.plan import planned, settings_of_plan, whole_people
+from dpviz.preparation.spectrum import spectrum_of
+from dpviz.report.figures.names import cut
+from dpviz.report.figures.theme import Panel, panels_unjudged
+from dpviz.report.figures.tradeoff import tradeoff_figure
+from dpviz.report.tables import curves
+from dpviz.simulation import axes
 from pages.ui import curve_cache, looks, targets
 from pages.ui.copying import copyable
 

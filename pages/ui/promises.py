@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dpviz.base.csv_text import csv_text
-from dpviz.claims.table import STATUSES, filtered, spending_table
-from dpviz.figures.claims import spending_figure
-from dpviz.narrative import claims as claims_words
-from dpviz.narrative import phrases
-from dpviz.values.problem import Budget, Problem
+from dpviz.auditing.table import STATUSES, filtered, spending_table
+from dpviz.core.csv_text import csv_text
+from dpviz.core.problem import Budget, Problem
+from dpviz.report.figures.claims import spending_figure
+from dpviz.report.sentences import claims as claims_words
+from dpviz.report.sentences import phrases
 from pages.ui import parts
 
 ANY = "any"
@@ -22,7 +22,7 @@ def verdict(claims: pd.DataFrame, problem: Problem, budget: Budget) -> None:
     Parameters
     ----------
     claims : DataFrame
-        `dpviz.claims.table.CLAIM_COLUMNS`, from `dpviz.claims.table.claims_now`.
+        `dpviz.auditing.table.CLAIM_COLUMNS`, from `dpviz.auditing.table.claims_now`.
     problem : Problem
     budget : Budget
     """

@@ -5,17 +5,17 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.base.number_text import numeral
-from dpviz.claims import exhibits, finds
-from dpviz.figures.claims import (
+from dpviz.auditing import exhibits, finds
+from dpviz.core.number_text import numeral
+from dpviz.core.problem import Budget
+from dpviz.report.figures.claims import (
     cone_figure,
     delta_figure,
     gibbs_figure,
     support_figure,
     turning_figure,
 )
-from dpviz.narrative import claims as claims_words
-from dpviz.values.problem import Budget
+from dpviz.report.sentences import claims as claims_words
 from pages.ui import claim_cache, controls, parts, state
 from pages.ui.copying import copyable
 

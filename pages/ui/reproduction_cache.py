@@ -9,11 +9,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz import reproduce
-from dpviz.errors import InvalidSetting
-from dpviz.reproduce import Effort, Experiment, Step
-from dpviz.run.jobs import Pool
-from dpviz.run.store import Store, default_folder
+from dpviz import papers
+from dpviz.core.errors import InvalidSetting
+from dpviz.papers import Effort, Experiment, Step
+from dpviz.simulation.jobs import Pool
+from dpviz.simulation.store import Store, default_folder
 from pages.ui import limits
 
 
@@ -28,7 +28,7 @@ def results_store() -> Store:
 
 def kept(chosen: Experiment, effort: Effort) -> Step:
     """Return what is known of an experiment without running anything."""
-    return reproduce.kept(chosen, effort, results_store())
+    return papers.kept(chosen, effort, results_store())
 
 
 def reproduction_steps(
@@ -41,7 +41,7 @@ def reproduction_steps(
     """
     limits.refuse_in_public("runs no experiments; it shows those that were run before")
     pool = Pool(apart=limits.serving())
-    steps = reproduce.work(chosen, effort, store=results_store(), pool=pool)
+    steps = papers.work(chosen, effort, store=results_store(), pool=pool)
     with closing(steps):
         while True:
             with limits.telling(tell):

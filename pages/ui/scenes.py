@@ -12,16 +12,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.base.number_text import numeral, thousands
-from dpviz.base.params import params_of
-from dpviz.figures.board import assets, shown
-from dpviz.figures.lessons import leak_figure, needed_figure
-from dpviz.guide import Lesson, State
-from dpviz.guide.leaking import leak
-from dpviz.guide.needed import needed_table, people_needed
-from dpviz.guide.scene import board_epsilons, board_scene
+from dpviz.auditing.leaking import leak
+from dpviz.core.number_text import numeral, thousands
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
+from dpviz.lessons import Lesson, State
+from dpviz.lessons.needed import needed_table, people_needed
+from dpviz.lessons.scene import board_epsilons, board_scene
 from dpviz.mechanisms import parse_variant
-from dpviz.settings import Settings
+from dpviz.report.figures.board import assets, shown
+from dpviz.report.figures.lessons import leak_figure, needed_figure
 from pages.ui import one_person, presenting
 from pages.ui.looks import IN_A_PAGE
 

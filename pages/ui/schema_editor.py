@@ -8,9 +8,9 @@ from typing import BinaryIO
 import pandas as pd
 import streamlit as st
 
-from dpviz.base.params import format_number
+from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.params import format_number
 from dpviz.datasets import UPLOADED, Table, builtin_tables
-from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.schema import (
     DECIMALS,

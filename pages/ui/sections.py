@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.figures.distance import distance_figure
-from dpviz.figures.theme import panels
-from dpviz.figures.waterfall import waterfall
 from dpviz.metrics import chance_distance, farthest_distance
-from dpviz.narrative import explore as explore_words
-from dpviz.narrative.phrases import account_words
-from dpviz.prepare.bounding import Prepared
-from dpviz.run.compare import Comparison
-from dpviz.run.waterfall import mechanism_of, told
-from dpviz.tidy.board import LINES, PICTURE_POINTS
-from dpviz.tidy.comparison import distance_table, every_measure_table, spectrum_table
-from dpviz.tidy.projection import picture_table
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.figures.distance import distance_figure
+from dpviz.report.figures.theme import panels
+from dpviz.report.figures.waterfall import waterfall
+from dpviz.report.sentences import explore as explore_words
+from dpviz.report.sentences.phrases import account_words
+from dpviz.report.tables.board import LINES, PICTURE_POINTS
+from dpviz.report.tables.comparison import distance_table, every_measure_table, spectrum_table
+from dpviz.report.tables.projection import picture_table
+from dpviz.simulation.compare import Comparison
+from dpviz.simulation.waterfall import mechanism_of, told
 from pages.ui import account_cache, board, controls, highlight, parts, state
 from pages.ui.guard import guard
 from pages.ui.texts import plain

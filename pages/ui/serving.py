@@ -30,9 +30,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
-from dpviz.base.here import NO_OPENDP, can_release
-from dpviz.base.memory import give_back, share_heaps
-from dpviz.errors import DpvizError, printable
+from dpviz.core.errors import DpvizError, printable
+from dpviz.core.here import NO_OPENDP, can_release
+from dpviz.core.memory import give_back, share_heaps
 from pages.ui import limits
 
 LOG = logging.getLogger("uvicorn.error")

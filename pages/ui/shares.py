@@ -10,15 +10,21 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.base.number_text import numeral
-from dpviz.base.number_text import script as number_script
+from dpviz.core.allocation import SMALLEST_SHARE, Allocation
+from dpviz.core.allocation_text import LONGEST_IN_LINK, of_mapping
+from dpviz.core.errors import DpvizError
+from dpviz.core.number_text import numeral
+from dpviz.core.number_text import script as number_script
 from dpviz.datasets import read_thetas
-from dpviz.errors import DpvizError
-from dpviz.prepare.bounding import Prepared
-from dpviz.tidy.precision import direction_names
-from dpviz.tidy.shares import custom_text, moved_text, rebalanced_text, shares_file, shares_table
-from dpviz.values.allocation import SMALLEST_SHARE, Allocation
-from dpviz.values.allocation_text import LONGEST_IN_LINK, of_mapping
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.tables.precision import direction_names
+from dpviz.report.tables.shares import (
+    custom_text,
+    moved_text,
+    rebalanced_text,
+    shares_file,
+    shares_table,
+)
 from pages.ui import bar, state
 from pages.ui.guard import say_error
 

@@ -8,9 +8,9 @@ from contextvars import ContextVar
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dpviz.base.here import NO_OPENDP, can_release, in_browser
-from dpviz.errors import DpvizError
-from dpviz.narrative.explore import delta_note, epsilon_note, too_few_rows
+from dpviz.core.errors import DpvizError
+from dpviz.core.here import NO_OPENDP, can_release, in_browser
+from dpviz.report.sentences.explore import delta_note, epsilon_note, too_few_rows
 from pages.ui import (
     bar,
     check,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.base.here import UPLOADS_STAY, in_browser
-from dpviz.base.params import params_of
+from dpviz.core.errors import DpvizError
+from dpviz.core.here import UPLOADS_STAY, in_browser
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
 from dpviz.datasets import builtin_tables
-from dpviz.errors import DpvizError
-from dpviz.paid.steps import STEPS
-from dpviz.settings import Settings
+from dpviz.preparation.steps import STEPS
 from pages.ui import (
     controls,
     limits,

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.base.number_text import numeral
-from dpviz.base.params import params_of
-from dpviz.errors import DpvizError
+from dpviz.core.errors import DpvizError
+from dpviz.core.number_text import numeral
+from dpviz.core.params import params_of
 from dpviz.releasing.ledger import Contents, Ledger, ledger_named, ledger_names
 from dpviz.releasing.making import Plan
 from dpviz.releasing.options import ACCEPT, LedgerOptions, words_needed

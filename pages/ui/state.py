@@ -15,10 +15,10 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.base.params import Declared, params_of
-from dpviz.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.params import Declared, params_of
+from dpviz.core.settings import Settings
 from dpviz.mechanisms._suppliers import check_supplier
-from dpviz.settings import Settings
 from pages.ui import link
 from pages.ui.page_options import VIEWS, ExploreView, page_defaults
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dpviz.base.number_text import numeral
-from dpviz.prepare.bounding import BoundedRows
-from dpviz.settings import Settings
+from dpviz.core.number_text import numeral
+from dpviz.core.settings import Settings
+from dpviz.preparation.bounding import BoundedRows
 from dpviz.theory.needs import needs
 from pages.ui import claim_cache, target_cache
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import streamlit as st
 
 from dpviz import datasets
-from dpviz.base.params import params_of
+from dpviz.core.errors import DpvizError, InvalidTable
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
 from dpviz.datasets import RawTable, Table
-from dpviz.errors import DpvizError, InvalidTable
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.settings import Settings
+from dpviz.preparation.bounding import Prepared, prepare
 
 _PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.figures.boardfile import board_file
-from dpviz.figures.card import card_html
-from dpviz.figures.handout import report_page
-from dpviz.guide.decide import Card
-from dpviz.guide.risk import risk
-from dpviz.narrative import again
-from dpviz.prepare.bounding import Prepared
-from dpviz.run.compare import Comparison
+from dpviz.lessons.card import card_html
+from dpviz.lessons.decide import Card
+from dpviz.lessons.risk import risk
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.figures.boardfile import board_file
+from dpviz.report.figures.handout import report_page
+from dpviz.report.sentences import again
+from dpviz.simulation.compare import Comparison
 from pages.ui import addresses, deciding, state
 from pages.ui.copying import copyable
 

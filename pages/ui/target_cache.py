@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
-from dpviz.prepare.prepared import Measured
-from dpviz.settings import Settings
-from dpviz.targets.goal import Goal
-from dpviz.targets.least import Predicted, Target, least, measured_need, predicted_target
+from dpviz.preparation.prepared import Measured
+from dpviz.simulation.goal import Goal
+from dpviz.simulation.least import Predicted, Target, least, measured_need, predicted_target
 
 
 @st.cache_data(scope="session", max_entries=50, show_spinner="Searching", show_time=True)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import FLAT, METRICS, chance_share
-from dpviz.narrative.phrases import bias_note
-from dpviz.narrative.targets import goal_words, predicted_lines, sentence
-from dpviz.prepare.bounding import BoundedRows
-from dpviz.prepare.prepared import Measured
-from dpviz.settings import Settings
-from dpviz.targets.goal import Goal
+from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.prepared import Measured
+from dpviz.report.sentences.phrases import bias_note
+from dpviz.report.sentences.targets import goal_words, predicted_lines, sentence
+from dpviz.simulation.goal import Goal
 from pages.ui import target_cache
 
 GOALS = {"epsilon": "epsilon", "n": "number of people"}

@@ -8,11 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.base.arrays import FloatArray
+from dpviz.core.arrays import FloatArray
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.prepare.bounding import Prepared
-from dpviz.settings import Settings
-from dpviz.tasks import Task, TaskPlan, plan_task
+from dpviz.preparation.bounding import Prepared
+from dpviz.simulation.tasks import Task, TaskPlan, plan_task
 from pages.ui import reproduction_cache
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from dpviz.base.pauses import pause
+from dpviz.core.pauses import pause
 
 AT_ONCE = max(os.cpu_count() or 1, 1)
 PATIENCE = 2.0

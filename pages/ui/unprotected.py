@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.claims import leaks
-from dpviz.narrative import claims as claims_words
-from dpviz.prepare.bounding import Prepared
+from dpviz.auditing import leaks
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.sentences import claims as claims_words
 from pages.ui import parts
 
 

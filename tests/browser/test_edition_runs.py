@@ -16,8 +16,8 @@ from urllib.parse import urljoin
 import pytest
 from playwright.sync_api import Page, Request, expect
 
-from dpviz.base.here import NO_LEDGER
 from dpviz.cli import main
+from dpviz.core.here import NO_LEDGER
 from dpviz.edition.folder import page_names
 from tests.browser.driver import (
     CSV,

@@ -13,11 +13,11 @@ from functools import cache
 import numpy as np
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import GaussianPart, LaplacePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.values.parts import GaussianPart, LaplacePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 _SAMPLES = 40_000
 

@@ -17,17 +17,17 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import params_of
-from dpviz.base.seeding import Draws, generator
-from dpviz.claims.account import account_view
-from dpviz.errors import CannotRun
+from dpviz.auditing.account import account_view
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun
+from dpviz.core.moments import SecondMoment
+from dpviz.core.params import params_of
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Calibration, Release, Verdict
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 from dpviz.metrics import FLAT, METRICS, Outcome, chance_share, measure
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Calibration, Release, Verdict
 
 D, N = 5, 400
 # 0.5 because some published mechanisms refuse epsilon of 1 and more.

@@ -18,17 +18,17 @@ import numpy as np
 import pytest
 
 import dpviz.mechanisms
-from dpviz.base.seeding import Draws
-from dpviz.claims.audit import audit
-from dpviz.claims.table import listing_rows
+from dpviz.auditing import audit
+from dpviz.auditing.table import listing_rows
 from dpviz.cli import main
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms import all_mechanisms, featured, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 from dpviz.metrics import METRICS
-from dpviz.targets.defaults import advised
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.simulation.defaults import advised
 from tests.contract import accounts, checks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -194,7 +194,7 @@ def test_no_mechanism_is_named_outside_its_file(tmp_path: Path) -> None:
     mechanisms = ROOT / "dpviz" / "mechanisms"
     files = [path for path in (ROOT / "dpviz").rglob("*.py") if mechanisms not in path.parents]
     # Readers of one paper compare the mechanisms of that paper: there the names are the subject.
-    files = [path for path in files if ROOT / "dpviz" / "reproduce" not in path.parents]
+    files = [path for path in files if ROOT / "dpviz" / "papers" not in path.parents]
     files += [*(ROOT / "pages").rglob("*.py"), *ROOT.glob("app.py")]
     assert len(files) > 10
     hits = [hit for path in files for hit in quoted_keys(path, set(CLASSES))]
@@ -214,15 +214,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import number
-from dpviz.values.parts import LaplacePart
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.sensitivity import l1_upper
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Calibration
-from dpviz.noise.goe import symmetric_laplace
-from dpviz.base.seeding import Draws
+from dpviz.core.arrays import FloatArray
+from dpviz.core.params import number
+from dpviz.core.parts import LaplacePart
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.sensitivity import l1_upper
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration
+from dpviz.sampling.goe import symmetric_laplace
+from dpviz.core.seeding import Draws
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ EXACT_LOSS = (
     def exact_loss(self, calibration, delta, at_epsilons, tables):
         """Say what only this file knows: a release costs three quarters of the claim."""
         assert tables  # pairs to try
-        from dpviz.privacy.losses import ExactLoss
+        from dpviz.accounting.losses import ExactLoss
 
         return ExactLoss(0.75 * at_epsilons[0], tuple(0.0 for _ in at_epsilons), "this file")
 '''

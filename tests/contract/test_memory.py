@@ -8,11 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import all_mechanisms
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.run.cells import Cell, memory_of, plan, run_cell
-from dpviz.settings import Settings
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.simulation.cells import Cell, memory_of, plan, run_cell
 
 D = 200
 # Exact draws of the K-norm are offered up to 100 features, and take long there.

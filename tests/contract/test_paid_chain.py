@@ -10,24 +10,34 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dpviz.base.seeding import Draws
-from dpviz.claims.account import account_view
+from dpviz.accounting import accounting
+from dpviz.auditing.account import account_view
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.parts import GaussianPart, LaplacePart, Part, PurePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings
 from dpviz.datasets import load
-from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.paid.account import Chain, chain
-from dpviz.paid.chain import Public, run, variances_along
-from dpviz.paid.steps import BOUND, COUNT, MEAN, RANGE, SCALE, STEPS, Wanted, preparation, wanted_of
-from dpviz.prepare.bounding import prepare
-from dpviz.privacy import accounting
-from dpviz.run.cells import Cell, cell_at, joined, run_cell
-from dpviz.run.compare import compare
-from dpviz.run.store import Keys
-from dpviz.run.sweep import sweep
-from dpviz.settings import Settings
-from dpviz.values.parts import GaussianPart, LaplacePart, Part, PurePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.preparation.account import Chain, chain
+from dpviz.preparation.bounding import prepare
+from dpviz.preparation.chain import Public, run, variances_along
+from dpviz.preparation.steps import (
+    BOUND,
+    COUNT,
+    MEAN,
+    RANGE,
+    SCALE,
+    STEPS,
+    Wanted,
+    preparation,
+    wanted_of,
+)
+from dpviz.simulation.cells import Cell, cell_at, joined, run_cell
+from dpviz.simulation.compare import compare
+from dpviz.simulation.store import Keys
+from dpviz.simulation.sweep import sweep
 from tests.chain_attack import audit_chain
 
 ALL_PAID = Settings(

@@ -10,15 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.accounting import accounting
+from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._directional import FollowsAllocation
 from dpviz.mechanisms._suppliers import completed, own_problem, supplier_keys, why_never_supplied
-from dpviz.privacy import accounting
-from dpviz.values.allocation_text import parse_allocation
-from dpviz.values.problem import Budget, Problem, Relation
-from dpviz.values.release import Verdict
 from tests.contract import checks
 
 CLASSES = all_mechanisms()

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.base.paths import user_cache
 from dpviz.cli import build_parser
+from dpviz.core.paths import user_cache
 from dpviz.edition.lock import read_lock
 from tests.e2e.harness import free_port, is_free
 from tests.layers import LAYERS

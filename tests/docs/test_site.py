@@ -17,12 +17,11 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import dpviz
-from dpviz import api
-from dpviz.answers import Answer
-from dpviz.base.params import params_of
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
 from dpviz.metrics import METRICS
-from dpviz.settings import Settings
+from dpviz.studies import Answer, api
 from tools import docs, gallery
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,7 +102,7 @@ def test_the_site_is_whole_on_a_usual_host(site: Path, tmp_path: Path) -> None:
 def test_every_function_and_answer_is_in_the_reference(site: Path) -> None:
     functions, answers = text_of(site, "reference/functions"), text_of(site, "reference/answers")
     for name in api.__all__:
-        assert f'id="dpviz.api.{name}"' in functions
+        assert f'id="dpviz.{name}"' in functions
     assert functions.count('class="admonition seealso"') == len(api.__all__)
     home = dpviz.PrivatePCA.__module__
     assert f'id="{home}.PrivatePCA"' in text_of(site, "reference/estimator")
@@ -138,7 +137,7 @@ def test_every_figure_has_its_page_with_a_picture_and_its_code(site: Path) -> No
 
 
 def figure_functions() -> Iterator[str]:
-    """Yield the public functions of `dpviz.figures` that make a Plotly figure."""
+    """Yield the public functions of `dpviz.report.figures` that make a Plotly figure."""
     for path in sorted((ROOT / "dpviz" / "figures").rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):

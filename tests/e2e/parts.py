@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Page
 
-from dpviz.base.params import params_of
+from dpviz.core.params import params_of
 from pages.ui.page_options import ClaimsView
 from tests.e2e.harness import rerun
 from tests.ui.driver import parts_of

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from dpviz.base.seeding import Draws
-from dpviz.guide import Lesson, lessons
-from dpviz.guide.directions import directional
-from dpviz.guide.glossary import TERMS
-from dpviz.guide.person import EPSILONS, person_payload
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws
+from dpviz.lessons import Lesson, lessons
+from dpviz.lessons.directions import directional
+from dpviz.lessons.glossary import TERMS
+from dpviz.lessons.person import EPSILONS, person_payload
 from dpviz.mechanisms import parse_variant
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
 from tests.person_page import person_page
 

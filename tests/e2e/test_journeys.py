@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from dpviz.base.paths import app_path
+from dpviz.core.paths import app_path
 from tests.e2e.harness import (
     Server,
     new_page,

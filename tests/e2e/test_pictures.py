@@ -17,26 +17,26 @@ import pytest
 from playwright.sync_api import Browser, Page
 from plotly.offline import get_plotlyjs
 
-from dpviz.base.number_text import numeral, of_hundred, percent, script
-from dpviz.claims import exhibits
-from dpviz.figures import side_by_side
-from dpviz.figures.board import board_html, shown
-from dpviz.figures.card import pictures as card_pictures
-from dpviz.figures.claims import cone_figure, turning_figure
-from dpviz.figures.lessons import leak_figure
-from dpviz.figures.precision import ellipses_figure
-from dpviz.figures.theme import panels
-from dpviz.guide.directions import directional
-from dpviz.guide.leaking import leak
-from dpviz.guide.person import person_payload
+from dpviz.auditing import exhibits
+from dpviz.auditing.leaking import leak
+from dpviz.core.number_text import numeral, of_hundred, percent, script
+from dpviz.core.problem import Domain, Problem, Relation
+from dpviz.core.settings import Settings
+from dpviz.lessons.card import pictures as card_pictures
+from dpviz.lessons.directions import directional
+from dpviz.lessons.person import person_payload
 from dpviz.mechanisms import parse_variant, parse_variants
-from dpviz.prepare.bounding import Prepared
-from dpviz.prepare.load import load_prepared
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.tidy import board
-from dpviz.tidy.projection import picture_table
-from dpviz.values.problem import Domain, Problem, Relation
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.load import load_prepared
+from dpviz.report.figures import side_by_side
+from dpviz.report.figures.board import board_html, shown
+from dpviz.report.figures.claims import cone_figure, turning_figure
+from dpviz.report.figures.lessons import leak_figure
+from dpviz.report.figures.precision import ellipses_figure
+from dpviz.report.figures.theme import panels
+from dpviz.report.tables import board
+from dpviz.report.tables.projection import picture_table
+from dpviz.simulation.compare import compare
 from tests.person_page import person_page
 
 # Every circle that goes into a path, by path: where the dots of a picture are drawn.

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from dpviz.core.problem import Budget, Relation
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.verifying import verify
-from dpviz.values.problem import Budget, Relation
 from tests.e2e.harness import Server, open_app, rerun, wait_idle
 
 PHONE = {"width": 420, "height": 900}

@@ -1,7 +1,7 @@
 """Chaudhuri, Sarwate and Sinha 2012, Figure 2 at alpha .1, in three readings.
 
 The numbers read off the paper's setting (spiked table, n 5,000, k 2, delta .05) are known to .03;
-see dpviz/reproduce/chaudhuri_figure2.py for the readings and the whole curve.
+see dpviz/papers/chaudhuri_figure2.py for the readings and the whole curve.
 """
 
 from __future__ import annotations
@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 
 from dpviz.datasets import load
-from dpviz.reproduce.chaudhuri._shared import PPCA, SULQ
-from dpviz.reproduce.chaudhuri.figure2 import CLIPPED, DIVIDED, DRAWN, UNIT, reading_of, shares
+from dpviz.papers.chaudhuri._shared import PPCA, SULQ
+from dpviz.papers.chaudhuri.figure2 import (
+    CLIPPED,
+    DIVIDED,
+    DRAWN,
+    UNIT,
+    reading_of,
+    shares,
+)
 
-# Share of the optimum: PPCA, MOD-SULQ.
 STATED = {DRAWN: (0.96, 0.72), CLIPPED: (0.94, 0.56), DIVIDED: (0.63, 0.28)}
 WITHIN = 0.03
 # Draws are so many that six standard errors (two-sided 2e-9) fit between the farthest mean seen in

@@ -17,10 +17,10 @@ from scipy import optimize
 from scipy.stats import norm
 from sklearn import datasets
 
-from dpviz.prepare.bounding import BoundedRows
-from dpviz.prepare.load import load_prepared
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
+from dpviz.core.settings import Settings
+from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.load import load_prepared
+from dpviz.simulation.compare import compare
 
 Array = NDArray[np.float64]
 TRIALS = 300

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws
 from dpviz.cli import main
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.prepare.bounding import BoundedRows
-from dpviz.prepare.load import load_prepared
-from dpviz.run.cells import Cell, run_cell
-from dpviz.settings import Settings
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.load import load_prepared
+from dpviz.simulation.cells import Cell, run_cell
 
 BALL_100 = Problem(1_000, 100, 2, Relation.REPLACE, Domain.ball(100))
 

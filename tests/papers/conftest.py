@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.reproduce import Effort, Reproduction, absent_data, experiment, reproduce
-from dpviz.run.store import Store
+from dpviz.papers import Effort, Reproduction, absent_data, experiment, reproduce
+from dpviz.simulation.store import Store
 
 NO_DATA = "DPVIZ_DATA names no folder or address with the raw files"
 # Public files that the folder of raw files does not hold either; their parts are tested with

@@ -10,20 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.base.arrays import FloatArray
+from dpviz.accounting.accounting import spent
+from dpviz.core.allocation import UNIFORM
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.datasets import Table, remote
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._mvg import precision_of_theorem
 from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg_data import MvgData
-from dpviz.privacy.accounting import spent
-from dpviz.reproduce import Reproduction, experiment
-from dpviz.reproduce.measurements import Measurements
-from dpviz.reproduce.mvg import _ctg as ctg
-from dpviz.reproduce.mvg import _liver as liver
-from dpviz.reproduce.mvg import _movement as movement
-from dpviz.reproduce.mvg import figure4, table4, theorems
-from dpviz.reproduce.mvg._shared import (
+from dpviz.papers import Reproduction, experiment
+from dpviz.papers.measurements import Measurements
+from dpviz.papers.mvg import _ctg as ctg
+from dpviz.papers.mvg import _liver as liver
+from dpviz.papers.mvg import _movement as movement
+from dpviz.papers.mvg import figure4, table4, theorems
+from dpviz.papers.mvg._shared import (
     CLAIMED,
     EXACT,
     TAUS,
@@ -35,11 +37,9 @@ from dpviz.reproduce.mvg._shared import (
     log_pnr_of_answer,
     ratio_of_means,
 )
-from dpviz.reproduce.run import PartJob
-from dpviz.reproduce.said import Stated
-from dpviz.reproduce.solve import BY_ROWS, HIGH, LOW, VALUE, implied, solved, what_was_run
-from dpviz.values.allocation import UNIFORM
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.papers.run import PartJob
+from dpviz.papers.said import Stated
+from dpviz.papers.solve import BY_ROWS, HIGH, LOW, VALUE, implied, solved, what_was_run
 from tests.papers.conftest import NO_DATA
 
 Quick = Callable[[str], Reproduction]

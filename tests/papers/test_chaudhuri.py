@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpviz.base.seeding import generator
+from dpviz.core.moments import SecondMoment
+from dpviz.core.seeding import generator
 from dpviz.datasets import Table, remote
 from dpviz.mechanisms import Mechanism
-from dpviz.reproduce import Reproduction
-from dpviz.reproduce.chaudhuri import figure1 as chaudhuri_figure1
-from dpviz.reproduce.chaudhuri import table1 as chaudhuri_table1
-from dpviz.reproduce.chaudhuri._shared import (
+from dpviz.papers import Reproduction
+from dpviz.papers.chaudhuri import figure1 as chaudhuri_figure1
+from dpviz.papers.chaudhuri import table1 as chaudhuri_table1
+from dpviz.papers.chaudhuri._shared import (
     ADDED,
     ALPHA,
     BUDGET,
@@ -31,7 +32,7 @@ from dpviz.reproduce.chaudhuri._shared import (
     SULQ,
     unit_rows,
 )
-from dpviz.reproduce.chaudhuri.figure1 import (
+from dpviz.papers.chaudhuri.figure1 import (
     ADVANTAGE,
     FEATURES,
     FIRST_GAP,
@@ -40,11 +41,10 @@ from dpviz.reproduce.chaudhuri.figure1 import (
     UTILITY,
     ChaudhuriFigure1,
 )
-from dpviz.reproduce.chaudhuri.table1 import ACCURACY, MAJORITY, ChaudhuriTable1, accuracy
-from dpviz.reproduce.experiment import Effort, Experiment
-from dpviz.reproduce.measurements import Measurements, Point
-from dpviz.run.cells import Cell, evaluate
-from dpviz.values.moments import SecondMoment
+from dpviz.papers.chaudhuri.table1 import ACCURACY, MAJORITY, ChaudhuriTable1, accuracy
+from dpviz.papers.experiment import Effort, Experiment
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.simulation.cells import Cell, evaluate
 
 GAUSSIAN, DIFFERENCE = ADDED
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpviz.base.paths import app_path
+from dpviz.core.paths import app_path
 from dpviz.datasets import remote
 from dpviz.mechanisms import all_mechanisms
-from dpviz.reproduce import (
+from dpviz.papers import (
     PAPERS,
     Agreement,
     Answer,
@@ -24,8 +24,8 @@ from dpviz.reproduce import (
     markdown,
     work,
 )
-from dpviz.reproduce.run import PartJob
-from dpviz.run.store import Store
+from dpviz.papers.run import PartJob
+from dpviz.simulation.store import Store
 from tests.papers.conftest import NEVER_THERE
 
 Quick = Callable[[str], Reproduction]

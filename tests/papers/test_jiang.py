@@ -10,29 +10,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.base.seeding import Draws
+from dpviz.core.errors import CannotRun
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Calibration
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings
 from dpviz.datasets import load
-from dpviz.errors import CannotRun
-from dpviz.noise.goe import symmetric_laplace
-from dpviz.noise.wishart import wishart
-from dpviz.prepare.bounding import prepare
-from dpviz.reproduce import Reproduction
-from dpviz.reproduce.jiang import _people as _jiang_people
-from dpviz.reproduce.jiang import lemmas, table1, theorem5, theorem6, theorems7_8, theorems9_10
-from dpviz.reproduce.jiang import sample_growth as growth
-from dpviz.reproduce.jiang._people import ETA, MAIN, PPCA, RHO, STATEMENTS, met, settings_of
-from dpviz.reproduce.jiang._shared import (
-    DIFFERENCE,
-    LAPLACE,
-    WISHART,
-    ratio_draws,
-    with_people,
-)
-from dpviz.run.growth import noise_norms
-from dpviz.settings import Settings
+from dpviz.papers import Reproduction
+from dpviz.papers.jiang import _people as _jiang_people
+from dpviz.papers.jiang import lemmas, table1, theorem5, theorem6, theorems7_8, theorems9_10
+from dpviz.papers.jiang import sample_growth as growth
+from dpviz.papers.jiang._people import ETA, MAIN, PPCA, RHO, STATEMENTS, met, settings_of
+from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, ratio_draws, with_people
+from dpviz.preparation.bounding import prepare
+from dpviz.sampling.goe import symmetric_laplace
+from dpviz.sampling.wishart import wishart
+from dpviz.simulation.growth import noise_norms
 from dpviz.theory.growth import fitted_power
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Calibration
 
 Quick = Callable[[str], Reproduction]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpviz.core.errors import NotAvailable
 from dpviz.datasets import remote
 from dpviz.datasets.remote.verify import matches, text_digest
 from dpviz.datasets.table import Table
-from dpviz.errors import NotAvailable
 from tests.serving import Answer, Site, serve
 
 NO_FOLDER = "DPVIZ_DATA names no folder with the raw files"

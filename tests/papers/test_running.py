@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dpviz.reproduce
+import dpviz.papers
 from dpviz import cli
-from dpviz.base.seeding import generator
-from dpviz.reproduce import (
+from dpviz.core.seeding import generator
+from dpviz.papers import (
     Effort,
     Experiment,
     Info,
@@ -29,11 +29,11 @@ from dpviz.reproduce import (
     reproduce,
     work,
 )
-from dpviz.reproduce import run as running
-from dpviz.reproduce.said import Agreement, Below, Look, Said, at
-from dpviz.run import store
-from dpviz.run.jobs import Pool
-from dpviz.run.store import Store
+from dpviz.papers import run as running
+from dpviz.papers.said import Agreement, Below, Look, Said, at
+from dpviz.simulation import store
+from dpviz.simulation.jobs import Pool
+from dpviz.simulation.store import Store
 
 Quick = Callable[[str], Reproduction]
 WITH_WORKERS = "jiang_table1"
@@ -74,7 +74,7 @@ class MadeUp(Experiment):
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
     item = MadeUp()
-    monkeypatch.setattr(dpviz.reproduce, "experiment", lambda key: item)
+    monkeypatch.setattr(dpviz.papers, "experiment", lambda key: item)
     running._module_digest.cache_clear()
     return item
 
@@ -122,7 +122,7 @@ def test_another_seed_another_source_and_another_module_are_computed_again(
     monkeypatch.setattr(running, "source_digest", lambda: "another")
     assert kept(made_up, Effort.QUICK, keep).progress.done == 0
     monkeypatch.undo()
-    monkeypatch.setattr(dpviz.reproduce, "experiment", lambda key: made_up)
+    monkeypatch.setattr(dpviz.papers, "experiment", lambda key: made_up)
     assert kept(made_up, Effort.QUICK, keep).progress.done == 12
     monkeypatch.setattr(running, "_module_digest", lambda key: "another")
     assert kept(made_up, Effort.QUICK, keep).progress.done == 0
@@ -168,7 +168,7 @@ def test_the_list_names_every_experiment_and_its_data(
 ) -> None:
     assert cli.main(["reproduce", "--list"]) == 0
     listed = capsys.readouterr().out
-    for key, item in dpviz.reproduce.experiments().items():
+    for key, item in dpviz.papers.experiments().items():
         line = next(line for line in listed.splitlines() if line.startswith(f"{key} "))
         assert item.info.place in line
         for name in item.data():

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.reproduce import Answer, experiments, shipped
-from dpviz.reproduce.measurements import Found, Mean, Point
-from dpviz.reproduce.said import (
+from dpviz.papers import Answer, experiments, shipped
+from dpviz.papers.measurements import Found, Mean, Point
+from dpviz.papers.said import (
     AtMost,
     Below,
     Identity,

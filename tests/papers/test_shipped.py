@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from benchmarks.reproduction import opening, own_report, with_headline
-from dpviz.base.paths import app_path
 from dpviz.cli import main
-from dpviz.reproduce import (
+from dpviz.core.paths import app_path
+from dpviz.papers import (
     MEANINGS,
     PAPERS,
     Effort,
@@ -24,9 +24,9 @@ from dpviz.reproduce import (
     ship,
     shipped,
 )
-from dpviz.reproduce.report import SUMMARY_KEYS
-from dpviz.reproduce.said import said_of
-from dpviz.reproduce.shipped import code_digest, digest_of
+from dpviz.papers.report import SUMMARY_KEYS
+from dpviz.papers.said import said_of
+from dpviz.papers.shipped import code_digest, digest_of
 
 DOCS = app_path().parent / "docs"
 
@@ -136,9 +136,7 @@ def test_results_of_other_code_are_known_as_such(tmp_path: Path) -> None:
 
 
 def test_what_ships_is_small() -> None:
-    sizes = [
-        path.stat().st_size for path in sorted((DOCS.parent).glob("dpviz/reproduce/results/*"))
-    ]
+    sizes = [path.stat().st_size for path in sorted((DOCS.parent).glob("dpviz/papers/results/*"))]
     assert len(sizes) == len(experiments())
     assert sum(sizes) < 1_500_000
 

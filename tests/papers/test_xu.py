@@ -9,26 +9,26 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.problem import Budget
+from dpviz.core.seeding import Draws, generator
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import parse_variant
-from dpviz.prepare.prepared import Measured
-from dpviz.reproduce.experiment import Effort, Experiment
-from dpviz.reproduce.measurements import Found, Measurements
-from dpviz.reproduce.said import Answer, View, answer
-from dpviz.reproduce.xu import _error as _xu_error
-from dpviz.reproduce.xu import _noise as _xu_noise
-from dpviz.reproduce.xu import _shared as _xu
-from dpviz.reproduce.xu import figure5, statements, theorems
-from dpviz.reproduce.xu.figure1 import XuFigure1
-from dpviz.reproduce.xu.figure2 import XuFigure2
-from dpviz.reproduce.xu.figure3 import XuFigure3
-from dpviz.reproduce.xu.figure4 import XuFigure4
-from dpviz.reproduce.xu.figure5 import XuFigure5
-from dpviz.reproduce.xu.statements import XuStatements
-from dpviz.reproduce.xu.theorems import XuTheorems
-from dpviz.run.cells import Cell, run_cell
-from dpviz.values.problem import Budget
+from dpviz.papers.experiment import Effort, Experiment
+from dpviz.papers.measurements import Found, Measurements
+from dpviz.papers.said import Answer, View, answer
+from dpviz.papers.xu import _error as _xu_error
+from dpviz.papers.xu import _noise as _xu_noise
+from dpviz.papers.xu import _shared as _xu
+from dpviz.papers.xu import figure5, statements, theorems
+from dpviz.papers.xu.figure1 import XuFigure1
+from dpviz.papers.xu.figure2 import XuFigure2
+from dpviz.papers.xu.figure3 import XuFigure3
+from dpviz.papers.xu.figure4 import XuFigure4
+from dpviz.papers.xu.figure5 import XuFigure5
+from dpviz.papers.xu.statements import XuStatements
+from dpviz.papers.xu.theorems import XuTheorems
+from dpviz.preparation.prepared import Measured
+from dpviz.simulation.cells import Cell, run_cell
 
 Z = 6.0  # standard errors; a false alarm about once in 5e8 tests
 EXPERIMENTS = (XuFigure1, XuFigure2, XuFigure3, XuFigure4, XuFigure5)

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dpviz.narrative import again
-from dpviz.settings import Settings
+from dpviz.core.settings import Settings
+from dpviz.report.sentences import again
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = Settings(table="iris", epsilon=2.0, delta=1e-6, trials=3, mechanisms=("gaussian",))

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.base import apart
-from dpviz.base.apart import Apart, Ended
-from dpviz.base.pauses import pausing
-from dpviz.base.seeding import generator
-from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
-from dpviz.run.jobs import Pool, work
-from dpviz.tasks import learners, score_projected
-from dpviz.tasks.scores import Labelled
+from dpviz.core import apart
+from dpviz.core.apart import Apart, Ended
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
+from dpviz.core.pauses import pausing
+from dpviz.core.seeding import generator
+from dpviz.simulation.jobs import Pool, work
+from dpviz.simulation.tasks import learners, score_projected
+from dpviz.simulation.tasks.scores import Labelled
 
 PATIENCE = 20.0  # seconds; what is waited for takes a moment
 
@@ -102,7 +102,7 @@ def test_an_early_end_is_one_sentence() -> None:
 def test_it_ends_with_its_maker() -> None:
     script = (
         "import os, time\n"
-        "from dpviz.base.apart import Apart\n"
+        "from dpviz.core.apart import Apart\n"
         "own = Apart()\n"
         "print(own.run(os.getpid), flush=True)\n"
         "own.run(time.sleep, 600)\n"

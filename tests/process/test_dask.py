@@ -11,14 +11,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpviz import datasets
-from dpviz.base.seeding import generator
-from dpviz.errors import InvalidSetting, InvalidTable
-from dpviz.prepare.bounding import prepare, prepare_batches
-from dpviz.prepare.frames import FrameBatches
-from dpviz.run.jobs import Pool
-from dpviz.run.store import Store
-from dpviz.run.sweep import sweep
-from dpviz.settings import Settings
+from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
+from dpviz.preparation.bounding import prepare, prepare_batches
+from dpviz.preparation.frames import FrameBatches
+from dpviz.simulation.jobs import Pool
+from dpviz.simulation.store import Store
+from dpviz.simulation.sweep import sweep
 
 distributed = pytest.importorskip("distributed", reason="the extra dpviz[dask] is not installed")
 dask_frame = pytest.importorskip("dask.dataframe", reason="the extra dpviz[dask] is not installed")

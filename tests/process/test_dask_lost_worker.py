@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.base.seeding import generator
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table
-from dpviz.prepare.bounding import prepare, prepare_batches
-from dpviz.run.jobs import Pool, Progress
-from dpviz.run.sweep import sweep
-from dpviz.settings import Settings
+from dpviz.preparation.bounding import prepare, prepare_batches
+from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation.sweep import sweep
 
 distributed = pytest.importorskip("distributed", reason="the extra dpviz[dask] is not installed")
 dask_frame = pytest.importorskip("dask.dataframe", reason="the extra dpviz[dask] is not installed")

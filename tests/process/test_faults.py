@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.base.whole import PART, whole
-from dpviz.errors import CannotWrite
-from dpviz.run.export import write_table
-from dpviz.run.store import Store
+from dpviz.core.errors import CannotWrite
+from dpviz.core.whole import PART, whole
+from dpviz.simulation.export import write_table
+from dpviz.simulation.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 SWEEP = ["sweep", "iris", "--over", "epsilon", "--values", "0.1:10:12", "--trials", "40",

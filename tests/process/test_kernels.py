@@ -45,10 +45,10 @@ def test_a_difference_would_be_seen(
 
 
 _KEY = """
-from dpviz.prepare.load import load_prepared
-from dpviz.run.cells import plan
-from dpviz.run.store import Keys
-from dpviz.settings import Settings
+from dpviz.preparation.load import load_prepared
+from dpviz.simulation.cells import plan
+from dpviz.simulation.store import Keys
+from dpviz.core.settings import Settings
 settings = Settings(table="iris", mechanisms=("gaussian",))
 chosen = plan(load_prepared(settings), settings)
 keys = Keys(chosen.prepared)

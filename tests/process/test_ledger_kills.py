@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from dpviz.core.problem import Budget, Relation
 from dpviz.releasing.ledger import Ledger, Spend
-from dpviz.values.problem import Budget, Relation
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,7 +17,7 @@ _FORKS = """
 import os, signal, sys
 from pathlib import Path
 from dpviz.releasing.ledger import Ledger, Spend
-from dpviz.values.problem import Relation
+from dpviz.core.problem import Relation
 
 ledger = Ledger(Path(sys.argv[1]))
 

@@ -12,11 +12,11 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from dpviz import PrivatePCA
+from dpviz.core.problem import Budget, Relation
 from dpviz.releasing.ledger import Ledger
-from dpviz.values.problem import Budget, Relation
 
 
-@pytest.mark.filterwarnings("ignore::dpviz.estimator.declared.PrivacyWarning")
+@pytest.mark.filterwarnings("ignore::dpviz.releasing.declared.PrivacyWarning")
 def test_three_fold_cross_validation_spends_three_times(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     rows = np.clip(rng.standard_normal((300, 5)) * [2, 1, 0.5, 0.5, 0.2], -4, 4)

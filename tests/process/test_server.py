@@ -24,7 +24,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from benchmarks.load import Visitor, memory, table
-from dpviz.base.paths import app_path
+from dpviz.core.paths import app_path
 from tests.e2e.harness import Server, free_port, is_free
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import dpviz
-from dpviz.base.paths import app_path
+from dpviz.core.paths import app_path
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("sklearn", "scipy.stats", "scipy.optimize", "scipy.interpolate", "joblib", "requests")
@@ -84,8 +84,8 @@ def test_nothing_is_imported_before_it_is_used() -> None:
 def test_a_list_of_tables_does_not_import_other_commands() -> None:
     program = (
         "import sys; from dpviz.cli import main; main(['datasets']); "
-        "heavy = [m for m in sys.modules if m.startswith(('dpviz.reproduce', 'dpviz.releasing', "
-        "'dpviz.claims.account', 'dpviz.cli.')) and m not in "
+        "heavy = [m for m in sys.modules if m.startswith(('dpviz.papers', 'dpviz.releasing', "
+        "'dpviz.auditing.account', 'dpviz.cli.')) and m not in "
         "('dpviz.cli.data', 'dpviz.cli.options', 'dpviz.cli.terminal', 'dpviz.cli.asking')]; "
         "print(heavy, file=sys.stderr)"
     )

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from dpviz import datasets
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.run.jobs import Pool, Progress
-from dpviz.run.store import Store
-from dpviz.run.sweep import sweep
-from dpviz.settings import Settings
+from dpviz.core.settings import Settings
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation.store import Store
+from dpviz.simulation.sweep import sweep
 
 SETTINGS = Settings(table="iris", delta=1e-3, trials=4, seed=3, mechanisms=("gaussian", "laplace"))
 OVER = {"epsilon": [0.1, 0.3, 1.0, 3.0, 10.0], "k": [1, 2, 3]}
@@ -61,9 +61,9 @@ _SCRIPT = """
 import signal
 import sys
 from pathlib import Path
-from dpviz.settings import Settings
-from dpviz.run.store import Store
-from dpviz.run.sweep import sweep
+from dpviz.core.settings import Settings
+from dpviz.simulation.store import Store
+from dpviz.simulation.sweep import sweep
 
 def tell(progress):
     print(progress.done, flush=True)

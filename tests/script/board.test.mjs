@@ -1,5 +1,5 @@
 // The board's modules, one at a time and without a browser; run by tests/unit/test_board_script.py,
-// or by hand: DPVIZ_BOARD=dpviz/figures/board node --test tests/script
+// or by hand: DPVIZ_BOARD=dpviz/report/figures/board node --test tests/script
 import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";

@@ -13,8 +13,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._funnel import looked_again
 from dpviz.mechanisms._pure import PureLaw
 from dpviz.mechanisms._sphere import Directions, unit_moment
@@ -28,9 +30,7 @@ from dpviz.mechanisms.separate_covariance import SeparateCovariance
 from dpviz.mechanisms.smooth_gap import SmoothGap, projection_reach
 from dpviz.mechanisms.spherical import Spherical
 from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference
-from dpviz.noise.nuclear import square_means
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.sampling.nuclear import square_means
 
 Z = 6.1
 D, N, DRAWS = 6, 400, 40_000

@@ -18,11 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
-from dpviz.claims.audit import AuditVerdict, audit, default_budget
-from dpviz.claims.audit.neighbours import Pair
+from dpviz.accounting.profiles import WishartNoise
+from dpviz.auditing import AuditVerdict, audit, default_budget
+from dpviz.auditing.neighbours import Pair
 from dpviz.cli import main
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import Lengths, at_rank
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms import all_mechanisms, clipped_gaussian, clipped_pure, parse_variant
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
@@ -31,11 +36,6 @@ from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.mechanisms.laplace_tight import LaplaceTight
 from dpviz.mechanisms.ppca import Ppca
 from dpviz.mechanisms.wishart_difference import WishartDifference
-from dpviz.privacy.profiles import WishartNoise
-from dpviz.values.by_length import Lengths, at_rank
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Calibration, Release
 
 CONFIDENCE = 1 - 1e-11
 

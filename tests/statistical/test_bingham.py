@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
-from dpviz.noise import anchored, macg, stiefel
-from dpviz.noise import bingham as vector
-from dpviz.noise import columns as column_draws
-from dpviz.noise.bingham import bingham
-from dpviz.noise.frames import matrix_bingham
-from dpviz.noise.stiefel import stiefel_bingham
+from dpviz.core.arrays import FloatArray
+from dpviz.core.seeding import Draws, generator
+from dpviz.sampling import anchored, macg, stiefel
+from dpviz.sampling import bingham as vector
+from dpviz.sampling import columns as column_draws
+from dpviz.sampling.bingham import bingham
+from dpviz.sampling.frames import matrix_bingham
+from dpviz.sampling.stiefel import stiefel_bingham
 
 Z = 6.1
 ALARM = 1e-9

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart, LaplacePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart, LaplacePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 Z = 6.1
 ALARM = 1e-9

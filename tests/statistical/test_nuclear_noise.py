@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._sphere import unit_moment
 from dpviz.mechanisms.knorm import KNorm
 from dpviz.mechanisms.spherical_knorm import SphericalKNorm
-from dpviz.noise.nuclear import nuclear_noise, square_means
-from dpviz.noise.wishart import wishart
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.sampling.nuclear import nuclear_noise, square_means
+from dpviz.sampling.wishart import wishart
 
 Z = 6.1  # false alarm near 1e-9
 TINY = 1e-9

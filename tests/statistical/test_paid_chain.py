@@ -14,11 +14,14 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.accounting import accounting
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import GaussianPart, LaplacePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms import parse_variant
-from dpviz.paid.account import chain
-from dpviz.paid.chain import (
+from dpviz.preparation.account import chain
+from dpviz.preparation.chain import (
     Prepared,
     Public,
     noise_edge,
@@ -26,10 +29,7 @@ from dpviz.paid.chain import (
     run,
     variances_along,
 )
-from dpviz.paid.steps import BOUND, COUNT, MEAN, SCALE, Wanted, preparation
-from dpviz.privacy import accounting
-from dpviz.values.parts import GaussianPart, LaplacePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.preparation.steps import BOUND, COUNT, MEAN, SCALE, Wanted, preparation
 from tests.chain_attack import ChainAudit, Prepare, audit_chain
 
 N, D = 3, 2

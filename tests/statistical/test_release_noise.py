@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from dpviz.base.seeding import Draws
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms import parse_variant
 from dpviz.releasing.grid import Declared, quantised, second_moment
 from dpviz.releasing.noise import Law, Noise, calibrated, released
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 RELEASES = 2_000
 BITS = 20

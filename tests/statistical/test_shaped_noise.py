@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.allocation import Allocation
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.mechanisms._directional import DirectionalMechanism, Directions, directions_of
 from dpviz.mechanisms._rows import RowNoise, noisy_moments
-from dpviz.values.allocation import Allocation
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Calibration, Release
 
 Z = 6.1
 ALARM = 1e-9

@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
+from dpviz.accounting.profiles import WishartNoise
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.eigenvector_sampling import EigenvectorSampling
 from dpviz.mechanisms.jl_transform import JlTransform
@@ -21,12 +25,8 @@ from dpviz.mechanisms.kapralov_talwar import KapralovTalwar
 from dpviz.mechanisms.sulq import Sulq
 from dpviz.mechanisms.wishart_approx import WishartApprox
 from dpviz.mechanisms.wishart_exact import WishartExact
-from dpviz.noise.deflation import bingham_each
-from dpviz.noise.wishart import wishart
-from dpviz.privacy.profiles import WishartNoise
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Calibration, Release
+from dpviz.sampling.deflation import bingham_each
+from dpviz.sampling.wishart import wishart
 
 Z = 6.1
 ALARM = 1e-9

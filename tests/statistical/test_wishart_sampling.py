@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
-from dpviz.noise.goe import goe, symmetric, symmetric_laplace
-from dpviz.noise.wishart import wishart, wishart_from_uniforms
+from dpviz.core.arrays import FloatArray
+from dpviz.core.seeding import Draws, generator
+from dpviz.sampling.goe import goe, symmetric, symmetric_laplace
+from dpviz.sampling.wishart import wishart, wishart_from_uniforms
 
 Z = 6.1
 ALARM = 1e-9

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from dpviz import datasets
-from dpviz.base.params import params_of
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
 from dpviz.metrics import METRICS
-from dpviz.prepare.bounding import prepare
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.tidy import board
+from dpviz.preparation.bounding import prepare
+from dpviz.report.tables import board
+from dpviz.simulation.compare import compare
 from pages.ui import cached
 from tests.ui.driver import change, commands, errors, results, start
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from dpviz.base.seeding import generator
-from dpviz.settings import names_in
+from dpviz.core.seeding import generator
+from dpviz.core.settings import names_in
 from pages.ui import check
 from tests.ui.driver import change, errors, go, held, keys, press, start, upload
 

@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.claims import exhibits
-from dpviz.claims.audit import audit, default_budget
-from dpviz.claims.table import CANNOT_RUN
+from dpviz.auditing import audit, default_budget, exhibits
+from dpviz.auditing.table import CANNOT_RUN
+from dpviz.core.problem import Relation
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.values.problem import Relation
 from pages.ui import board
 from tests.ui.driver import (
     QUICK,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.guide import lessons
+from dpviz.lessons import lessons
 from tests.ui.driver import QUICK, errors, go, held, keys, nodes, press, start
 
 

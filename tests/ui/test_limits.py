@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from dpviz.base.pauses import pause, pausing
-from dpviz.errors import InvalidSetting
-from dpviz.prepare.load import load_prepared
-from dpviz.run.cells import plan, run_cell
-from dpviz.settings import Settings
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.pauses import pause, pausing
+from dpviz.core.settings import Settings
+from dpviz.preparation.load import load_prepared
+from dpviz.simulation.cells import plan, run_cell
 from pages.ui import limits
 from tests.ui.driver import errors, keys, nodes, notices, start
 

@@ -10,9 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz.mechanisms
-from dpviz.base.params import params_of
+from dpviz.core.params import params_of
 from dpviz.mechanisms import all_mechanisms, featured, parse_variant
-from dpviz.narrative.cards import CANNOT_RUN, FILTERS, SORTS
+from dpviz.report.sentences.cards import CANNOT_RUN, FILTERS, SORTS
 from tests.contract.test_mechanisms import THROW_AWAY
 from tests.ui.driver import (
     QUICK,

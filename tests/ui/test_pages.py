@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import TextInput
 
-from dpviz.base.params import params_of
-from dpviz.settings import Settings
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
 from tests.ui.driver import (
     FIRST,
     PAGES,

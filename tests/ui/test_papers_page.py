@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.reproduce import (
+from dpviz.papers import (
     PAPERS,
     Effort,
     absent_data,
@@ -21,7 +21,7 @@ from dpviz.reproduce import (
     shipped,
     work,
 )
-from dpviz.run.store import Store, default_folder
+from dpviz.simulation.store import Store, default_folder
 from pages.ui import reproduction_cache
 from tests.ui.driver import (
     QUICK,
@@ -36,7 +36,7 @@ from tests.ui.driver import (
     start,
 )
 
-shipping = importlib.import_module("dpviz.reproduce.shipped")  # the name is a function too
+shipping = importlib.import_module("dpviz.papers.shipped")  # the name is a function too
 
 OTHER = "jiang_theorem5"  # not the first, which links leave out
 DONE = 2  # parts before the stop

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpviz.core.allocation_text import parse_allocation
 from dpviz.mechanisms import parse_variant
-from dpviz.prepare.prepared import Measured
-from dpviz.run import cells as sweeps
-from dpviz.run.cells import Cell, Result
-from dpviz.tidy.planted import EXAMPLES
-from dpviz.tidy.precision import precision_variants
-from dpviz.tidy.shares import shares_file
-from dpviz.values.allocation_text import parse_allocation
+from dpviz.preparation.prepared import Measured
+from dpviz.report.tables.planted import EXAMPLES
+from dpviz.report.tables.precision import precision_variants
+from dpviz.report.tables.shares import shares_file
+from dpviz.simulation import cells as sweeps
+from dpviz.simulation.cells import Cell, Result
 from tests.ui.driver import (
     QUICK,
     as_seen,

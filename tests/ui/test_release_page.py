@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.base.whole import Reserved
 from dpviz.cli import main
-from dpviz.errors import CannotWrite
+from dpviz.core.errors import CannotWrite
+from dpviz.core.problem import Budget, Relation
+from dpviz.core.whole import Reserved
 from dpviz.releasing.ledger import Ledger, Spend
-from dpviz.values.problem import Budget, Relation
 from pages.ui import shell
 from tests.ui.driver import (
     QUICK,

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from dpviz.cli import main
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget, Relation
 from dpviz.datasets.source import Source
-from dpviz.errors import InvalidSetting
 from dpviz.releasing import making
 from dpviz.releasing.ledger import Ledger, ledger_folder, ledger_named
 from dpviz.releasing.schema import FROM_DATA, Column, Schema
-from dpviz.values.problem import Budget, Relation
 from tests.ui.driver import (
     PAGES,
     QUICK,

@@ -8,10 +8,10 @@ import pytest
 from streamlit.testing.v1.element_tree import Selectbox
 
 from dpviz import datasets
-from dpviz.base.params import choice, integer, number, params_of, text
+from dpviz.core.params import choice, integer, number, params_of, text
+from dpviz.core.settings import Settings
 from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.settings import Settings
 from pages.ui import controls, link, sidebar, state
 from pages.ui import page_options as view
 from pages.ui.page_options import ExploreView, page_defaults

@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from dpviz import datasets
 from dpviz.cli import main
 from dpviz.mechanisms import parse_variants
-from dpviz.run.store import Store, default_folder
-from dpviz.tasks import Task, TaskPlan, plan, plan_task, work
+from dpviz.simulation.store import Store, default_folder
+from dpviz.simulation.tasks import Task, TaskPlan, plan, plan_task, work
 from pages.ui import reproduction_cache
 from pages.ui.page_options import page_defaults
 from tests.ui.driver import (

@@ -18,10 +18,10 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.cli import main
 from dpviz.metrics import METRICS
-from dpviz.prepare.prepared import Measured
-from dpviz.run import cells as sweeps
-from dpviz.run.axes import AXES, AXES_OF_PLANS
-from dpviz.run.cells import Cell, Result
+from dpviz.preparation.prepared import Measured
+from dpviz.simulation import cells as sweeps
+from dpviz.simulation.axes import AXES, AXES_OF_PLANS
+from dpviz.simulation.cells import Cell, Result
 from tests.ui.driver import (
     ROOT,
     change,

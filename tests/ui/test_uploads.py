@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from dpviz import datasets
+from dpviz.core.settings import Settings
 from dpviz.datasets import builtin_tables
-from dpviz.prepare.bounding import prepare
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
+from dpviz.preparation.bounding import prepare
+from dpviz.simulation.compare import compare
 from pages.ui import cached, state
 from tests.ui.driver import (
     FIRST,

@@ -12,15 +12,15 @@ from dp_accounting import dp_event
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.rdp import RdpAccountant
 
-from dpviz.claims.account import account_view
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.subsampled import ORDERS
+from dpviz.auditing.account import account_view
 from dpviz.cli import main
-from dpviz.errors import CannotRun
+from dpviz.core.errors import CannotRun
+from dpviz.core.parts import GaussianPart, LaplacePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Calibration
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.subsampled import ORDERS
-from dpviz.values.parts import GaussianPart, LaplacePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Calibration
 
 BUDGET = Budget(1.0, 1e-5)
 

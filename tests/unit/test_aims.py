@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.base.number_text import percent
-from dpviz.base.seeding import generator
 from dpviz.cli import main
+from dpviz.core.number_text import percent
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Aim
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import Mechanism
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.run.cells import Cell, bias_of, cell_at, run_cell
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.tidy.board import compute
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Aim
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.report.tables.board import compute
+from dpviz.simulation.cells import Cell, bias_of, cell_at, run_cell
+from dpviz.simulation.compare import compare
 
 VARIANTS = [*(cls() for cls in all_mechanisms().values()), parse_variant("ppca[rows=unit]")]
 LOUD = Settings(table="made", epsilon=1e6, delta=1e-6, k=1, trials=8)

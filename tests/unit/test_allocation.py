@@ -12,11 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import generator
+from dpviz.accounting import accounting
+from dpviz.accounting.sensitivity import mahalanobis, mahalanobis_nuclear
 from dpviz.cli import main
+from dpviz.core.allocation import SMALLEST_SHARE, UNIFORM, Allocation
+from dpviz.core.allocation_text import (
+    check_allocation,
+    check_directions,
+    numbered,
+    of_mapping,
+    parse_allocation,
+    travels,
+)
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Release
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.datasets import read_thetas
-from dpviz.errors import InvalidSetting, InvalidTable
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._directional import DirectionalMechanism
 from dpviz.mechanisms._shares import FLOOR, water_filling, with_floor
@@ -26,23 +40,9 @@ from dpviz.mechanisms._suppliers import (
     SCALE_DIRECTIONS,
     variances_along,
 )
-from dpviz.prepare.load import load_prepared, resolve_allocation
-from dpviz.privacy import accounting
-from dpviz.privacy.sensitivity import mahalanobis, mahalanobis_nuclear
-from dpviz.run.cells import variants_of
-from dpviz.settings import Settings
-from dpviz.tidy.shares import rebalance
-from dpviz.values.allocation import SMALLEST_SHARE, UNIFORM, Allocation
-from dpviz.values.allocation_text import (
-    check_allocation,
-    check_directions,
-    numbered,
-    of_mapping,
-    parse_allocation,
-    travels,
-)
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Release
+from dpviz.preparation.load import load_prepared, resolve_allocation
+from dpviz.report.tables.shares import rebalance
+from dpviz.simulation.cells import variants_of
 from pages.ui import link
 
 EXACT = ("directional_gaussian", "directional_wishart_difference")

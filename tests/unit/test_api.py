@@ -21,16 +21,16 @@ import pytest
 from sklearn.utils import Bunch
 
 import dpviz
-from dpviz import api, datasets
-from dpviz.answers import Answer, asked
-from dpviz.base.params import params_of
-from dpviz.claims.audit import AuditOptions
+from dpviz import datasets
+from dpviz.auditing import AuditOptions
 from dpviz.cli import main
-from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable, WrongArgument
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable, WrongArgument
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_share
-from dpviz.prepare.plan import plan_of
-from dpviz.settings import Settings
+from dpviz.preparation.plan import plan_of
+from dpviz.studies import Answer, api, asked
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = 7316.4859  # a cell that no message may show

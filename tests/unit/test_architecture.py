@@ -16,7 +16,7 @@ import importlib, pkgutil, sys
 import dpviz
 count = 0
 for module in pkgutil.walk_packages(dpviz.__path__, "dpviz."):
-    skipped = ("dpviz.figures", "dpviz.__main__", "dpviz._app")
+    skipped = ("dpviz.report.figures", "dpviz.__main__", "dpviz._app")
     if not module.name.startswith(skipped):
         importlib.import_module(module.name)
         count += 1

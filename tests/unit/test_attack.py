@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dpviz.base.seeding import generator
-from dpviz.claims import attack
-from dpviz.claims import table as claims
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import mu_of
+from dpviz.auditing import attack
+from dpviz.auditing import table as claims
 from dpviz.cli import main
-from dpviz.errors import InvalidSetting
+from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import generator
 from dpviz.mechanisms import parse_variant
-from dpviz.narrative import claims as claims_words
-from dpviz.narrative.claims import beyond_words, sentence
-from dpviz.privacy.accounting import Spent
-from dpviz.privacy.gaussian import mu_of
-from dpviz.values.allocation_text import parse_allocation
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.report.sentences import claims as claims_words
+from dpviz.report.sentences.claims import beyond_words, sentence
 
 PROBLEM = Problem(100, 4, 2, Relation.REPLACE, Domain.ball(4))
 PROBABILITIES = st.floats(0, 1)

@@ -11,24 +11,24 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import dpviz
-from dpviz import api
-from dpviz.base.seeding import Draws, generator
-from dpviz.claims.audit import AuditOptions, audit, default_budget
-from dpviz.claims.audit.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
-from dpviz.claims.audit.events import Event, Learned, chosen, epsilon_value
-from dpviz.claims.audit.neighbours import candidates, moved
-from dpviz.claims.audit.result import AuditVerdict
+from dpviz.accounting.densities import log_density
+from dpviz.accounting.losses import log_normaliser
+from dpviz.accounting.sensitivity import frobenius, nuclear
+from dpviz.auditing import AuditOptions, audit, default_budget
+from dpviz.auditing.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
+from dpviz.auditing.events import Event, Learned, chosen, epsilon_value
+from dpviz.auditing.neighbours import candidates, moved
+from dpviz.auditing.result import AuditVerdict
 from dpviz.cli import main
-from dpviz.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import (
+    Calibration,
+)
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms.gaussian import Gaussian
-from dpviz.privacy.densities import log_density
-from dpviz.privacy.losses import log_normaliser
-from dpviz.privacy.sensitivity import frobenius, nuclear
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Calibration
-
-# --- bounds ---------------------------------------------------------------------------------------
+from dpviz.studies import api
 
 
 def test_limits_at_the_ends() -> None:

@@ -13,29 +13,29 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.base.number_text import percent
+from dpviz.core.errors import CannotRun
+from dpviz.core.number_text import percent
+from dpviz.core.release import Verdict
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table, load
 from dpviz.datasets.table import WORKING_VIEW
-from dpviz.errors import CannotRun
-from dpviz.figures.board import assets, board_html, shown
-from dpviz.figures.boardfile import board_file, full_payload
-from dpviz.figures.handout import report_page
-from dpviz.guide.lesson import State
-from dpviz.guide.scene import board_scene
+from dpviz.lessons.lesson import State
+from dpviz.lessons.scene import board_scene
 from dpviz.mechanisms import featured, parse_variants
 from dpviz.metrics import METRICS, chance_share, summarise
-from dpviz.narrative.explore import least_words, verdict
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.prepare.load import load_measured
-from dpviz.prepare.prepared import Measured
-from dpviz.run.cells import Cell, CellTrials, Result, parts_of, run_cell
-from dpviz.run.compare import Comparison, compare
-from dpviz.settings import Settings
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.preparation.load import load_measured
+from dpviz.preparation.prepared import Measured
+from dpviz.report.figures.board import assets, board_html, shown
+from dpviz.report.figures.boardfile import board_file, full_payload
+from dpviz.report.figures.handout import report_page
+from dpviz.report.sentences.explore import least_words, verdict
+from dpviz.report.tables import board
+from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES
+from dpviz.report.tables.projection import coordinates
+from dpviz.simulation.cells import Cell, CellTrials, Result, parts_of, run_cell
+from dpviz.simulation.compare import Comparison, compare
 from dpviz.theory.predict import predict
-from dpviz.tidy import board
-from dpviz.tidy.labels import LABEL_COLOURS, LABEL_SHAPES
-from dpviz.tidy.projection import coordinates
-from dpviz.values.release import Verdict
 
 BASE = Settings(table="wine", mechanisms=featured(), trials=7)
 WHOLE_ROWS = replace(BASE, mechanisms=("gaussian", "wishart_difference", "wishart"))
@@ -357,7 +357,7 @@ def test_what_is_off_the_board_costs_one_look_where_it_needs_more(
         looks.append(cell.mechanism.key)
         return parts_of(cell, seen, most)
 
-    monkeypatch.setattr("dpviz.targets.least.parts_of", counted)
+    monkeypatch.setattr("dpviz.simulation.least.parts_of", counted)
     board.least_epsilons(prepared(), WHOLE_ROWS)
     assert looks.count("kapralov_talwar") == 1
     assert looks.count("gaussian") == 0  # it has a law
@@ -484,7 +484,7 @@ def test_a_file_and_a_lesson_draw_each_mechanism_once_at_each_epsilon(
         asked.append((cell.mechanism.key, cell.budget.epsilon, tuple(metrics)))
         return run_cell(cell, seen, metrics)
 
-    for place in ("dpviz.tidy.board.run_cell", "dpviz.run.compare.run_cell"):
+    for place in ("dpviz.report.tables.board.run_cell", "dpviz.simulation.compare.run_cell"):
         monkeypatch.setattr(place, counted)
     few = replace(BASE, trials=3, mechanisms=("gaussian", "ppca"), epsilon=0.7)
     ready = prepared(few)
@@ -509,7 +509,7 @@ def test_a_file_refuses_what_cannot_run_before_anything_is_drawn(
     def undrawn(*given: object) -> object:
         raise AssertionError("nothing is drawn")
 
-    monkeypatch.setattr("dpviz.tidy.board.run_cell", undrawn)
+    monkeypatch.setattr("dpviz.report.tables.board.run_cell", undrawn)
     whole_space = replace(BASE, k=13, mechanisms=("gaussian", "ppca"))
     with pytest.raises(CannotRun, match="it releases a subspace"):
         full_payload(prepared(whole_space), whole_space)

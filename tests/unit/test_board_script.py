@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from dpviz.figures import board as renderer
-from dpviz.figures.board import assets, in_one_scope
-from dpviz.figures.boardfile import full_payload
-from dpviz.prepare.load import load_prepared
-from dpviz.settings import Settings
+from dpviz.core.settings import Settings
+from dpviz.preparation.load import load_prepared
+from dpviz.report.figures import board as renderer
+from dpviz.report.figures.board import assets, in_one_scope
+from dpviz.report.figures.boardfile import full_payload
 from tools import payload as published
 
 FOLDER = Path(renderer.__file__).parent

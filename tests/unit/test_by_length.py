@@ -9,16 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpviz.core import by_length
+from dpviz.core.by_length import (
+    GRID,
+    ByLength,
+    InBlocks,
+    ReadAgain,
+    at_rank,
+    longer,
+)
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.mechanisms import parse_variant
-from dpviz.prepare.bounding import prepare, prepare_batches
-from dpviz.run.compare import compare
-from dpviz.run.sweep import sweep
-from dpviz.settings import Settings
-from dpviz.values import by_length
-from dpviz.values.by_length import GRID, ByLength, InBlocks, ReadAgain, at_rank, longer
+from dpviz.preparation.bounding import prepare, prepare_batches
+from dpviz.simulation.compare import compare
+from dpviz.simulation.sweep import sweep
 
-# what needs no row bound, what sees directions, and one that does not stream
 STREAMED = (
     "spherical",
     "spherical_wishart_difference",

@@ -8,11 +8,19 @@ from itertools import pairwise
 
 import pytest
 
+from dpviz.accounting.accounting import Spent
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
 from dpviz.mechanisms import Mechanism, all_mechanisms
-from dpviz.narrative.cards import CANNOT_RUN, FILTERS, GUARANTEES, SORTS, Card, cards, chosen_cards
-from dpviz.privacy.accounting import Spent
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.report.sentences.cards import (
+    CANNOT_RUN,
+    FILTERS,
+    GUARANTEES,
+    SORTS,
+    Card,
+    cards,
+    chosen_cards,
+)
 
 PROBLEM = Problem(1_797, 61, 2, Relation.REPLACE, Domain.ball(61))
 BUDGET = Budget(1.0, 1e-4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import generator
+from dpviz.core.seeding import generator
 from dpviz.datasets import check_columns, load, read_raw, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck
 

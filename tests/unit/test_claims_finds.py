@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from dpviz.claims.finds import (
+from dpviz.auditing.finds import (
     MASK_COLUMNS,
     SAMPLER_COLUMNS,
     bingham_moment,
@@ -17,7 +17,7 @@ from dpviz.claims.finds import (
     sampler_table,
     sharper_moment,
 )
-from dpviz.narrative.claims import mask_caption, sampler_caption
+from dpviz.report.sentences.claims import mask_caption, sampler_caption
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 100.0])

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from dpviz.claims.worlds import both_worlds
+from dpviz.accounting.accounting import Spent, spent
+from dpviz.accounting.gaussian import mu_of, trade_off
+from dpviz.accounting.profiles import GaussianSketch, WishartNoise
+from dpviz.auditing.worlds import both_worlds
+from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import all_mechanisms
-from dpviz.privacy.accounting import Spent, spent
-from dpviz.privacy.gaussian import mu_of, trade_off
-from dpviz.privacy.profiles import GaussianSketch, WishartNoise
-from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 
 def gaussian(mu: float) -> Spent:

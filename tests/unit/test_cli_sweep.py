@@ -11,9 +11,9 @@ import pytest
 
 from dpviz.cli import main, options, terminal
 from dpviz.metrics import METRICS
-from dpviz.prepare import batches
-from dpviz.run.compare import TABLE_COLUMNS
-from dpviz.run.jobs import Progress
+from dpviz.preparation import batches
+from dpviz.simulation.compare import TABLE_COLUMNS
+from dpviz.simulation.jobs import Progress
 
 BASE = ["--trials", "2", "--mechanism", "gaussian", "--mechanism", "laplace", "--delta", "1e-3"]
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from dpviz.cli import main, options, terminal
-from dpviz.run.jobs import Progress
-from dpviz.tasks import TASK_COLUMNS
+from dpviz.simulation.jobs import Progress
+from dpviz.simulation.tasks import TASK_COLUMNS
 
 BASE = ["--trials", "2", "--mechanism", "gaussian", "--tuning", "fixed", "--epsilons", "0.5,5"]
 

@@ -12,25 +12,25 @@ import pytest
 
 from dpviz import datasets
 from dpviz.cli import main
-from dpviz.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.release import Verdict
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.metrics import METRICS
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.prepare.load import load_measured
-from dpviz.prepare.plan import plan_of, planned, whole_people
-from dpviz.prepare.spectrum import spectrum_file
-from dpviz.run import axes
-from dpviz.run.axes import AXES
-from dpviz.run.cells import Cell, cell_at, run_cell
-from dpviz.run.growth import growth_table
-from dpviz.run.sweep import sweep
-from dpviz.settings import Settings
-from dpviz.targets.least import measured_need
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.preparation.load import load_measured
+from dpviz.preparation.plan import plan_of, planned, whole_people
+from dpviz.preparation.spectrum import spectrum_file
+from dpviz.report.tables import curves
+from dpviz.report.tables.foretold import prediction_table
+from dpviz.simulation import axes
+from dpviz.simulation.axes import AXES
+from dpviz.simulation.cells import Cell, cell_at, run_cell
+from dpviz.simulation.growth import growth_table
+from dpviz.simulation.least import measured_need
+from dpviz.simulation.sweep import sweep
 from dpviz.theory.needs import PROVED, SCALING, needs
 from dpviz.theory.predict import direction_overlaps
-from dpviz.tidy import curves
-from dpviz.tidy.foretold import prediction_table
-from dpviz.values.release import Verdict
 
 SETTINGS = Settings(table="wine", mechanisms=("gaussian", "wishart_difference", "ppca"), trials=12)
 MECHANISMS = parse_variants(SETTINGS.mechanisms)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpviz.base.seeding import generator
+from dpviz.core.errors import InvalidTable
+from dpviz.core.seeding import generator
 from dpviz.datasets import builtin_tables, dataset_rows, load, load_builtin, read_raw
 from dpviz.datasets.builtin import (
     SPIKED_EIGENVALUES,
@@ -21,7 +22,6 @@ from dpviz.datasets.builtin import (
     waveform_rows,
 )
 from dpviz.datasets.example import MISSING, ROWS, VARIETIES, example_csv
-from dpviz.errors import InvalidTable
 
 KEYS = (
     "digits",

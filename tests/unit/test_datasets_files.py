@@ -22,11 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable
 from dpviz.datasets import Kind, Table, load, read_raw
 from dpviz.datasets.columns import MAX_CATEGORIES, clean_names, distinct
 from dpviz.datasets.source import Limits
-from dpviz.errors import DpvizError, InvalidSetting, InvalidTable
-from dpviz.prepare.batches import FileBatches, is_large
+from dpviz.preparation.batches import FileBatches, is_large
 
 PLANTED_NUMBER = "31337.25"
 PLANTED_TEXT = "SECRETCELL"

@@ -11,27 +11,27 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpviz.base.number_text import of_hundred
-from dpviz.base.pauses import pausing
-from dpviz.base.seeding import generator
-from dpviz.claims.worlds import both_worlds
+from dpviz.auditing.worlds import both_worlds
 from dpviz.cli import main
+from dpviz.core.number_text import of_hundred
+from dpviz.core.pauses import pausing
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table
-from dpviz.figures.card import card_html, card_page
-from dpviz.figures.handout import report_page
-from dpviz.guide import decide, risk, words
-from dpviz.guide.decide import Card, Offer
-from dpviz.guide.example import example_table
-from dpviz.guide.needed import goal_of
-from dpviz.guide.questions import Answers, plan_text
+from dpviz.lessons import decide, risk, words
+from dpviz.lessons.card import card_html, card_page
+from dpviz.lessons.decide import Card, Offer
+from dpviz.lessons.example import example_table
+from dpviz.lessons.needed import goal_of
+from dpviz.lessons.questions import Answers, plan_text
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.prepare.bounding import prepare
-from dpviz.prepare.load import load_measured
-from dpviz.run.cells import Cell, evaluate, parts_of
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.values.problem import Budget, Problem
-from dpviz.values.release import Verdict
+from dpviz.preparation.bounding import prepare
+from dpviz.preparation.load import load_measured
+from dpviz.report.figures.handout import report_page
+from dpviz.simulation.cells import Cell, evaluate, parts_of
+from dpviz.simulation.compare import compare
 
 SETTINGS = Settings(table="iris")
 MEASURED = load_measured(SETTINGS)
@@ -108,7 +108,7 @@ def test_a_plan_names_the_mechanisms_that_need_rows() -> None:
 
 def test_an_answer_is_an_estimate_with_a_narrow_range(hospital: Card) -> None:
     """A range of 15 % where draws are of one kind; the rest says how wide it is."""
-    one_kind = {"spherical", "spherical_wishart_difference", "spherical_knorm"}
+    one_kind = {"spherical", "spherical_wishart_difference", "clipped_gaussian"}
     found = [o.target for o in hospital.offers if o.mechanism.key in one_kind]
     assert len(found) > 1
     for target in found:
@@ -312,7 +312,7 @@ def test_a_search_can_be_ended_before_each_batch_of_draws(monkeypatch: pytest.Mo
         if len(drawn) == 2:
             raise Left
 
-    monkeypatch.setattr("dpviz.targets.least.parts_of", counted)
+    monkeypatch.setattr("dpviz.simulation.least.parts_of", counted)
     with pausing(look), pytest.raises(Left):
         decide.offer_of(MEASURED, SETTINGS, Answers(), parse_variant("gaussian"))
     assert len(drawn) == 2
@@ -387,7 +387,7 @@ def test_a_picture_of_the_people_has_no_epsilon_and_no_dots(
     def unasked(*given: object) -> object:
         raise AssertionError("nothing is drawn for a picture that cannot be published")
 
-    monkeypatch.setattr("dpviz.targets.least.parts_of", unasked)
+    monkeypatch.setattr("dpviz.simulation.least.parts_of", unasked)
     found = decide.card(MEASURED, SETTINGS, Answers(hand_out="picture"))
     assert found.offers == ()
     assert found.best is None

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import all_mechanisms
-from dpviz.targets.defaults import advised
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.simulation.defaults import advised
 
 LEAST_SHOWN = 0.01  # of recovery, which pages give in whole percents
 MEASURED = Path(__file__).resolve().parents[2] / "docs" / "defaults.md"
@@ -85,7 +85,7 @@ def test_everything_advised_can_run_and_claims_what_was_asked() -> None:
 
 
 def test_nothing_advised_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpviz.targets.defaults.all_mechanisms", dict)
+    monkeypatch.setattr("dpviz.simulation.defaults.all_mechanisms", dict)
     with pytest.raises(InvalidSetting, match="k must be from 1 to 5"):
         advised(problem(), Budget(1.0))
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.base.here import in_browser
 from dpviz.cli import main
+from dpviz.core.errors import InvalidTable
+from dpviz.core.here import in_browser
 from dpviz.datasets import builtin
 from dpviz.datasets.embedded import Embedded, described, embedded_tables, index_of
 from dpviz.edition import bundle
@@ -22,7 +23,6 @@ from dpviz.edition.folder import export, page_names
 from dpviz.edition.licences import third_party
 from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile, read_lock
 from dpviz.edition.sources import Library, installed, libraries_of
-from dpviz.errors import InvalidTable
 from tools.edition import at_hand, folder_of, stated
 
 _META = '<meta http-equiv="Content-Security-Policy" content="'
@@ -244,7 +244,7 @@ def test_libraries_are_pure_and_slim_and_the_app_is_whole(folder: Path) -> None:
     with zipfile.ZipFile(folder / "edition" / "app.zip") as packed:
         names = set(packed.namelist())
         assert packed.read("data/embedded/mine.csv") == CSV
-    expected = {"app.py", ".streamlit/config.toml", "browser/bridge.py", "dpviz/api.py"}
+    expected = {"app.py", ".streamlit/config.toml", "browser/bridge.py", "dpviz/studies/api.py"}
     assert expected | {"pages/explore.py", "pages/ui/board.js"} <= names
     assert not [name for name in names if name.endswith((".pyc", "lock.json"))]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpviz.base import eigen
-from dpviz.base.seeding import Draws, generator
-from dpviz.noise.wishart import wishart
+from dpviz.core import eigen
+from dpviz.core.seeding import Draws, generator
+from dpviz.sampling.wishart import wishart
 
 
 def symmetric(name: str, d: int, size: int = 2) -> np.ndarray:

@@ -9,10 +9,10 @@ import re
 import pandas as pd
 import pytest
 
-from dpviz.figures.still import still_curves
-from dpviz.figures.theme import GREY, Panel
-from dpviz.tidy.curves import LINE_COLUMNS
-from dpviz.tidy.foretold import PREDICTION_COLUMNS
+from dpviz.report.figures.still import still_curves
+from dpviz.report.figures.theme import GREY, Panel
+from dpviz.report.tables.curves import LINE_COLUMNS
+from dpviz.report.tables.foretold import PREDICTION_COLUMNS
 
 PANELS = [
     Panel("one", "First", "", "#0072B2", "circle", "solid"),

@@ -12,16 +12,11 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dpviz.base.number_text import numeral, percent
-from dpviz.figures.theme import GREY, Panel
-from dpviz.figures.tradeoff import FEW, tradeoff_figure
-from dpviz.tidy.curves import (
-    BAND_COLUMNS,
-    BOUND_COLUMNS,
-    DRAW_COLUMNS,
-    LINE_COLUMNS,
-)
-from dpviz.tidy.foretold import PREDICTION_COLUMNS
+from dpviz.core.number_text import numeral, percent
+from dpviz.report.figures.theme import GREY, Panel
+from dpviz.report.figures.tradeoff import FEW, tradeoff_figure
+from dpviz.report.tables.curves import BAND_COLUMNS, BOUND_COLUMNS, DRAW_COLUMNS, LINE_COLUMNS
+from dpviz.report.tables.foretold import PREDICTION_COLUMNS
 
 PANELS = [
     Panel("one", "First", "holds", "#0072B2", "circle", "solid"),

@@ -13,8 +13,13 @@ import numpy as np
 import pytest
 
 from dpviz import datasets
-from dpviz.figures.distance import distance_figure
-from dpviz.figures.theme import (
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.settings import Settings
+from dpviz.mechanisms import Mechanism, all_mechanisms, featured, parse_variant
+from dpviz.metrics import chance_distance, farthest_distance
+from dpviz.preparation.bounding import prepare
+from dpviz.report.figures.distance import distance_figure
+from dpviz.report.figures.theme import (
     GREY,
     HIGHLIGHTS,
     MARKERS,
@@ -24,16 +29,11 @@ from dpviz.figures.theme import (
     panels_of,
     wrapped,
 )
-from dpviz.mechanisms import Mechanism, all_mechanisms, featured, parse_variant
-from dpviz.metrics import chance_distance, farthest_distance
-from dpviz.prepare.bounding import prepare
-from dpviz.run.compare import Comparison, compare
-from dpviz.settings import Settings
-from dpviz.tidy import board
-from dpviz.tidy.comparison import distance_table
-from dpviz.tidy.precision import precision_variants
-from dpviz.tidy.ticks import decades, log_ticks, round_ticks
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.report.tables import board
+from dpviz.report.tables.comparison import distance_table
+from dpviz.report.tables.precision import precision_variants
+from dpviz.report.tables.ticks import decades, log_ticks, round_ticks
+from dpviz.simulation.compare import Comparison, compare
 
 SOME = ("laplace", "gaussian", "analyze_gauss", "wishart_difference", "ppca")
 BASE = Settings(table="iris", mechanisms=SOME, trials=9)

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.figures.precision import (
+from dpviz.report.figures.precision import (
     accounts_figure,
     ellipses_figure,
     payoff_figure,
     prices_figure,
     stds_figure,
 )
-from dpviz.figures.theme import Panel
+from dpviz.report.figures.theme import Panel
 
 PANELS = [
     Panel("a", "First", "✓ claim holds", "#0072B2", "circle", "solid"),

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.base.seeding import generator
 from dpviz.cli.terminal import tell_ahead
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table, load
-from dpviz.prepare.bounding import prepare
-from dpviz.run.compare import compare
-from dpviz.run.sweep import sweep
-from dpviz.settings import Settings
+from dpviz.preparation.bounding import prepare
+from dpviz.simulation.compare import compare
+from dpviz.simulation.sweep import sweep
 
 
 def test_the_results_are_those_without_a_forecast() -> None:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.base.seeding import Draws
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
-from dpviz.prepare.load import load_prepared
-from dpviz.settings import Settings
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.preparation.load import load_prepared
+from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
 
 LAWS: list[FreeNoise] = [
     SemiCircle(0.3, 20),

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpviz.figures.glossary import layers_svg, term_picture
-from dpviz.guide import lessons, teaching
-from dpviz.guide.glossary import DELTA, TERMS, Term, composed, term, worst
+from dpviz.accounting.gaussian import noise_std
+from dpviz.core.problem import Budget
+from dpviz.core.settings import Settings
+from dpviz.lessons import lessons, teaching
+from dpviz.lessons.glossary import DELTA, TERMS, Term, composed, term, worst
+from dpviz.lessons.glossary_html import layers_svg, term_picture
 from dpviz.mechanisms import all_mechanisms
-from dpviz.narrative import again
-from dpviz.narrative.bibliography import REFERENCES, bibtex, references, sources_of
-from dpviz.prepare.load import load_measured
-from dpviz.privacy.gaussian import noise_std
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.values.problem import Budget
+from dpviz.preparation.load import load_measured
+from dpviz.report.sentences import again
+from dpviz.report.sentences.bibliography import REFERENCES, bibtex, references, sources_of
+from dpviz.simulation.compare import compare
 from tools.teaching import PATH, text
 
 EACH = [pytest.param(one, id=one.key) for one in TERMS]

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.figures.board import shown
-from dpviz.guide import Lesson, State, lessons
-from dpviz.guide.cast import plain, published, pure, shaped
-from dpviz.guide.leaking import leak
-from dpviz.guide.lesson import SCENES
-from dpviz.guide.lessons import blur, drowning, luck, people, precision
-from dpviz.guide.measures import separated
-from dpviz.guide.scene import board_scene
+from dpviz.auditing.leaking import leak
+from dpviz.core.settings import Settings
+from dpviz.lessons import Lesson, State, lessons
+from dpviz.lessons.cast import plain, published, pure, shaped
+from dpviz.lessons.lesson import SCENES
+from dpviz.lessons.measures import separated
+from dpviz.lessons.scene import board_scene
+from dpviz.lessons.scripts import blur, drowning, luck, people, precision
 from dpviz.mechanisms import parse_variant
-from dpviz.prepare.load import load_measured
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
+from dpviz.preparation.load import load_measured
+from dpviz.report.figures.board import shown
+from dpviz.simulation.compare import compare
 from dpviz.theory.predict import predict
 
 COURSE = lessons()

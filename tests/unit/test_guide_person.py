@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpviz.base import number_text
-from dpviz.figures.person import component_script
-from dpviz.guide.cast import plain, published, pure
-from dpviz.guide.person import EPSILONS, candidates, others, person_payload
+from dpviz.core import number_text
+from dpviz.lessons.cast import plain, published, pure
+from dpviz.lessons.person import EPSILONS, candidates, others, person_payload
+from dpviz.report.figures.person import component_script
 from tests.person_page import person_page
 
 PAYLOAD = person_payload([plain(), pure(), published()], 1e-5)

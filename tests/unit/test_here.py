@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from joblib import parallel
 
-from dpviz.base.here import NO_DOWNLOADS, in_browser
+from dpviz.core.errors import DpvizError
+from dpviz.core.here import NO_DOWNLOADS, in_browser
 from dpviz.datasets import remote
-from dpviz.errors import DpvizError
-from dpviz.run.jobs import Arrays, Pool, work
+from dpviz.simulation.jobs import Arrays, Pool, work
 
 
 @dataclass(frozen=True)

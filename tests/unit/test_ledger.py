@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from dpviz.base.paths import PACKAGE
+from dpviz.accounting.composition import epsilon_of_rho
 from dpviz.cli import main
-from dpviz.errors import DpvizError, InvalidSetting
-from dpviz.privacy.composition import epsilon_of_rho
+from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.paths import PACKAGE
+from dpviz.core.problem import Budget, Relation
 from dpviz.releasing import ledger as ledger_module
 from dpviz.releasing.ledger import Contents, Ledger, LedgerError, Receipt, Spend
 from dpviz.releasing.options import LedgerOptions
 from dpviz.releasing.schema import Schema
-from dpviz.values.problem import Budget, Relation
 
 DATA = PACKAGE.parent / "data"
 

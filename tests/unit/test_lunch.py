@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dpviz.base.seeding import generator
+from dpviz.core.seeding import generator
+from dpviz.core.settings import FREE, Settings
 from dpviz.datasets import load
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.run.cells import Cell, Result, cell_at, first_draws, joined, run_cell
-from dpviz.run.lunch import on_the_simplex
-from dpviz.run.store import Keys
-from dpviz.settings import FREE, Settings
-from dpviz.tidy.board import frame
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.report.tables.board import frame
+from dpviz.simulation.cells import Cell, Result, cell_at, first_draws, joined, run_cell
+from dpviz.simulation.lunch import on_the_simplex
+from dpviz.simulation.store import Keys
 
 SETTINGS = Settings(epsilon=0.3, delta=1e-6, trials=12, post=FREE)
 

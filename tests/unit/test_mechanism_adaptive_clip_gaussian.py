@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.accounting import accounting
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart, PurePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms.adaptive_clip_gaussian import AdaptiveClipGaussian, clipped_moment, log_odds
 from dpviz.mechanisms.gaussian import Gaussian
-from dpviz.privacy import accounting
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart, PurePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 MECHANISM = AdaptiveClipGaussian()
 

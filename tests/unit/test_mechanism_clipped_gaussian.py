@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
+from dpviz.accounting import accounting
+from dpviz.accounting.gaussian import mu_of
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._quantiles import beyond, climb, longer
 from dpviz.mechanisms._sphere import Directions
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian, radii_of
 from dpviz.mechanisms.spherical import Spherical
-from dpviz.privacy import accounting
-from dpviz.privacy.gaussian import mu_of
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 MECHANISM = ClippedGaussian()
 

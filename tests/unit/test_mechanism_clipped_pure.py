@@ -7,21 +7,21 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
-from dpviz.errors import CannotRun
+from dpviz.accounting import accounting
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._pure import PureLaw
 from dpviz.mechanisms._quantiles import beyond, drawn, log_odds
 from dpviz.mechanisms.clipped_pure import ClippedPure, radii_of
 from dpviz.mechanisms.spherical_knorm import SphericalKNorm
 from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference
-from dpviz.noise.nuclear import LARGEST_D
-from dpviz.privacy import accounting
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.sampling.nuclear import LARGEST_D
 
 MECHANISM = ClippedPure()
 WISHART = ClippedPure(noise=PureLaw.WISHART)

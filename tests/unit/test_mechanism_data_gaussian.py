@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.accounting.gaussian import noise_std
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms.data_gaussian import DataGaussian
-from dpviz.privacy.gaussian import noise_std
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 BUDGET = Budget(1.0, 1e-5)
 

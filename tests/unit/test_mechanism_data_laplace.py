@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import _rows
 from dpviz.mechanisms.data_laplace import DataLaplace
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.accounting.gaussian import epsilon_of, noise_std
+from dpviz.accounting.sensitivity import mahalanobis
+from dpviz.core.allocation import Allocation
+from dpviz.core.allocation_text import parse_allocation
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws, generator
+from dpviz.core.settings import Settings
 from dpviz.mechanisms._directional import belief_weights
 from dpviz.mechanisms.directional_gaussian import DirectionalGaussian
 from dpviz.mechanisms.gaussian import Gaussian
-from dpviz.prepare.load import load_prepared
-from dpviz.privacy.gaussian import epsilon_of, noise_std
-from dpviz.privacy.sensitivity import mahalanobis
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.values.allocation import Allocation
-from dpviz.values.allocation_text import parse_allocation
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.preparation.load import load_prepared
+from dpviz.simulation.compare import compare
 
 BUDGET = Budget(0.8, 1e-6)
 CHOSEN = Allocation("binary", chosen=(1, 2), tau=0.8)

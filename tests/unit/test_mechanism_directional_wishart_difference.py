@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from dpviz.accounting.sensitivity import reaches
+from dpviz.core.allocation import Allocation
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
 from dpviz.mechanisms.directional_wishart_difference import DirectionalWishartDifference
 from dpviz.mechanisms.wishart_difference import WishartDifference
-from dpviz.privacy.sensitivity import reaches
-from dpviz.values.allocation import Allocation
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 BUDGET = Budget(0.8)
 

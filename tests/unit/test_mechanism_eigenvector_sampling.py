@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms.eigenvector_sampling import EigenvectorSampling
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 MECHANISM = EigenvectorSampling()
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(2000)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import _funnel
 from dpviz.mechanisms._funnel import dimensions, looked_again
 from dpviz.mechanisms._sphere import unit_moment, unit_rows
 from dpviz.mechanisms.funnel import Funnel
 from dpviz.mechanisms.spherical import Spherical
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws
-from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.accounting.profiles import GaussianSketch
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms.jl_transform import JlTransform
-from dpviz.privacy.profiles import GaussianSketch
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 PUBLISHED, EXACT = JlTransform(), JlTransform(lift="exact")
 

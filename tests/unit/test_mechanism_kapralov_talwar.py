@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import LaplacePart, PurePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Calibration, Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms.kapralov_talwar import KapralovTalwar
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import LaplacePart, PurePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Calibration, Verdict
 
 MECHANISM = KapralovTalwar()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.base.arrays import fix_signs
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.arrays import fix_signs
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms.laplace_output import LaplaceOutput
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 
 def moment(rows: np.ndarray) -> SecondMoment:

@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws
+from dpviz.core.allocation import Allocation
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._mvg import harmonic, precision_of_theorem, zeta
 from dpviz.mechanisms.mvg import Mvg
-from dpviz.prepare.load import load_prepared
-from dpviz.settings import Settings
-from dpviz.values.allocation import Allocation
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.preparation.load import load_prepared
 
 DIGITS = Problem(1797, 61, 2, Relation.REPLACE, Domain.ball(61))
 ONE = Budget(1.0, 1 / 1797)

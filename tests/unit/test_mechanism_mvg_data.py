@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from dpviz.accounting.sensitivity import rows_mahalanobis
+from dpviz.core.allocation import Allocation
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
 from dpviz.mechanisms._mvg import precision_of_theorem
 from dpviz.mechanisms.mvg_data import MvgData
-from dpviz.privacy.sensitivity import rows_mahalanobis
-from dpviz.values.allocation import Allocation
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 BUDGET = Budget(2.0, 1e-4)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from dpviz.base.seeding import Draws
-from dpviz.claims.audit import audit
+from dpviz.accounting.gaussian import epsilon_of
+from dpviz.auditing import audit
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms.noisy_power import NoisyPower
-from dpviz.privacy.gaussian import epsilon_of
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 
 def problem(relation: Relation = Relation.REPLACE, d: int = 8, k: int = 2) -> Problem:

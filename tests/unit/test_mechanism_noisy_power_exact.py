@@ -9,12 +9,12 @@ import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 
-from dpviz.base.seeding import Draws
-from dpviz.errors import CannotRun
+from dpviz.core.errors import CannotRun
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms.noisy_power_exact import NoisyPowerExact
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 
 def problem(relation: Relation = Relation.REPLACE, d: int = 8, k: int = 2) -> Problem:

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import generator
-from dpviz.errors import CannotRun
+from dpviz.core.errors import CannotRun
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import generator
 from dpviz.mechanisms._pure import PureLaw
 from dpviz.mechanisms._sphere import unit_rows
 from dpviz.mechanisms.pure_funnel import PureFunnel
-from dpviz.noise.nuclear import LARGEST_D
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.sampling.nuclear import LARGEST_D
 
 
 @pytest.mark.parametrize("law", PureLaw)

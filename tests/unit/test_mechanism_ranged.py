@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dpviz.errors import CannotRun
+from dpviz.accounting.composition import epsilon_of_rho
+from dpviz.core.errors import CannotRun
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
 from dpviz.mechanisms import parse_variant
-from dpviz.privacy.composition import epsilon_of_rho
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 BUDGET = Budget(1.0, 1e-6)
 

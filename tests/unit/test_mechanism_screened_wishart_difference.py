@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import LaplacePart, PurePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._sphere import unit_rows
 from dpviz.mechanisms.screened_wishart_difference import ScreenedWishartDifference
 from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import LaplacePart, PurePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 
 def problem_of(n: int, d: int, relation: Relation = Relation.REPLACE) -> Problem:

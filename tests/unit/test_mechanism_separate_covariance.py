@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.mechanisms.separate_covariance import SeparateCovariance
-from dpviz.values.moments import SecondMoment
-from dpviz.values.parts import GaussianPart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 
 @pytest.mark.parametrize("relation", Relation)

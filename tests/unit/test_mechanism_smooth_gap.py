@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms.smooth_gap import SmoothGap, projection_reach
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 MECHANISM = SmoothGap()
 

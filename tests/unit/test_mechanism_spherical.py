@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._sphere import unit_moment
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.mechanisms.ppca import Ppca
 from dpviz.mechanisms.spherical import Spherical
 from dpviz.mechanisms.spherical_wishart_difference import SphericalWishartDifference
 from dpviz.mechanisms.wishart_difference import WishartDifference
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 BOTH = (Spherical(), SphericalWishartDifference())
 

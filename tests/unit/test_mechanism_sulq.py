@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dpviz.base.seeding import Draws
+from dpviz.accounting.gaussian import delta_of
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms.sulq import Sulq
-from dpviz.privacy.gaussian import delta_of
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 
 def problem(relation: Relation, d: int = 5, n: int = 100) -> Problem:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms
 from dpviz.mechanisms._weighing import FEATURES, Weighing, feature_sizes
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 CLASSES = [cls for cls in all_mechanisms().values() if issubclass(cls, Weighing)]
 BUDGET = Budget(1.0, 1e-6)

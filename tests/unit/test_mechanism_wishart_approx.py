@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws
-from dpviz.errors import CannotRun
+from dpviz.accounting.profiles import WishartNoise
+from dpviz.core.errors import CannotRun
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms.wishart_approx import WishartApprox
-from dpviz.privacy.profiles import WishartNoise
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 MECHANISM = WishartApprox()
 

@@ -8,12 +8,12 @@ import warnings
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws
+from dpviz.accounting.profiles import WishartNoise
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms.wishart_exact import WishartExact
-from dpviz.privacy.profiles import WishartNoise
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
 
 AUTO, UNIT = WishartExact(), WishartExact(scale=1.0)
 

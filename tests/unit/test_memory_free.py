@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.base import memory
 from dpviz.cli import main
+from dpviz.core import memory
+from dpviz.core.errors import CannotRun, InvalidTable
+from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
-from dpviz.errors import CannotRun, InvalidTable
-from dpviz.prepare.bounding import prepare
-from dpviz.run.compare import compare
-from dpviz.run.sweep import sweep
-from dpviz.settings import Settings
+from dpviz.preparation.bounding import prepare
+from dpviz.simulation.compare import compare
+from dpviz.simulation.sweep import sweep
 
 
 def wide(n: int, d: int) -> Table:

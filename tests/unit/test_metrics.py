@@ -10,8 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import generator
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.release import Release
+from dpviz.core.seeding import generator
 from dpviz.metrics import (
     METRICS,
     Outcome,
@@ -23,8 +25,6 @@ from dpviz.metrics import (
     share_at_recovery,
     summarise,
 )
-from dpviz.values.moments import SecondMoment
-from dpviz.values.release import Release
 
 
 def frames(seed: int, size: int, d: int, k: int) -> FloatArray:

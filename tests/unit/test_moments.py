@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.base.arrays import fix_signs
-from dpviz.base.seeding import generator
-from dpviz.values.moments import SecondMoment
+from dpviz.core.arrays import fix_signs
+from dpviz.core.moments import SecondMoment
+from dpviz.core.seeding import generator
 
 
 def test_eigenvalues_descend_and_rebuild_the_matrix() -> None:

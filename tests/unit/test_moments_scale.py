@@ -18,16 +18,16 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpviz import datasets
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import generator
-from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
-from dpviz.prepare import batches
-from dpviz.prepare.batches import FileBatches, is_large
-from dpviz.prepare.bounding import BoundedRows, Prepared, prepare, prepare_batches
-from dpviz.prepare.load import load_prepared
-from dpviz.prepare.sums import FAR_ROWS, Extent
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun, InvalidSetting, InvalidTable
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
+from dpviz.preparation import batches
+from dpviz.preparation.batches import FileBatches, is_large
+from dpviz.preparation.bounding import BoundedRows, Prepared, prepare, prepare_batches
+from dpviz.preparation.load import load_prepared
+from dpviz.preparation.sums import FAR_ROWS, Extent
+from dpviz.simulation.compare import compare
 
 OPTIONS = (
     Settings(),

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.eigen import residual_norms
+from dpviz.core.arrays import FloatArray
+from dpviz.core.eigen import residual_norms
+from dpviz.core.moments import THIN_FROM, SecondMoment, is_thin
+from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
-from dpviz.prepare.bounding import prepare
-from dpviz.prepare.prepared import Measured
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.values.moments import THIN_FROM, SecondMoment, is_thin
+from dpviz.preparation.bounding import prepare
+from dpviz.preparation.prepared import Measured
+from dpviz.simulation.compare import compare
 
 N, D, K = 6, 400, 3
 EXACT = ("random_projection", "non_private", "noisy_power_exact")
@@ -82,7 +82,7 @@ def measures(prepared: Measured) -> dict[str, dict[str, FloatArray]]:
 def test_every_measure_is_that_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = table(N, D)
     thin = prepare(wide, settings(row_bound="20"))
-    monkeypatch.setattr("dpviz.prepare.passes.is_thin", lambda rows, d: False)
+    monkeypatch.setattr("dpviz.preparation.passes.is_thin", lambda rows, d: False)
     full = prepare(wide, settings(row_bound="20"))
     assert thin.moment.root is not None
     assert full.moment.root is None

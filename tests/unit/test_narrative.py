@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.base.number_text import numeral, percent
+from dpviz.core.number_text import numeral, percent
+from dpviz.core.problem import Budget, default_delta
+from dpviz.core.release import Status, Verdict
+from dpviz.core.settings import Settings
 from dpviz.metrics import Summary
-from dpviz.narrative.explore import (
+from dpviz.preparation.load import load_prepared
+from dpviz.report.sentences.explore import (
     competing,
     delta_note,
     distance_caption,
@@ -21,15 +25,11 @@ from dpviz.narrative.explore import (
     too_few_rows,
     verdict,
 )
-from dpviz.narrative.phrases import bias_note, budget_words, separated
-from dpviz.narrative.precision import loss_share
-from dpviz.prepare.load import load_prepared
-from dpviz.run.cells import Result
-from dpviz.run.compare import Comparison, compare
-from dpviz.run.waterfall import told
-from dpviz.settings import Settings
-from dpviz.values.problem import Budget, default_delta
-from dpviz.values.release import Status, Verdict
+from dpviz.report.sentences.phrases import bias_note, budget_words, separated
+from dpviz.report.sentences.precision import loss_share
+from dpviz.simulation.cells import Result
+from dpviz.simulation.compare import Comparison, compare
+from dpviz.simulation.waterfall import told
 
 
 @pytest.fixture(scope="module")

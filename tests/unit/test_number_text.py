@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpviz.base.number_text import decimals, numeral, percent, thousands
-from dpviz.base.params import format_number
+from dpviz.core.number_text import decimals, numeral, percent, thousands
+from dpviz.core.params import format_number
 from pages.ui import parts
 
 ROOT = Path(__file__).parents[2]

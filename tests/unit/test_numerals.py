@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpviz.base.seeding import generator
+from dpviz.core.errors import InvalidTable
+from dpviz.core.seeding import generator
 from dpviz.datasets import Kind, numerals, read_raw
 from dpviz.datasets.numerals import judge, parse
-from dpviz.errors import InvalidTable
-from dpviz.prepare.batches import FileBatches
+from dpviz.preparation.batches import FileBatches
 
 _NAMED = ("_CODE", "_PLAIN", "_DAY_MONTH", "_ZERO_DAY", "_DATE")
 

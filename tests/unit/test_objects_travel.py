@@ -14,15 +14,15 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
-from dpviz.errors import InvalidSetting
-from dpviz.estimator.private_pca import PrivacyWarning
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Problem
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.mechanisms.gaussian import Gaussian
 from dpviz.mechanisms.mvg import Mvg
-from dpviz.settings import Settings
-from dpviz.values.problem import Problem
+from dpviz.releasing.private_pca import PrivacyWarning
 
 COPY = Path(sys.modules[Gaussian.__module__].__file__ or "")
 

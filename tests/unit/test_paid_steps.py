@@ -9,10 +9,13 @@ import pytest
 from dp_accounting.pld import pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dpviz.base.arrays import FloatArray
+from dpviz.accounting.composition import composed
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import ApproximatePart, GaussianPart, PurePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import parse_variant
-from dpviz.paid.account import chain
-from dpviz.paid.steps import (
+from dpviz.preparation.account import chain
+from dpviz.preparation.steps import (
     BOUND,
     MEAN,
     RANGE,
@@ -22,9 +25,6 @@ from dpviz.paid.steps import (
     joint_laplace,
     preparation,
 )
-from dpviz.privacy.composition import composed
-from dpviz.values.parts import ApproximatePart, GaussianPart, PurePart
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 GRID = np.linspace(-1, 1, 401)
 

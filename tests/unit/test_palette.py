@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dpviz.figures.board import assets
-from dpviz.figures.theme import GREY, HIGHLIGHTS
-from dpviz.tidy.labels import LABEL_COLOURS, LABEL_SHAPES
+from dpviz.report.figures.board import assets
+from dpviz.report.figures.theme import GREY, HIGHLIGHTS
+from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES
 from tools import palette
 
 # They differ in lightness alone, by 100, the whole of it.

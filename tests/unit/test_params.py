@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpviz.base.params import (
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.params import (
     Declared,
     Param,
     choice,
@@ -22,7 +23,6 @@ from dpviz.base.params import (
     text,
     texts,
 )
-from dpviz.errors import InvalidSetting
 
 
 @dataclass(frozen=True)

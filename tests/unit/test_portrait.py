@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from dpviz.figures.small import portrait_image
-from dpviz.figures.theme import colour_of
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.tidy.portrait import BINS, DRAWS, FEATURES, _example, portrait
+from dpviz.report.figures.small import portrait_image
+from dpviz.report.figures.theme import colour_of
+from dpviz.report.tables.portrait import BINS, DRAWS, FEATURES, _example, portrait
 
 
 @pytest.mark.parametrize("key", all_mechanisms())

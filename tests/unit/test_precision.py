@@ -12,15 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz import datasets
+from dpviz.accounting.gaussian import noise_std
+from dpviz.core.allocation import SMALLEST_SHARE, UNIFORM, Allocation
+from dpviz.core.allocation_text import of_mapping, parse_allocation
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.settings import Settings
 from dpviz.datasets import read_thetas
-from dpviz.errors import InvalidSetting
 from dpviz.mechanisms import parse_variant, parse_variants
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.privacy.gaussian import noise_std
-from dpviz.run.compare import Comparison, compare
-from dpviz.settings import Settings
-from dpviz.tidy.planted import EXAMPLES, shown
-from dpviz.tidy.precision import (
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.report.tables.planted import EXAMPLES, shown
+from dpviz.report.tables.precision import (
     NOISE_COLUMNS,
     PRICE_COLUMNS,
     SPEND_COLUMNS,
@@ -40,9 +41,14 @@ from dpviz.tidy.precision import (
     suppliers,
     unequal,
 )
-from dpviz.tidy.shares import custom_text, moved_text, rebalanced_text, shares_file, shares_table
-from dpviz.values.allocation import SMALLEST_SHARE, UNIFORM, Allocation
-from dpviz.values.allocation_text import of_mapping, parse_allocation
+from dpviz.report.tables.shares import (
+    custom_text,
+    moved_text,
+    rebalanced_text,
+    shares_file,
+    shares_table,
+)
+from dpviz.simulation.compare import Comparison, compare
 
 SHAPED = "directional_gaussian"
 PURE = "directional_wishart_difference"
@@ -123,7 +129,7 @@ def test_the_stated_noise_is_the_noise_of_releases() -> None:
     prepared = iris(settings)
     mechanism = parse_variant(f"{SHAPED}[estimate=plain]")
     problem, budget = prepared.problem(settings), prepared.budget(settings)
-    from dpviz.base.seeding import Draws
+    from dpviz.core.seeding import Draws
 
     calibration = mechanism.calibrate(problem, budget)
     release = mechanism.release_many(

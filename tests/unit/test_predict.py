@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
-from dpviz.errors import InvalidSetting
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_distance, measure, optimum
-from dpviz.noise.goe import symmetric
-from dpviz.noise.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
-from dpviz.prepare.load import load_prepared
-from dpviz.prepare.prepared import worth
-from dpviz.run.cells import Cell, evaluate, run_cell
-from dpviz.settings import Settings
+from dpviz.preparation.load import load_prepared
+from dpviz.preparation.prepared import worth
+from dpviz.sampling.goe import symmetric
+from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw, SemiCircle, WishartDifferenceLaw
+from dpviz.simulation.cells import Cell, evaluate, run_cell
 from dpviz.theory.predict import (
     Prediction,
     components_found,
@@ -27,7 +28,6 @@ from dpviz.theory.predict import (
     predict,
     predicted_spectrum,
 )
-from dpviz.values.problem import Budget
 
 
 def _digits() -> FloatArray:

@@ -13,15 +13,22 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
 from dpviz import datasets
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import generator
+from dpviz.accounting.sensitivity import (
+    frobenius,
+    l1_entries,
+    l1_upper,
+    l2_upper,
+    nuclear,
+    spectral,
+)
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.core.problem import Relation, default_delta
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table
-from dpviz.errors import InvalidSetting, InvalidTable
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.privacy.sensitivity import frobenius, l1_entries, l1_upper, l2_upper, nuclear, spectral
-from dpviz.run.cells import plan, run_cell
-from dpviz.settings import Settings
-from dpviz.values.problem import Relation, default_delta
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.simulation.cells import plan, run_cell
 
 
 def table_of(rows: Any, name: str = "made", **more: Any) -> Table:

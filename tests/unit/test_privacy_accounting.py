@@ -14,11 +14,11 @@ from dp_accounting.pld import common, privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.errors import InvalidSetting
-from dpviz.privacy.accounting import Spent, greatest_mu_beside, spent
-from dpviz.privacy.gaussian import delta_of, epsilon_of, noise_std
-from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
-from dpviz.values.problem import Budget
+from dpviz.accounting.accounting import Spent, greatest_mu_beside, spent
+from dpviz.accounting.gaussian import delta_of, epsilon_of, noise_std
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
+from dpviz.core.problem import Budget
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 3.0, 10.0)
 DELTAS = (1e-9, 1e-6, 1e-4, 1e-2)

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from dpviz.base.arrays import FloatArray
-from dpviz.privacy.boxes import (
+from dpviz.accounting.boxes import (
     BoxReach,
     frobenius_of,
     frobenius_reach,
@@ -20,6 +19,7 @@ from dpviz.privacy.boxes import (
     nuclear_of,
     nuclear_reach,
 )
+from dpviz.core.arrays import FloatArray
 
 PUBLISHED = [  # weights, the squared Frobenius value, and what the bound sqrt(2) M would give
     ((1, 1, 1), 16, 18),

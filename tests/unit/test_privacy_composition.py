@@ -12,9 +12,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.errors import InvalidSetting
-from dpviz.privacy.accounting import together
-from dpviz.privacy.composition import (
+from dpviz.accounting.accounting import together
+from dpviz.accounting.composition import (
     composed,
     epsilon_of_rho,
     gdp_of,
@@ -27,8 +26,9 @@ from dpviz.privacy.composition import (
     rho_of_pure,
     rho_of_range,
 )
-from dpviz.privacy.gaussian import delta_of, epsilon_of, trade_off
-from dpviz.values.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
+from dpviz.accounting.gaussian import delta_of, epsilon_of, trade_off
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, PurePart
 
 
 @pytest.mark.parametrize(("epsilon", "releases"), [(1.0, 1), (1.0, 10), (0.1, 50), (2.0, 5)])

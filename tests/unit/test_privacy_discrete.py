@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dpviz.errors import InvalidSetting
-from dpviz.privacy.composition import rho_meeting
-from dpviz.privacy.discrete import least_scale, log_excess, proved_epsilon, rounding_distance
-from dpviz.privacy.gaussian import delta_of, mu_of
-from dpviz.values.problem import Budget
+from dpviz.accounting.composition import rho_meeting
+from dpviz.accounting.discrete import least_scale, log_excess, proved_epsilon, rounding_distance
+from dpviz.accounting.gaussian import delta_of, mu_of
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget
 
 
 def apart(scale: float) -> float:

@@ -13,8 +13,7 @@ from dp_accounting import gaussian_mechanism
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.errors import InvalidSetting
-from dpviz.privacy.gaussian import (
+from dpviz.accounting.gaussian import (
     classical_std,
     delta_of,
     epsilon_of,
@@ -25,7 +24,8 @@ from dpviz.privacy.gaussian import (
     rounding_room,
     trade_off,
 )
-from dpviz.values.problem import Budget
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget
 
 EPSILONS = (1e-4, 1e-2, 0.3, 1.0, 3.0, 10.0, 100.0, 1e4, 1e6)
 MUS = (1e-12, 1e-6, 1e-3, 0.1, 0.5, 0.99, 1.01, 2.0, 5.0, 20.0, 100.0, 1414.0, 1e4, 1e6)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.base.arrays import FloatArray
-from dpviz.privacy.pairs import sketch_pair, wishart_pair
-from dpviz.privacy.profiles import GaussianSketch, WishartNoise, least_scale
-from dpviz.values.problem import Budget, Relation
+from dpviz.accounting.pairs import sketch_pair, wishart_pair
+from dpviz.accounting.profiles import GaussianSketch, WishartNoise, least_scale
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Budget, Relation
 
 ZERO_OUT, REPLACE = Relation.ZERO_OUT, Relation.REPLACE
 

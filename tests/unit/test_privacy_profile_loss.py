@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dpviz.base.arrays import FloatArray
-from dpviz.privacy.composition import composed
-from dpviz.privacy.gaussian import delta_of, epsilon_of
-from dpviz.privacy.profile_loss import ProfileLoss
-from dpviz.privacy.profiles import GaussianSketch, RowProfile, WishartNoise
-from dpviz.values.parts import PurePart
-from dpviz.values.problem import Relation
+from dpviz.accounting.composition import composed
+from dpviz.accounting.gaussian import delta_of, epsilon_of
+from dpviz.accounting.profile_loss import ProfileLoss
+from dpviz.accounting.profiles import GaussianSketch, RowProfile, WishartNoise
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import PurePart
+from dpviz.core.problem import Relation
 
 DELTA = 1e-6
 

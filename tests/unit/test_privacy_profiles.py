@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
-from dpviz.base.arrays import FloatArray
-from dpviz.errors import InvalidSetting
-from dpviz.privacy.gaussian import delta_of
-from dpviz.privacy.profiles import (
+from dpviz.accounting.gaussian import delta_of
+from dpviz.accounting.profiles import (
     GaussianSketch,
     RowProfile,
     WishartNoise,
@@ -25,7 +23,9 @@ from dpviz.privacy.profiles import (
     least_lift,
     least_scale,
 )
-from dpviz.values.problem import Budget, Relation
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget, Relation
 
 ZERO_OUT, REPLACE = Relation.ZERO_OUT, Relation.REPLACE
 Density = Callable[[FloatArray], FloatArray]

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpviz.base.seeding import generator
-from dpviz.errors import InvalidSetting
-from dpviz.privacy.gaussian import noise_std
-from dpviz.privacy.sensitivity import (
+from dpviz.accounting.gaussian import noise_std
+from dpviz.accounting.sensitivity import (
     frobenius,
     l1_entries,
     l1_upper,
@@ -27,7 +25,9 @@ from dpviz.privacy.sensitivity import (
     rows_mahalanobis,
     spectral,
 )
-from dpviz.values.problem import Budget, Domain, Problem, Relation
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import generator
 
 Array = NDArray[np.float64]
 Objective = Callable[[Array, Array], Array]  # rows v, w of shape (starts, d) to values (starts,)

@@ -16,12 +16,12 @@ from sklearn.pipeline import make_pipeline
 
 import dpviz
 from dpviz import PrivatePCA
-from dpviz.errors import CannotRun, DpvizError
-from dpviz.estimator.declared import PrivacyWarning
-from dpviz.privacy.gaussian import epsilon_of, mu_of
-from dpviz.values.problem import Budget
+from dpviz.accounting.gaussian import epsilon_of, mu_of
+from dpviz.core.errors import CannotRun, DpvizError
+from dpviz.core.problem import Budget
+from dpviz.releasing.declared import PrivacyWarning
 
-quiet = pytest.mark.filterwarnings("ignore::dpviz.estimator.declared.PrivacyWarning")
+quiet = pytest.mark.filterwarnings("ignore::dpviz.releasing.declared.PrivacyWarning")
 GAUSSIAN: dict[str, Any] = {
     "epsilon": 1.0, "delta": 1e-6, "row_bound": 5.0, "mechanism": "gaussian"
 }  # fmt: skip

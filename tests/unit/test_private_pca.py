@@ -18,19 +18,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpviz import PrivatePCA
+from dpviz.accounting.gaussian import mu_of
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table
-from dpviz.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
-from dpviz.estimator.declared import FROM_DATA, PrivacyWarning
-from dpviz.prepare.bounding import prepare
-from dpviz.privacy.gaussian import mu_of
+from dpviz.preparation.bounding import prepare
+from dpviz.releasing.declared import FROM_DATA, PrivacyWarning
 from dpviz.releasing.ledger import Ledger, LedgerError
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.targets.defaults import advised
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.simulation.compare import compare
+from dpviz.simulation.defaults import advised
 
-quiet = pytest.mark.filterwarnings("ignore::dpviz.estimator.declared.PrivacyWarning")
+quiet = pytest.mark.filterwarnings("ignore::dpviz.releasing.declared.PrivacyWarning")
 
 
 @pytest.fixture

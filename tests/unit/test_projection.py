@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import orthogonal_procrustes
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import generator
-from dpviz.prepare.load import load_prepared
-from dpviz.run.cells import Result
-from dpviz.run.compare import compare
-from dpviz.settings import Settings
-from dpviz.tidy.projection import PICTURE_COLUMNS, coordinates, picture_table, procrustes
+from dpviz.core.arrays import FloatArray
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
+from dpviz.preparation.load import load_prepared
+from dpviz.report.tables.projection import PICTURE_COLUMNS, coordinates, picture_table, procrustes
+from dpviz.simulation.cells import Result
+from dpviz.simulation.compare import compare
 
 
 def frame(seed: int, d: int, k: int) -> FloatArray:

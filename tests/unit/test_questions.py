@@ -16,14 +16,14 @@ import pytest
 
 import dpviz
 from dpviz import cli
-from dpviz.answers import Answer, Made
-from dpviz.answers.asked import asking_functions, question_of
-from dpviz.answers.claims import claims
-from dpviz.answers.reproduce import reproduce
-from dpviz.base.csv_text import csv_text
 from dpviz.cli import main
-from dpviz.errors import DpvizError, InvalidSetting
+from dpviz.core.csv_text import csv_text
+from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.metrics import METRICS
+from dpviz.studies import Answer, Made
+from dpviz.studies.asked import asking_functions, question_of
+from dpviz.studies.claims import claims
+from dpviz.studies.reproduce import reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
 

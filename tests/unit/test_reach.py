@@ -43,7 +43,7 @@ def test_all_that_a_test_file_loads_reaches_it(name: str) -> None:
 
 
 def test_a_change_reaches_its_own_tests_and_not_all() -> None:
-    found = reach.reached({"dpviz/guide/decide.py"})
+    found = reach.reached({"dpviz/lessons/decide.py"})
     assert "tests/unit/test_decide.py" in found
     assert "tests/unit/test_eigen.py" not in found
     assert "tests/unit/test_rooms.py" in found  # walks all folders
@@ -52,7 +52,7 @@ def test_a_change_reaches_its_own_tests_and_not_all() -> None:
     assert len(few) < len(found)
     assert "tests/contract/test_mechanisms.py" in reach.reached({"dpviz/mechanisms/oja.py"})
     # a file of another kind reaches who names it
-    assert "tests/unit/test_board.py" in reach.reached({"dpviz/figures/board/board.css"})
+    assert "tests/unit/test_board.py" in reach.reached({"dpviz/report/figures/board/board.css"})
 
 
 def test_a_change_of_how_tests_run_reaches_all() -> None:
@@ -85,7 +85,7 @@ def test_changed_files_are_those_of_git(tmp_path: Path) -> None:
 def test_the_quick_run_takes_files_of_two_layers_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(layers, "changed", lambda: {"dpviz/guide/decide.py"})
+    monkeypatch.setattr(layers, "changed", lambda: {"dpviz/lessons/decide.py"})
     types, unit = (one for one in layers.LAYERS if one.name in ("unit", "types"))
     made = {one.name: one for one in layers._reached([unit, types])}
     assert made["types"] == types

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import binom
 
-from dpviz.base.seeding import Draws, generator
-from dpviz.claims import attack, exhibits, leaks
-from dpviz.claims.attack import posterior_bound
-from dpviz.claims.audit import DEFAULT_TRIALS, AuditOptions, default_budget
-from dpviz.claims.table import (
+from dpviz.accounting.gaussian import delta_of
+from dpviz.accounting.losses import log_normaliser
+from dpviz.auditing import DEFAULT_TRIALS, AuditOptions, attack, default_budget, exhibits, leaks
+from dpviz.auditing.attack import posterior_bound
+from dpviz.auditing.table import (
     CANNOT_RUN,
     CLAIM_COLUMNS,
     STATUSES,
@@ -24,14 +24,13 @@ from dpviz.claims.table import (
     filtered,
     spending_table,
 )
-from dpviz.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.noise.bingham import bingham
-from dpviz.noise.wishart import wishart
-from dpviz.privacy.gaussian import delta_of
-from dpviz.privacy.losses import log_normaliser
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Verdict
+from dpviz.sampling.bingham import bingham
+from dpviz.sampling.wishart import wishart
 
 PROBLEM = Problem(1797, 61, 2, Relation.REPLACE, Domain.ball(61))
 BUDGET = Budget(1.0, 1e-4)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpviz.base.arrays import fix_signs
-from dpviz.base.seeding import generator
-from dpviz.values.release import VERDICT_WORDS, Release, Status, Verdict
+from dpviz.core.arrays import fix_signs
+from dpviz.core.release import VERDICT_WORDS, Release, Status, Verdict
+from dpviz.core.seeding import generator
 
 
 def symmetric_batch(size: int, d: int) -> np.ndarray:

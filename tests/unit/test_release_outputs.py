@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.base import whole
-from dpviz.base.paths import PACKAGE
 from dpviz.cli import main
+from dpviz.core import whole
+from dpviz.core.paths import PACKAGE
+from dpviz.core.problem import Budget, Relation
 from dpviz.datasets import Table
 from dpviz.releasing import making
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.making import make, plan
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.schema import Column, Schema
-from dpviz.values.problem import Budget, Relation
 
 DATA = PACKAGE.parent / "data"
 WORDS = ["release", str(DATA / "example.csv"), "--schema", str(DATA / "example-schema.json")]

@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 from benchmarks import release_neighbours
 from benchmarks.release_neighbours import HOSTILE, Pair, outcome, shares
+from dpviz.core.errors import InvalidTable
+from dpviz.core.problem import Relation
 from dpviz.datasets import read_raw, source
-from dpviz.errors import InvalidTable
 from dpviz.releasing import making, records
 from dpviz.releasing.grid import quantised
 from dpviz.releasing.records import LONGEST_LINE, line_parser, number_parser, open_records, split
 from dpviz.releasing.schema import Column, Schema
-from dpviz.values.problem import Relation
 
 ABC = Schema((Column("a", 0, 1), Column("b", -10, 10, 2), Column("c", 0, 5)))
 DIALECTS = [

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.base.paths import PACKAGE
 from dpviz.cli import main
+from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.paths import PACKAGE
 from dpviz.datasets import Limits, Table, builtin_tables, load_builtin
-from dpviz.errors import DpvizError, InvalidSetting
 from dpviz.releasing.drafting import draft
 from dpviz.releasing.records import open_records
 from dpviz.releasing.schema import (

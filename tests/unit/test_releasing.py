@@ -14,12 +14,13 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpviz.accounting.composition import rho_meeting
+from dpviz.accounting.gaussian import delta_of, mu_of
 from dpviz.cli import main
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.datasets import Table
-from dpviz.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.privacy.composition import rho_meeting
-from dpviz.privacy.gaussian import delta_of, mu_of
 from dpviz.releasing import noise as noise_module
 from dpviz.releasing.grid import (
     DIAGONAL_WEIGHT,
@@ -44,7 +45,6 @@ from dpviz.releasing.noise import (
 )
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.schema import Column, Schema
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 D = 4
 
@@ -244,7 +244,7 @@ def test_a_release_writes_its_spend_first_and_says_what_it_proves(tmp_path: Path
     answer = second.to_json()
     assert spends[1].epsilon == answer["proved"]["epsilon"] <= 1.0
     assert answer["proved"]["epsilon"] < answer["opendp"]["epsilon"]
-    assert "theorem in dpviz.privacy.discrete" in answer["proved"]["source"]
+    assert "theorem in dpviz.accounting.discrete" in answer["proved"]["source"]
     assert "map of OpenDP" in answer["opendp"]["source"]
     assert answer["ledger"]["spends"] == 2
     assert answer["ledger"]["epsilon"] == pytest.approx(2.0, rel=1e-9)

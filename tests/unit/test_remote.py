@@ -30,6 +30,7 @@ import pytest
 
 from dpviz import datasets
 from dpviz.cli import main
+from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, NotAvailable
 from dpviz.datasets import remote
 from dpviz.datasets.remote import download
 from dpviz.datasets.remote.declared import UCI, File, Remote
@@ -37,7 +38,6 @@ from dpviz.datasets.remote.reading import read_numbers
 from dpviz.datasets.remote.unpack import Damaged, uncompress
 from dpviz.datasets.remote.verify import text_digest
 from dpviz.datasets.table import Table
-from dpviz.errors import DpvizError, InvalidSetting, InvalidTable, NotAvailable
 from tests.serving import Answer, Site, serve
 
 ROWS, WIDTH = 60, 3

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws
-from dpviz.noise import anchored
-from dpviz.noise.anchored import Envelope, acceptance
-from dpviz.noise.frames import matrix_bingham
-from dpviz.noise.stiefel import stiefel_bingham
+from dpviz.core.seeding import Draws
+from dpviz.sampling import anchored
+from dpviz.sampling.anchored import Envelope, acceptance
+from dpviz.sampling.frames import matrix_bingham
+from dpviz.sampling.stiefel import stiefel_bingham
 
 VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])
 

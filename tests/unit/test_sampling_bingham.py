@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
-from dpviz.errors import InvalidSetting
-from dpviz.noise import bingham as vector
-from dpviz.noise import columns as column_draws
-from dpviz.noise.bingham import bingham, sample_bingham
-from dpviz.noise.convergence import Convergence, convergence
-from dpviz.noise.stiefel import stiefel_bingham
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.seeding import Draws, generator
+from dpviz.sampling import bingham as vector
+from dpviz.sampling import columns as column_draws
+from dpviz.sampling.bingham import bingham, sample_bingham
+from dpviz.sampling.convergence import Convergence, convergence
+from dpviz.sampling.stiefel import stiefel_bingham
 
 
 def trials(size: int) -> Draws:

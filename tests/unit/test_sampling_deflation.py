@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws
-from dpviz.errors import InvalidSetting
-from dpviz.noise.deflation import Complements, bingham_each
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.seeding import Draws
+from dpviz.sampling.deflation import Complements, bingham_each
 
 
 def spectra(size: int, q: int) -> np.ndarray:

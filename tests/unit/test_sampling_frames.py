@@ -7,13 +7,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws
-from dpviz.errors import InvalidSetting
-from dpviz.noise import anchored, frames, macg
-from dpviz.noise import bingham as vector
-from dpviz.noise.frames import matrix_bingham
-from dpviz.noise.stiefel import stiefel_bingham
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.seeding import Draws
+from dpviz.sampling import anchored, frames, macg
+from dpviz.sampling import bingham as vector
+from dpviz.sampling.frames import matrix_bingham
+from dpviz.sampling.stiefel import stiefel_bingham
 
 VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])
 samplers = pytest.mark.parametrize("sampler", [anchored, macg], ids=["anchored", "macg"])

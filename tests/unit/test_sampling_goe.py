@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
-from dpviz.errors import InvalidSetting
-from dpviz.noise.goe import goe, symmetric, symmetric_laplace
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.seeding import Draws, generator
+from dpviz.sampling.goe import goe, symmetric, symmetric_laplace
 
 Sampler = Callable[[Draws, int], FloatArray]
 SAMPLERS = [symmetric, goe, symmetric_laplace]

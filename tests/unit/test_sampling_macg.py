@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dpviz.base.pauses import pausing
-from dpviz.base.seeding import Draws
-from dpviz.noise import frames, macg
-from dpviz.noise.stiefel import stiefel_bingham
+from dpviz.core.pauses import pausing
+from dpviz.core.seeding import Draws
+from dpviz.sampling import frames, macg
+from dpviz.sampling.stiefel import stiefel_bingham
 
 matrix_bingham = partial(frames.matrix_bingham, rejection=macg.rejected)
 VALUES = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0])

@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import Draws, generator
-from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms.knorm import KNorm
 from dpviz.mechanisms.wishart_difference import WishartDifference
-from dpviz.noise.limits import NuclearLaw
-from dpviz.noise.nuclear import (
+from dpviz.sampling.limits import NuclearLaw
+from dpviz.sampling.nuclear import (
     _KEPT,
     LARGEST_D,
     eigenvalues_at,
@@ -26,8 +28,6 @@ from dpviz.noise.nuclear import (
     square_means,
 )
 from dpviz.theory.predict import predict
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
 
 Polynomial = list[mpmath.mpf]  # coefficients, lowest order first
 

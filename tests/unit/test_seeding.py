@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.seeding import Draws, generator
 
 LABELS = st.lists(st.text(max_size=4) | st.integers(0, 99), max_size=4).map(tuple)
 

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpviz.base.params import Param, number, params_of
 from dpviz.cli import build_parser
 from dpviz.cli.options import add_settings, settings_from
-from dpviz.errors import InvalidSetting
-from dpviz.narrative.phrases import join_words
-from dpviz.settings import MOST_SHARED, Settings
-from dpviz.values.problem import default_delta, exposure
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.params import Param, number, params_of
+from dpviz.core.problem import default_delta, exposure
+from dpviz.core.settings import MOST_SHARED, Settings
+from dpviz.report.sentences.phrases import join_words
 
 PARAMS = params_of(Settings)
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.base.paths import PACKAGE
 from dpviz.cli import main
-from dpviz.guide import decide
+from dpviz.core.paths import PACKAGE
+from dpviz.lessons import decide
 from dpviz.mechanisms import parse_variant
 
 DATA = PACKAGE.parent / "data"
@@ -102,7 +102,7 @@ def test_what_a_command_prints_and_writes_carries_a_name_only_where_one_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if "batches" in what:
-        monkeypatch.setattr("dpviz.prepare.batches.LARGE_BYTES", 1)
+        monkeypatch.setattr("dpviz.preparation.batches.LARGE_BYTES", 1)
     out = tmp_path / "out"
     words = [word.replace("TABLE", str(table)).replace("OUT", str(out)) for word in COMMANDS[what]]
     assert main([*words, *(["--name", name] if name else [])]) == 0

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.base.paths import PACKAGE, app_path
-from dpviz.base.seeding import Draws, generator
+from dpviz.core.moments import SecondMoment
+from dpviz.core.paths import PACKAGE, app_path
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import (
+    Release,
+)
+from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import parse_variant
-from dpviz.run import simulate as simulation
-from dpviz.run.simulate import Batch, Named, Trials, simulate, simulate_tables
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import Budget, Domain, Problem, Relation
-from dpviz.values.release import Release
+from dpviz.simulation import simulate as simulation
+from dpviz.simulation.simulate import Batch, Named, Trials, simulate, simulate_tables
 
-# A mechanism draws from its parent, its supplier or its own standard noise: those calls stay.
 MEETING = {"release_many", "release_rows", "release_scaled"}
 MECHANISMS = PACKAGE / "mechanisms"
 

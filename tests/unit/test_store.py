@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.base.paths import PACKAGE
-from dpviz.run.store import source_digest
+from dpviz.core.paths import PACKAGE
+from dpviz.simulation.store import source_digest
 
 
 @pytest.fixture

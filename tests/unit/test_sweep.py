@@ -19,23 +19,23 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dpviz import datasets
-from dpviz.base.seeding import generator
-from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.problem import default_delta
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS
-from dpviz.prepare.bounding import Prepared, prepare
-from dpviz.prepare.prepared import Measured
-from dpviz.prepare.subsample import Subsample, _keys
-from dpviz.run import store
-from dpviz.run import sweep as sweeping
-from dpviz.run.axes import AXES, parse_values
-from dpviz.run.cells import Cell
-from dpviz.run.compare import TABLE_COLUMNS, compare
-from dpviz.run.jobs import Pool, Progress
-from dpviz.run.store import Keys, Store, default_folder, source_digest
-from dpviz.run.sweep import SKIPPED_COLUMNS, Sweep, checked, sweep
-from dpviz.settings import Settings
-from dpviz.values.problem import default_delta
+from dpviz.preparation.bounding import Prepared, prepare
+from dpviz.preparation.prepared import Measured
+from dpviz.preparation.subsample import Subsample, _keys
+from dpviz.simulation import store
+from dpviz.simulation import sweep as sweeping
+from dpviz.simulation.axes import AXES, parse_values
+from dpviz.simulation.cells import Cell
+from dpviz.simulation.compare import TABLE_COLUMNS, compare
+from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation.store import Keys, Store, default_folder, source_digest
+from dpviz.simulation.sweep import SKIPPED_COLUMNS, Sweep, checked, sweep
 
 SETTINGS = Settings(table="iris", delta=1e-3, trials=4, seed=3, mechanisms=("gaussian", "laplace"))
 
@@ -159,7 +159,9 @@ def test_subsamples_are_nested_and_the_same_block_by_block(
 
 def test_equal_keys_go_to_the_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     tied = np.array([5, 3, 5, 5, 1, 5], dtype=np.uint64)
-    monkeypatch.setattr("dpviz.prepare.subsample._keys", lambda seed, start, stop: tied[start:stop])
+    monkeypatch.setattr(
+        "dpviz.preparation.subsample._keys", lambda seed, start, stop: tied[start:stop]
+    )
     sample = Subsample(0, 6, 4)
     assert_array_equal(sample.chosen(0, 6), [True, True, True, False, True, False])
     assert_array_equal(sample.chosen(2, 5), [True, False, True])

@@ -10,19 +10,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.base.seeding import generator
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.problem import Budget
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
-from dpviz.errors import CannotRun, InvalidSetting
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.metrics import METRICS
-from dpviz.prepare.bounding import BoundedRows, prepare
-from dpviz.prepare.load import load_prepared
-from dpviz.run import cells, simulate
-from dpviz.run.cells import Cell, evaluate, joined, plan, run_cell
-from dpviz.run.compare import TABLE_COLUMNS, Comparison, compare
-from dpviz.settings import Settings
-from dpviz.tidy.comparison import ANGLE_COLUMNS, SPECTRUM_COLUMNS, distance_table, spectrum_table
-from dpviz.values.problem import Budget
+from dpviz.preparation.bounding import BoundedRows, prepare
+from dpviz.preparation.load import load_prepared
+from dpviz.report.tables.comparison import (
+    ANGLE_COLUMNS,
+    SPECTRUM_COLUMNS,
+    distance_table,
+    spectrum_table,
+)
+from dpviz.simulation import cells, simulate
+from dpviz.simulation.cells import Cell, evaluate, joined, plan, run_cell
+from dpviz.simulation.compare import TABLE_COLUMNS, Comparison, compare
 
 SETTINGS = Settings(
     table="iris", k=2, trials=6, seed=4, mechanisms=("gaussian", "ppca[sweeps=5]", "non_private")

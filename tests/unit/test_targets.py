@@ -12,20 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.base.arrays import FloatArray
-from dpviz.base.seeding import generator
-from dpviz.errors import InvalidSetting
+from dpviz.accounting.gaussian import noise_std
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import EPSILON_RANGE, Budget
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
-from dpviz.narrative.targets import goal_words, predicted_sentence, range_words, sentence
-from dpviz.prepare.load import load_prepared
-from dpviz.prepare.plan import planned
-from dpviz.prepare.prepared import Measured
-from dpviz.prepare.spectrum import spectrum_of
-from dpviz.privacy.gaussian import noise_std
-from dpviz.run.cells import Cell, CellTrials, parts_of, run_cell
-from dpviz.settings import Settings
-from dpviz.targets.goal import Goal
-from dpviz.targets.least import (
+from dpviz.preparation.load import load_prepared
+from dpviz.preparation.plan import planned
+from dpviz.preparation.prepared import Measured
+from dpviz.preparation.spectrum import spectrum_of
+from dpviz.report.sentences.targets import goal_words, predicted_sentence, range_words, sentence
+from dpviz.simulation.cells import Cell, CellTrials, parts_of, run_cell
+from dpviz.simulation.goal import Goal
+from dpviz.simulation.least import (
     PEOPLE_RANGE,
     Predicted,
     Target,
@@ -35,9 +37,7 @@ from dpviz.targets.least import (
     predicted_target,
     targets,
 )
-from dpviz.targets.search import WITHIN, Bets, Found, crossing
-from dpviz.values.problem import EPSILON_RANGE, Budget
-from dpviz.values.release import Verdict
+from dpviz.simulation.search import WITHIN, Bets, Found, crossing
 
 POINTS = np.geomspace(0.01, 100, 461)
 
@@ -249,7 +249,7 @@ def test_about_is_near_the_search_and_costs_little(monkeypatch: pytest.MonkeyPat
         drawn.append(len(cell.trials))
         return parts_of(cell, seen, most)
 
-    monkeypatch.setattr("dpviz.targets.least.parts_of", counted)
+    monkeypatch.setattr("dpviz.simulation.least.parts_of", counted)
     guess = about(measured, settings, spherical, Goal(value=0.95))
     assert guess.value is not None
     assert guess.counts

@@ -22,16 +22,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from dpviz import datasets
-from dpviz.base.arrays import FloatArray
-from dpviz.base.params import params_of
-from dpviz.base.seeding import generator
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun, InvalidSetting, InvalidTable
+from dpviz.core.params import params_of
+from dpviz.core.problem import Domain, default_delta
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
 from dpviz.datasets import Table
-from dpviz.errors import CannotRun, InvalidSetting, InvalidTable
 from dpviz.mechanisms import parse_variants
-from dpviz.run.jobs import Progress
-from dpviz.run.store import Store
-from dpviz.settings import Settings
-from dpviz.tasks import (
+from dpviz.simulation.jobs import Progress
+from dpviz.simulation.store import Store
+from dpviz.simulation.tasks import (
     CHANCE,
     CLEAN,
     FLOOR,
@@ -57,10 +58,9 @@ from dpviz.tasks import (
     task_curve,
     work,
 )
-from dpviz.tasks.codes import ClassCode, NoCode, NumberCode, joined, parted
-from dpviz.tasks.learners import FOLDS
-from dpviz.tasks.parts import Projecting, Releasing
-from dpviz.values.problem import Domain, default_delta
+from dpviz.simulation.tasks.codes import ClassCode, NoCode, NumberCode, joined, parted
+from dpviz.simulation.tasks.learners import FOLDS
+from dpviz.simulation.tasks.parts import Projecting, Releasing
 
 FIXED = Task(tuning="fixed", epsilons="1")
 QUICK = Settings(trials=3, mechanisms=("gaussian",))
@@ -782,7 +782,7 @@ def test_a_table_too_large_for_memory_is_refused(
     table, bounds = load_labelled(settings)
     assert bounds is None
     assert table.labels is not None
-    monkeypatch.setattr("dpviz.prepare.batches.LARGE_BYTES", 100)
+    monkeypatch.setattr("dpviz.preparation.batches.LARGE_BYTES", 100)
     with pytest.raises(InvalidTable, match=r"people.csv is larger than"):
         load_labelled(settings)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dpviz import datasets
+from dpviz.core.release import Verdict
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
-from dpviz.settings import Settings
-from dpviz.tasks.plan import CLEAN, TaskPart, TaskPlan, plan_task
-from dpviz.tasks.task import FIXED, Task
-from dpviz.values.release import Verdict
+from dpviz.simulation.tasks.plan import CLEAN, TaskPart, TaskPlan, plan_task
+from dpviz.simulation.tasks.task import FIXED, Task
 
 PAID = Settings(
     table="iris",

@@ -12,12 +12,20 @@ import plotly.graph_objects as go
 import pytest
 
 from dpviz import datasets
-from dpviz.figures.tasks import NAMED, task_figure
-from dpviz.figures.theme import Panel
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
-from dpviz.narrative import tasks as words
-from dpviz.settings import Settings
-from dpviz.tasks import CHANCE, CLEAN, SCORES, TASK_BAND_COLUMNS, Task, TaskPlan, plan_task
+from dpviz.report.figures.tasks import NAMED, task_figure
+from dpviz.report.figures.theme import Panel
+from dpviz.report.sentences import tasks as words
+from dpviz.simulation.tasks import (
+    CHANCE,
+    CLEAN,
+    SCORES,
+    TASK_BAND_COLUMNS,
+    Task,
+    TaskPlan,
+    plan_task,
+)
 
 GUESS = "majority class"
 Band = tuple[str, float, float, float, float]  # mechanism, epsilon, low, mean, high

@@ -8,17 +8,19 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.base.seeding import Draws
-from dpviz.errors import CannotRun, InvalidSetting
+from dpviz.accounting.gaussian import epsilon_of
+from dpviz.accounting.sensitivity import frobenius, nuclear
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import AdditiveMechanism
-from dpviz.noise.limits import WishartDifferenceLaw
-from dpviz.noise.wishart import wishart
-from dpviz.prepare.load import load_prepared
-from dpviz.privacy.gaussian import epsilon_of
-from dpviz.privacy.sensitivity import frobenius, nuclear
-from dpviz.run.growth import noise_growth
-from dpviz.settings import Settings
+from dpviz.preparation.load import load_prepared
+from dpviz.sampling.limits import WishartDifferenceLaw
+from dpviz.sampling.wishart import wishart
+from dpviz.simulation.growth import noise_growth
 from dpviz.theory.bounds import (
     appears_at,
     davis_kahan,
@@ -34,8 +36,6 @@ from dpviz.theory.bounds import (
     wishart_tail,
 )
 from dpviz.theory.growth import JIANG_TABLE_1
-from dpviz.values.moments import SecondMoment
-from dpviz.values.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation
 
 DIGITS = load_prepared(Settings(table="digits"))
 

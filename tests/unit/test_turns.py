@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from dpviz.base.pauses import in_threads, pause, pausing
+from dpviz.core.pauses import in_threads, pause, pausing
 from pages.ui import turns
 from pages.ui.turns import Turns
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dpviz.base.paths import PACKAGE
 from dpviz.cli import main
+from dpviz.core.paths import PACKAGE
 from dpviz.releasing.ledger import Ledger
 
 DATA = PACKAGE.parent / "data"

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from dpviz.core.errors import InvalidSetting, InvalidTable, NotAvailable
 from dpviz.datasets.remote import adult, chanyaswad, chaudhuri, xu
 from dpviz.datasets.remote import download as _download
 from dpviz.datasets.remote.declared import File, Remote
 from dpviz.datasets.remote.download import OnBytes, cache_folder
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidSetting, InvalidTable, NotAvailable
 
 __all__ = [
     "File",

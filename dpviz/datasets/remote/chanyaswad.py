@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpviz.core.errors import InvalidTable
 from dpviz.datasets.remote.declared import (
     CHANYASWAD,
     UCI_LICENCE,
@@ -17,7 +18,6 @@ from dpviz.datasets.remote.declared import (
 )
 from dpviz.datasets.remote.reading import read_numbers
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidTable
 
 RECORDINGS = 314
 _RECORDING = "dataset/MovementAAL_RSS_{}.csv"

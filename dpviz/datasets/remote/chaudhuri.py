@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.core.errors import InvalidTable
 from dpviz.datasets.remote.declared import (
     CHAUDHURI,
     UCI_LICENCE,
@@ -33,7 +34,6 @@ from dpviz.datasets.remote.reading import (
     read_numbers,
 )
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidTable
 
 _KDD = (
     "duration", "protocol_type", "service", "flag", "src_bytes", "dst_bytes", "land",

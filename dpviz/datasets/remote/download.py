@@ -22,12 +22,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from dpviz.base.here import NO_DOWNLOADS, in_browser
-from dpviz.base.paths import user_cache
+from dpviz.core.errors import InvalidSetting, NotAvailable
+from dpviz.core.here import NO_DOWNLOADS, in_browser
+from dpviz.core.paths import user_cache
 from dpviz.datasets.remote.declared import File, Remote
 from dpviz.datasets.remote.unpack import Damaged, Unpacker
 from dpviz.datasets.remote.verify import digest_of, first_digest, keep_first, matches
-from dpviz.errors import InvalidSetting, NotAvailable
 
 if TYPE_CHECKING:
     from requests.exceptions import RequestException

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from dpviz.base.arrays import FloatArray
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidTable
 from dpviz.datasets.source import Source
-from dpviz.errors import InvalidTable
 
 Codes = tuple[NDArray[np.intp], list[str]]
 """The category of each row as an index, and the names of the categories."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from dpviz.base.whole import whole
+from dpviz.core.whole import whole
 from dpviz.datasets.remote.declared import File
 
 _CHUNK = 1 << 20

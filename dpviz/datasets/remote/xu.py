@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpviz.core.errors import InvalidTable
 from dpviz.datasets.remote.declared import (
     UCI_LICENCE,
     XU,
@@ -25,7 +26,6 @@ from dpviz.datasets.remote.reading import (
     read_numbers,
 )
 from dpviz.datasets.table import Table
-from dpviz.errors import InvalidTable
 
 _PIXELS = 256
 _TAB_IN_A_NUMBER = re.compile(r"(?<=\d)\t(?=\d)")

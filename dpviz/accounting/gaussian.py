@@ -1,0 +1,482 @@
+"""The exact privacy profile of Gaussian noise, in log space.
+
+Gaussian noise of standard deviation ``std`` on a query of l2 sensitivity ``D``
+has the noise-to-signal number ``mu = D / std``. It is (epsilon, delta)-private
+exactly when
+
+    delta >= Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
+
+(Balle & Wang 2018, "Improving the Gaussian mechanism for differential privacy:
+analytical calibration and optimal denoising", Theorem 8). The two terms cancel
+and underflow, so nothing here evaluates them as written. With
+``a = epsilon/mu - mu/2``, ``b = epsilon/mu + mu/2`` and the Mills ratio
+``m(x) = Phi(-x) / phi(x)`` the identity ``b^2 - a^2 = 2 epsilon`` gives
+
+    delta = phi(a) (m(a) - m(b)) = phi(a) * integral from a to b of (1 - x m(x)) dx,
+
+whose integrand is positive: where a and b are close the integral is used, so
+no digits are lost, and the factor phi(a) is kept as a logarithm.
+
+Every answer lands on the safe side of rounding: `mu_of` is never above and
+`epsilon_of` never below the true root.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias, overload
+
+import numpy as np
+import scipy
+from scipy.special import erfcx, erfinv, ndtr, ndtri, ndtri_exp
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget
+
+Numbers: TypeAlias = float | FloatArray
+
+_ROUNDING = float(np.finfo(np.float64).eps)
+_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+_SQRT_HALF = math.sqrt(0.5)
+_SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
+# Squares of a and b must stay finite; past this log delta is below -1e299 anyway.
+_HUGE = 1e150
+
+# Gauss-Legendre on [0, 1]. The integral runs over [a, b] with b - a <= max(1, a), where 1 - x m(x)
+# is analytic in an ellipse of parameter at least 3 + sqrt 8, so 16 nodes err by less than 1e-24.
+_nodes, _weights = np.polynomial.legendre.leggauss(16)
+_NODES: FloatArray = 0.5 * (np.asarray(_nodes, dtype=np.float64) + 1)
+_WEIGHTS: FloatArray = 0.5 * np.asarray(_weights, dtype=np.float64)
+
+# 1 - x m(x) = 1/x^2 - 3/x^4 + 15/x^6 - ... for large x, from repeated integration by parts.
+_SERIES_FROM = 20.0
+_SERIES = (1.0, -3.0, 15.0, -105.0, 945.0, -10395.0, 135135.0, -2027025.0, 34459425.0, -654729075.0)
+
+# `mu_of` leaves this many roundings of room and `epsilon_of` asks for fewer, so that a mechanism
+# that multiplies the noise by its sensitivity (a few more roundings) still spends what it claimed.
+_CALIBRATION_ROOM = 64
+_REPORT_ROOM = 16
+
+
+@overload
+def log_delta(epsilon: float, mu: float) -> float: ...
+@overload
+def log_delta(epsilon: Numbers, mu: Numbers) -> FloatArray | float: ...
+def log_delta(epsilon: Numbers, mu: Numbers) -> FloatArray | float:
+    """Return the natural logarithm of the least delta that noise ``mu`` gives at ``epsilon``.
+
+    Parameters
+    ----------
+    epsilon : float or ndarray
+        At least 0.
+    mu : float or ndarray
+        Sensitivity divided by standard deviation, at least 0 (0 is no signal, infinity no
+        noise). Arrays broadcast against each other.
+
+    Returns
+    -------
+    float or ndarray
+        In [-inf, 0]; a float when both arguments are numbers.
+
+    Raises
+    ------
+    InvalidSetting
+        If an argument is negative or not a number, or epsilon is infinite.
+
+    Source
+    ------
+    Balle & Wang 2018, Theorem 8, rewritten as the module docstring says.
+    """
+    if isinstance(epsilon, (int, float)) and isinstance(mu, (int, float)):
+        _check_epsilon(float(epsilon))
+        _check_mu(float(mu))
+        return _log_delta(float(epsilon), float(mu))
+    epsilons, mus = np.broadcast_arrays(
+        np.asarray(epsilon, dtype=np.float64), np.asarray(mu, dtype=np.float64)
+    )
+    if epsilons.size:
+        _check_epsilon(float(epsilons.min()))
+        _check_epsilon(float(epsilons.max()))
+        _check_mu(float(mus.min()))
+    return _log_delta_array(epsilons, mus)
+
+
+@overload
+def delta_of(epsilon: float, mu: float) -> float: ...
+@overload
+def delta_of(epsilon: Numbers, mu: Numbers) -> FloatArray | float: ...
+def delta_of(epsilon: Numbers, mu: Numbers) -> FloatArray | float:
+    """Return the least delta that noise ``mu`` gives at ``epsilon``; see `log_delta`.
+
+    Values below about 1e-308 come out as 0; `log_delta` keeps them.
+    """
+    logs = log_delta(epsilon, mu)
+    return math.exp(logs) if isinstance(logs, float) else np.exp(logs)
+
+
+def loss_beyond(epsilon: float, mu: float) -> float:
+    """Return the chance that the privacy loss of noise ``mu`` exceeds epsilon.
+
+    The loss is normal with mean mu^2/2 and standard deviation mu, so it is Phi(mu/2 - epsilon/mu):
+    12 to 111 times the delta at usual settings, for delta is the mean of (1 - e^(epsilon - loss))_+
+    and most losses beyond epsilon lie only little beyond.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    mu : float
+        Sensitivity divided by standard deviation, at least 0; may be infinite.
+    """
+    _check_epsilon(epsilon)
+    _check_mu(mu)
+    if mu in (0.0, math.inf):
+        return 0.0 if mu == 0 else 1.0
+    return float(ndtr(mu / 2 - epsilon / mu))
+
+
+def epsilon_of(delta: float, mu: float) -> float:
+    """Return the least epsilon that noise ``mu`` spends at ``delta``, rounded up.
+
+    Parameters
+    ----------
+    delta : float
+        In [0, 1).
+    mu : float
+        Sensitivity divided by standard deviation, at least 0; may be infinite.
+
+    Returns
+    -------
+    float
+        At least 0; infinite for no noise, and for delta = 0 unless mu = 0, because the loss of
+        Gaussian noise is unbounded. Never below the true value; above it by rounding only.
+
+    Raises
+    ------
+    InvalidSetting
+        If delta is outside [0, 1) or mu is negative or not a number.
+
+    Source
+    ------
+    Root of Balle & Wang 2018, Theorem 8, in epsilon.
+    """
+    if not (0 <= delta < 1):
+        raise InvalidSetting("delta", "at least 0 and below 1", delta, "--delta")
+    _check_mu(mu)
+    return _epsilon_of(float(delta), float(mu))
+
+
+def mu_of(budget: Budget) -> float:
+    """Return the greatest noise-to-signal number ``mu`` that meets the budget, rounded down.
+
+    Parameters
+    ----------
+    budget : Budget
+        Its delta must be above 0.
+
+    Returns
+    -------
+    float
+        mu = sensitivity / standard deviation. ``log_delta(budget.epsilon, mu)`` is at most
+        ``log(budget.delta)`` with room for some tens of roundings, in this code and in the
+        caller's product of sensitivity and noise.
+
+    Raises
+    ------
+    InvalidSetting
+        If the budget's delta is 0: Gaussian noise has unbounded loss.
+
+    Source
+    ------
+    Root of Balle & Wang 2018, Theorem 8, in mu.
+    """
+    _needs_delta(budget)
+    return _mu_of(budget.epsilon, budget.delta)
+
+
+def noise_std(budget: Budget) -> float:
+    """Return g(epsilon, delta), the least noise std for an l2 sensitivity of 1, rounded up.
+
+    A query of sensitivity D needs ``D * noise_std(budget)`` in the query's own units.
+    It is exact at every epsilon; see `mu_of` for errors and source.
+    """
+    mu = mu_of(budget)
+    std = 1 / mu
+    while 1 / std > mu:
+        std = math.nextafter(std, math.inf)
+    return std
+
+
+def classical_std(budget: Budget) -> float:
+    """Return sqrt(2 ln(1.25/delta)) / epsilon, the textbook noise std for an l2 sensitivity of 1.
+
+    It is proved for epsilon < 1 only, and is then larger than needed; at large epsilon it
+    promises more than it gives. Use `noise_std` for a guarantee.
+
+    Raises
+    ------
+    InvalidSetting
+        If the budget's delta is 0.
+
+    Source
+    ------
+    Dwork & Roth 2014, "The algorithmic foundations of differential privacy", Theorem A.1.
+    """
+    _needs_delta(budget)
+    # a difference of logarithms: 1.25 / delta would overflow for a subnormal delta
+    return math.sqrt(2 * (math.log(1.25) - math.log(budget.delta))) / budget.epsilon
+
+
+@overload
+def trade_off(alpha: float, mu: float) -> float: ...
+@overload
+def trade_off(alpha: Numbers, mu: Numbers) -> FloatArray | float: ...
+def trade_off(alpha: Numbers, mu: Numbers) -> FloatArray | float:
+    """Return the least miss rate of a membership test with false-alarm rate ``alpha``.
+
+    beta(alpha) = Phi(Phi^-1(1 - alpha) - mu): no test of "is this person in?" on a release
+    with noise ``mu`` can do better, and the likelihood-ratio test attains it.
+
+    Parameters
+    ----------
+    alpha : float or ndarray
+        False-alarm rate in [0, 1].
+    mu : float or ndarray
+        Sensitivity divided by standard deviation, at least 0 and finite.
+
+    Returns
+    -------
+    float or ndarray
+        Miss rate in [0, 1]; arrays broadcast.
+
+    Raises
+    ------
+    InvalidSetting
+        If alpha is outside [0, 1] or mu is negative, infinite or not a number.
+
+    Source
+    ------
+    Dong, Roth & Su 2022, "Gaussian differential privacy", equation (6).
+    """
+    alphas = np.asarray(alpha, dtype=np.float64)
+    mus = np.asarray(mu, dtype=np.float64)
+    for bound in (alphas.min(initial=0.0), alphas.max(initial=0.0)):
+        if not (0 <= bound <= 1):
+            raise InvalidSetting("alpha", "a number from 0 to 1", float(bound))
+    for bound in (mus.min(initial=0.0), mus.max(initial=0.0)):
+        if not (0 <= bound < math.inf):
+            raise InvalidSetting("mu", "a finite number of at least 0", float(bound))
+    # Phi^-1(1 - alpha) = -Phi^-1(alpha), which keeps the digits of a tiny alpha.
+    beta: FloatArray = np.asarray(ndtr(-ndtri(alphas) - mus), dtype=np.float64)
+    return float(beta) if beta.ndim == 0 else beta
+
+
+def least_meeting(
+    gap: Callable[[float], float], meets: Callable[[float], bool], high: float
+) -> float:
+    """Return the root of a decreasing function on [0, high], moved up until ``meets`` holds.
+
+    Parameters
+    ----------
+    gap : callable
+        Decreasing; above 0 at 0 and at most 0 at ``high``.
+    meets : callable
+        The careful test of an answer: true from just above the root on.
+    high : float
+        Finite, above 0.
+    """
+    # xtol relative to high: epsilon is a sum of terms as large as high, so finer means nothing
+    root = float(scipy.optimize.brentq(gap, 0.0, high, xtol=_ROUNDING * high, rtol=4 * _ROUNDING))
+    step = max(2 * _ROUNDING * root, math.ulp(0.0))
+    while not meets(root):
+        root += step
+        step *= 1.5
+    return root
+
+
+@overload
+def rounding_room(epsilon: float, mu: float, value: float, roundings: int = ...) -> float: ...
+@overload
+def rounding_room(
+    epsilon: FloatArray, mu: float, value: FloatArray, roundings: int = ...
+) -> FloatArray: ...
+def rounding_room(
+    epsilon: Numbers, mu: float, value: Numbers, roundings: int = _REPORT_ROOM
+) -> Numbers:
+    """Return a bound on the error of ``value = log_delta(epsilon, mu)``.
+
+    A relative rounding u of mu or epsilon moves a by at most b u, so log delta by about
+    (1 + |a|) b u (1 - delta), and the evaluation itself rounds 1 - delta a few times.
+
+    Parameters
+    ----------
+    epsilon, value : float or ndarray
+        The argument and the result.
+    mu : float
+    roundings : int
+        How many roundings to allow for; the evaluation alone needs about 5.
+    """
+    if isinstance(epsilon, np.ndarray):
+        if mu == 0:
+            return np.zeros_like(epsilon)
+        a = np.clip(epsilon / mu - mu / 2, -_HUGE, _HUGE)
+        b = np.minimum(epsilon / mu + mu / 2, _HUGE)
+        room: FloatArray = -roundings * _ROUNDING * (1 + (1 + np.abs(a)) * b) * np.expm1(value)
+        return room
+    if mu == 0:
+        return 0.0
+    low, far = _ends(epsilon, mu)
+    return -roundings * _ROUNDING * (1 + (1 + abs(low)) * far) * math.expm1(float(value))
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if not (0 <= epsilon < math.inf):
+        raise InvalidSetting("epsilon", "a finite number of at least 0", epsilon, "--epsilon")
+
+
+def _check_mu(mu: float) -> None:
+    if not (mu >= 0):  # also true for NaN
+        raise InvalidSetting("mu", "a number of at least 0", mu)
+
+
+def _needs_delta(budget: Budget) -> None:
+    if budget.delta == 0:
+        raise InvalidSetting(
+            "delta", "above 0 and below 1 for Gaussian noise", budget.delta, "--delta"
+        )
+
+
+def _log_delta(epsilon: float, mu: float) -> float:
+    if mu == 0:
+        return -math.inf
+    a, b = _ends(epsilon, mu)
+    if mu <= max(1.0, a):
+        return float(_log_close(np.asarray(a), np.asarray(mu)))
+    if a >= 0:
+        return float(_log_far(np.asarray(a), np.asarray(b)))
+    return float(_log_near_one(np.asarray(a), np.asarray(b)))
+
+
+def _ends(epsilon: float, mu: float) -> tuple[float, float]:
+    a = epsilon / mu - mu / 2
+    return min(max(a, -_HUGE), _HUGE), min(epsilon / mu + mu / 2, _HUGE)
+
+
+def _log_delta_array(epsilon: FloatArray, mu: FloatArray) -> FloatArray:
+    safe = np.where(mu == 0, 1.0, mu)
+    with np.errstate(over="ignore"):
+        a = np.clip(epsilon / safe - safe / 2, -_HUGE, _HUGE)
+        b = np.minimum(epsilon / safe + safe / 2, _HUGE)
+    out = np.full(mu.shape, -np.inf)
+    close = (mu > 0) & (mu <= np.maximum(1.0, a))
+    far = (mu > 0) & ~close & (a >= 0)
+    near = (mu > 0) & ~close & (a < 0)
+    if close.any():
+        out[close] = _log_close(a[close], mu[close])
+    if far.any():
+        out[far] = _log_far(a[far], b[far])
+    if near.any():
+        out[near] = _log_near_one(a[near], b[near])
+    return out
+
+
+def _mills(x: FloatArray) -> FloatArray:
+    ratio: FloatArray = _SQRT_HALF_PI * erfcx(x * _SQRT_HALF)
+    return ratio
+
+
+def _falling_near(x: FloatArray) -> FloatArray:
+    # 1 - x m(x): its error is x^2 roundings, no more than a rounding of a causes
+    falling: FloatArray = 1 - x * _mills(x)
+    return falling
+
+
+def _falling_far(x: FloatArray) -> FloatArray:
+    inverse = 1 / x**2
+    series = np.zeros_like(x)
+    for coefficient in reversed(_SERIES):
+        series = coefficient + inverse * series
+    return inverse * series
+
+
+def _log_close(a: FloatArray, mu: FloatArray) -> FloatArray:
+    # phi(a) * integral of 1 - x m(x) over [a, a + mu], for mu <= max(1, a); a >= -1/2 here
+    x = a[..., None] + mu[..., None] * _NODES
+    near = x < _SERIES_FROM
+    if near.all():
+        falling = _falling_near(x)
+    elif not near.any():
+        falling = _falling_far(x)
+    else:
+        falling = np.empty_like(x)
+        falling[near] = _falling_near(x[near])
+        falling[~near] = _falling_far(x[~near])
+    log_mean: FloatArray = np.log(falling @ _WEIGHTS)
+    return np.asarray(-0.5 * a * a - _LOG_SQRT_2PI + np.log(mu) + log_mean)
+
+
+def _log_far(a: FloatArray, b: FloatArray) -> FloatArray:
+    # b >= 2 a and b - a >= 1 here, so m(a) and m(b) differ by a large share of m(a)
+    return np.asarray(-0.5 * a * a - _LOG_SQRT_2PI + np.log(_mills(a) - _mills(b)))
+
+
+def _log_near_one(a: FloatArray, b: FloatArray) -> FloatArray:
+    # a < 0: 1 - delta = phi(a) (m(-a) + m(b)), a sum of positive terms
+    return np.asarray(np.log1p(-np.exp(-0.5 * a * a - _LOG_SQRT_2PI) * (_mills(-a) + _mills(b))))
+
+
+def _meets(epsilon: float, mu: float, log_target: float, roundings: int) -> bool:
+    value = _log_delta(epsilon, mu)
+    return value + rounding_room(epsilon, mu, value, roundings) <= log_target
+
+
+@lru_cache(maxsize=65536)
+def _epsilon_of(delta: float, mu: float) -> float:
+    if mu == 0:
+        return 0.0
+    if delta == 0 or mu == math.inf:
+        return math.inf
+    target = math.log(delta)
+    if _meets(0.0, mu, target, _REPORT_ROOM):
+        return 0.0
+    # delta(epsilon) < Phi(-a): where Phi(-a) = delta the budget is met
+    high = mu * (mu / 2 - float(ndtri(delta)))
+    if not high < math.inf:
+        return math.inf
+    high = max(high, math.ulp(0.0)) * (1 + 1e-9)
+    return least_meeting(
+        lambda epsilon: _log_delta(epsilon, mu) - target,
+        lambda epsilon: _meets(epsilon, mu, target, _REPORT_ROOM),
+        high,
+    )
+
+
+@lru_cache(maxsize=65536)
+def _mu_of(epsilon: float, delta: float) -> float:
+    target = math.log(delta)
+    z = -float(ndtri(delta))
+    root = math.sqrt(z * z + 2 * epsilon)
+    # Two values of mu that meet the budget: where Phi(-a) = delta, and where epsilon = 0 would.
+    below = 2 * epsilon / (root + z) if z > 0 else root - z
+    low = max(below, 2 * math.sqrt(2) * float(erfinv(delta)), math.ulp(0.0)) * (1 - 1e-9)
+    # No (epsilon, delta) mechanism has total variation above 1 - 2 (1 - delta) / (1 + e^epsilon)
+    # (Kairouz, Oh & Viswanath 2015), and Gaussian noise has 1 - 2 Phi(-mu/2).
+    log_one_plus = epsilon + math.log1p(math.exp(-epsilon))
+    high = -2 * float(ndtri_exp(math.log1p(-delta) - log_one_plus)) * (1 + 1e-9)
+    high = max(high, low * (1 + 1e-6))
+    log_mu = scipy.optimize.brentq(
+        lambda log_mu: _log_delta(epsilon, math.exp(log_mu)) - target,
+        math.log(low),
+        math.log(high),
+        xtol=1e-15,
+        rtol=4 * _ROUNDING,
+    )
+    mu = math.exp(log_mu)
+    step = 4 * _ROUNDING
+    while not _meets(epsilon, mu, target, _CALIBRATION_ROOM):
+        mu *= 1 - step
+        step *= 1.5
+    return mu

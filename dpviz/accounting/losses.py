@@ -1,0 +1,170 @@
+"""What is known of a loss without a single draw, where the law is known.
+
+Each route is a lower bound on what some pair of legal tables really costs, so it can
+refute a claim or show that it is tight. `Mechanism.exact_loss` says which route is a mechanism's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.special import ive
+
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import delta_of, epsilon_of
+from dpviz.accounting.profiles import WishartNoise
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart, LaplacePart
+from dpviz.core.problem import Relation
+from dpviz.core.release import (
+    Calibration,
+)
+
+# mass of a concentrated law is, each with 16 nodes. The last panel is 1e-9 wide.
+_PANELS = 60
+_NARROWEST = 1e-9
+_MOST_CONCENTRATED = 1e5
+
+
+Tables = tuple[SecondMoment, SecondMoment]
+"""Two neighbouring tables."""
+
+
+@dataclass(frozen=True)
+class ExactLoss:
+    """Losses that some neighbours really have.
+
+    Attributes
+    ----------
+    epsilon : float
+        The least epsilon at the claimed delta; infinite if no epsilon is enough.
+    deltas : tuple of float
+        The least delta at each epsilon asked for, or 0 where the route does not say.
+    source : str
+        The route, in a phrase.
+    """
+
+    epsilon: float
+    deltas: tuple[float, ...]
+    source: str
+
+
+def of_parts(
+    calibration: Calibration, delta: float, at_epsilons: tuple[float, ...], *, data: bool
+) -> ExactLoss | None:
+    """Return the loss of one Gaussian or Laplace query; the account says that it is attained.
+
+    Several parts are composed adaptively and their worst cases need not meet, so they are left
+    to the draws.
+    """
+    if len(calibration.parts) != 1:
+        return None
+    (part,) = calibration.parts
+    # Where rows are noised, the account is of all of them, whatever summary is passed on.
+    of = " of the noisy rows" if data else ""
+    if isinstance(part, GaussianPart):
+        deltas = tuple(delta_of(epsilon, part.mu) for epsilon in at_epsilons)
+        return ExactLoss(epsilon_of(delta, part.mu), deltas, f"exact Gaussian profile{of}")
+    if isinstance(part, LaplacePart) and part.attained and delta == 0:
+        nothing = tuple(0.0 for _ in at_epsilons)
+        return ExactLoss(part.epsilon, nothing, f"closed form of the Laplace density ratio{of}")
+    return None
+
+
+def of_profile(account: Spent, delta: float, at_epsilons: tuple[float, ...]) -> ExactLoss | None:
+    """Return the loss that an exact account without parts computed from its likelihood ratio."""
+    if delta == 0 or account.delta_at_epsilon is None:
+        return None
+    # Only the claimed epsilon was computed; above it the route does not say.
+    deltas = (account.delta_at_epsilon, *(0.0 for _ in at_epsilons[1:]))
+    return ExactLoss(account.epsilon, deltas, account.source)
+
+
+def of_published_space(at_epsilons: tuple[float, ...]) -> ExactLoss:
+    """Return the loss of publishing the exact top-k space: two tables never agree on it."""
+    every = tuple(1.0 for _ in at_epsilons)
+    return ExactLoss(
+        math.inf,
+        every,
+        "the row space of the release is the exact top-k space, seen with probability 1",
+    )
+
+
+def of_moving_support(calibration: Calibration, at_epsilons: tuple[float, ...]) -> ExactLoss:
+    """Return the chance of a release that one table cannot make: zeroing a unit row.
+
+    W_d(d + 1, c I) has two degrees of freedom along the row, whatever d; see `WishartNoise`. The
+    zero row is legal under replace too, so the bound stands for both relations.
+    """
+    problem = calibration.problem
+    profile = WishartNoise(2.0, calibration.scale * problem.n / problem.domain.radius**2)
+    deltas = tuple(profile.delta(Relation.ZERO_OUT, epsilon) for epsilon in at_epsilons)
+    return ExactLoss(
+        math.inf,
+        deltas,
+        "law of the depth at which a release leaves the other table's support",
+    )
+
+
+def of_bingham(
+    calibration: Calibration, at_epsilons: tuple[float, ...], tables: Sequence[Tables]
+) -> ExactLoss | None:
+    """Return the largest log density ratio of the exponential mechanism over some pairs of tables.
+
+    At x it is c x'(A1 - A2)x - (ln Z1 - ln Z2), with the normalisers by quadrature, and its
+    extremes over x are eigenvalues of A1 - A2.
+    """
+    c = calibration.scale
+    if c > _MOST_CONCENTRATED:
+        return None
+    most = 0.0
+    for first, second in tables:
+        shift = log_normaliser(c * first.eigenvalues) - log_normaliser(c * second.eigenvalues)
+        extremes = c * np.linalg.eigvalsh(first.A - second.A)
+        most = max(most, float(extremes[-1]) - shift, shift - float(extremes[0]))
+    nothing = tuple(0.0 for _ in at_epsilons)
+    return ExactLoss(most, nothing, "density ratio of the Bingham law by quadrature")
+
+
+def log_normaliser(eigenvalues: FloatArray) -> float:
+    """Return ln of the integral of exp(x'Bx) over the unit circle or sphere.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (2,) or (3,)
+        Of B, in any order.
+
+    Notes
+    -----
+    On the circle it is 2 pi exp((a + b)/2) I0((a - b)/2). On the sphere the same holds for each
+    height z of the last axis, with a and b shrunk by 1 - z^2, and heights z and -z are alike.
+    """
+    values = np.sort(np.asarray(eigenvalues, dtype=np.float64))
+    top = float(values[-1])
+    if len(values) == 2:
+        half = (values[1] - values[0]) / 2
+        return math.log(2 * math.pi * float(ive(0, half))) + top
+    heights, weights = _heights()
+    # The largest eigenvalue lies along z, so that the mass is near the pole.
+    low, middle, high = values - top
+    shrunk = 1 - heights**2
+    # I0(h) = ive(0, h) e^h; together with the mean this leaves the larger of the two
+    exponent = middle * shrunk + high * heights**2
+    inner = ive(0, (middle - low) / 2 * shrunk)
+    total = float((weights * np.exp(exponent) * inner).sum())
+    return math.log(4 * math.pi * total) + top
+
+
+@cache
+def _heights() -> tuple[FloatArray, FloatArray]:
+    """Return nodes and weights of Gauss and Legendre on [0, 1], refined towards 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    ends = np.concatenate([[0.0], np.geomspace(_NARROWEST, 1.0, _PANELS)])
+    widths = np.diff(ends)[:, None]
+    depth = ends[:-1, None] + widths * (nodes + 1) / 2
+    return 1 - depth.ravel(), (widths * weights / 2).ravel()

@@ -1,0 +1,433 @@
+"""Exact privacy profiles of two mechanisms whose loss depends on a chi-square or two.
+
+Under zero-out tables with and without one row are compared. P is the release with the row, Q the
+one without, and the profile has two sides:
+
+    with_row(epsilon)    = sup over events E of P(E) - e^epsilon Q(E)
+    without_row(epsilon) = sup over events E of Q(E) - e^epsilon P(E)
+
+delta(epsilon) is the larger of the two, exactly. Under replace the worst pair of rows is one of
+these or two orthogonal rows of full length (proved in `dpviz.accounting.pairs`), so delta(epsilon)
+is the largest of three, exactly; the third counts from a few degrees of freedom on.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import scipy
+from scipy.special import gammainc, gammaincc
+
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.pairs import sketch_pair, wishart_pair
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import EPSILON_RANGE, Budget, Problem, Relation
+
+_ROUNDING = float(np.finfo(np.float64).eps)
+
+# SciPy's incomplete gamma functions are good to 1e-14 up to this shape. Above it their series, cut
+# off after a fixed number of terms, falls short of tails beyond about 4.5 standard deviations: at
+# shape 1e9 and 7 standard deviations the lower tail comes out at 0.36 of its value.
+_LARGE_SHAPE = 1e4
+_nodes, _weights = np.polynomial.legendre.leggauss(64)
+_NODES: FloatArray = 22.5 * (np.asarray(_nodes, dtype=np.float64) + 1)  # on [0, 45]: e^-45 is 3e-20
+_WEIGHTS: FloatArray = 22.5 * np.asarray(_weights, dtype=np.float64)
+
+
+class RowProfile(ABC):
+    """The two sides of one row's privacy profile, and what follows from them."""
+
+    @abstractmethod
+    def with_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return sup of P(E) - e^epsilon Q(E), rounded up; P is the release with the row."""
+
+    @abstractmethod
+    def without_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return sup of Q(E) - e^epsilon P(E), rounded up; Q is the release without the row."""
+
+    @abstractmethod
+    def replaced(self, epsilon: float) -> float:
+        """Return the profile of one row against an orthogonal one, rounded up."""
+
+    def delta(self, relation: Relation, epsilon: float) -> float:
+        """Return the least delta given at epsilon >= 0, rounded up."""
+        one = np.asarray([epsilon], dtype=np.float64)
+        found = float(max(self.with_row(one)[0], self.without_row(one)[0]))
+        return found if relation is Relation.ZERO_OUT else max(found, self.replaced(epsilon))
+
+    def epsilon(self, relation: Relation, delta: float) -> float:
+        """Return the epsilon spent at delta, rounded up; infinite if no epsilon is enough."""
+        return _epsilon(self, relation, delta)
+
+    def repeated(self, releases: int) -> RowProfile | None:
+        """Return the profile of that many releases, where that is known without composing it."""
+        return None
+
+    def renyi(self, order: float) -> float | None:
+        """Return a bound on the Renyi divergence of an order above 1, or None."""
+        return None
+
+    def spent(self, problem: Problem, budget: Budget, source: str) -> Spent:
+        """Return what a release costs at the budget's delta, and its delta at the epsilon.
+
+        It is exact where the domain has the worst pair: a row of full length, and under replace
+        two orthogonal ones, which on the cube are corners and need an even d.
+        """
+        relation, domain = problem.relation, problem.domain
+        alike = len(set(domain.half_widths)) == 1 and domain.d % 2 == 0
+        return Spent(
+            epsilon=self.epsilon(relation, budget.delta),
+            delta=budget.delta,
+            exact=relation is Relation.ZERO_OUT or domain.kind == "ball" or alike,
+            source=source,
+            delta_at_epsilon=self.delta(relation, budget.epsilon),
+            total_variation=self.delta(relation, 0.0),
+        )
+
+
+@dataclass(frozen=True)
+class WishartNoise(RowProfile):
+    """Profile of X'X + W with W ~ W_d(freedom + d - 1, scale I), the row on the unit sphere.
+
+    Attributes
+    ----------
+    freedom : float
+        nu, the degrees of freedom less d - 1: real, at least 2.
+    scale : float
+        Eigenvalue of the scale matrix in units of R^2, above 0.
+
+    Notes
+    -----
+    Let M be the release and v the row, |v| = 1. By |M - A + vv'| = |M - A| (1 + 1/T) the density
+    ratio depends on M only through T = 1/(v'(M - A)^-1 v), which is scale times chi^2_nu with the
+    row and that less 1 without. In units of the scale, with h = 1/scale and p = nu/2 - 1, the
+    release without the row is more likely by (1 + h/T)^p e^(-h/2) where T > 0, and T <= 0 cannot
+    occur with the row. So with F the chi^2_nu distribution function
+
+        without_row = F(t + h) - e^epsilon F(t),        t = h/(e^((epsilon + h/2)/p) - 1)
+        with_row    = (1 - F(u)) - e^epsilon (1 - F(u + h)),  u = h/(e^((h/2 - epsilon)/p) - 1)
+
+    the second for epsilon < h/2 only, and 0 above. For nu >= 2 the chi-square density is
+    log-concave, so half-lines are the best events for a shift of any length, and what they gain
+    grows with the shift: shorter rows and larger scales are easier, so |v| = 1 is the worst.
+    Degrees of freedom need not be whole: the density |W|^((k-d-1)/2) e^(-tr W/2), Bartlett's
+    factors and the chi-square of T exist for every real k > d - 1.
+
+    delta never falls below F(h), the chance of a release that the table with the row cannot make.
+    """
+
+    freedom: float
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (2 <= self.freedom < math.inf):
+            raise InvalidSetting("freedom", "a finite number of at least 2", self.freedom)
+        if not (0 < self.scale < math.inf):
+            raise InvalidSetting("scale", "a finite number above 0", self.scale)
+
+    def with_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return (1 - F(u)) - e^epsilon (1 - F(u + h)), 0 from epsilon = h/2 on."""
+        h = 1 / self.scale
+        room = np.maximum(h / 2 - epsilon, 0.0)
+        u = self._threshold(room)
+        half = self.freedom / 2
+        above, beyond = _upper_tail(half, u / 2), _upper_tail(half, (u + h) / 2)
+        gained = _difference(half, above, beyond, epsilon)
+        return np.where(room > 0, gained, 0.0)
+
+    def without_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return F(t + h) - e^epsilon F(t)."""
+        h = 1 / self.scale
+        t = self._threshold(epsilon + h / 2)
+        half = self.freedom / 2
+        return _difference(half, _lower_tail(half, (t + h) / 2), _lower_tail(half, t / 2), epsilon)
+
+    def replaced(self, epsilon: float) -> float:
+        """Return the profile of the shift diag(1, -1) of a 2 x 2 Wishart."""
+        return wishart_pair(self.freedom, self.scale, epsilon)
+
+    def _threshold(self, exponent: FloatArray) -> FloatArray:
+        p = self.freedom / 2 - 1
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            # p = 0: the ratio is constant where T > 0, and the threshold is 0
+            grown = np.expm1(exponent / p) if p > 0 else np.full_like(exponent, np.inf)
+            found: FloatArray = (1 / self.scale) / grown
+        return found
+
+
+@dataclass(frozen=True)
+class GaussianSketch(RowProfile):
+    """Profile of ``rows`` independent draws from N(0, X'X + lift I), the row on the unit sphere.
+
+    Attributes
+    ----------
+    rows : int
+        r, at least 1.
+    lift : float
+        w^2 in units of R^2, above 0.
+
+    Notes
+    -----
+    Let S be the covariance without the row v, so S >= lift I. After whitening by S the two laws
+    differ only along one direction, where the variance is 1 without the row and
+    rho = 1 + v'S^-1 v <= 1 + 1/lift with it. A smaller rho is reached from a larger one by adding
+    the same independent noise to both, so the worst row has rho = 1 + 1/lift, and has it when
+    every other row is orthogonal to it. The likelihood ratio then depends on the sum of r squares,
+    rho chi^2_r against chi^2_r, and the optimal events are half-lines.
+    """
+
+    rows: int
+    lift: float
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise InvalidSetting("rows of the sketch", "at least 1", self.rows)
+        if not (0 < self.lift < math.inf):
+            raise InvalidSetting("lift", "a finite number above 0", self.lift)
+
+    def with_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return the side where large sums speak for the row."""
+        t = self._threshold(epsilon)
+        half = self.rows / 2
+        shrunk = t / (2 * self._ratio)
+        return _difference(half, _upper_tail(half, shrunk), _upper_tail(half, t / 2), epsilon)
+
+    def without_row(self, epsilon: FloatArray) -> FloatArray:
+        """Return the side where small sums speak against the row."""
+        t = np.maximum(self._threshold(-epsilon), 0.0)
+        half = self.rows / 2
+        shrunk = t / (2 * self._ratio)
+        return _difference(half, _lower_tail(half, t / 2), _lower_tail(half, shrunk), epsilon)
+
+    def replaced(self, epsilon: float) -> float:
+        """Return the profile of one chi-square grown and another shrunk."""
+        return sketch_pair(self.rows, self.lift, epsilon)
+
+    def repeated(self, releases: int) -> GaussianSketch:
+        """Return the profile of as many times the rows."""
+        return replace(self, rows=self.rows * releases)
+
+    @property
+    def _ratio(self) -> float:
+        return 1 + 1 / self.lift
+
+    def _threshold(self, loss: FloatArray) -> FloatArray:
+        # log ratio = -(r/2) ln rho + (T/2)(1 - 1/rho), and 1 - 1/rho = 1/(lift + 1)
+        level: FloatArray = loss + 0.5 * self.rows * math.log1p(1 / self.lift)
+        return 2 * (self.lift + 1) * level
+
+
+def least_freedom(relation: Relation, budget: Budget, scale: float) -> float:
+    """Return the least real nu of `WishartNoise` that meets the budget, rounded up.
+
+    More freedom is never worse: chi^2_(nu + x) is chi^2_nu plus independent noise, for real x too.
+
+    Parameters
+    ----------
+    relation : Relation
+    budget : Budget
+        Its delta must be above 0.
+    scale : float
+        In units of R^2.
+
+    Raises
+    ------
+    InvalidSetting
+        If the budget's delta is 0: the support moves with the data.
+    """
+    _needs_delta(budget, "Wishart noise on one side")
+    return _least_freedom(relation, budget.epsilon, budget.delta, scale)
+
+
+def least_scale(relation: Relation, budget: Budget, freedom: float) -> float:
+    """Return the least scale of `WishartNoise`, in units of R^2, that meets the budget, rounded up.
+
+    Parameters
+    ----------
+    relation : Relation
+    budget : Budget
+        Its delta must be above 0.
+    freedom : float
+        nu, at least 2.
+
+    Raises
+    ------
+    InvalidSetting
+        If the budget's delta is 0.
+    """
+    _needs_delta(budget, "Wishart noise on one side")
+    return _least_scale(relation, budget.epsilon, budget.delta, freedom)
+
+
+def least_lift(relation: Relation, budget: Budget, rows: int) -> float:
+    """Return the least w^2 of `GaussianSketch`, in units of R^2, that meets the budget, rounded up.
+
+    Parameters
+    ----------
+    relation : Relation
+    budget : Budget
+        Its delta must be above 0.
+    rows : int
+        Of the sketch.
+
+    Raises
+    ------
+    InvalidSetting
+        If the budget's delta is 0.
+    """
+    _needs_delta(budget, "a Gaussian sketch")
+    return _least_lift(relation, budget.epsilon, budget.delta, rows)
+
+
+@lru_cache(maxsize=65536)
+def _epsilon(profile: RowProfile, relation: Relation, delta: float) -> float:
+    def excess(epsilon: float) -> float:
+        return _log_ratio(profile.delta(relation, epsilon), delta)
+
+    # a replaced row costs no less than one taken out, whose account is in closed form
+    low = 0.0 if relation is Relation.ZERO_OUT else _epsilon(profile, Relation.ZERO_OUT, delta)
+    if low == math.inf or excess(low) <= 0:
+        return low
+    high = max(EPSILON_RANGE[0], 2 * low)
+    while excess(high) > 0:
+        low, high = high, 4 * high
+        if low > EPSILON_RANGE[1]:
+            return math.inf
+    return _least(excess, low, high)
+
+
+@lru_cache(maxsize=65536)
+def _least_freedom(relation: Relation, epsilon: float, delta: float, scale: float) -> float:
+    def excess(freedom: float) -> float:
+        return _log_ratio(WishartNoise(freedom, scale).delta(relation, epsilon), delta)
+
+    zero_out = relation is Relation.ZERO_OUT
+    low = 2.0 if zero_out else _least_freedom(Relation.ZERO_OUT, epsilon, delta, scale)
+    return _least_from(excess, low)
+
+
+@lru_cache(maxsize=65536)
+def _least_scale(relation: Relation, epsilon: float, delta: float, freedom: float) -> float:
+    def excess(scale: float) -> float:
+        return _log_ratio(WishartNoise(freedom, scale).delta(relation, epsilon), delta)
+
+    # below 2^-60 a row is more than 1e18 standard units, and no budget in range is met
+    zero_out = relation is Relation.ZERO_OUT
+    low = 2.0**-60 if zero_out else _least_scale(Relation.ZERO_OUT, epsilon, delta, freedom)
+    return _least_from(excess, low)
+
+
+@lru_cache(maxsize=65536)
+def _least_lift(relation: Relation, epsilon: float, delta: float, rows: int) -> float:
+    def excess(lift: float) -> float:
+        return _log_ratio(GaussianSketch(rows, lift).delta(relation, epsilon), delta)
+
+    # 2^-60: a row then outweighs the lift so far that no budget in range is met any sooner
+    zero_out = relation is Relation.ZERO_OUT
+    low = 2.0**-60 if zero_out else _least_lift(Relation.ZERO_OUT, epsilon, delta, rows)
+    return _least_from(excess, low)
+
+
+def _log_ratio(found: float, allowed: float) -> float:
+    """Return ln(found/allowed), above 0 if and only if found > allowed; finite."""
+    ratio = math.log(max(found, math.ulp(0.0))) - math.log(max(allowed, math.ulp(0.0)))
+    return max(ratio, math.ulp(0.0)) if found > allowed else min(ratio, 0.0)
+
+
+def _least_from(excess: Callable[[float], float], low: float) -> float:
+    """Return the least value from ``low`` on that meets the budget; there always is one."""
+    if excess(low) <= 0:
+        return low
+    high = 2 * low
+    while excess(high) > 0:
+        low, high = high, 2 * high
+    return _least(excess, low, high)
+
+
+def _least(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Return the root of a decreasing function between ``low`` and ``high``, where it meets."""
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=1e-13 * high, rtol=4 * _ROUNDING))
+    step = 1e-13
+    while excess(root) > 0:
+        root *= 1 + step
+        step *= 2
+    return min(root, high)
+
+
+def _difference(
+    shape: float, first: FloatArray, second: FloatArray, epsilon: FloatArray
+) -> FloatArray:
+    """Return first - e^epsilon second for two tails of Gamma(shape), at least 0 and rounded up."""
+    # A threshold near the shape is rounded by shape * eps, against a tail that changes over
+    # sqrt(shape) divided by its distance in standard deviations, which is below 40.
+    room = 1e-12 + 64 * _ROUNDING * math.sqrt(shape)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        # an underflown tail counts as 0, which errs upwards
+        scaled = np.where(second > 0, np.exp(epsilon + np.log(second)), 0.0)
+    rounded = first * (1 + room) - scaled * (1 - room)
+    return np.clip(rounded, 0.0, 1.0)
+
+
+def _lower_tail(shape: float, x: FloatArray) -> FloatArray:
+    """Return the distribution function of Gamma(shape) at x >= 0."""
+    tail = np.asarray(gammainc(shape, x), dtype=np.float64)
+    far = x < shape - 4 * math.sqrt(shape)
+    if shape > _LARGE_SHAPE and far.any():
+        tail = np.where(far, 0.0, tail)
+        reached = far & (x > 0)
+        tail[reached] = _far_tail(shape, x[reached], -1.0)
+    return tail
+
+
+def _upper_tail(shape: float, x: FloatArray) -> FloatArray:
+    """Return the survival function of Gamma(shape) at x >= 0."""
+    tail = np.asarray(gammaincc(shape, x), dtype=np.float64)
+    far = x > shape + 4 * math.sqrt(shape)
+    if shape > _LARGE_SHAPE and far.any():
+        tail = np.where(far, 0.0, tail)
+        reached = far & np.isfinite(x)
+        tail[reached] = _far_tail(shape, x[reached], 1.0)
+    return tail
+
+
+def _far_tail(shape: float, x: FloatArray, side: float) -> FloatArray:
+    """Return the tail of Gamma(shape) beyond x, on the side away from the mode.
+
+    It is f(x) times the integral over s > 0 of f(x + side s)/f(x), whose logarithm
+    (shape - 1) ln(1 + side s/x) - side s falls at least as fast as -rate s, with
+    rate = side (1 - (shape - 1)/x).
+    """
+    rate = side * (1 - (shape - 1) / x)
+    s = _NODES / rate[:, None]
+    ratio = np.maximum(side * s / x[:, None], -1.0)
+    with np.errstate(divide="ignore"):
+        log_fall = (shape - 1) * np.log1p(ratio) - side * s
+    integral = (np.exp(log_fall) @ _WEIGHTS) / rate
+    # the density by Stirling's series, which loses no digits to the size of ln Gamma(shape)
+    offset = (x - shape) / shape
+    log_density = -shape * _log_excess(offset) - np.log(x) - 1 / (12 * shape)
+    found: FloatArray = integral * np.exp(log_density + 0.5 * math.log(shape / (2 * math.pi)))
+    return found
+
+
+def _log_excess(offset: FloatArray) -> FloatArray:
+    """Return y - ln(1 + y) for y > -1, without cancellation near 0."""
+    small = np.where(np.abs(offset) < 0.05, offset, 0.0)
+    series = np.zeros_like(offset)
+    for power in range(16, 1, -1):
+        series = 1 / power - small * series
+    with np.errstate(divide="ignore"):
+        # an offset may round to -1, where the density is 0
+        direct = offset - np.log1p(offset)
+    return np.where(np.abs(offset) < 0.05, small * small * series, direct)
+
+
+def _needs_delta(budget: Budget, what: str) -> None:
+    if budget.delta == 0:
+        raise InvalidSetting("delta", f"above 0 and below 1 for {what}", budget.delta, "--delta")

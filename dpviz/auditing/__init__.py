@@ -1,0 +1,26 @@
+"""What is promised and what holds: claims, exhibits, the attacker, audits of raw releases."""
+
+from dpviz.auditing.options import AuditOptions
+from dpviz.auditing.result import Audit, AuditVerdict
+from dpviz.auditing.run import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_D,
+    DEFAULT_K,
+    DEFAULT_N,
+    DEFAULT_TRIALS,
+    audit,
+    default_budget,
+)
+
+__all__ = [
+    "DEFAULT_CONFIDENCE",
+    "DEFAULT_D",
+    "DEFAULT_K",
+    "DEFAULT_N",
+    "DEFAULT_TRIALS",
+    "Audit",
+    "AuditOptions",
+    "AuditVerdict",
+    "audit",
+    "default_budget",
+]

@@ -1,0 +1,284 @@
+"""Everything a mechanism's account says in one setting, and what repeating it costs.
+
+Behind a preparation that is paid for it is the account of the whole chain, from raw rows on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.accounting.accounting import Composition
+from dpviz.accounting.composition import epsilon_of_rho, gdp_of, renyi_of, rho_of
+from dpviz.accounting.gaussian import trade_off
+from dpviz.accounting.profile_loss import ProfileLoss
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun
+from dpviz.core.problem import Budget, Problem
+from dpviz.mechanisms import Mechanism
+from dpviz.preparation.account import Together, accounted, chain
+from dpviz.preparation.steps import Wanted
+
+ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
+RELEASES = (1, 2, 3, 5, 10, 20, 50, 100)
+_CURVE_POINTS = 41
+_LEVELS: FloatArray = np.linspace(0.0, 1.0, 41)
+_LEAST_DELTA = 1e-12  # the curve is drawn down to here
+_FINE = 400
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What a number of releases costs, at one delta for all of them together.
+
+    Attributes
+    ----------
+    releases : int
+    delta : float
+    basic : float
+        Epsilons added, each release at its share of delta.
+    zcdp : float or None
+        By adding rho.
+    exact : float or None
+        By composing the dominating losses; the least that is known.
+    """
+
+    releases: int
+    delta: float
+    basic: float
+    zcdp: float | None
+    exact: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class AccountView:
+    """One mechanism's account; see `account_view`.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    budget : Budget
+    spent : float
+        Epsilon at the budget's delta (0 for a pure account).
+    spent_delta : float
+    source : str
+    exact : bool
+        Whether the curve is attained by some neighbours; otherwise it is an upper bound.
+    epsilons, deltas : ndarray of shape (points,)
+        delta at each epsilon.
+    mu, rho : float or None
+        GDP and zCDP; None where there is none.
+    renyi : tuple of (order, divergence)
+        Empty where there is none.
+    alpha, beta : ndarray of shape (levels,)
+        The trade-off function: least miss rate at each false-alarm rate.
+    repeated : tuple of Repeated
+    paid : Wanted or None
+        The steps of the preparation that are accounted for too.
+    rest : Budget
+        What they leave to the mechanism; the budget itself where there are none.
+    """
+
+    mechanism: Mechanism
+    problem: Problem
+    budget: Budget
+    spent: float
+    spent_delta: float
+    source: str
+    exact: bool
+    epsilons: FloatArray
+    deltas: FloatArray
+    mu: float | None
+    rho: float | None
+    renyi: tuple[tuple[float, float], ...]
+    alpha: FloatArray
+    beta: FloatArray
+    repeated: tuple[Repeated, ...]
+    paid: Wanted | None
+    rest: Budget
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the account as the command line prints it."""
+        problem = self.problem
+        return {
+            "mechanism": self.mechanism.text,
+            "problem": {
+                "n": problem.n,
+                "d": problem.d,
+                "k": problem.k,
+                "relation": str(problem.relation),
+                "domain": problem.domain.kind,
+            },
+            "preparation": self.paid
+            and {
+                "shares": {step: self.paid.share(step) for step in self.paid.steps},
+                "left": {"epsilon": self.rest.epsilon, "delta": self.rest.delta},
+            },
+            "claimed": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
+            "spent": {"epsilon": self.spent, "delta": self.spent_delta, "source": self.source},
+            "exact": self.exact,
+            "curve": [
+                {"epsilon": float(epsilon), "delta": float(delta)}
+                for epsilon, delta in zip(self.epsilons, self.deltas, strict=True)
+            ],
+            "mu": self.mu,
+            "rho": self.rho,
+            "rdp": [{"order": order, "epsilon": value} for order, value in self.renyi],
+            "trade_off": [
+                {"alpha": float(alpha), "beta": float(beta)}
+                for alpha, beta in zip(self.alpha, self.beta, strict=True)
+            ],
+            "repeated": [
+                {
+                    "releases": item.releases,
+                    "delta": item.delta,
+                    "basic": item.basic,
+                    "zcdp": item.zcdp,
+                    "exact": item.exact,
+                }
+                for item in self.repeated
+            ],
+        }
+
+    def curve_table(self) -> pd.DataFrame:
+        """Return the curve with the columns epsilon and delta."""
+        return pd.DataFrame({"epsilon": self.epsilons, "delta": self.deltas})
+
+    def repeated_table(self) -> pd.DataFrame:
+        """Return one row per number of releases and way to add up: releases, account, epsilon."""
+        rows = [
+            {"releases": item.releases, "account": name, "epsilon": value}
+            for item in self.repeated
+            for name, value in (
+                ("basic", item.basic),
+                ("zCDP", item.zcdp),
+                ("exact", item.exact),
+            )
+            if value is not None and math.isfinite(value)
+        ]
+        return pd.DataFrame(rows, columns=["releases", "account", "epsilon"])
+
+
+def account_view(
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    releases: tuple[int, ...] = RELEASES,
+    paid: Wanted | None = None,
+) -> AccountView:
+    """Return the whole account of a mechanism in its setting.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    budget : Budget
+        Its delta is also the one at which repeated releases are quoted.
+    releases : tuple of int
+        Numbers of releases of the same table, each with a preparation of its own.
+    paid : Wanted, optional
+        The steps of the preparation that the budget pays for as well.
+
+    Raises
+    ------
+    CannotRun
+        If it cannot run here, the preparation leaves nothing for it, or no epsilon describes what
+        it releases.
+    """
+    mechanism.check(problem, budget)
+    whole = None if paid is None else chain(mechanism, problem, budget, paid)
+    if whole is not None and not whole.preparation.parts:
+        whole = None
+    spent = mechanism.spent(problem, budget) if whole is None else whole.spent
+    together = accounted(mechanism, problem, budget) if whole is None else whole.together
+    if spent is None or together is None:
+        raise CannotRun(
+            mechanism.text, "no epsilon describes what it releases, so there is no account of it"
+        )
+    account = _Account(together, pure=spent.delta == 0)
+    most = max(account.epsilon(_LEAST_DELTA), 1e-3)
+    epsilons = np.linspace(0.0, most, _CURVE_POINTS)
+    deltas = np.array([account.delta(float(epsilon)) for epsilon in epsilons])
+    return AccountView(
+        mechanism=mechanism,
+        problem=problem,
+        budget=budget,
+        spent=spent.epsilon,
+        spent_delta=spent.delta,
+        source=spent.source,
+        exact=spent.exact,
+        epsilons=epsilons,
+        deltas=deltas,
+        mu=account.mu,
+        rho=account.rho,
+        renyi=tuple(
+            (order, value) for order in ORDERS if (value := account.renyi(order)) is not None
+        ),
+        alpha=_LEVELS,
+        beta=account.trade_off(most),
+        repeated=tuple(account.repeated(count, budget.delta) for count in releases),
+        paid=None if whole is None else paid,
+        rest=budget if whole is None else whole.rest,
+    )
+
+
+class _Account:
+    """What a mechanism by itself, or a chain, costs once and many times."""
+
+    def __init__(self, together: Together, *, pure: bool) -> None:
+        self.together, self.loss, self.pure = together, together.loss(), pure
+        by_parts = not together.known
+        self.mu = gdp_of(together.parts) if by_parts else None
+        self.rho = rho_of(together.parts) if by_parts else None
+
+    def delta(self, epsilon: float) -> float:
+        """Return the delta given at epsilon."""
+        return self.loss.delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the epsilon spent at delta, or at the least delta above it that says one."""
+        if not isinstance(self.loss, ProfileLoss):
+            # what tells everything, or counts so by rounding, is below no epsilon
+            delta = max(delta, 4 * self.loss.failing)
+        found = self.loss.epsilon(delta)
+        # where some releases give a row away no epsilon reaches so small a delta
+        return found if math.isfinite(found) else 2 * self.loss.epsilon(1e-6)
+
+    def renyi(self, order: float) -> float | None:
+        """Return the Renyi divergence of an order, if there is one."""
+        if not self.together.known:
+            return renyi_of(self.together.parts, order)
+        return self.loss.profile.renyi(order) if isinstance(self.loss, ProfileLoss) else None
+
+    def trade_off(self, most: float) -> FloatArray:
+        """Return the least miss rate at each level: the best of the bounds at many epsilons."""
+        if isinstance(self.loss, Composition) and self.loss.gaussian:
+            return np.asarray(trade_off(_LEVELS, self.loss.mu), dtype=np.float64)
+        beta = np.zeros_like(_LEVELS)
+        for epsilon in np.linspace(0.0, most, _FINE):
+            left = 1 - self.delta(float(epsilon))
+            grown = math.exp(epsilon) if epsilon < 700 else math.inf
+            steep = np.where(_LEVELS > 0, left - grown * np.maximum(_LEVELS, 1e-300), left)
+            beta = np.maximum(beta, np.maximum(steep, (left - _LEVELS) / grown))
+        clipped: FloatArray = np.clip(beta, 0.0, 1 - _LEVELS)
+        return clipped
+
+    def repeated(self, releases: int, delta: float) -> Repeated:
+        """Return what that many releases cost."""
+        one = math.inf
+        if self.pure or delta > 0:
+            one = self.loss.epsilon(0.0 if self.pure else delta / releases)
+        exact = releases * one
+        if delta > 0:
+            exact = min(exact, self.together.loss(releases).epsilon(delta))
+        zcdp = None
+        if self.rho is not None and delta > 0:
+            zcdp = epsilon_of_rho(releases * self.rho, delta)
+        return Repeated(
+            releases, delta, releases * one, zcdp, exact if math.isfinite(exact) else None
+        )

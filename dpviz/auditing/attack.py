@@ -1,0 +1,340 @@
+"""The attacker's view: what a membership test on a release can reach."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import trade_off
+from dpviz.auditing import Audit, default_budget
+from dpviz.auditing.bounds import lower_limit, upper_limit
+from dpviz.auditing.table import every_mechanism
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.problem import Budget, Problem
+from dpviz.mechanisms import Mechanism
+
+DEFAULT_LEVELS: FloatArray = np.linspace(0.0, 1.0, 201)
+DEFAULT_LEVELS.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The trade-off of a membership test.
+
+    Attributes
+    ----------
+    alpha, beta : ndarray of shape (points,)
+        False alarms and the least misses at them.
+    exact : bool
+        Whether an attacker on the worst neighbours reaches the curve; otherwise no attacker gets
+        below it, and it may be lower than need be.
+    source : str
+        Where the curve comes from, in a phrase.
+    """
+
+    alpha: FloatArray
+    beta: FloatArray
+    exact: bool
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class EmpiricalCurve:
+    """The trade-off of one attack, measured on draws.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (points,)
+        Levels of false alarms.
+    beta, low, high : ndarray of shape (points,)
+        Misses seen, and their band.
+    confidence : float
+    simultaneous : bool
+        Whether the band holds at all levels at once.
+    """
+
+    alpha: FloatArray
+    beta: FloatArray
+    low: FloatArray
+    high: FloatArray
+    confidence: float
+    simultaneous: bool
+
+
+def gaussian_curve(mu: float, alpha: FloatArray = DEFAULT_LEVELS, *, exact: bool = True) -> Curve:
+    """Return beta(alpha) = Phi(Phi^-1(1 - alpha) - mu), exact for Gaussian noise.
+
+    With ``exact`` False mu is an upper bound, and no attacker gets below the curve.
+
+    Source
+    ------
+    Dong, Roth & Su 2022, equation 6.
+    """
+    beta = np.asarray(trade_off(alpha, mu), dtype=np.float64)
+    words = "exact for Gaussian noise with mu =" if exact else "Gaussian noise with mu at most"
+    return Curve(alpha, beta, exact, f"{words} {numeral(mu, 3)}")
+
+
+def bounded_curve(budget: Budget, alpha: FloatArray = DEFAULT_LEVELS) -> Curve:
+    """Return the lowest curve that an (epsilon, delta) guarantee allows.
+
+    beta is at least max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha)).
+
+    Source
+    ------
+    Wasserman & Zhou 2010; Kairouz, Oh & Viswanath 2015.
+    """
+    grown = np.exp(min(budget.epsilon, 700.0)) * alpha
+    shrunk = math.exp(-budget.epsilon) * (1 - budget.delta - alpha)
+    beta = np.maximum(np.maximum(1 - budget.delta - grown, shrunk), 0.0)
+    words = f"bound from epsilon {numeral(budget.epsilon, 3)}"
+    if budget.delta > 0:
+        words += f" and delta {numeral(budget.delta)}"
+    return Curve(alpha, beta, False, words)
+
+
+def curve(
+    mechanism: Mechanism, problem: Problem, budget: Budget, alpha: FloatArray = DEFAULT_LEVELS
+) -> Curve:
+    """Return the attacker's trade-off against a mechanism, by what it really spends.
+
+    Gaussian noise of known sensitivity is exact, and of bounded sensitivity a bound. Everything
+    else gets the bound from the (epsilon, delta) spent;
+    where no epsilon describes the release, beta is 0 at every level.
+    """
+    mechanism.check(problem, budget)
+    spent = mechanism.spent(problem, budget)
+    if spent is None or not math.isfinite(spent.epsilon):
+        return Curve(alpha, np.zeros_like(alpha), False, "no epsilon limits what can be learned")
+    if spent.mu is not None and 0 < spent.mu < math.inf:
+        return gaussian_curve(spent.mu, alpha, exact=spent.exact)
+    if spent.epsilon == 0 and spent.delta == 0:
+        return Curve(alpha, 1 - alpha, True, "the release does not depend on the data")
+    # No more than a rounding away from the claim, and Budget needs an epsilon in its range.
+    epsilon = max(spent.epsilon, 1e-4)
+    return bounded_curve(Budget(min(epsilon, 1e6), spent.delta), alpha)
+
+
+def posterior(prior: float, alpha: float, beta: float) -> float:
+    """Return the chance that the person is in, once a test with these errors has sounded.
+
+    Bayes: prior (1 - beta)/(prior (1 - beta) + (1 - prior) alpha). A test that never sounds
+    leaves the prior.
+    """
+    check_prior(prior)
+    hit, alarm = prior * (1 - beta), (1 - prior) * alpha
+    return prior if hit + alarm == 0 else hit / (hit + alarm)
+
+
+def posterior_curve(prior: float, seen: Curve) -> FloatArray:
+    """Return the posterior after an alarm at each level of a trade-off curve; shape (points,).
+
+    At alpha 0 an alarm proves the person is in wherever the test ever sounds: a delta above 0
+    allows that, and Gaussian noise comes arbitrarily close.
+    """
+    return np.array(
+        [posterior(prior, a, b) for a, b in zip(seen.alpha, seen.beta, strict=True)],
+        dtype=np.float64,
+    )
+
+
+def posterior_bound(prior: float, epsilon: float) -> float:
+    """Return the highest posterior that pure epsilon allows: e^eps p/(1 - p + e^eps p).
+
+    For (epsilon, delta) it is exceeded by no attacker except on a share of releases that delta
+    limits; see `excess_probability`.
+    """
+    check_prior(prior)
+    if prior in (0.0, 1.0):
+        return prior
+    odds = math.log(prior) - math.log1p(-prior) + epsilon
+    return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
+
+
+def excess_probability(epsilon: float, delta: float, beyond: float) -> float:
+    """Return how likely, at most, a release pushes the posterior odds beyond e^(epsilon + beyond).
+
+    On the set S of releases with a loss above epsilon + beyond, (epsilon, delta) gives
+    P(S) <= e^epsilon Q(S) + delta <= e^-beyond P(S) + delta, so P(S) <= delta/(1 - e^-beyond).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee; epsilon only says beyond what.
+    beyond : float
+        Above 0.
+    """
+    if not (beyond > 0):
+        raise InvalidSetting("beyond", "above 0", beyond)
+    if not (epsilon >= 0):
+        raise InvalidSetting("epsilon", "at least 0", epsilon)
+    return min(1.0, delta / -math.expm1(-beyond))
+
+
+def empirical_curve(
+    person_in: FloatArray,
+    person_out: FloatArray,
+    alpha: FloatArray = DEFAULT_LEVELS,
+    *,
+    confidence: float = 0.95,
+    simultaneous: bool = True,
+) -> EmpiricalCurve:
+    """Return the trade-off that one score reaches, with a band.
+
+    Parameters
+    ----------
+    person_in, person_out : ndarray of shape (trials,)
+        The score on releases of either table, high for "in". They must not be the draws on which
+        the score was chosen.
+    alpha : ndarray of shape (points,)
+        Levels of false alarms.
+    confidence : float
+        Of the band.
+    simultaneous : bool
+        True: both distribution functions lie in a Dvoretzky-Kiefer-Wolfowitz band, so the whole
+        curve holds at once. False: Clopper-Pearson limits at each threshold, for one level alone.
+
+    Notes
+    -----
+    The threshold t sounds an alarm above it. With ``F_out`` and ``F_in`` within their bands at
+    every t, misses at level a are at most those of the lowest threshold whose alarms are surely
+    at most a, and at least those of the highest threshold whose alarms may exceed a.
+
+    Source
+    ------
+    Massart 1990 for the constant: P(sup |F_m - F| > e) <= 2 exp(-2 m e^2).
+    """
+    if not (0 < confidence < 1):
+        raise InvalidSetting("confidence", "above 0 and below 1", confidence, "--confidence")
+    if not (len(person_in) and len(person_out)):
+        raise InvalidSetting("scores", "at least one of either table", "none")
+    ordered_in, ordered_out = np.sort(person_in), np.sort(person_out)
+    both = np.unique(np.concatenate([ordered_in, ordered_out]))
+    thresholds = np.concatenate([[-np.inf], both])
+    misses = ordered_in.searchsorted(thresholds, "right")
+    alarms = len(ordered_out) - ordered_out.searchsorted(thresholds, "right")
+    share = (1 - confidence) / 2
+    miss_low, miss_high = _band(misses, len(ordered_in), share, simultaneous)
+    alarm_low, alarm_high = _band(alarms, len(ordered_out), share, simultaneous)
+    # alarms fall and misses rise along the thresholds
+    beta = misses / len(ordered_in)
+    seen = _at_levels(alpha, alarms / len(ordered_out), beta, 1.0)
+    high = _at_levels(alpha, alarm_high, miss_high, 1.0)
+    low = _at_levels(alpha, alarm_low, miss_low, 1.0)
+    return EmpiricalCurve(alpha, seen, low, high, confidence, simultaneous)
+
+
+def _band(
+    counts: np.ndarray[tuple[int], np.dtype[np.intp]], trials: int, share: float, all_at_once: bool
+) -> tuple[FloatArray, FloatArray]:
+    if not all_at_once:
+        return lower_limit(counts, trials, share / 2), upper_limit(counts, trials, share / 2)
+    reach = math.sqrt(math.log(2 / share) / (2 * trials))
+    seen = counts / trials
+    return np.maximum(seen - reach, 0.0), np.minimum(seen + reach, 1.0)
+
+
+def _at_levels(
+    levels: FloatArray, alarms: FloatArray, misses: FloatArray, none: float
+) -> FloatArray:
+    """Return the misses at the first threshold whose alarms are at most each level."""
+    # reversed, alarms ascend: the last one at most the level belongs to the lowest threshold
+    ascending, matching = alarms[::-1], misses[::-1]
+    place = ascending.searchsorted(levels, "right") - 1
+    found: FloatArray = np.where(place >= 0, matching[np.maximum(place, 0)], none)
+    return found
+
+
+def check_prior(prior: float) -> None:
+    """Refuse what is no probability."""
+    if not (0 <= prior <= 1):
+        raise InvalidSetting("prior", "from 0 to 1", prior)
+
+
+ATTACK_COLUMNS = ("alpha", "beta", "posterior")
+
+ATTACK_LEVELS: FloatArray = np.union1d(np.geomspace(1e-6, 1.0, 121), np.linspace(0.0, 1.0, 201))
+"""False alarms at which the attacker is drawn: close together near 0, where alarms say most."""
+
+
+# Which mechanism stands for what -----------------------------------------------
+
+
+# The attacker ------------------------------------------------------------------
+
+
+def attacker_curve(mechanism: Mechanism, problem: Problem, budget: Budget) -> Curve:
+    """Return the trade-off of a membership test at `ATTACK_LEVELS`."""
+    return curve(mechanism, problem, budget, ATTACK_LEVELS)
+
+
+def limit_of(prior: float, spent: Spent | None) -> float | None:
+    """Return the belief that the epsilon spent would allow without delta, if there is one."""
+    if spent is None or not math.isfinite(spent.epsilon):
+        return None
+    return posterior_bound(prior, spent.epsilon)
+
+
+def attack_table(seen: Curve, prior: float) -> pd.DataFrame:
+    """Return a membership test's errors and what an alarm at each level leaves believed.
+
+    Returns
+    -------
+    DataFrame
+        `ATTACK_COLUMNS`.
+    """
+    return pd.DataFrame(
+        {"alpha": seen.alpha, "beta": seen.beta, "posterior": posterior_curve(prior, seen)}
+    )[list(ATTACK_COLUMNS)]
+
+
+def exhibited(problem: Problem, budget: Budget) -> Mechanism:
+    """Return the mechanism whose attacker is shown first: the first with an exact curve.
+
+    Under a budget without delta that is the first that runs and makes a claim.
+    """
+    claiming = [
+        m
+        for m in every_mechanism()
+        if m.info.guarantee != "none"
+        and m.info.featured
+        and m.why_not(problem, budget) is None
+        and m.spent(problem, budget) is not None
+    ]
+    exact = [m for m in claiming if curve(m, problem, budget).exact]
+    return [*exact, *claiming, *every_mechanism()][0]
+
+
+def claimed_curve(claim: Budget) -> Curve:
+    """Return the lowest trade-off that a claim allows."""
+    return bounded_curve(claim, ATTACK_LEVELS)
+
+
+def attack_seen_table(measured: EmpiricalCurve) -> pd.DataFrame:
+    """Return an attack's trade-off with its band as a table."""
+    return pd.DataFrame(
+        {
+            "alpha": measured.alpha,
+            "beta": measured.beta,
+            "low": measured.low,
+            "high": measured.high,
+        }
+    )
+
+
+def attack_seen(found: Audit) -> EmpiricalCurve:
+    """Return the trade-off that an audit's own attack reached, on draws it was not chosen on."""
+    return empirical_curve(found.measured.first, found.measured.second)
+
+
+def audited_budget(mechanism: Mechanism, epsilon: float, budget: Budget) -> Budget:
+    """Return what to audit at another epsilon: the setting's delta, where one is claimed."""
+    if mechanism.info.guarantee == "approximate" and budget.delta > 0:
+        return Budget(epsilon, budget.delta)
+    return default_budget(mechanism, epsilon)

@@ -1,0 +1,447 @@
+"""What an attacker can compute from a raw release, and the one event chosen from it.
+
+A `View` knows both tables and turns a batch of releases into named scores, one number per draw. An
+`Event` is one score beyond one threshold. Scores and thresholds are free to look at the tables and
+at the half of the draws they are chosen on: validity rests on the other half alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dpviz.accounting.densities import LogRatio
+from dpviz.auditing.bounds import delta_bound, epsilon_bound
+from dpviz.auditing.neighbours import Pair
+from dpviz.core.arrays import FloatArray
+from dpviz.core.release import Release
+
+Scores = Mapping[str, FloatArray]
+
+# More entries than this are left to the named scores: the learner could not use them well.
+_LEARNED_ENTRIES = 150
+_TAIL_STEPS = 120
+_LARGEST = 1e250
+_CLIP = 8.0
+_RIDGE = 1e-3
+# A matrix this far below another, relative to the noise, is below it and not merely rounded.
+SUPPORT_ROOM = 1e-9
+QUANTUM = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The attacker's knowledge: both tables, all but which one was used.
+
+    Attributes
+    ----------
+    pair : Pair
+    k : int
+        Components the mechanism releases.
+    quantum : float
+        Scores are rounded to multiples of it. Rounding errors of floating point depend on the
+        table, and a score that ties in theory (a whole region where a likelihood ratio is
+        constant) would be told apart by its last digits. Noise is idealised here, so they go.
+    ratio : callable or None
+        The log likelihood ratio, where it is known and no other score equals it.
+    """
+
+    pair: Pair
+    k: int
+    quantum: float = QUANTUM
+    ratio: LogRatio | None = None
+
+    @cached_property
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        first, second = self.pair.tables()
+        return first.A, second.A
+
+    @cached_property
+    def _tops(self) -> tuple[FloatArray, FloatArray]:
+        first, second = self.pair.tables()
+        return first.eigenvectors[:, : self.k], second.eigenvectors[:, : self.k]
+
+    @cached_property
+    def _directions(self) -> tuple[FloatArray, FloatArray]:
+        """Directions along which D is most positive and most negative (or least)."""
+        _, vectors = np.linalg.eigh(self.pair.difference)
+        return vectors[:, -1], vectors[:, 0]
+
+    def scores(self, release: Release) -> dict[str, FloatArray]:
+        """Return every score of a batch, each of shape (size,)."""
+        found: dict[str, FloatArray] = {}
+        for name, block in self._blocks(release).items():
+            size, d = len(block), len(self.pair.first)
+            if block.shape[1:] == (d, d) and name != "frame":
+                found |= self._of_matrices(block, name)
+            elif block.shape[1:] == (d, self.k) and name == "frame":
+                found |= self._of_frames(block)
+            elif block.ndim == 3 and block.shape[2] == d:
+                found |= self._of_rows(block)
+            else:
+                found |= {f"{name} {i}": c for i, c in enumerate(block.reshape(size, -1)[:, :8].T)}
+        if self.ratio is not None:
+            found["likelihood ratio"] = self.ratio(release)
+        return {name: self._rounded(values) for name, values in found.items()}
+
+    def _rounded(self, values: FloatArray) -> FloatArray:
+        rounded: FloatArray = np.round(_plain(values) / self.quantum) * self.quantum
+        return rounded
+
+    def entries(self, release: Release) -> FloatArray:
+        """Return raw numbers for the learner, shape (size, at most 150) and possibly none."""
+        d = len(self.pair.first)
+        parts = []
+        for name, block in self._blocks(release).items():
+            size = len(block)
+            if name == "frame":
+                # Signs of columns are arbitrary: the projector is what the frame says.
+                upper = np.triu_indices(d)
+                parts.append((block @ block.transpose(0, 2, 1))[:, upper[0], upper[1]])
+            elif block.ndim == 3 and block.shape[2] == d and block.shape[1] != d:
+                parts.append(block[:, 0])
+            else:
+                parts.append(block.reshape(size, -1))
+        kept = [part for part in parts if part.shape[1] <= _LEARNED_ENTRIES]
+        return np.concatenate(kept, axis=1) if kept else np.empty((len(release.raw), 0))
+
+    def _blocks(self, release: Release) -> dict[str, FloatArray]:
+        """Return the release in shapes that the scores understand.
+
+        Components and the symmetric estimate are functions of the raw release and add nothing an
+        attacker could not compute; they are used where the raw numbers have no shape of their own.
+        """
+        raw, d = release.raw, len(self.pair.first)
+        frame = raw.shape == release.components.shape and raw.shape[1:] == (d, self.k)
+        if frame and self.k < d and release.matrix is None:
+            return {"frame": raw}
+        blocks = {"release": raw}
+        if release.radius is not None:
+            blocks["radius"] = np.log(release.radius)[:, None]
+        if raw.shape[1:] == (d, d):
+            return blocks
+        blocks["frame"] = release.components
+        if raw.ndim == 3 and raw.shape[2] == d:
+            gram = raw.transpose(0, 2, 1) @ raw
+            blocks["gram"] = gram / raw.shape[1]
+        return blocks
+
+    def _of_matrices(self, block: FloatArray, name: str) -> dict[str, FloatArray]:
+        symmetric = (block + block.transpose(0, 2, 1)) / 2
+        first, second = self._moments
+        difference = self.pair.difference
+        p, q = self._directions
+        along_p, along_q = _quadratic(symmetric, p), _quadratic(symmetric, q)
+        middle = (first + second) / 2
+        up, down = along_p - p @ middle @ p, along_q - q @ middle @ q
+        upper = np.triu_indices(len(p))
+        triangle = block[:, upper[0], upper[1]]
+        far_first = np.abs(triangle - first[upper]).sum(axis=1)
+        far_second = np.abs(triangle - second[upper]).sum(axis=1)
+        found = {
+            "linear score": np.tensordot(symmetric, difference, 2),
+            "upper-triangle score": triangle @ difference[upper],
+            "l1 score": far_second - far_first,
+            "quadratic form along the gain": along_p,
+            "quadratic form along the loss": along_q,
+            "quadrant": np.minimum(up, -down),
+            "outer quadrant": np.maximum(up, -down),
+        }
+        for label, table in (("first", first), ("second", second)):
+            values, vectors = np.linalg.eigh(symmetric - table)
+            found[f"smallest eigenvalue above the {label} table"] = values[:, 0]
+            found[f"largest eigenvalue above the {label} table"] = values[:, -1]
+            found[f"nuclear norm from the {label} table"] = np.abs(values).sum(axis=1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(np.abs(values)).sum(axis=1)
+                found[f"log determinant above the {label} table"] = _plain(logs)
+                for side, direction in (("gain", p), ("loss", q)):
+                    weights = np.square(direction @ vectors)
+                    found[f"depth along the {side} above the {label} table"] = 1 / (
+                        weights / values
+                    ).sum(axis=1)
+        found["nuclear score"] = (
+            found.pop("nuclear norm from the second table")
+            - found["nuclear norm from the first table"]
+        )
+        found["determinant score"] = (
+            found.pop("log determinant above the second table")
+            - found["log determinant above the first table"]
+        )
+        if name == "release":
+            return found
+        return {f"{label} of the {name}": values for label, values in found.items()}
+
+    def _of_frames(self, frames: FloatArray) -> dict[str, FloatArray]:
+        p, q = self._directions
+        at_p, at_q = np.square(p @ frames), np.square(q @ frames)
+        share_p, share_q = at_p.sum(axis=1), at_q.sum(axis=1)
+        turned = frames.transpose(0, 2, 1) @ self.pair.difference @ frames
+        found = {
+            "score of the subspace": np.trace(turned, axis1=1, axis2=2),
+            "share along the gain": share_p,
+            "share along the loss": share_q,
+            "gain without loss": share_p - share_q,
+            "first column along the gain": at_p[:, 0],
+            "first column along the loss": at_q[:, 0],
+            "first column, gain without loss": at_p[:, 0] - at_q[:, 0],
+            "last column, gain without loss": at_p[:, -1] - at_q[:, -1],
+        }
+        for label, top in zip(("first", "second"), self._tops, strict=True):
+            inside = np.square(top.T @ frames).sum(axis=(1, 2))
+            found[f"overlap with the {label} table's components"] = inside
+        return found
+
+    def _of_rows(self, rows: FloatArray) -> dict[str, FloatArray]:
+        v, w = self.pair.first, self.pair.second
+        found = {
+            "changed row, linear score": rows[:, 0] @ (v - w),
+            "changed row, l1 score": (
+                np.abs(rows[:, 0] - w).sum(axis=1) - np.abs(rows[:, 0] - v).sum(axis=1)
+            ),
+        }
+        total = np.square(rows).sum(axis=(1, 2))
+        for label, top in zip(("first", "second"), self._tops, strict=True):
+            outside = rows - (rows @ top) @ top.T
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.square(outside).sum(axis=(1, 2)) / total
+            # a floor, so that rounding does not order what is equal
+            found[f"rows outside the {label} table's components"] = np.log10(share + 1e-20)
+        return found
+
+
+def _quadratic(matrices: FloatArray, direction: FloatArray) -> FloatArray:
+    form: FloatArray = (matrices @ direction) @ direction
+    return form
+
+
+def _plain(values: FloatArray) -> FloatArray:
+    return np.nan_to_num(values, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A linear score fitted to the first half: regularised discriminant analysis.
+
+    Columns are centred and scaled by robust numbers and clipped, so that heavy tails do not rule.
+    """
+
+    center: FloatArray
+    spread: FloatArray
+    direction: FloatArray
+
+    @classmethod
+    def fit(cls, first: FloatArray, second: FloatArray) -> Learned:
+        """Return the direction that separates two samples of shape (size, columns)."""
+        both = np.concatenate([first, second])
+        center = np.median(both, axis=0)
+        spread = np.quantile(np.abs(both - center), 0.7, axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        blank = cls(center, spread, np.zeros(both.shape[1]))
+        one, two = blank._scaled(first), blank._scaled(second)
+        within = (np.cov(one, rowvar=False) + np.cov(two, rowvar=False)) / 2
+        within = np.atleast_2d(within) + _RIDGE * np.eye(both.shape[1])
+        direction = np.linalg.solve(within, one.mean(axis=0) - two.mean(axis=0))
+        return cls(center, spread, direction)
+
+    def _scaled(self, features: FloatArray) -> FloatArray:
+        return np.clip((features - self.center) / self.spread, -_CLIP, _CLIP)
+
+    def __call__(self, features: FloatArray) -> FloatArray:
+        """Return the score of each row, shape (size,)."""
+        found: FloatArray = self._scaled(features) @ self.direction
+        return found
+
+
+@dataclass(frozen=True)
+class Event:
+    """What an attacker says on seeing one score: the first table, the second, or nothing.
+
+    Attributes
+    ----------
+    score : str
+        Name in `View.scores`, or ``learned score``.
+    sign : int
+        1 if high scores speak for the first table, -1 if low ones do.
+    for_first, for_second : float or None
+        The attacker names the first table where sign * score is above ``for_first`` and the second
+        where it is below ``for_second``; None is never. A single threshold is an event in the
+        ordinary sense; both together are the event and its mirror image with the order of the pair
+        turned round, and every privacy claim bounds their sums as it bounds each.
+    """
+
+    score: str
+    sign: int
+    for_first: float | None
+    for_second: float | None
+
+    def names(self, values: FloatArray) -> tuple[int, int]:
+        """Return how many scores make the attacker name the first and the second table."""
+        turned = self.sign * values
+        first = 0 if self.for_first is None else int((turned > self.for_first).sum())
+        second = 0 if self.for_second is None else int((turned < self.for_second).sum())
+        return first, second
+
+    def count(self, first: FloatArray, second: FloatArray) -> tuple[int, int, int]:
+        """Return right names, wrong names and the draws they are counted among.
+
+        With one threshold the draws that can be right are those of one table, and so are those
+        that can be wrong. With two, both tables' draws count: a sum of two binomial counts, whose
+        tails are no heavier than those of the binomial with the mean probability (Hoeffding
+        1956, Theorem 4), so that its limits stand.
+        """
+        right_first, wrong_first = self.names(first)
+        wrong_second, right_second = self.names(second)
+        both = self.for_first is not None and self.for_second is not None
+        return (
+            right_first + right_second,
+            wrong_first + wrong_second,
+            2 * len(first) if both else len(first),
+        )
+
+    @property
+    def words(self) -> str:
+        """The event in words, without its thresholds: tables do not share one scale."""
+        up, down = ("high", "low") if self.sign > 0 else ("low", "high")
+        if self.for_first is not None and self.for_second is not None:
+            return f"a guess from the {self.score}"
+        return f"a {up if self.for_first is not None else down} {self.score}"
+
+
+Value = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def chosen(first: Scores, second: Scores, alpha: float, value: Value) -> tuple[Event, float]:
+    """Return the event with the largest value on the half it is chosen on.
+
+    Parameters
+    ----------
+    first, second : mapping of str to ndarray of shape (size,)
+        Scores of as many releases of each table.
+    alpha : float
+        Level of each limit used while choosing, so that luck with few draws is not chosen.
+    value : callable
+        What to maximise, of the lower limit of one probability and the upper limit of the other.
+
+    Returns
+    -------
+    (event, value)
+    """
+    best: tuple[Event, float] | None = None
+    for name, ones in first.items():
+        for sign in (1, -1):
+            a, b = np.sort(sign * ones), np.sort(sign * second[name])
+            for event, found in _best_of(name, sign, a, b, alpha, value):
+                if best is None or found > best[1]:
+                    best = event, found
+    assert best is not None  # every view has scores
+    return best
+
+
+def _best_of(
+    name: str, sign: int, a: FloatArray, b: FloatArray, alpha: float, value: Value
+) -> list[tuple[Event, float]]:
+    """Return the best event of each shape for sorted scores whose high values are the first's."""
+    size, reach = len(a), -float(ndtri(alpha))
+    thresholds = _thresholds(np.concatenate([a, b]))
+    right = size - a.searchsorted(thresholds, "right")
+    wrong = size - b.searchsorted(thresholds, "right")
+    right_low, wrong_low = b.searchsorted(thresholds), a.searchsorted(thresholds)
+    # The mirror image: as many draws of both tables below as above.
+    mirror = np.abs((right + wrong)[:, None] - (right_low + wrong_low)[None, :]).argmin(axis=1)
+    apart = thresholds[mirror] <= thresholds
+    shapes = (
+        (right, wrong, size),
+        (right_low, wrong_low, size),
+        (
+            np.where(apart, right + right_low[mirror], 0),
+            np.where(apart, wrong + wrong_low[mirror], 2 * size),
+            2 * size,
+        ),
+    )
+    found = []
+    for shape, (hits, misses, trials) in enumerate(shapes):
+        values = value(_rough(hits, trials, -reach), _rough(misses, trials, reach))
+        at = int(values.argmax())
+        here = float(thresholds[at])
+        event = Event(
+            name,
+            sign,
+            None if shape == 1 else here,
+            None if shape == 0 else float(thresholds[mirror[at]]) if shape == 2 else here,
+        )
+        found.append((event, float(values[at])))
+    return found
+
+
+def _rough(counts: NDArray[np.int_], trials: int, reach: float) -> FloatArray:
+    """Return a limit of each probability, ``reach`` standard deviations up or down.
+
+    Wilson's, which is near Clopper and Pearson's and hundreds of times faster. Choosing may be
+    rough; counting, on the other half, is exact.
+    """
+    square = reach * reach
+    spread = np.sqrt(counts * (1 - counts / trials) + square / 4)
+    found: FloatArray = (counts + square / 2 + reach * spread) / (trials + square)
+    return np.clip(found, 0.0, 1.0)
+
+
+def _thresholds(pooled: FloatArray) -> FloatArray:
+    """Return midpoints between neighbouring scores, dense in both tails."""
+    ordered = np.sort(pooled)
+    places = _places(len(ordered))
+    # Where scores pile up, the ends of the pile are thresholds too.
+    jumps = np.flatnonzero(np.diff(ordered) > 0)
+    if len(jumps) <= 2 * _TAIL_STEPS:
+        places = jumps + 1
+    lower, upper = ordered[places - 1], ordered[places]
+    middle = lower / 2 + upper / 2
+    return middle if len(middle) else ordered[:1]
+
+
+@lru_cache(maxsize=64)
+def _places(size: int) -> NDArray[np.intp]:
+    """Return which of so many sorted scores to look between."""
+    steps = np.unique(np.geomspace(1, max(2, size // 2), _TAIL_STEPS).astype(np.intp))
+    places = np.unique(np.concatenate([steps, size - steps]))
+    places = places[(places > 0) & (places < size)]
+    places.setflags(write=False)
+    return places
+
+
+def epsilon_value(delta: float) -> Value:
+    """Return the value that asks for the largest epsilon at a delta."""
+
+    def value(p_low: FloatArray, q_high: FloatArray) -> FloatArray:
+        gain = np.maximum(p_low - delta, 1e-300)
+        # unclipped, so that an event that gains nothing is still ordered
+        found: FloatArray = np.maximum(epsilon_bound(p_low, q_high, delta), 0.0)
+        return np.where(found > 0, found, 1e-3 * np.log(gain / q_high))
+
+    return value
+
+
+def delta_value(epsilon: float) -> Value:
+    """Return the value that asks for the largest delta at an epsilon."""
+
+    def value(p_low: FloatArray, q_high: FloatArray) -> FloatArray:
+        return delta_bound(p_low, q_high, epsilon)
+
+    return value
+
+
+def distance(first: Scores, second: Scores) -> float:
+    """Return the largest Kolmogorov distance over the scores, to rank pairs that tell little."""
+    most = 0.0
+    for name, ones in first.items():
+        a, b = np.sort(ones), np.sort(second[name])
+        both = np.concatenate([a, b])
+        gap = np.abs(a.searchsorted(both, "right") - b.searchsorted(both, "right"))
+        most = max(most, float(gap.max()) / len(a))
+    return most if math.isfinite(most) else 0.0

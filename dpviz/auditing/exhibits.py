@@ -1,0 +1,338 @@
+"""Numbers behind the Claims page: what fails, by how much, and what an attacker gains.
+
+Every table is recomputed from the mechanisms themselves. They are found by what they say of
+themselves, never by name, so that a changed mechanism changes its exhibit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from scipy.special import ive
+
+from dpviz.accounting.gaussian import delta_of
+from dpviz.auditing import DEFAULT_D
+from dpviz.auditing.attack import ATTACK_LEVELS
+from dpviz.auditing.bounds import lower_limit, upper_limit
+from dpviz.auditing.table import every_mechanism
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
+from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms._base import AdditiveMechanism
+from dpviz.mechanisms.laplace_output import LaplaceOutput
+from dpviz.mechanisms.wishart import Wishart
+from dpviz.mechanisms.wishart_difference import WishartDifference
+from dpviz.sampling.stiefel import stiefel_bingham
+from dpviz.simulation.simulate import Named, Trials, simulate
+
+SUPPORT_COLUMNS = ("epsilon", "draws", "outside", "share", "low", "high", "exact")
+CONE_COLUMNS = ("mechanism", "table", "half_trace", "radius", "outside")
+TURNING_COLUMNS = ("table", "draw", "first", "second", "angle")
+DELTA_COLUMNS = ("mechanism", "relation", "epsilon", "true_delta", "claimed_delta")
+GIBBS_COLUMNS = ("start", "sweep", "mean", "low", "high", "exact")
+
+WITH, WITHOUT = "with the row", "row zeroed"
+FROM_MODE, FROM_UNIFORM = "the best subspace", "a random subspace"
+
+EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0)
+"""At which demonstrations run, and between which a reader chooses."""
+
+DELTA = 1e-5
+"""Of what needs a delta, where the setting has none."""
+
+LIMIT_CONFIDENCE = 0.99
+"""Of each Clopper-Pearson interval and each band of chain means, by itself."""
+ATTACK_LEVELS.setflags(write=False)
+
+# The noise of a demonstration is measured in units of 1/n, so n itself shows nowhere.
+_N = 100
+_DELTA_EPSILONS = np.geomspace(0.1, 20.0, 25)
+_ROUNDING = 1e-6
+
+# The Gibbs exhibit: variances of three features, of 100 people.
+_VARIANCES = (0.5, 0.3, 0.1)
+_NORMAL_99 = 2.5758293035489004
+
+
+def moving_cone() -> AdditiveMechanism:
+    """Return the mechanism with one-sided noise that claims pure epsilon."""
+    return Wishart()
+
+
+def repaired_cone() -> AdditiveMechanism:
+    """Return the mechanism of the same family whose noise has no support that moves."""
+    return WishartDifference()
+
+
+def bare_directions() -> Mechanism:
+    """Return the mechanism that noises rows only, with a pure claim that is false."""
+    return LaplaceOutput()
+
+
+def _problem(d: int, relation: Relation) -> Problem:
+    return Problem(_N, d, 1, relation, Domain.ball(d))
+
+
+# The cone that moves -----------------------------------------------------------
+
+
+def support_table(d: int, epsilon: float, seed: int, trials: int = 1_000) -> pd.DataFrame:
+    """Return how often a neighbour's release falls where the table's can never fall.
+
+    The row e_1 is zeroed, and the release counts as outside when subtracting the full table's
+    moment leaves a negative eigenvalue: what any observer can compute.
+
+    Parameters
+    ----------
+    d : int
+        At least 2.
+    epsilon : float
+        Added to `EPSILONS`.
+    seed, trials : int
+
+    Returns
+    -------
+    DataFrame
+        `SUPPORT_COLUMNS`, one row per epsilon, ascending. ``low`` and ``high`` are Clopper-Pearson
+        limits at `LIMIT_CONFIDENCE`; ``exact`` is 1 - exp(-1/(2 n c)) at the mechanism's scale c,
+        from 1/(v'W^-1 v) = c chi-square with two degrees of freedom.
+    """
+    mechanism, problem = moving_cone(), _problem(d, Relation.ZERO_OUT)
+    draws = Draws.batch(generator(seed, "refutations", "support", d), trials)
+    noise = mechanism.standard_noise(problem, draws)
+    row = np.zeros((d, d))
+    row[0, 0] = 1 / _N
+    rest = (1 - LIMIT_CONFIDENCE) / 2
+    rows = []
+    for value in sorted({*EPSILONS, epsilon}):
+        scale = mechanism.calibrate(problem, Budget(value)).scale
+        lowest = np.linalg.eigvalsh(scale * noise - row)[:, 0]
+        outside = int((lowest < 0).sum())
+        rows.append(
+            {
+                "epsilon": value,
+                "draws": trials,
+                "outside": outside,
+                "share": outside / trials,
+                "low": float(lower_limit(outside, trials, rest)),
+                "high": float(upper_limit(outside, trials, rest)),
+                "exact": -math.expm1(-1 / (2 * _N * scale)),
+            }
+        )
+    return pd.DataFrame(rows, columns=list(SUPPORT_COLUMNS))
+
+
+def cone_table(epsilon: float, seed: int, size: int = 150) -> pd.DataFrame:
+    """Return releases at d = 2 as points: half the trace, and the radius around it.
+
+    A symmetric 2 x 2 matrix is positive semi-definite exactly when its radius
+    sqrt(((D11 - D22)/2)^2 + D12^2) is at most half its trace, so the legal releases fill a cone.
+
+    Parameters
+    ----------
+    epsilon : float
+    seed : int
+    size : int
+        Draws for each table and mechanism.
+
+    Returns
+    -------
+    DataFrame
+        `CONE_COLUMNS`: release less the full table's moment, in units of 1/n, for the published
+        mechanism and its repair. ``outside`` marks releases that the full table can never make;
+        the repair has none, because its noise reaches every symmetric matrix.
+    """
+    problem = _problem(2, Relation.ZERO_OUT)
+    row = np.diag([1.0, 0.0])
+    found = []
+    for mechanism in (moving_cone(), repaired_cone()):
+        scale = mechanism.calibrate(problem, Budget(epsilon)).scale * _N
+        for table, change in ((WITH, 0.0), (WITHOUT, 1.0)):
+            label = f"{mechanism.key} {table}"
+            draws = Draws.batch(generator(seed, "refutations", "cone", label), size)
+            seen = scale * mechanism.standard_noise(problem, draws) - change * row
+            half = (seen[:, 0, 0] + seen[:, 1, 1]) / 2
+            radius = np.hypot((seen[:, 0, 0] - seen[:, 1, 1]) / 2, seen[:, 0, 1])
+            impossible = mechanism.one_sided and table == WITHOUT
+            found.append(
+                pd.DataFrame(
+                    {
+                        "mechanism": mechanism.label,
+                        "table": table,
+                        "half_trace": half,
+                        "radius": radius,
+                        "outside": (radius > half) & impossible,
+                    }
+                )
+            )
+    return pd.concat(found, ignore_index=True)[list(CONE_COLUMNS)]
+
+
+# The direction that turns ------------------------------------------------------
+
+_OTHERS = np.array([[0.8, 0.0], [0.0, 0.9]])
+_PERSON = np.array([1.0, 0.0])
+
+
+def turning_rows() -> pd.DataFrame:
+    """Return the two tables of the exhibit: three people, two features, one row changed."""
+    rows = np.vstack([_OTHERS, _PERSON, 0 * _PERSON])
+    people = ["first", "second", f"third, {WITH}", f"third, {WITHOUT}"]
+    return pd.DataFrame({"person": people, "feature 1": rows[:, 0], "feature 2": rows[:, 1]})
+
+
+def turning_table(epsilon: float, seed: int, draws: int = 3) -> pd.DataFrame:
+    """Return the first direction that the mechanism publishes for either table.
+
+    Parameters
+    ----------
+    epsilon : float
+    seed : int
+    draws : int
+        Releases of each table.
+
+    Returns
+    -------
+    DataFrame
+        `TURNING_COLUMNS`; ``angle`` is in degrees from the first feature. The squares of the
+        columns are (1.64, 0.81) with the row and (0.64, 0.81) with it zeroed, so the first
+        direction turns from one feature to the other, whatever noise the scores carry.
+    """
+    mechanism = bare_directions()
+    problem = Problem(3, 2, 1, Relation.REPLACE, Domain.ball(2))
+    calibration = mechanism.calibrate(problem, Budget(epsilon))
+    found = []
+    for table, person in ((WITH, _PERSON), (WITHOUT, 0 * _PERSON)):
+        rows = np.vstack([_OTHERS, person])
+        data = SecondMoment(rows.T @ rows / len(rows), len(rows), rows)
+        streams = Named(seed, f"refutations turning {table}", range(draws))
+        (frames,) = simulate(
+            [Trials(mechanism, calibration, data, streams)], lambda _, release: release.components
+        )
+        for number, (first, second) in enumerate(frames[:, :, 0], start=1):
+            angle = math.degrees(math.atan2(abs(second), abs(first)))
+            found.append((table, number, first, second, angle))
+    return pd.DataFrame(found, columns=list(TURNING_COLUMNS))
+
+
+# Delta at large epsilon ----------------------------------------------------------
+
+
+def delta_table(delta: float) -> pd.DataFrame:
+    """Return the true delta of Gaussian releases that give more than they claim.
+
+    Parameters
+    ----------
+    delta : float
+        Claimed, above 0 and below 1.
+
+    Returns
+    -------
+    DataFrame
+        `DELTA_COLUMNS`, under both relations, on a grid of epsilon from 0.1 to 20, for every
+        mechanism that is one Gaussian query and whose exact delta exceeds its claim at the least,
+        the middle or the largest of them.
+    """
+    if not (0 < delta < 1):
+        raise InvalidSetting("delta", "above 0 and below 1", delta, "--delta")
+    found = []
+    grid = _DELTA_EPSILONS.tolist()
+    for mechanism in every_mechanism():
+        if mechanism.info.guarantee != "approximate":
+            continue
+        few = _true_deltas(mechanism, delta, (grid[0], grid[len(grid) // 2], grid[-1]))
+        if any(true > delta * (1 + _ROUNDING) for *_, true in few):
+            found += [
+                (mechanism.label, relation, epsilon, true, delta)
+                for relation, epsilon, true in _true_deltas(mechanism, delta, grid)
+            ]
+    return pd.DataFrame(found, columns=list(DELTA_COLUMNS))
+
+
+def _true_deltas(
+    mechanism: Mechanism, delta: float, epsilons: Iterable[float]
+) -> list[tuple[str, float, float]]:
+    """Return (relation, epsilon, exact delta) where the release is one Gaussian query."""
+    found = []
+    for relation, epsilon in product(Relation, epsilons):
+        problem, budget = _problem(DEFAULT_D, relation), Budget(epsilon, delta)
+        if mechanism.why_not(problem, budget) is not None:
+            continue
+        parts = mechanism.calibrate(problem, budget).parts
+        if len(parts) == 1 and isinstance(parts[0], GaussianPart):
+            found.append((str(relation), epsilon, delta_of(epsilon, parts[0].mu)))
+    return found
+
+
+# Chains that converge --------------------------------------------------------------
+
+
+def gibbs_table(epsilon: float, seed: int, chains: int = 2_000, sweeps: int = 8) -> pd.DataFrame:
+    """Return the mean score of Gibbs chains after each sweep, beside the exact mean.
+
+    At d = 3, k = 2 the chain's law is known: the score of V is tr B - z'Bz with z the direction
+    that V leaves out, so z has the Bingham law of -B.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of the exponential mechanism under replace, for 100 people with variances .5, .3, .1.
+    seed : int
+    chains : int
+        Even ones start at the best subspace, odd ones at a random one; at least 4.
+    sweeps : int
+
+    Returns
+    -------
+    DataFrame
+        `GIBBS_COLUMNS`. Scores are shares of the best one; ``low`` and ``high`` are normal limits
+        of the mean at `LIMIT_CONFIDENCE`.
+    """
+    if chains < 4:
+        raise InvalidSetting("chains", "at least 4", chains)
+    values = _N * epsilon / 2 * np.array(_VARIANCES)
+    draws = Draws.batch(generator(seed, "refutations", "gibbs"), chains)
+    drawn = stiefel_bingham(values, 2, draws, sweeps)
+    best = float(values[:2].sum())
+    exact = (float(values.sum()) - left_out_mean(values)) / best
+    found = []
+    for start, chosen in ((FROM_MODE, drawn.from_mode), (FROM_UNIFORM, ~drawn.from_mode)):
+        for sweep, scores in enumerate(drawn.trace[:, chosen] / best):
+            mean = float(scores.mean())
+            reach = _NORMAL_99 * float(scores.std(ddof=1)) / math.sqrt(len(scores))
+            found.append((start, sweep, mean, mean - reach, mean + reach, exact))
+    return pd.DataFrame(found, columns=list(GIBBS_COLUMNS))
+
+
+def left_out_mean(values: FloatArray) -> float:
+    """Return E z'Bz for z on the sphere with density ~ exp(-z'Bz), by quadrature.
+
+    Parameters
+    ----------
+    values : ndarray of shape (3,)
+        Eigenvalues of B; differences up to some thousands.
+
+    Notes
+    -----
+    At height h along the axis of the least eigenvalue c, with m and s the mean and half the
+    difference of the other two, z'Bz is c h^2 + (1 - h^2)(m + s cos t) for a uniform angle t,
+    weighted by exp(-(1 - h^2) s cos t): Bessel functions I0 and I1 of (1 - h^2) s.
+    """
+    c, b, a = np.sort(values)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    # t^2 rather than t below the pole: there lies the mass of a concentrated law
+    t, width = (nodes + 1) / 2, weights / 2
+    shrunk = t**2 * (2 - t**2)  # 1 - h^2 at h = 1 - t^2
+    m, s = (a + b) / 2 - c, (a - b) / 2
+    inner = ive(0, s * shrunk)
+    mass = width * 2 * t * np.exp((s - m) * shrunk) * inner
+    turned = s * ive(1, s * shrunk) / inner
+    return float(c + (mass * shrunk * (m - turned)).sum() / mass.sum())

@@ -1,0 +1,228 @@
+"""Worst-case neighbours: pairs of made-up tables that differ in one row.
+
+Geometry proposes: one person's row changes to an orthogonal one (on a box, a corner to the most
+nearly orthogonal one), to zero, or along the pair that is worst for an l1 norm, among other people
+whose rows are empty, point the same way, elsewhere, tie the k-th and (k+1)-th direction, or fill
+every direction alike. Random pairs and the search in `dpviz.auditing` add to them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.accounting.boxes import frobenius_reach
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Problem, Relation
+
+_RANDOM_PAIRS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two neighbouring tables.
+
+    Attributes
+    ----------
+    name : str
+        What the tables look like, in words.
+    others : ndarray of shape (n - 1, d)
+        The rows that both tables share.
+    first, second : ndarray of shape (d,)
+        The row that differs; it is row 0 of each table.
+    by_chance : bool
+        Whether the rows that differ were drawn at random.
+    """
+
+    name: str
+    others: FloatArray
+    first: FloatArray
+    second: FloatArray
+    by_chance: bool = False
+
+    @property
+    def difference(self) -> FloatArray:
+        """D = vv' - ww', by which the two tables' X'X differ; shape (d, d)."""
+        moved: FloatArray = np.outer(self.first, self.first) - np.outer(self.second, self.second)
+        return moved
+
+    def tables(self) -> tuple[SecondMoment, SecondMoment]:
+        """Return the two tables' second moments, with their rows."""
+        return self._table(self.first), self._table(self.second)
+
+    def _table(self, row: FloatArray) -> SecondMoment:
+        rows = np.vstack([row, self.others])
+        rows.setflags(write=False)
+        moment = rows.T @ rows / len(rows)
+        return SecondMoment((moment + moment.T) / 2, len(rows), rows)
+
+    def longest(self) -> float:
+        """Return the largest norm of a row in either table."""
+        rows = np.vstack([self.first, self.second, self.others])
+        return float(np.sqrt(np.square(rows).sum(axis=1)).max())
+
+
+def candidates(
+    problem: Problem, rng: np.random.Generator, *, additive: bool, rows: bool
+) -> list[Pair]:
+    """Return the pairs that geometry and chance propose.
+
+    Parameters
+    ----------
+    problem : Problem
+        On a ball or a box. Under replace every zero-out pair is legal too: the zero row is a row.
+    rng : Generator
+        For the random pairs.
+    additive : bool
+        Whether the noise does not depend on the table. Other people then do not matter, and only
+        the empty table is proposed.
+    rows : bool
+        Whether the release shows rows, so that opposite rows differ.
+    """
+    d, box = problem.d, problem.domain.kind == "box"
+    changes = _box_changes(problem, rows) if box else _changes(problem, rows)
+    backgrounds = ("empty",) if additive else tuple(_BACKGROUNDS)
+    found = [
+        Pair(f"{change}, {_BACKGROUNDS[kind]}", _others(kind, v, w, problem), v, w)
+        for change, v, w in changes
+        for kind in backgrounds
+    ]
+    for number in range(_RANDOM_PAIRS):
+        if box:
+            v, w = rng.choice([-1.0, 1.0], (2, d)) * np.asarray(problem.domain.half_widths)
+        else:
+            v, w = (row / np.linalg.norm(row) for row in rng.standard_normal((2, d)))
+        if problem.relation is Relation.ZERO_OUT:
+            w = np.zeros(d)
+        kind = backgrounds[number % len(backgrounds)]
+        name = f"a random row changed, {_BACKGROUNDS[kind]}"
+        found.append(Pair(name, _others(kind, v, w, problem), v, w, True))
+    return found
+
+
+def moved(pair: Pair, problem: Problem, step: float, rng: np.random.Generator) -> Pair:
+    """Return a legal pair near another: both rows and the other people's turned a little.
+
+    Parameters
+    ----------
+    pair : Pair
+    problem : Problem
+    step : float
+        Length of the random step of a unit row.
+    rng : Generator
+    """
+    d = problem.d
+    widths = np.asarray(problem.domain.half_widths)
+
+    def nudged(row: FloatArray) -> FloatArray:
+        away = row + step * rng.standard_normal(d) / math.sqrt(d)
+        if len(widths):
+            return np.clip(away, -widths, widths)
+        return away / max(1.0, float(np.linalg.norm(away)))
+
+    first = nudged(pair.first)
+    zero = problem.relation is Relation.ZERO_OUT or not pair.second.any()
+    second = np.zeros(d) if zero else nudged(pair.second)
+    # One small rotation for everybody else keeps their rows legal and their spectrum as it was.
+    turn, upper = np.linalg.qr(np.eye(d) + step * rng.standard_normal((d, d)) / d)
+    others = pair.others @ (turn * np.where(np.diag(upper) < 0, -1.0, 1.0)).T
+    if len(widths):  # turned out of the box, all are drawn in alike
+        others = others / max(1.0, float(np.abs(others / widths).max(initial=0.0)))
+    name = pair.name if pair.name.endswith("after a search") else f"{pair.name}, after a search"
+    return Pair(name, others, first, second, True)
+
+
+def _changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, FloatArray]]:
+    d = problem.d
+    axes, zero = np.eye(d), np.zeros(d)
+    even = np.ones(d) / math.sqrt(d)
+    found = [
+        ("a unit row zeroed", axes[0], zero),
+        ("an even row zeroed", even, zero),
+    ]
+    if problem.relation is Relation.ZERO_OUT:
+        return found
+    # Worst for the l1 norm of vv' - ww'; see `dpviz.accounting.sensitivity.l1_entries`.
+    angles = np.where(np.arange(d) < d // 2, math.pi / 8, 5 * math.pi / 8)
+    v, w = np.cos(angles - math.pi / 4), np.cos(angles + math.pi / 4)
+    found.append(("a unit row replaced by an orthogonal one", axes[0], axes[1]))
+    found.append(("an even row turned", v / np.linalg.norm(v), w / np.linalg.norm(w)))
+    if rows:
+        found.append(("a unit row reversed", axes[0], -axes[0]))
+        found.append(("an even row reversed", even, -even))
+    return found
+
+
+def _box_changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, FloatArray]]:
+    d = problem.d
+    corner, zero = np.array(problem.domain.half_widths), np.zeros(d)
+    axis = corner * np.eye(d)[0]
+    found = [("a corner zeroed", corner, zero), ("one feature's bound zeroed", axis, zero)]
+    if problem.relation is Relation.ZERO_OUT:
+        return found
+    # The pair that reaches the Frobenius and the nuclear sensitivity; see `dpviz.accounting.boxes`.
+    found.append(
+        (
+            "a corner replaced by the most nearly orthogonal one",
+            corner,
+            corner * frobenius_reach(np.square(corner)).row,
+        )
+    )
+    found.append(("a corner replaced by one feature's bound", corner, axis))
+    if rows:
+        found.append(("a corner reversed", corner, -corner))
+    return found
+
+
+_BACKGROUNDS = {
+    "empty": "no other data",
+    "same": "the others like the first row",
+    "elsewhere": "the others like the second row, or elsewhere",
+    "tied": "two directions tied",
+    "isotropic": "the others in all directions alike",
+}
+
+
+def _others(kind: str, v: FloatArray, w: FloatArray, problem: Problem) -> FloatArray:
+    """Return the n - 1 rows that both tables share."""
+    count, d = problem.n - 1, problem.d
+    rows = np.zeros((count, d))
+    axes = _axes(v, w)
+    if problem.domain.kind == "box":
+        # as long as the box allows for each, and the first two alike so that they can tie
+        widths = np.asarray(problem.domain.half_widths)
+        reach = (widths / np.maximum(np.abs(axes), 1e-12)).min(axis=1)
+        reach[:2] = reach[:2].min()
+        axes *= reach[:, None]
+    if kind == "same":
+        rows[:] = axes[0]
+    elif kind == "elsewhere":
+        rows[:] = axes[1]
+    elif kind == "isotropic":
+        rows[:] = axes[np.arange(count) % d]
+    elif kind == "tied":
+        # k - 1 directions stand out; the rows of v and w then decide which comes k-th.
+        ahead = min(problem.k - 1, d - 2)
+        each = count // (2 + 2 * ahead)
+        for place in range(ahead):
+            rows[2 * each * (1 + place) : 2 * each * (2 + place)] = axes[2 + place]
+        rows[:each], rows[each : 2 * each] = axes[0], axes[1]
+        if not w.any() and each:
+            # Half a row less along v: it leads with the person and trails without.
+            rows[0] *= math.sqrt(0.5)
+    return rows
+
+
+def _axes(v: FloatArray, w: FloatArray) -> FloatArray:
+    """Return d orthonormal rows that start with v's direction and w's part beside it."""
+    start = np.stack([v, w, *np.eye(len(v))])
+    kept: list[FloatArray] = []
+    for row in start:
+        rest = row - sum((axis * (axis @ row) for axis in kept), np.zeros(len(v)))
+        length = float(np.linalg.norm(rest))
+        if length > 1e-9 and len(kept) < len(v):
+            kept.append(rest / length)
+    return np.array(kept)

@@ -1,1 +1,0 @@
-"""What everything stands on: parameters, named streams, one BLAS thread, arrays, folders."""

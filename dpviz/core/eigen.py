@@ -1,0 +1,208 @@
+"""The decompositions that results need, and no more of them.
+
+Small matrices go to LAPACK in one batch. Large ones are reduced to tridiagonal form once: all
+eigenvalues come from the tridiagonal matrix in d^2 steps, and only the leading eigenvectors are
+turned back. A spectral norm is a matter of some tens of products with a vector (Lanczos).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal, lapack
+
+from dpviz.core.arrays import FloatArray
+
+BATCHED_BELOW = 150
+"""Dimension from which one matrix at a time is faster than a batched call; measured."""
+
+LANCZOS_FROM = 300
+"""Dimension from which a spectral norm by Lanczos is faster than all eigenvalues; measured."""
+
+_LANCZOS_STEPS = 400
+_ACCURACY = 1e-11  # relative error allowed to a spectral norm, by the residual bound
+
+
+def top_eigen(matrices: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """Return all eigenvalues and the k leading eigenvectors of symmetric matrices.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (size, d, d)
+        Symmetric; only the lower triangles are read.
+    k : int
+        From 1 to d.
+
+    Returns
+    -------
+    values : ndarray of shape (size, d), descending
+    vectors : ndarray of shape (size, d, k)
+        Orthonormal columns, in the order of the eigenvalues; their signs are arbitrary.
+    """
+    size, d = matrices.shape[0], matrices.shape[-1]
+    if d < BATCHED_BELOW or 3 * k > d:
+        values, vectors = np.linalg.eigh(matrices)
+        return values[..., ::-1], vectors[..., ::-1][..., :k]
+    found, leading = np.empty((size, d)), np.empty((size, d, k))
+    for index, matrix in enumerate(matrices):
+        found[index], leading[index] = _one(matrix, k)
+    return found, leading
+
+
+def _one(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """Return all eigenvalues, descending, and the leading k eigenvectors of one large matrix."""
+    d = len(matrix)
+    length, _ = lapack.dsytrd_lwork(d, lower=1)
+    reduced, diagonal, beside, tau, wrong = lapack.dsytrd(
+        np.array(matrix, order="F"), lower=1, lwork=int(length), overwrite_a=1
+    )
+    values, unfinished = lapack.dsterf(diagonal, beside)
+    if wrong or unfinished:
+        return _whole(matrix, k)
+    try:
+        top = eigh_tridiagonal(diagonal, beside, select="i", select_range=(d - k, d - 1))[1]
+    except np.linalg.LinAlgError:
+        return _whole(matrix, k)
+    # The reflectors stand below the first subdiagonal and leave the first coordinate alone.
+    vectors: FloatArray = np.array(top[:, ::-1], dtype=np.float64, order="F")
+    turned, _, wrong = lapack.dormqr(
+        "L", "N", np.asfortranarray(reduced[1:, :-1]), tau, np.asfortranarray(vectors[1:]), 64 * k
+    )
+    if wrong:
+        return _whole(matrix, k)
+    vectors[1:] = turned
+    return values[::-1], vectors
+
+
+def _whole(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    values, vectors = np.linalg.eigh(matrix)
+    return values[::-1], vectors[:, ::-1][:, :k]
+
+
+def spectral_norms(matrices: FloatArray) -> FloatArray:
+    """Return the spectral norm of each symmetric matrix, shape (size,).
+
+    Relative error at most 1e-9: large matrices go through `largest_in_size`.
+    """
+    d = matrices.shape[-1]
+    if d < LANCZOS_FROM:
+        norms: FloatArray = np.abs(np.linalg.eigvalsh(matrices)).max(axis=-1)
+        return norms
+    found = np.empty(len(matrices))
+    for index, matrix in enumerate(matrices):
+        norm = largest_in_size(matrix.__matmul__, d)
+        found[index] = np.abs(np.linalg.eigvalsh(matrix)).max() if norm is None else norm
+    return found
+
+
+def residual_norms(
+    values: FloatArray, basis: FloatArray, vectors: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Return ||A - V diag(w) V'|| for each V and w, A known by its eigendecomposition.
+
+    Parameters
+    ----------
+    values : ndarray of shape (r,)
+    basis : ndarray of shape (d, r)
+        Eigenvalues and eigenvectors of A, all but zeros at least.
+    vectors : ndarray of shape (size, d, k)
+    weights : ndarray of shape (size, k)
+
+    Returns
+    -------
+    ndarray of shape (size,)
+        In the eigenbasis the matrix is diagonal minus one of rank k, so a product with a vector
+        costs d k.
+    """
+    d = len(values)
+    if d < len(basis):
+        return np.array(
+            [_residual_of_few(values, basis, V, w) for V, w in zip(vectors, weights, strict=True)]
+        )
+    turned = basis.T @ vectors
+    if d < BATCHED_BELOW:
+        whole = np.diag(values) - (turned * weights[:, None, :]) @ turned.transpose(0, 2, 1)
+        norms: FloatArray = np.abs(np.linalg.eigvalsh(whole)).max(axis=-1)
+        return norms
+    found = np.empty(len(vectors))
+    for index, (V, w) in enumerate(zip(turned, weights, strict=True)):
+
+        def product(x: FloatArray, V: FloatArray = V, w: FloatArray = w) -> FloatArray:
+            moved: FloatArray = values * x - V @ (w * (V.T @ x))
+            return moved
+
+        norm = largest_in_size(product, d)
+        if norm is None:
+            whole = np.diag(values) - (V * w) @ V.T
+            norm = float(np.abs(np.linalg.eigvalsh(whole)).max())
+        found[index] = norm
+    return found
+
+
+def _residual_of_few(values: FloatArray, basis: FloatArray, V: FloatArray, w: FloatArray) -> float:
+    """Return ||U diag(values) U' - V diag(w) V'||, in the space that U and V span together."""
+    both = np.concatenate([basis, V], axis=1)
+    frame = np.linalg.qr(both).Q
+    inside = frame.T @ both
+    weights = np.concatenate([values, -w])
+    return float(np.abs(np.linalg.eigvalsh((inside * weights) @ inside.T)).max())
+
+
+def largest_in_size(product: Callable[[FloatArray], FloatArray], d: int) -> float | None:
+    """Return the largest eigenvalue in size of a symmetric operator, or None if it is too slow.
+
+    Parameters
+    ----------
+    product : callable
+        A vector of shape (d,) to its image.
+    d : int
+
+    Notes
+    -----
+    Lanczos with full reorthogonalisation from a fixed start. A Ritz value with residual r and the
+    gap g to the other Ritz values on its side is off by at most r^2/g (Kaniel, Paige and Saad), so
+    the process ends once that is below 1e-11 of the norm at both ends of the spectrum that can
+    hold the largest.
+    """
+    start = np.cos(np.arange(d, dtype=np.float64) * 1.618) + 0.5 * np.sin(np.arange(d) ** 2.0)
+    basis = np.empty((min(d, _LANCZOS_STEPS), d))
+    diagonal, beside = np.empty(len(basis)), np.empty(len(basis))
+    basis[0] = start / math.sqrt(float(start @ start))
+    for step in range(len(basis)):
+        image = product(basis[step])
+        diagonal[step] = image @ basis[step]
+        # twice is enough
+        for _ in range(2):
+            image = image - basis[: step + 1].T @ (basis[: step + 1] @ image)
+        length = beside[step] = math.sqrt(float(image @ image))
+        last = step + 1 == len(basis)
+        norm = float(np.abs(diagonal[: step + 1]).max() + 2 * beside[: step + 1].max())
+        if length <= 1e-14 * norm or (step >= 11 and step % 6 == 5) or last:
+            found = _settled(diagonal[: step + 1], beside[: step + 1], d)
+            if found is not None:
+                return found
+        if last or length <= 1e-14 * norm:
+            return None
+        basis[step + 1] = image / length
+    return None
+
+
+def _settled(diagonal: FloatArray, beside: FloatArray, d: int) -> float | None:
+    """Return the norm of the tridiagonal matrix where its residual bound says it has settled."""
+    if len(diagonal) == 1:
+        return float(abs(diagonal[0])) if beside[0] == 0 else None
+    values, vectors = eigh_tridiagonal(diagonal, beside[:-1])
+    residuals = np.abs(beside[-1] * vectors[-1])
+    norm = float(np.abs(values).max())
+    if len(diagonal) == d:
+        return norm
+    for end, next_to in ((0, 1), (-1, -2)):
+        if abs(values[end]) + residuals[end] < norm * (1 - 1e-3):
+            continue  # this end cannot hold the largest
+        # below the residual the gap tells nothing: the quotient is then the residual itself
+        gap = max(abs(values[end] - values[next_to]) - residuals[next_to], residuals[end], 1e-300)
+        if min(residuals[end], residuals[end] ** 2 / gap) > _ACCURACY * norm:
+            return None
+    return norm

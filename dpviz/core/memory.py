@@ -1,0 +1,82 @@
+"""Free memory goes back to the system, and lies together until it does; how much there is."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import re
+from pathlib import Path
+
+import pyarrow as pa
+
+from dpviz.core.number_text import decimals
+
+_ARENA_MAX = -8  # glibc's M_ARENA_MAX
+
+
+def share_heaps() -> None:
+    """Let all threads take from two heaps, where the C library would give each its own.
+
+    The heap of a thread that has ended keeps what is scattered over it.
+    """
+    limit = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's own
+    if limit is not None:
+        limit(ctypes.c_int(_ARENA_MAX), ctypes.c_int(2))
+
+
+def give_back() -> None:
+    """Look for garbage, and return free pages to the system where its allocators can.
+
+    Python, Arrow and the C library keep what they have freed for the next use: after many people
+    have left a server that would be most of what it holds.
+    """
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's own
+    if trim is not None:
+        trim(ctypes.c_size_t(0))
+
+
+_SYSTEM = Path("/proc/meminfo")
+_GROUP = Path("/sys/fs/cgroup")
+
+
+def free_bytes(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
+    """Return how much memory a process may still take, or None where nobody says.
+
+    The least of what the system has free and what the limit of a container leaves.
+
+    Parameters
+    ----------
+    system, group : Path
+        Where Linux says so.
+    """
+    found = []
+    try:
+        line = re.search(r"^MemAvailable:\s+(\d+) kB", system.read_text(), re.MULTILINE)
+        if line:
+            found.append(1024 * int(line[1]))
+    except OSError:
+        pass
+    try:
+        limit, used = (
+            (group / f"memory.{name}").read_text().strip() for name in ("max", "current")
+        )
+        if limit != "max":
+            found.append(max(int(limit) - int(used), 0))
+    except OSError:  # no container, or none with a limit
+        pass
+    return min(found, default=None)
+
+
+def gigabytes(size: float) -> str:
+    """Return a size in words."""
+    return f"{decimals(size / 1e9, 1)} GB"
+
+
+def too_much(size: float) -> str | None:
+    """Return why so many bytes cannot be taken here, or None where they can."""
+    free = free_bytes()
+    if free is None or size <= free:
+        return None
+    return f"about {gigabytes(size)} of memory, and {gigabytes(free)} are free here"

@@ -1,0 +1,187 @@
+"""The second moment: all that most mechanisms ever see of a table."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray, fix_signs
+from dpviz.core.by_length import InBlocks, Lengths, ReadAgain
+
+THIN_FROM = 300
+"""Dimension from which a moment of few rows is kept as its root; below, d x d costs nothing."""
+
+THIN_RATIO = 4
+"""A moment is thin where d is at least so many times the number of rows."""
+
+
+class SecondMoment:
+    """A = X'X/n of n bounded rows.
+
+    Where d is far above n it is kept as its root G, A = G'G, and nothing that is exact about it
+    (eigenvalues, leading components, products) needs a d x d matrix; `A` is then made when a
+    mechanism asks for it.
+
+    Parameters
+    ----------
+    A : ndarray of shape (d, d)
+        Symmetric positive semi-definite, in units of the squared row bound (the unit ball or the
+        cube); read-only from here on.
+    n : int
+        Rows the moment stands for.
+    rows : ndarray of shape (n, d), optional
+        The bounded rows, where they are still at hand; only mechanisms whose
+        ``needs_rows`` says so read them.
+
+    Attributes
+    ----------
+    n : int
+    rows : ndarray of shape (n, d) or None
+    root : ndarray of shape (r, d) or None
+        G, where it is kept as that.
+    """
+
+    _features = 0  # known without A where that is not yet found
+
+    def __init__(self, A: FloatArray, n: int, rows: FloatArray | None = None) -> None:
+        self.n, self.rows = n, rows
+        self._lengths: Lengths | None = None
+        self.root: FloatArray | None = None
+        self.__dict__["A"] = A
+        A.setflags(write=False)
+
+    @classmethod
+    def of_root(cls, root: FloatArray, n: int, rows: FloatArray | None = None) -> Self:
+        """Return the moment G'G of a root G, shape (r, d)."""
+        made = cls.__new__(cls)
+        made.n, made.rows, made.root, made._lengths = n, rows, root, None
+        root.setflags(write=False)
+        return made
+
+    @classmethod
+    def of_lengths(cls, lengths: Lengths, d: int) -> Self:
+        """Return the moment of rows that are summed up by their lengths; A is found when asked."""
+        made = cls.__new__(cls)
+        made.n, made.rows, made.root, made._lengths = lengths.n, None, None, lengths
+        made._features = d
+        return made
+
+    def with_lengths(self, lengths: Lengths) -> SecondMoment:
+        """Return the same with what its rows tell by their lengths."""
+        made = self.with_n(self.n)
+        made._lengths = lengths
+        return made
+
+    @property
+    def has_lengths(self) -> bool:
+        """Whether `lengths` can be asked."""
+        return self._lengths is not None or self.rows is not None
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        """What the bounded rows tell by their lengths; only where `has_lengths`."""
+        if self._lengths is not None:
+            return self._lengths
+        assert self.rows is not None
+        return ReadAgain(InBlocks(self.rows), *self.rows.shape)
+
+    def with_n(self, n: int, rows: FloatArray | None = None) -> SecondMoment:
+        """Return the same A for another number of rows, or with other rows at hand."""
+        if self.root is not None:
+            return SecondMoment.of_root(self.root, n, rows)
+        return SecondMoment(self.A, n, rows)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A copy made in another process is as read-only as the original.
+        self.__dict__.update(state)
+        known = () if self.root is None and "A" not in state else (self.kept,)
+        for array in (*known, *state.get("span", ())):
+            array.setflags(write=False)
+
+    @cached_property
+    def A(self) -> FloatArray:
+        """The moment as a matrix, shape (d, d)."""
+        if self.root is None:
+            assert self._lengths is not None
+            found = self._lengths.everything()
+            found.setflags(write=False)
+            return found
+        matrix = self.root.T @ self.root
+        made: FloatArray = (matrix + matrix.T) / 2
+        made.setflags(write=False)
+        return made
+
+    @property
+    def kept(self) -> FloatArray:
+        """What it is kept as: the root where there is one, else the matrix."""
+        return self.A if self.root is None else self.root
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self._features or int(self.kept.shape[1])
+
+    @cached_property
+    def span(self) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues, descending, and eigenvectors as columns, of all that is not zero at least.
+
+        Shapes (r,) and (d, r): r is d, or the number of rows of the root.
+        """
+        if self.root is not None:
+            _, lengths, vectors = np.linalg.svd(self.root, full_matrices=False)
+            values, vectors = lengths**2, fix_signs(vectors.T)
+        else:
+            values, vectors = np.linalg.eigh(self.A)
+            values, vectors = values[::-1].copy(), fix_signs(vectors[:, ::-1])
+        values.setflags(write=False)
+        vectors.setflags(write=False)
+        return values, vectors
+
+    @cached_property
+    def eigenvalues(self) -> FloatArray:
+        """Eigenvalues of A, shape (d,), descending."""
+        found = self.span[0]
+        if len(found) == self.d:
+            return found
+        values = np.zeros(self.d)
+        values[: len(found)] = found
+        values.setflags(write=False)
+        return values
+
+    @cached_property
+    def eigenvectors(self) -> FloatArray:
+        """Eigenvectors of A as columns, shape (d, d), in the same order."""
+        return self.top(self.d)
+
+    def top(self, k: int) -> FloatArray:
+        """Return the leading k eigenvectors as columns, shape (d, k), k from 1 to d."""
+        known = self.span[1]
+        if k <= known.shape[1]:
+            return known[:, :k]
+        # any basis of the rest does: its eigenvalues are all zero
+        rest = np.linalg.qr(known, mode="complete").Q[:, known.shape[1] : k]
+        vectors: FloatArray = np.concatenate([known, fix_signs(rest)], axis=1)
+        vectors.setflags(write=False)
+        return vectors
+
+    def times(self, vectors: FloatArray) -> FloatArray:
+        """Return A times vectors of shape (..., d, k)."""
+        if self.root is not None:
+            product: FloatArray = self.root.T @ (self.root @ vectors)
+            return product
+        product = self.A @ vectors
+        return product
+
+    @property
+    def total(self) -> float:
+        """Total variance, the trace of A."""
+        if self.root is not None:
+            return float(np.einsum("ij,ij->", self.root, self.root))
+        return float(np.trace(self.A))
+
+
+def is_thin(rows: int, d: int) -> bool:
+    """Return whether so few rows of d features are kept as they are."""
+    return d >= THIN_FROM and THIN_RATIO * rows <= d

@@ -1,0 +1,383 @@
+"""Declared parameters: one declaration per option, read by everything.
+
+A dataclass that derives from `Declared` declares each field with `number`,
+`integer`, `choice` or `text`. From that one declaration come the default, the
+validation and its message, the command-line flag, the URL key, the widget's
+label, help and range, and the values that generic tests use.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Self
+
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+
+
+@dataclass(frozen=True)
+class Param:
+    """What is known about one option; see the functions below to declare one.
+
+    Attributes
+    ----------
+    name : str
+        Field name.
+    kind : str
+        ``number``, ``integer``, ``choice``, ``text`` or ``list``.
+    default : object
+        Value when nothing is said.
+    label, help : str
+        Widget label and explanation; the help is also the command line's.
+    flag : str
+        Command-line option, such as ``--row-bound``.
+    url : str or None
+        Key in a link, or None when the value must never travel in one.
+    low, high : float
+        Range of numbers, inclusive.
+    slider : (float, float) or None
+        The narrower range a slider offers, when the legal range is wider.
+    log : bool
+        Whether a slider moves on a logarithmic scale.
+    choices : dict
+        For ``choice``: value to label, in the order shown.
+    optional : bool
+        Whether None is legal; it is written ``auto``. A text that is itself
+        ``auto``, or begins with ``=``, is written with one more ``=`` before it.
+    required : bool
+        Whether somebody must state it: None then means that nobody has yet, and cannot be written.
+    group : str
+        Heading under which widgets stand together.
+    check : callable or None
+        Extra validation: value to cleaned value; raises InvalidSetting.
+    examples : tuple
+        Legal values that generic tests use beside the default.
+    objects : bool
+        Whether a `Declared` object with a ``text`` may stand in the place of its text. It travels
+        as it is, and is written as its text.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    label: str
+    help: str
+    flag: str = ""
+    url: str | None = ""
+    low: float = -math.inf
+    high: float = math.inf
+    slider: tuple[float, float] | None = None
+    log: bool = False
+    choices: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    optional: bool = False
+    required: bool = False
+    allowed_text: str = ""
+    group: str = ""
+    check: Callable[[Any], Any] | None = None
+    examples: tuple[Any, ...] = ()
+    objects: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """The allowed range in words, completing "must be ..."."""
+        if self.allowed_text:
+            words = self.allowed_text
+        elif self.kind == "choice":
+            words = "one of " + ", ".join(self.choices)
+        elif self.kind in ("number", "integer"):
+            noun = "a whole number" if self.kind == "integer" else "a number"
+            words = f"{noun} from {numeral(self.low, 6)} to {numeral(self.high, 6)}"
+        else:
+            words = "text"
+        return words + (" (or auto)" if self.optional else "")
+
+    def error(self, given: object) -> InvalidSetting:
+        """Return the error for a value outside the allowed range."""
+        return InvalidSetting(self.name, self.allowed, given, self.flag)
+
+    def clean(self, value: Any) -> Any:
+        """Return the value in canonical form, or raise InvalidSetting."""
+        if value is None:
+            if self.optional or self.required:
+                return None
+            raise self.error(value)
+        if self.kind in ("number", "integer"):
+            value = self._clean_number(value)
+        elif self.kind == "choice":
+            value = str(value)
+            if value not in self.choices:
+                raise self.error(value)
+        elif self.kind == "list":
+            if isinstance(value, str) or not hasattr(value, "__iter__"):
+                raise self.error(value)
+            value = tuple(item if self._is_object(item) else str(item) for item in value)
+        elif not (isinstance(value, str) or self._is_object(value)):
+            raise self.error(value)
+        return value if self.check is None else self.check(value)
+
+    def _is_object(self, value: object) -> bool:
+        return self.objects and isinstance(value, Declared) and hasattr(value, "text")
+
+    def _clean_number(self, value: Any) -> float | int:
+        if isinstance(value, (bool, str, bytes)):
+            raise self.error(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise self.error(value) from None
+        if self.kind == "integer" and math.isfinite(number):
+            # By the value itself: a float cannot tell 2**63 - 1 from 2**63.
+            if not (value == int(value) and self.low <= int(value) <= self.high):
+                raise self.error(value)
+            return int(value)
+        if not (self.low <= number <= self.high):  # also false for NaN
+            raise self.error(value)
+        return number
+
+    def parse(self, text: str) -> Any:
+        """Return the value written as text, or raise InvalidSetting."""
+        text = text.strip()
+        if self.optional and text == "auto":
+            return None
+        if self._escapes and text.startswith("="):
+            text = text[1:]
+        if self.kind in ("number", "integer"):
+            try:
+                # int() first: a seed of 2**63 + 1 must survive exactly
+                value: Any = int(text) if self.kind == "integer" and _is_int(text) else float(text)
+                return self.clean(value)
+            except ValueError:  # InvalidSetting too: the message shows what was written
+                raise self.error(text) from None
+        if self.kind == "list":
+            items = split_outside_brackets(text)
+            if text and not items:  # nothing at all means the default, a comma alone nothing
+                raise self.error(text)
+            return self.clean(items)
+        return self.clean(text)
+
+    def format(self, value: Any) -> str:
+        """Return the value as text that `parse` reads back exactly."""
+        if value is None:
+            return "auto"
+        if self.kind == "list":
+            return ",".join(map(text_of, value))
+        if isinstance(value, float):
+            return format_number(value)
+        value = text_of(value)
+        if self._escapes and (value == "auto" or value.startswith("=")):
+            return f"={value}"
+        return str(value)
+
+    @property
+    def _escapes(self) -> bool:
+        """Whether a text that reads auto is written =auto, because auto itself means None."""
+        return self.kind == "text" and self.optional
+
+    def nearest(self, written: str, fallback: Any) -> Any:
+        """Return the legal value nearest to a badly written number, else the fallback."""
+        if self.kind not in ("number", "integer"):
+            return fallback
+        try:
+            given = float(written)
+        except ValueError:
+            return fallback
+        if math.isnan(given):
+            return fallback
+        low, high = self.slider or (self.low, self.high)
+        clamped = min(max(given, low), high)
+        return round(clamped) if self.kind == "integer" else clamped
+
+
+def text_of(value: Any) -> Any:
+    """Return the text of an object that stands in the place of one; else the value itself."""
+    return getattr(value, "text") if isinstance(value, Declared) else value  # noqa: B009
+
+
+def format_number(value: float) -> str:
+    """Return the shortest text that reads back as the same number."""
+    texts = (numeral(value, digits) for digits in range(6, 18))
+    return next((text for text in texts if float(text) == value), repr(float(value)))
+
+
+def _is_int(text: str) -> bool:
+    return text.lstrip("+-").isdigit()
+
+
+def split_outside_brackets(text: str) -> tuple[str, ...]:
+    """Split at commas that stand outside square brackets.
+
+    ``mvg[theorem=3,tail=tight],gaussian`` has two items.
+    """
+    items: list[str] = []
+    depth = 0
+    current = ""
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            items.append(current)
+            current = ""
+        else:
+            current += letter
+    items.append(current)
+    return tuple(item.strip() for item in items if item.strip())
+
+
+def _declare(kind: str, default: Any, label: str, help: str, **more: Any) -> Any:
+    param = Param(name="", kind=kind, default=default, label=label, help=help, **more)
+    return dataclasses.field(default=default, metadata={"param": param})
+
+
+def number(
+    default: float | None, low: float, high: float, *, label: str, help: str, **more: Any
+) -> Any:
+    """Declare a real-valued field in [low, high]."""
+    return _declare("number", default, label, help, low=low, high=high, **more)
+
+
+def integer(default: int | None, low: int, high: int, *, label: str, help: str, **more: Any) -> Any:
+    """Declare a whole-number field in [low, high]."""
+    return _declare("integer", default, label, help, low=low, high=high, **more)
+
+
+def choice(
+    default: str | None, choices: Mapping[str, str], *, label: str, help: str, **more: Any
+) -> Any:
+    """Declare a field with named values; ``choices`` maps value to label."""
+    return _declare("choice", default, label, help, choices=dict(choices), **more)
+
+
+def text(default: str | None, *, label: str, help: str, **more: Any) -> Any:
+    """Declare a text field; pass ``check`` to validate it."""
+    return _declare("text", default, label, help, **more)
+
+
+def texts(default: tuple[str, ...], *, label: str, help: str, **more: Any) -> Any:
+    """Declare a field that holds several texts."""
+    return _declare("list", default, label, help, **more)
+
+
+def again(cls: Any, name: str, **changed: Any) -> Any:
+    """Declare a field that another class declares, with what is said of it here changed.
+
+    Parameters
+    ----------
+    cls : type
+        A dataclass of declared parameters.
+    name : str
+        Its field.
+    **changed
+        Attributes of `Param` that differ, such as ``default`` or ``help``.
+    """
+    declared = next(field for field in dataclasses.fields(cls) if field.name == name)
+    param = dataclasses.replace(declared.metadata["param"], **changed)
+    return dataclasses.field(default=param.default, metadata={"param": param})
+
+
+def params_of(cls: Any) -> dict[str, Param]:
+    """Return the declared parameters of a class by field name, in order."""
+    return _params_of(cls)
+
+
+@cache
+def _params_of(cls: Any) -> dict[str, Param]:
+    found = {}
+    for field in dataclasses.fields(cls):
+        param: Param = field.metadata["param"]
+        url = field.name if param.url == "" else param.url
+        flag = param.flag or cls.flag_of(field.name)
+        found[field.name] = dataclasses.replace(param, name=field.name, flag=flag, url=url)
+    return found
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Base of frozen dataclasses whose every field is a declared parameter."""
+
+    def __post_init__(self) -> None:
+        for name, param in params_of(type(self)).items():
+            object.__setattr__(self, name, param.clean(getattr(self, name)))
+
+    @classmethod
+    def flag_of(cls, name: str) -> str:
+        """Return the command-line spelling of a parameter that declares none."""
+        return "--" + name.replace("_", "-")
+
+    @classmethod
+    def from_texts(cls, texts: Mapping[str, str]) -> Self:
+        """Return an instance from field names and values written as text."""
+        params = params_of(cls)
+        for name in texts:
+            if name not in params:
+                known = ", ".join(params) or "no parameters"
+                raise InvalidSetting("parameter", f"one of {known}", name, cls.flag_of(name))
+        return cls(**{name: params[name].parse(value) for name, value in texts.items()})
+
+    @classmethod
+    def url_keys(cls) -> set[str]:
+        """Return the link keys of the parameters that may travel in a link."""
+        return {param.url for param in params_of(cls).values() if param.url is not None}
+
+    def to_query(self, base: Self) -> dict[str, str]:
+        """Return the link parameters that differ from the base."""
+        params = params_of(type(self))
+        query = {}
+        for name, written in self.texts(base).items():
+            url = params[name].url
+            if url is not None:
+                query[url] = written
+        return query
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str], base: Self) -> tuple[Self, list[str]]:
+        """Read link parameters and say what had to be replaced.
+
+        Parameters
+        ----------
+        query : mapping of str to str
+            Parameters of a link; keys that are no parameter are left alone.
+        base : instance
+            Values for what the link does not say or says badly.
+
+        Returns
+        -------
+        values : instance
+        notices : list of str
+            One sentence for each value that was replaced.
+        """
+        params = params_of(cls)
+        values = {}
+        notices = []
+        for name, param in params.items():
+            if param.url is None or param.url not in query:
+                continue
+            written = query[param.url]
+            try:
+                values[name] = param.parse(written)
+            except InvalidSetting as error:
+                values[name] = param.nearest(written, getattr(base, name))
+                notices.append(f"In the link, {error} Using {param.format(values[name])} instead.")
+        try:
+            # Together, so that two values that need each other do not depend on the order.
+            return dataclasses.replace(base, **values), notices
+        except InvalidSetting:
+            settings = base
+        for name, value in values.items():
+            try:
+                settings = dataclasses.replace(settings, **{name: value})
+            except InvalidSetting as error:
+                kept = params[name].format(getattr(settings, name))
+                notices.append(f"In the link, {error} Using {kept} for {name} instead.")
+        return settings, notices
+
+    def texts(self, base: Declared | None = None) -> dict[str, str]:
+        """Return the values that differ from the base (the defaults) as text."""
+        base = type(self)() if base is None else base
+        return {
+            name: param.format(getattr(self, name))
+            for name, param in params_of(type(self)).items()
+            if getattr(self, name) != getattr(base, name)
+        }

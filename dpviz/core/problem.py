@@ -1,0 +1,168 @@
+"""What a mechanism may know before it sees data: shapes, relation, domain, budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from numbers import Real
+
+from dpviz.core.allocation import UNIFORM, Allocation
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+
+EPSILON_RANGE = (1e-4, 1e6)
+
+LEAST_DELTA = 1e-100
+"""Least delta that is not 0: smaller ones, squared or in logarithms, are no ordinary numbers."""
+
+DELTA_ALLOWED = f"a number from 0 to below 1 (0, or at least {numeral(LEAST_DELTA, 6)})"
+"""What delta may be, in words."""
+
+
+def check_delta(value: float) -> float:
+    """Return the delta, or raise InvalidSetting where it is neither 0 nor ordinary."""
+    if 0 < value < LEAST_DELTA:
+        raise InvalidSetting("delta", DELTA_ALLOWED, value, "--delta")
+    return value
+
+
+class Relation(StrEnum):
+    """When two tables are neighbours; n is public under both.
+
+    ``REPLACE``: one row changes to any other legal row.
+    ``ZERO_OUT``: one row becomes the zero row; that there are n rows stays public.
+    """
+
+    REPLACE = "replace"
+    ZERO_OUT = "zero-out"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Privacy budget (epsilon, delta): epsilon > 0, 0 <= delta < 1."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        low, high = EPSILON_RANGE
+        if not _is_number(self.epsilon) or not (low <= self.epsilon <= high):
+            raise InvalidSetting(
+                "epsilon",
+                f"a number from {numeral(low, 6)} to {numeral(high, 6)}",
+                self.epsilon,
+                "--epsilon",
+            )
+        if not _is_number(self.delta) or not (0 <= self.delta < 1):
+            raise InvalidSetting("delta", "a number from 0 to below 1", self.delta, "--delta")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The set every prepared row lies in, after scaling.
+
+    A ball is the Euclidean ball of radius 1. A box is the product of
+    [-half_widths[j], half_widths[j]], with every half width 1 after the public
+    bounds have been mapped. Without a declared bound rows may lie anywhere.
+
+    Attributes
+    ----------
+    kind : {"ball", "box", "unbounded"}
+    d : int
+        Number of features.
+    half_widths : tuple of float
+        For a box, one positive half width per feature; infinite ones without a bound; empty for a
+        ball.
+    """
+
+    kind: str
+    d: int
+    half_widths: tuple[float, ...] = ()
+
+    @classmethod
+    def ball(cls, d: int) -> Domain:
+        """Return the unit ball in d dimensions."""
+        return cls("ball", d)
+
+    @classmethod
+    def box(cls, d: int) -> Domain:
+        """Return the cube [-1, 1]^d."""
+        return cls("box", d, (1.0,) * d)
+
+    @classmethod
+    def unbounded(cls, d: int) -> Domain:
+        """Return all of the d-dimensional space: no bound is declared."""
+        # infinite, so that a sensitivity asked for all the same is infinite too
+        return cls("unbounded", d, (math.inf,) * d)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a bound on the rows is declared."""
+        return self.kind != "unbounded"
+
+    @cached_property
+    def radius(self) -> float:
+        """Radius of the smallest centred ball that holds the domain.
+
+        1 for the ball; sqrt(d) for the cube; infinite without a bound.
+        """
+        if self.kind == "ball":
+            return 1.0
+        return math.sqrt(sum(c * c for c in self.half_widths))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All that calibration may see: public shapes and the claim to be made.
+
+    Attributes
+    ----------
+    n, d, k : int
+        Rows, features, components released; 1 <= k <= d, d >= 2, n >= 2.
+    relation : Relation
+    domain : Domain
+    allocation : Allocation
+        How mechanisms with shaped noise share their precision.
+    """
+
+    n: int
+    d: int
+    k: int
+    relation: Relation
+    domain: Domain
+    allocation: Allocation = UNIFORM
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise InvalidSetting("rows", "at least 2", self.n)
+        if self.d < 2:
+            raise InvalidSetting("features", "at least 2", self.d)
+        if not (1 <= self.k <= self.d):
+            raise InvalidSetting("k", f"a whole number from 1 to {self.d}", self.k, "--k")
+        if self.domain.d != self.d:
+            raise InvalidSetting("domain", f"of dimension {self.d}", self.domain.d)
+        self.allocation.check_dimension(self.d)
+
+
+def default_delta(n: int) -> float:
+    """Return min(1e-6, 1/n^2) rounded down to one significant digit.
+
+    A delta is no protection by itself: publishing every row with probability delta is (0, delta)-
+    private and exposes somebody with probability `exposure`. At 1/n^2 that is at most 1/n.
+    """
+    squared = n * n
+    if squared <= 10**6:
+        return 1e-6
+    exponent = len(str(squared - 1))  # the least with 10^exponent >= n^2
+    return float(f"{10**exponent // squared}e-{exponent}")
+
+
+def exposure(delta: float, n: int) -> float:
+    """Return the chance that publishing each of n rows with probability delta shows somebody's."""
+    return -math.expm1(n * math.log1p(-delta))

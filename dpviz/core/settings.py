@@ -1,0 +1,468 @@
+"""`Settings`: every option of dpviz, declared once.
+
+The command line, links, widgets, validation messages, the JSON ``settings``
+and the command a page offers for copying all come from the fields below.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from dpviz.core.allocation import ALLOCATION_ALLOWED, DIRECTIONS_ALLOWED
+from dpviz.core.allocation_text import check_allocation, check_directions, travels
+from dpviz.core.bounds_text import (
+    BOUNDS_WORDS,
+    PRIVATE,
+    ROW_BOUND_ALLOWED,
+    check_bounds,
+    check_row_bound,
+    names_file,
+)
+from dpviz.core.errors import InvalidSetting, printable
+from dpviz.core.number_text import numeral
+from dpviz.core.params import (
+    Declared,
+    choice,
+    format_number,
+    integer,
+    number,
+    params_of,
+    text,
+    text_of,
+    texts,
+)
+from dpviz.core.problem import DELTA_ALLOWED, EPSILON_RANGE, check_delta
+
+AS_RELEASED, FREE = "none", "free"
+"""Whether releases are shown as they are, or after what costs no privacy."""
+
+MOST_SHARED = 0.95
+"""Share of the budget that all paid steps together may take: the release needs the rest."""
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the column names that a text lists as one line of CSV."""
+    if not text.strip():
+        return ()
+    try:
+        cells = next(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise InvalidSetting(
+            "leave out", "column names separated by commas", text, "--leave-out"
+        ) from None
+    return tuple(dict.fromkeys(cell.strip() for cell in cells if cell.strip()))
+
+
+def names_listed(names: Iterable[str]) -> str:
+    """Return column names as the text that `names_in` reads."""
+    sink = io.StringIO(newline="")
+    csv.writer(sink, lineterminator="").writerow(names)
+    return sink.getvalue()
+
+
+def _check_leave_out(value: str) -> str:
+    """Return the listed names in canonical text."""
+    return names_listed(names_in(value))
+
+
+def _share(default: float, what: str) -> Any:
+    return number(
+        default,
+        0.001,
+        0.9,
+        label=f"Share for the {what}",
+        group="Preparation",
+        help=f"Share of the budget (of squared mu, or of epsilon where all is pure) that a private "
+        f"{what} gets.",
+        slider=(0.01, 0.5),
+        examples=(0.2,),
+    )
+
+
+@dataclass(frozen=True)
+class Settings(Declared):
+    """All options of one view; frozen, validated, hashable.
+
+    ``mechanisms`` holds texts of variants; empty means all that apply. A
+    ``None`` is written ``auto`` and is resolved where the data is known.
+    """
+
+    table: str = text(
+        "digits",
+        label="Table",
+        group="Table",
+        help="Built-in table; the path of a CSV or Parquet file; or a plan without a table, "
+        "plan:n=NUMBER,spectrum=FILE (or a spectrum such as power:d=50,exponent=1.5,total=0.5).",
+        flag="TABLE",
+        examples=("iris", "wine"),
+    )
+    epsilon: float = number(
+        1.0,
+        *EPSILON_RANGE,
+        label="Epsilon",
+        group="Privacy",
+        help="Privacy loss each person may suffer: smaller is more private, larger more accurate.",
+        slider=(0.01, 100.0),
+        log=True,
+        examples=(0.1, 4.0),
+    )
+    delta: float | None = number(
+        None,
+        0.0,
+        math.nextafter(1.0, 0.0),
+        label="Delta",
+        group="Privacy",
+        help="By how much the chance of an event may exceed what epsilon allows; releases beyond "
+        "epsilon can be many times as likely. Default min(1e-6, 1/n^2), rounded down to one "
+        "digit.",
+        optional=True,
+        slider=(1e-10, 0.01),
+        log=True,
+        check=check_delta,
+        allowed_text=DELTA_ALLOWED,
+        examples=(1e-6, 0.01),
+    )
+    k: int = integer(
+        2,
+        1,
+        100_000,
+        label="Components k",
+        group="Privacy",
+        help="Number of principal components to release.",
+        examples=(1, 3),
+    )
+    relation: str = choice(
+        "replace",
+        {"replace": "replace one person", "zero-out": "zero out one person"},
+        label="Neighbours",
+        group="Privacy",
+        help="What one person may change: their row becomes any other row (replace), or becomes "
+        "zero (zero-out; n stays public, so it is not add or remove).",
+        examples=("zero-out",),
+    )
+    mechanisms: tuple[str | Declared, ...] = texts(
+        (),
+        label="Mechanisms",
+        group="Mechanisms",
+        help="Mechanism or variant such as mvg[theorem=3]; repeatable. Default: all that apply.",
+        flag="--mechanism",
+        url="m",
+        allowed_text="mechanism keys, each with optional [name=value,...]",
+        examples=(("first_key", "second_key[steps=3,tail=tight]"),),
+        objects=True,
+    )
+    trials: int = integer(
+        50,
+        1,
+        1_000_000,
+        label="Draws",
+        group="Mechanisms",
+        help="Independent releases simulated per mechanism.",
+        slider=(5, 200),
+        examples=(7, 20),
+    )
+    post: str = choice(
+        AS_RELEASED,
+        {AS_RELEASED: "as released", FREE: "post-processed"},
+        label="Free lunch",
+        group="Mechanisms",
+        help="What is shown: releases as they are, or after everything that costs no privacy: "
+        "features are weighed by the released diagonal where the noise is known, and matrices are "
+        "brought to variances that are not negative and sum to no more than rows can have. The "
+        "same epsilon pays for both.",
+        examples=(FREE,),
+    )
+    seed: int = integer(
+        0,
+        0,
+        2**63 - 1,
+        label="Seed",
+        group="Mechanisms",
+        help="Same seed, same bytes on the same machine.",
+        examples=(1, 12),
+    )
+    center: str | None = choice(
+        None,
+        {
+            "mean": "mean",
+            "midpoint": "midpoint of the bounds",
+            "none": "none",
+            PRIVATE: "private mean",
+        },
+        label="Centring",
+        group="Preparation",
+        help="What is subtracted from each feature; default mean on the ball, midpoint on the box. "
+        "A private mean is paid for out of the budget.",
+        optional=True,
+        examples=("midpoint", "none"),
+    )
+    scale: str = choice(
+        "none",
+        {
+            "none": "none",
+            "standardize": "divide by standard deviation",
+            PRIVATE: "divide by a private one",
+        },
+        label="Scaling",
+        group="Preparation",
+        help="Scaling of each feature before the row bound; a private one is paid for.",
+        examples=("standardize",),
+    )
+    row_bound: str = text(
+        "max",
+        label="Row bound",
+        group="Preparation",
+        help="Largest allowed row norm R, in units of the table: max (from the data), a number, "
+        "or quantile:Q; paid for out of the budget, private:Q (a quantile by the exponential "
+        "mechanism) or private:adaptive (where halving its square stops to pay, by the sparse "
+        "vector technique). Longer rows are scaled down to it. With none, only mechanisms run that "
+        "need no bound.",
+        check=check_row_bound,
+        allowed_text=ROW_BOUND_ALLOWED,
+        examples=("quantile:0.9", "40", "private:0.8", "none"),
+    )
+    count: str = choice(
+        "public",
+        {"public": "public", PRIVATE: "private"},
+        label="Number of people",
+        group="Preparation",
+        help="Whether how many of the n rows are people who are present is public or paid for, for "
+        "the mean, the scale and the row bound. The n of the padded table, with a zero row for who "
+        "is withdrawn, stays public: the release is divided by it. Only zero-out has something to "
+        "pay for.",
+        examples=(PRIVATE,),
+    )
+    range_share: float = _share(0.05, "feature bounds")
+    mean_share: float = _share(0.1, "mean")
+    scale_share: float = _share(0.1, "scale")
+    bound_share: float = _share(0.1, "row bound")
+    count_share: float = _share(0.02, "number of people")
+    domain: str = choice(
+        "ball",
+        {"ball": "ball (bounded row norm)", "box": "box (bounded features)"},
+        label="Domain",
+        group="Preparation",
+        help="What is public about a row: its norm is at most R (ball), or each feature lies "
+        "between public bounds (box).",
+        examples=("box",),
+    )
+    bounds: str = text(
+        "max",
+        label="Feature bounds",
+        group="Preparation",
+        help="Public bounds of each feature: a CSV or Parquet file with columns feature, low, "
+        "high; LOW:HIGH for all of them; known (the table's own public bounds); private (one range "
+        "about zero for all of them, paid for, where something rests on bounds); or max (taken "
+        "from the data).",
+        check=check_bounds,
+        allowed_text="max, known, private, LOW:HIGH or the path of a CSV or Parquet file",
+        examples=("known", "-1:4"),
+    )
+    allocation: str = text(
+        "uniform",
+        label="Precision allocation",
+        group="Precision",
+        help="Share of the precision each direction gets, for mechanisms with shaped noise: "
+        "uniform; binary:COLUMNS:TAU (the listed features, by name or number, divide the share "
+        "TAU); max-pnr (from the directions' own variances); custom:SHARES; or a CSV file with "
+        "the columns feature (or direction) and theta.",
+        check=check_allocation,
+        allowed_text=ALLOCATION_ALLOWED,
+        examples=("binary:1:0.8", "max-pnr"),
+    )
+    directions: str = text(
+        "features",
+        label="Directions",
+        group="Precision",
+        help="What the directions are: features; private:SHARE (principal directions bought with "
+        "that share of the budget, 0.2 if not said); private:SHARE:MECHANISM (the same, supplied "
+        "by any mechanism that releases a matrix or a subspace); or true (the data's own, which "
+        "is not private).",
+        check=check_directions,
+        allowed_text=DIRECTIONS_ALLOWED,
+        examples=("private:0.3", "true"),
+    )
+    label: str | None = text(
+        None,
+        label="Label column",
+        group="Table",
+        help="Column that colours the picture and is left out of the analysis; auto means none, "
+        "and a column of that name is written =auto.",
+        optional=True,
+        url=None,
+    )
+    categorical: str = choice(
+        "drop",
+        {"drop": "leave out", "onehot": "one column per category"},
+        label="Text columns",
+        group="Table",
+        help="What happens to text columns of a file.",
+        examples=("onehot",),
+    )
+    decimal: str = choice(
+        "auto",
+        {"auto": "find it", "point": "point (1.5)", "comma": "comma (1,5)"},
+        label="Decimal mark",
+        group="Table",
+        help="Decimal mark of numbers that a file holds as text; found from the whole file, and "
+        "asked for where it could be either.",
+        examples=("comma",),
+    )
+    leave_out: str = text(
+        "",
+        label="Columns left out",
+        group="Table",
+        help="Columns of a file that are no features, by name, separated by commas; a name with a "
+        "comma stands in double quotes.",
+        url=None,
+        check=_check_leave_out,
+        allowed_text="column names separated by commas",
+        examples=("patient", 'patient,"weight, kg"'),
+    )
+    missing: str = choice(
+        "drop",
+        {"drop": "drop the row", "median": "fill with the column's median"},
+        label="Missing values",
+        group="Table",
+        help="What happens to rows with missing values.",
+        examples=("median",),
+    )
+    name: str = text(
+        "",
+        label="Name of the table",
+        group="Table",
+        help="What results and files call the table: none carries the name or folder of a file. "
+        "Default: the key of a built-in table, and table for any other.",
+        url=None,
+        check=printable,
+        examples=("trial A",),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        paid = self.paid_shares
+        if self.domain == "box" and paid:
+            raise InvalidSetting(
+                "domain", "ball for a preparation that is paid for", "box", "--domain"
+            )
+        if math.fsum(paid.values()) > MOST_SHARED:
+            raise InvalidSetting(
+                "shares of the preparation",
+                f"at most {numeral(MOST_SHARED, 6)} together, so that the release has the rest",
+                format_number(math.fsum(paid.values())),
+                "--range-share, --mean-share, --scale-share, --bound-share, --count-share",
+            )
+        if self.domain == "box" and self.center == "mean":
+            raise InvalidSetting(
+                "centring", "midpoint or none on a box, whose bounds are public", "mean", "--center"
+            )
+
+    @property
+    def paid_shares(self) -> dict[str, float]:
+        """The share of each step of the preparation that is paid for, by name."""
+        shares = {
+            "count": (self.count == PRIVATE and self.relation == "zero-out", self.count_share),
+            "mean": (self.center == PRIVATE, self.mean_share),
+            "scale": (self.scale == PRIVATE, self.scale_share),
+            "bound": (self.row_bound.startswith(PRIVATE), self.bound_share),
+        }
+        paid = {step: share for step, (wanted, share) in shares.items() if wanted}
+        if self.bounds == PRIVATE and (paid or self.domain == "box" or self.centring == "midpoint"):
+            paid["range"] = self.range_share
+        return paid
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The mechanisms as texts."""
+        return tuple(map(text_of, self.mechanisms))
+
+    @property
+    def centring(self) -> str:
+        """The centring in force, with the default resolved."""
+        return self.center or ("midpoint" if self.domain == "box" else "mean")
+
+    def to_query(self, base: Self) -> dict[str, str]:
+        """Return the link parameters that differ from the base.
+
+        An allocation that names features, is a file or is long stays out of links, and so does a
+        file of bounds.
+        """
+        query = super().to_query(base)
+        if not travels(self.allocation):
+            query.pop("allocation", None)
+        if names_file(self.bounds):
+            query.pop("bounds", None)
+        return query
+
+    def full_query(self) -> dict[str, str]:
+        """Return every link parameter that may travel, defaults included.
+
+        A link made of it means the same whatever later versions take for defaults.
+        """
+        query = {
+            param.url: param.format(getattr(self, name))
+            for name, param in params_of(type(self)).items()
+            if param.url is not None
+        }
+        if not travels(self.allocation):
+            query.pop("allocation", None)
+        if names_file(self.bounds):
+            query.pop("bounds", None)
+        return query
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str], base: Self) -> tuple[Self, list[str]]:
+        """Read link parameters and say what had to be replaced; no link names a file."""
+        settings, notices = super().from_query(query, base)
+        if settings.allocation != base.allocation and not travels(settings.allocation):
+            settings = replace(settings, allocation=base.allocation)
+            notices.append(
+                "In the link, the allocation must be written with numbers and at most 20 shares. "
+                f"Using {base.allocation} instead."
+            )
+        if names_file(settings.bounds):
+            settings = replace(settings, bounds=base.bounds)
+            words = ", ".join(BOUNDS_WORDS)
+            notices.append(
+                f"In the link, feature bounds must be {words} or LOW:HIGH. Using {base.bounds} "
+                "instead."
+            )
+        return settings, notices
+
+    def command(
+        self, table: str | None = None, verb: str = "compare", base: Self | None = None
+    ) -> str:
+        """Return the shell command that computes this view.
+
+        Parameters
+        ----------
+        table : str, optional
+            What to write for the table, where it has no name of its own.
+        verb : str
+        base : Settings, optional
+            What the verb takes for what is not said; the defaults if not given.
+        """
+        words = ["python", "-m", "dpviz", verb, self.table if table is None else table]
+        params = params_of(type(self))
+        for name, written in self.texts(base).items():
+            if name == "mechanisms":
+                for variant in self.variants:
+                    words += [params[name].flag, variant]
+            elif name != "table":
+                flag = params[name].flag
+                # A value that starts with a dash would be read as an option.
+                words += [f"{flag}={written}"] if written.startswith("-") else [flag, written]
+        return shlex.join(words)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all values by name, with defaults that need no data resolved."""
+        values = {name: getattr(self, name) for name in params_of(type(self))}
+        values["mechanisms"] = list(self.variants)
+        values["center"] = self.centring
+        return values

@@ -1,1 +1,0 @@
-"""The way in from Python: a private PCA as a scikit-learn estimator."""

@@ -1,0 +1,150 @@
+"""What lessons measure beside the table of metrics: recovery, classes kept apart, things found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
+from dpviz.mechanisms import Mechanism
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.load import load_prepared
+from dpviz.report.tables.board import PICTURE_POINTS
+from dpviz.simulation.cells import Result, plan, run_cell
+from dpviz.theory.predict import components_found
+
+_PLANES = 200
+
+
+@lru_cache(maxsize=8)
+def prepared(settings: Settings) -> Prepared:
+    """Return the table of a lesson; only what is about preparation counts."""
+    table = load_prepared(settings)
+    if not isinstance(table, Prepared):
+        raise RuntimeError("a lesson's table is small and in memory")
+    return table
+
+
+def table_of(settings: Settings) -> Prepared:
+    """Return the table of settings; what is not about the table plays no part."""
+    plain = Settings()
+    return prepared(
+        replace(
+            settings,
+            epsilon=plain.epsilon,
+            delta=plain.delta,
+            k=plain.k,
+            mechanisms=(),
+            trials=plain.trials,
+            seed=plain.seed,
+            allocation=plain.allocation,
+        )
+    )
+
+
+@lru_cache(maxsize=128)
+def result(settings: Settings, mechanism: str) -> Result:
+    """Return what one variant does at one setting."""
+    chosen = plan(table_of(settings), replace(settings, mechanisms=(mechanism,)))
+    return run_cell(chosen.cells[0], table_of(settings))
+
+
+def recovery(settings: Settings, mechanism: str) -> FloatArray:
+    """Return the recovery of each draw: the captured share, from chance at 0 to the best at 1."""
+    values: FloatArray = result(settings, mechanism).metrics["recovery"]
+    return values
+
+
+def people(settings: Settings) -> tuple[int, int]:
+    """Return n and d of a lesson's table."""
+    table = table_of(settings)
+    return table.n, table.d
+
+
+def dots(settings: Settings) -> int:
+    """Return how many people a picture shows."""
+    return len(table_of(settings).picture(PICTURE_POINTS)[1])
+
+
+def sorted_apart(settings: Settings, mechanism: str, label: object) -> float:
+    """Return how well a straight line sorts one class from the rest in the released plane.
+
+    The mean over draws of the balanced accuracy (.5 is a coin) of Fisher's line at its best
+    threshold, fitted on the same rows.
+    """
+    return float(np.mean([_sorted(settings, V, label) for V in _frames(settings, mechanism)]))
+
+
+def _frames(settings: Settings, mechanism: str) -> FloatArray:
+    return result(settings, mechanism).components
+
+
+def sorted_exactly(settings: Settings, label: object) -> float:
+    """Return `sorted_apart` of the exact plane."""
+    table = table_of(settings)
+    return _sorted(settings, table.reference.eigenvectors[:, : settings.k], label)
+
+
+@lru_cache(maxsize=8)
+def sorted_by_chance(settings: Settings, label: object) -> float:
+    """Return `sorted_apart` of uniformly random planes, on average."""
+    rng = generator(settings.seed, "guide", "random planes")
+    d = table_of(settings).d
+    frames = np.linalg.qr(rng.normal(size=(_PLANES, d, settings.k)))[0]
+    return float(np.mean([_sorted(settings, frame, label) for frame in frames]))
+
+
+def _sorted(settings: Settings, frame: FloatArray, label: object) -> float:
+    table = table_of(settings)
+    rows = table.moment_with_rows.rows
+    labels = table.table.labels
+    if rows is None or labels is None:
+        raise RuntimeError("this measure needs rows with labels")
+    inside = np.asarray(labels) == label
+    return separated(rows @ frame, inside)
+
+
+def separated(
+    points: FloatArray, inside: FloatArray | np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> float:
+    """Return the best balanced accuracy of Fisher's line between some points and the rest.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+    inside : ndarray of bool, shape (n,)
+    """
+    chosen = np.asarray(inside, dtype=bool)
+    within = (np.cov(points[chosen].T) + np.cov(points[~chosen].T)) / 2
+    apart = points[chosen].mean(axis=0) - points[~chosen].mean(axis=0)
+    score = points @ np.linalg.solve(within, apart)
+    order = np.argsort(score)
+    hit = np.cumsum(chosen[order][::-1])[::-1] / chosen.sum()
+    passed = (np.cumsum(~chosen[order]) - (~chosen[order])) / (~chosen).sum()
+    return float(((hit + passed) / 2).max())
+
+
+def found(settings: Settings, mechanism: Mechanism) -> int:
+    """Return how many components are predicted to turn by less than 45 degrees."""
+    table = table_of(settings)
+    noise = mechanism.free_noise(
+        mechanism.calibrate(table.problem(settings), table.budget(settings))
+    )
+    if noise is None:
+        raise RuntimeError(f"{mechanism.text} has no prediction")
+    return components_found(table.moment.eigenvalues, noise)
+
+
+def above_lone_threshold(settings: Settings, mechanism: Mechanism) -> int:
+    """Return how many eigenvalues exceed what a lone one would need to be seen."""
+    table = table_of(settings)
+    noise = mechanism.free_noise(
+        mechanism.calibrate(table.problem(settings), table.budget(settings))
+    )
+    if noise is None:
+        raise RuntimeError(f"{mechanism.text} has no prediction")
+    return int((table.moment.eigenvalues > noise.visible_above).sum())

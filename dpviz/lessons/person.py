@@ -1,0 +1,193 @@
+"""Drag one person: what a release says of one row of a table with two features.
+
+Where a matrix is released the attacker knows everybody else, so only the difference counts: a
+release less the others' share of X'X. With the person that is vv' + noise, without her noise alone.
+The noise does not depend on the row, so one set of draws serves every place she is dragged to and
+every epsilon, and the page needs no server for either. Where only a direction is released,
+`directions` says what its law takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpviz.auditing.worlds import both_worlds
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
+from dpviz.lessons.cast import plain
+from dpviz.lessons.directions import directional, draws_payload, law_at
+from dpviz.mechanisms import Mechanism, all_mechanisms
+from dpviz.mechanisms._base import AdditiveMechanism
+
+EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+"""Where the clouds can be looked at; all of them travel to the page at once."""
+
+N = 100
+"""People in the picture's table; everything is in units of one row, so it shows nowhere."""
+
+_GRAIN = 1_000  # draws travel as whole thousandths of the noise's own scale
+_OTHERS = 40
+_LAW_DRAWS = 400_000
+
+
+def candidates() -> tuple[str, ...]:
+    """Return the mechanisms whose clouds can be dragged, the exact Gaussian first.
+
+    Noise added to the second moment, and directions whose law is known.
+    """
+    problem = _problem()
+    found = directional(_few()) + tuple(
+        key
+        for key, cls in all_mechanisms().items()
+        if issubclass(cls, AdditiveMechanism)
+        and cls().info.release == "matrix"
+        and cls().why_not(problem, Budget(0.5, 1e-6)) is None
+    )
+    return tuple(sorted(found, key=lambda key: key != plain().key))
+
+
+def _problem() -> Problem:
+    return Problem(N, 2, 1, Relation.ZERO_OUT, Domain.ball(2))
+
+
+def _few() -> Problem:
+    """Return the picture's own table: where a direction is released the other rows count."""
+    return replace(_problem(), n=_OTHERS + 1)
+
+
+def others(seed: int = 0) -> FloatArray:
+    """Return the rows that nobody drags, shape (people, 2), inside the unit disk."""
+    rng = generator(seed, "guide", "person", "others")
+    length = 0.85 * np.sqrt(rng.uniform(size=_OTHERS))
+    turn = rng.normal(0.5, 0.45, size=_OTHERS) + np.pi * rng.integers(0, 2, size=_OTHERS)
+    rows: FloatArray = np.stack([length * np.cos(turn), length * np.sin(turn)], axis=1)
+    return rows
+
+
+def person_payload(
+    mechanisms: Sequence[Mechanism],
+    delta: float,
+    *,
+    epsilon: float = 1.0,
+    view: str = "her",
+    seed: int = 0,
+    draws: int = 1_000,
+) -> dict[str, Any]:
+    """Return all that the picture of one person needs, as JSON values.
+
+    Parameters
+    ----------
+    mechanisms : sequence of Mechanism
+        Of `candidates`; the first is shown first.
+    delta : float
+        Of the mechanisms that need one; above 0.
+    epsilon : float
+        Where the picture opens; the nearest of `EPSILONS`.
+    view : {"her", "cone"}
+        Variance along the person's direction against variance across it, or half the trace
+        against the radius, where the matrices that can be are a cone.
+    seed, draws : int
+
+    Returns
+    -------
+    dict
+        ``mechanisms``: for each its noise (``[N11, N12, N22]`` in thousandths of the scale), and
+        for each epsilon its scale in units of one row, the status and the rates of a balanced
+        guesser of `both_worlds`, None where it cannot run. A mechanism that releases directions
+        has its law of `directions` in place of the scale.
+    """
+    problem = _problem()
+    start = min(range(len(EPSILONS)), key=lambda i: abs(np.log(EPSILONS[i] / epsilon)))
+    return {
+        "view": view,
+        "epsilons": list(EPSILONS),
+        "start": start,
+        "row": [0.9, 0.35],
+        "others": np.round(others(seed), 3).tolist(),
+        "mechanisms": [
+            _shown(m, problem, delta, seed, draws)
+            if isinstance(m, AdditiveMechanism)
+            else _turned(m, delta, seed, draws)
+            for m in mechanisms
+        ],
+    }
+
+
+def _turned(mechanism: Mechanism, delta: float, seed: int, draws: int) -> dict[str, Any]:
+    problem = _few()
+    budgets = [Budget(epsilon, delta) for epsilon in EPSILONS]
+    able = [mechanism.why_not(problem, budget) is None for budget in budgets]
+    chosen = [budget for budget, can in zip(budgets, able, strict=True) if can]
+    return {
+        "key": mechanism.text,
+        "label": mechanism.label,
+        "oneSided": False,
+        **draws_payload(mechanism, problem, chosen, seed, draws),
+        "at": [
+            _account(mechanism, problem, budget) | law_at(mechanism, problem, budget)
+            if can
+            else None
+            for budget, can in zip(budgets, able, strict=True)
+        ],
+    }
+
+
+def _shown(
+    mechanism: AdditiveMechanism, problem: Problem, delta: float, seed: int, draws: int
+) -> dict[str, Any]:
+    streams = Draws.batch(generator(seed, "guide", "person", mechanism.key), draws)
+    noise = mechanism.standard_noise(problem, streams)[:, [0, 0, 1], [0, 1, 1]]
+    grains = np.rint(_GRAIN * noise).astype(int)
+    reach = float(np.quantile(np.abs(noise).max(axis=1), 0.9))
+    return {
+        "key": mechanism.text,
+        "label": mechanism.label,
+        "oneSided": mechanism.one_sided,
+        "grain": _GRAIN,
+        "noise": grains.tolist(),
+        "sizes": reach,
+        "quantiles": _quantiles(mechanism, problem, seed),
+        "at": [_at(mechanism, problem, Budget(epsilon, delta)) for epsilon in EPSILONS],
+    }
+
+
+def _quantiles(mechanism: AdditiveMechanism, problem: Problem, seed: int) -> list[int] | None:
+    """Return quantiles of the size of v'Nv, in grains, where its law is the same for all unit v.
+
+    Of so many draws that a rate read off them is right to .1 % (four standard errors).
+    """
+    if mechanism.one_sided or mechanism.diagonal_std(problem) is None:
+        return None
+    streams = Draws.batch(generator(seed, "guide", "person", mechanism.key, "law"), _LAW_DRAWS)
+    sizes = np.abs(mechanism.standard_noise(problem, streams)[:, 0, 0])
+    levels = np.append(np.linspace(0, 1, 250, endpoint=False), 1.0)
+    grains: list[int] = np.rint(_GRAIN * np.quantile(sizes, levels)).astype(int).tolist()
+    return grains
+
+
+def _at(mechanism: AdditiveMechanism, problem: Problem, budget: Budget) -> dict[str, Any] | None:
+    if mechanism.why_not(problem, budget) is not None:
+        return None
+    scale = mechanism.calibrate(problem, budget).scale * problem.n
+    return _account(mechanism, problem, budget) | {
+        "scale": scale,
+        # a unit row zeroed: 1/(v'W^-1 v) is c chi-square with two degrees of freedom
+        "betrayed": -float(np.expm1(-1 / (2 * scale))) if mechanism.one_sided else 0.0,
+    }
+
+
+def _account(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, Any]:
+    """Return the claim's status and what no guesser gets beyond."""
+    spent = mechanism.spent(problem, budget)
+    status = mechanism.judged(problem, budget, spent)
+    worlds = both_worlds(spent)
+    return {
+        "status": status.marked,
+        "verdict": str(status.verdict),
+        "limit": [worlds.out, worlds.within],
+    }

@@ -1,0 +1,100 @@
+"""What an attacker gains from an offer, after all releases of the same people."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from dpviz.accounting import accounting
+from dpviz.accounting.accounting import Spent
+from dpviz.auditing.attack import excess_probability, posterior, posterior_bound
+from dpviz.auditing.worlds import Worlds, both_worlds
+from dpviz.core.errors import DpvizError
+from dpviz.core.parts import ApproximatePart, Part, PurePart
+from dpviz.core.problem import Budget, Problem
+from dpviz.lessons.decide import Card, Offer
+from dpviz.mechanisms import Mechanism
+from dpviz.preparation.account import accounted, chain
+from dpviz.preparation.steps import Wanted, wanted_of
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What an attacker gains from an offer, after all releases.
+
+    Attributes
+    ----------
+    spent : Spent
+        Of all releases together.
+    worlds : Worlds
+        Rates of a balanced guesser.
+    heard : float
+        Belief after that guesser says "in".
+    most : float
+        The most that any release can make of the prior, but for what delta allows.
+    beyond : float
+        At most how likely a release passes ``most``'s odds by more than a factor of two.
+    """
+
+    spent: Spent
+    worlds: Worlds
+    heard: float
+    most: float
+    beyond: float
+
+
+def risk(found: Card, offer: Offer) -> Risk:
+    """Return the risk of an offer under the answers' prior and number of releases."""
+    answers, measured = found.answers, found.measured
+    budget = Budget(offer.epsilon, measured.budget(found.settings).delta)
+    problem, paid = measured.problem(found.settings), wanted_of(found.settings)
+    spent = together(offer.mechanism, problem, budget, answers.releases, paid)
+    prior = answers.prior / 100
+    worlds = both_worlds(spent)
+    return Risk(
+        spent=spent,
+        worlds=worlds,
+        heard=posterior(prior, worlds.out, 1 - worlds.within),
+        most=posterior_bound(prior, spent.epsilon),
+        beyond=excess_probability(spent.epsilon, spent.delta, math.log(2)),
+    )
+
+
+def together(
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    releases: int,
+    paid: Wanted | None = None,
+) -> Spent:
+    """Return what several releases of the same people cost together.
+
+    Behind a paid preparation each release has its own, and whole chains are composed; else by
+    composing what each says it does; where a mechanism has an account of its own, by
+    composing that. Both bound the cost, and the smaller is returned.
+
+    Raises
+    ------
+    DpvizError
+        If no epsilon describes the release.
+    """
+    if paid is not None:
+        whole = chain(mechanism, problem, budget, paid)
+        if whole.together is not None and whole.preparation.parts:
+            return whole.together.spent(budget, releases)
+    one = mechanism.spent(problem, budget)
+    if one is None or not math.isfinite(one.epsilon):
+        raise DpvizError(f"No epsilon describes a release by {mechanism.label}.")
+    if releases == 1:
+        return one
+    part: Part = (
+        PurePart(one.epsilon, one.source)
+        if one.delta == 0
+        else ApproximatePart(one.epsilon, one.delta, one.source)
+    )
+    at = replace(budget, delta=max(budget.delta, releases * one.delta))
+    found = [accounting.spent((part,) * releases, at)]
+    said = accounted(mechanism, problem, budget)
+    if said is not None:
+        found.append(said.spent(budget, releases))
+    return min(found, key=lambda spent: spent.epsilon)

@@ -1,1 +1,0 @@
-"""Preparation that is paid for: a private mean, scale, row bound and count, on public bounds."""

@@ -1,0 +1,260 @@
+"""What Chaudhuri, Sarwate and Sinha 2012 say, and how each statement is looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpviz.mechanisms import Mechanism
+from dpviz.papers.chaudhuri import figure1, figure2, standin, statements, table1, theorems
+from dpviz.papers.chaudhuri._shared import ADDED, DATA_SETS, NON_PRIVATE, PPCA, RANDOM, SULQ
+from dpviz.papers.measurements import Mean
+from dpviz.papers.said import (
+    Account,
+    AtMost,
+    Below,
+    Identity,
+    Look,
+    Monotone,
+    Number,
+    Order,
+    Power,
+    Stated,
+    View,
+    along,
+    at,
+    declared,
+)
+
+SETS = list(DATA_SETS)
+WIDE = [key for key in SETS if key != "localization"]
+MARKS = {"kddcup99": 0.6, "insurance": 0.5}
+"""The highest marks of the printed axes that can be told to belong to a panel."""
+GAUSSIAN, DIFFERENCE = ADDED
+Q = figure1.UTILITY
+Curve = dict[float, Mean]
+
+
+def _q(mechanism: Mechanism) -> Callable[[View], Curve]:
+    return along(mechanism.label, Q)
+
+
+def _end(curve: Curve, last: bool = True) -> Mean:
+    return curve[max(curve) if last else min(curve)]
+
+
+def _gain(mechanism: Mechanism) -> Callable[[View], Mean]:
+    def gain(view: View) -> Mean:
+        curve = _q(mechanism)(view)
+        return _end(curve) - _end(curve, last=False)
+
+    return gain
+
+
+def _gap(last: bool) -> Callable[[View], Mean]:
+    def gap(view: View) -> Mean:
+        return _end(_q(NON_PRIVATE)(view), last) - _end(_q(PPCA)(view), last)
+
+    return gap
+
+
+def _height(mechanism: Mechanism) -> Callable[[View], Curve]:
+    """Return how far up from random subspaces to exact PCA a mechanism is, by n."""
+
+    def heights(view: View) -> Curve:
+        floor, ceiling = _q(RANDOM)(view), _q(NON_PRIVATE)(view)
+        curve = _q(mechanism)(view)
+        return {n: (curve[n] - floor[n]) / (ceiling[n] - floor[n]) for n in curve}
+
+    return heights
+
+
+def _over_ppca(mechanism: Mechanism) -> Callable[[View], Curve]:
+    def over(view: View) -> Curve:
+        curve, ppca = _q(mechanism)(view), _q(PPCA)(view)
+        return {n: curve[n] / ppca[n] for n in curve}
+
+    return over
+
+
+def _over_mark(view: View) -> Mean:
+    if view.panel not in MARKS:
+        return view("", "the highest mark of its axis")  # the text does not tell: absent
+    return _end(_q(NON_PRIVATE)(view)) * (1 / MARKS[view.panel])
+
+
+def _marks_left(view: View) -> Mean:
+    """Return what is left of the step from the highest mark to the next, .1 above it."""
+    if view.panel not in MARKS:
+        return view("", "the highest mark of its axis")
+    return _end(_q(NON_PRIVATE)(view)) - Mean.near(MARKS[view.panel], math.nan, 1)
+
+
+def _relative_gain(view: View) -> Mean:
+    return _gain(NON_PRIVATE)(view) / _end(_q(NON_PRIVATE)(view))
+
+
+def _diagnosed(view: View) -> Mean:
+    return view(PPCA.label, figure1.RHAT)
+
+
+def _needed(view: View) -> Curve:
+    enough = view.curve(PPCA.label, theorems.ENOUGH)
+    stated = view.curve(theorems.STATED, theorems.PEOPLE[view.panel])
+    return {x: enough[x] / stated[x] for x in stated}
+
+
+def _people(mechanism: Mechanism) -> Callable[[View], Curve]:
+    return lambda view: view.curve(mechanism.label, theorems.PEOPLE[view.panel])
+
+
+def _overlaps(view: View) -> Curve:
+    """Return what pure mechanisms reach with the n of the bound, over the rho that it allows."""
+    rhos = {float(d): theorems.least_rho(d) for d in theorems.HARD_D}
+    return {
+        place + d / 1_000: mean * (1 / rhos[d])
+        for place, mechanism in enumerate(theorems.PURE)
+        for d, mean in view.curve(mechanism.label, theorems.OVERLAP).items()
+    }
+
+
+def _accuracy(mechanism: Mechanism) -> Callable[[View], Mean]:
+    return at(mechanism.label, table1.ACCURACY)
+
+
+def _deviation(mean: Mean) -> Mean:
+    """Return a standard deviation over the draws, with its own error for normal draws."""
+    value = mean.error * math.sqrt(mean.draws)
+    return Mean.near(value, value / math.sqrt(2 * max(mean.draws - 1, 1)), mean.draws)
+
+
+def _spread(mechanism: Mechanism) -> Callable[[View], Mean]:
+    def spread(view: View) -> Mean:
+        mine, theirs = (_accuracy(one)(view) for one in (PPCA, mechanism))
+        return _deviation(mine) / _deviation(theirs)
+
+    return spread
+
+
+def _accuracy_of(mechanism: Mechanism) -> Look:
+    return Look(Number(_accuracy(mechanism), table1.STATED["kddcup99", mechanism]), ["kddcup99"])
+
+
+def _share(mechanism: Mechanism) -> Callable[[View], Curve]:
+    return along(mechanism.label, figure2.SHARE)
+
+
+def _approaches(mechanism: Mechanism) -> Look:
+    last = at(mechanism.label, figure2.SHARE, figure2.ALPHAS[-1])
+    return Look((Monotone(_share(mechanism), 1), Below(last, 0.99, 1)), [figure2.DRAWN])
+
+
+def _moderate(mechanism: Mechanism) -> Callable[[View], Mean]:
+    return at(mechanism.label, figure2.SHARE, figure2.MODERATE)
+
+
+SAID = declared(
+    "chaudhuri",
+    {
+        "ninety-degrees": Look(
+            Identity(along("", theorems.TURN), math.sqrt(2), within=1e-5), [theorems.SENSITIVE]
+        ),
+        "frobenius": Look(AtMost(at("any rows", statements.NORM))),
+        "eq-4": Look(Identity(at("left", statements.SIDE), at("right", statements.SIDE))),
+        "sulq-variance": Look(Account(at(statements.FULL_SULQ.label, statements.SPENT))),
+        "complex": Look(Below(along("", theorems.COMPLEX), 0.0, 1), [theorems.RAW]),
+        "theorem-1": Look(Account(at(SULQ.label, statements.SPENT))),
+        "theorem-2": Look(Account(at(PPCA.label, statements.SPENT)), built=True),
+        "gibbs": Look(Below(_diagnosed, 1.1), SETS),
+        "linear-in-d": Look(
+            # within the intervals of the need at the two ends a power is known to a tenth
+            Power(_people(PPCA), 1.0, slack=0.12, upper=True),
+            [theorems.BY_D],
+        ),
+        "inverse-in-alpha": Look(
+            Power(_people(PPCA), -1.0, slack=0.2), [theorems.BY_ALPHA, theorems.BY_GAP]
+        ),
+        "correlation-gap": Look(Power(along(PPCA.label, statements.NEED), 1.0, slack=0.05)),
+        "theorem-3": Look(AtMost(_needed), list(theorems.PLACES)),
+        "theorem-4": Look(AtMost(_overlaps), ["Theorem 4"]),
+        "lower-rho": Look(AtMost(along("Theorem 4 over the need", statements.TIMES))),
+        "square-root-factors": Look(
+            Power(along("Theorem 3 over Theorem 4", statements.TIMES), 0.5, slack=0.15)
+        ),
+        "theorem-5": Look(Power(_people(SULQ), 1.5, slack=0.07), [theorems.BY_D]),
+        "four-n": Look(
+            Number(at("", figure1.ROWS), {key: Stated(float(DATA_SETS[key].n)) for key in SETS}),
+            SETS,
+        ),
+        "features": Look(
+            Number(
+                at("", figure1.FEATURES), {key: Stated(float(DATA_SETS[key].d)) for key in SETS}
+            ),
+            SETS,
+        ),
+        "k-rule": Look(Below(at("", figure1.TOP_SHARE), figure1.THRESHOLD, 1), SETS),
+        "axes": Look((Below(_over_mark, 0.95, 1), Below(_marks_left, 0.1)), SETS),
+        "always-above": Look(Order(_q(PPCA), _q(SULQ)), SETS),
+        "approaches": Look(Order(_gap(last=False), _gap(last=True)), SETS),
+        "near-random": Look(Below(_height(SULQ), figure1.NEAR), WIDE),
+        "except-localization": Look(
+            Below(at(SULQ.label, standin.HEIGHT, float(standin.DATA.sizes[-1])), figure1.NEAR, 1),
+            standin.MEMBERS,
+            stand_in=True,
+        ),
+        "both-improve": Look((Below(_gain(PPCA), 0.0, 1), Below(_gain(SULQ), 0.0, 1)), SETS),
+        "faster": Look(Order(_gain(PPCA), _gain(SULQ)), SETS),
+        "runs-faster": Look(
+            Order(at(PPCA.label, theorems.SECONDS), at(SULQ.label, theorems.SECONDS)),
+            list(theorems.SHAPES),
+        ),
+        "exact-level": Look(Below(_relative_gain, 0.01), SETS),
+        "cannot-improve": Look(
+            (Below(_over_ppca(GAUSSIAN), 1.1), Below(_over_ppca(DIFFERENCE), 1.1)), SETS
+        ),
+        "kdd-exact": _accuracy_of(NON_PRIVATE),
+        "kdd-ppca": _accuracy_of(PPCA),
+        "kdd-sulq": _accuracy_of(SULQ),
+        "kdd-random": _accuracy_of(RANDOM),
+        "almost-as-good": Look(
+            Below(lambda v: _accuracy(NON_PRIVATE)(v) - _accuracy(PPCA)(v), table1.ALMOST),
+            list(table1.POSITIVE),
+        ),
+        "a-little-worse": Look(
+            (
+                Order(_accuracy(PPCA), _accuracy(SULQ)),
+                Order(_accuracy(PPCA), _accuracy(RANDOM)),
+            ),
+            list(table1.POSITIVE),
+        ),
+        "more-variable": Look(
+            (Below(_spread(SULQ), 1.0), Below(_spread(RANDOM), 1.0)), list(table1.POSITIVE)
+        ),
+        "footnote": Look(
+            Below(lambda v: _accuracy(NON_PRIVATE)(v) - v("", table1.MAJORITY), table1.ALMOST),
+            list(table1.FOOTNOTE),
+        ),
+        "figure-2-axis": Look(
+            (Below(at("", figure2.CEILING), 0.7, 1), Below(at("", figure2.CEILING), 0.8)),
+            [figure2.DRAWN],
+        ),
+        "figure-2-thousand": Look(
+            Identity(
+                along(figure2.THOUSAND.label, figure2.LONG_SHARE),
+                lambda v: {
+                    alpha: v(PPCA.label, figure2.SHARE, alpha) for alpha in figure2.THOUSAND_ALPHAS
+                },
+                within=0.01,
+            ),
+            [figure2.DRAWN],
+        ),
+        "ppca-approaches": _approaches(PPCA),
+        "sulq-approaches": _approaches(SULQ),
+        "moderate": Look(Below(_moderate(PPCA), 0.5, 1), [figure2.DRAWN]),
+        "large-gap": Look(
+            Below(lambda v: _moderate(PPCA)(v) - _moderate(SULQ)(v), 0.2, 1), [figure2.DRAWN]
+        ),
+        "too-small": Look(Below(_height(GAUSSIAN), 0.5), SETS),
+    },
+)
+"""In printing order; alpha is .1 wherever nothing else is said."""

@@ -1,0 +1,144 @@
+"""Chaudhuri, Sarwate and Sinha 2012: definitions, and what the theorems say of the correlation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import generator
+from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.papers.chaudhuri._shared import ALPHA, BUDGET, DATA_SETS, PPCA, SULQ
+from dpviz.papers.experiment import Effort, Experiment, Part
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.theory.bounds import ppca_sample_size, pure_lower_sample_size
+
+SPENT = "epsilon spent over alpha"
+NORM = "largest Frobenius norm of A"
+SIDE = "side of the equation"
+NEED, TIMES = "people needed", "ratio"
+FULL_SULQ = parse_variant("sulq")
+RHOS = (0.8, 0.9, 0.95, 0.99, 0.999)
+_D, _GAP, _ETA, _REST = 10, 0.2, 0.05, 0.01
+_HARD_GAP = 0.5
+
+
+@dataclass(frozen=True)
+class StatementPart(Part):
+    """One statement."""
+
+    what: str = ""
+
+
+class ChaudhuriStatements(Experiment):
+    """Each statement by itself; see the paper's text file."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each measurement."""
+        return [StatementPart("", what) for what in _MEASURED]
+
+    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+        """Return what one statement is set against."""
+        assert isinstance(part, StatementPart)
+        rng = generator(seed, "reproduce", "chaudhuri", "statements", part.what)
+        return Measurements(_MEASURED[part.what](rng))
+
+
+Drawn = dict[Point, FloatArray]
+
+
+def _one(value: float) -> FloatArray:
+    return np.array([float(value)])
+
+
+def _accounts(rng: np.random.Generator) -> Drawn:
+    data = DATA_SETS["kddcup99"]
+    problem = Problem(data.n, data.d, 1, Relation.REPLACE, Domain.ball(data.d))
+
+    def share(mechanism: Mechanism, budget: Budget) -> FloatArray:
+        spent = mechanism.spent(problem, budget)
+        assert spent is not None
+        return _one(spent.epsilon / ALPHA)
+
+    return {
+        Point("", SULQ.label, SPENT): share(SULQ, BUDGET),
+        Point("", FULL_SULQ.label, SPENT): share(FULL_SULQ, BUDGET),
+        Point("", PPCA.label, SPENT): share(PPCA, Budget(ALPHA)),
+    }
+
+
+def _identities(rng: np.random.Generator) -> Drawn:
+    """Return the largest norm of second moments of unit rows, and both sides of Eq. 4."""
+    norms, left, right = [1.0], [], []
+    for d in (2, 5, 20):
+        for _ in range(200):
+            rows = rng.standard_normal((30, d)) * 0.5 ** np.arange(d)
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+            A = rows.T @ rows / len(rows)
+            norms.append(float(np.linalg.norm(A)))
+            values, vectors = np.linalg.eigh(A)
+            v = rng.standard_normal(d)
+            v /= np.linalg.norm(v)
+            left.append(float(v @ A @ v))
+            overlaps = (v @ vectors) ** 2
+            right.append(float(values[-1] * overlaps[-1] + values[:-1] @ overlaps[:-1]))
+    line = np.zeros((30, 4))
+    line[:, 0] = 1.0
+    norms.append(float(np.linalg.norm(line.T @ line / 30)))
+    return {
+        Point("", "any rows", NORM): _one(max(norms[1:])),
+        Point("", "left", SIDE): _one(float(np.mean(left))),
+        Point("", "right", SIDE): _one(float(np.mean(right))),
+    }
+
+
+def need(rho: float, gap: float = _GAP, d: int = _D) -> float:
+    """Return the n at which PPCA's overlap is at least rho with probability 1 - eta, exactly.
+
+    With all other eigenvalues equal the squared overlap t has a density in
+    proportion to exp((n alpha/2) gap t) t^(-1/2) (1 - t)^((d - 3)/2).
+    """
+    from scipy import integrate, optimize
+
+    def beyond(n: float) -> float:
+        rate = n * ALPHA / 2 * gap
+
+        def density(t: float) -> float:
+            return float(math.exp(rate * (t - 1)) * t**-0.5 * (1 - t) ** ((d - 3) / 2))
+
+        places = [1 - 10 / rate, 1 - 1 / rate, 0.5]
+        whole = integrate.quad(density, 0, 1, points=[p for p in places if 0 < p < 1], limit=200)[0]
+        inside = [p for p in places if rho**2 < p < 1]
+        tail = integrate.quad(density, rho**2, 1, points=inside or None, limit=200)[0]
+        return float(tail / whole) - (1 - _ETA)
+
+    return float(optimize.brentq(beyond, 10.0, 1e8, xtol=1e-3))
+
+
+def _correlation(rng: np.random.Generator) -> Drawn:
+    """Return people needed and stated, by 1/(1 - rho)."""
+    found = {}
+    for rho in RHOS:
+        x = 1 / (1 - rho)
+        needed = need(rho)
+        found[Point("", PPCA.label, NEED, x)] = _one(needed)
+        stated = ppca_sample_size(_D, ALPHA, rho, _ETA, _REST + _GAP, _REST)
+        lower = pure_lower_sample_size(40, ALPHA, rho, _HARD_GAP)
+        if lower is not None:
+            found[Point("", "Theorem 4 over the need", TIMES, x)] = _one(
+                lower / need(rho, _HARD_GAP, 40)
+            )
+        # d and gap are the same in both; what is left is what rho makes of them
+        found[Point("", "Theorem 3 over Theorem 4", TIMES, x)] = _one(stated * math.sqrt(1 - rho))
+    return found
+
+
+_MEASURED: dict[str, Callable[[np.random.Generator], Drawn]] = {
+    "accounts": _accounts,
+    "identities": _identities,
+    "correlation": _correlation,
+}

@@ -1,0 +1,206 @@
+"""What Jiang, Xie and Zhang 2016 say, and how each statement is looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dpviz.mechanisms import Mechanism
+from dpviz.papers.jiang import lemmas, statements, theorem5, theorem6, theorems7_8, theorems9_10
+from dpviz.papers.jiang import table1 as table
+from dpviz.papers.jiang._people import PPCA, THEOREM_7, THEOREM_8, Statement
+from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, lift
+from dpviz.papers.measurements import Mean
+from dpviz.papers.said import (
+    Account,
+    AtMost,
+    Below,
+    Identity,
+    Look,
+    Order,
+    Power,
+    View,
+    along,
+    at,
+    declared,
+)
+from dpviz.theory.growth import JIANG_TABLE_1
+
+TABLES = list(theorems7_8.TABLES)
+
+
+def _rate(mechanism: Mechanism) -> Look:
+    """Return the look at a rate of Table 1, as a power over the same d."""
+    rate = JIANG_TABLE_1[mechanism.info.label]
+    test = Power(
+        along(mechanism.label, table.NORM),
+        rate.power_over,
+        slack=lift(table.DIMENSIONS),
+        upper=True,
+    )
+    return Look(test, [table.PANEL])
+
+
+def _above(upper: Mechanism, lower: Mechanism) -> Look:
+    return Look(
+        Order(along(upper.label, table.NORM), along(lower.label, table.NORM)), [table.PANEL]
+    )
+
+
+def _definite(mechanism: Mechanism) -> tuple[Callable[[View], Mean], list[str]]:
+    panels = [f"{lemmas.DEFINITE}, {name}" for name in lemmas.TABLES]
+    return at(mechanism.label, lemmas.NEGATIVE), panels
+
+
+def _lemma(panel: str, quantity: str, unit: float, power: int = 1) -> Callable[[View], Any]:
+    """Return what was found over a multiple of a power of d, the panel being the dimension."""
+
+    def over(view: View) -> Mean:
+        d = int(view.panel[4:])
+        return view.on(panel)(view.panel, quantity) * float(1 / (unit * d**power))
+
+    return over
+
+
+def _tail(view: View) -> dict[float, Mean]:
+    curve = view.on(lemmas.TAIL).curve(view.panel, lemmas.BEYOND)
+    return {eta: mean * (1 / eta) for eta, mean in curve.items()}
+
+
+def _equal(power: float, logarithm: float) -> Callable[[View], Any]:
+    """Return the ratio at which the noises are equal, over that of a query; from d = 10 on."""
+
+    def over(view: View) -> dict[float, Mean]:
+        curve = view.curve(theorem5.EQUAL[WISHART], theorem5.RATIO)
+        return {
+            d: mean * (1 / (d**power * math.log(d) ** logarithm))
+            for d, mean in curve.items()
+            if d >= theorem5.LARGE
+        }
+
+    return over
+
+
+def _needed(statement: Statement, mechanism: Mechanism) -> Look:
+    """Return the look at people needed over people stated: more than 1 is too few stated."""
+
+    def over(view: View) -> Mean:
+        return view(mechanism.label, theorems7_8.ENOUGH) / view(statement.name, theorems7_8.STATED)
+
+    return Look(AtMost(over), TABLES)
+
+
+def _between(view: View) -> Mean:
+    """Return the people that the Wishart mechanism needs over those of PPCA."""
+    few, enough = (
+        view(WISHART.label, what) / view(PPCA.label, what)
+        for what in (theorems7_8.FEW, theorems7_8.ENOUGH)
+    )
+    return (few * 0.5) - (enough * -0.5)
+
+
+def _worst_stop(view: View) -> Mean:
+    curve = view.curve("chain", statements.LOSS)
+    return max(curve.values(), key=lambda mean: mean.value)
+
+
+LEMMA_PANELS = [f"d = {d}" for d in lemmas.SEARCH_D]
+WISHART_NEGATIVE, TABLE_PANELS = _definite(WISHART)
+LAPLACE_NEGATIVE, _ = _definite(LAPLACE)
+
+SAID = declared(
+    "jiang",
+    {
+        "definite": Look(Identity(WISHART_NEGATIVE, 0.0), TABLE_PANELS),
+        "best-pure": _above(DIFFERENCE, WISHART),
+        "kt-chain": Look(Below(_worst_stop, 1.0, 1)),
+        "adds-to-points": Look(
+            Identity(at("points over appended", statements.RATIO), 1.0, within=0.1)
+        ),
+        "theorem-1": Look(Account(at("Laplace", statements.LOSS))),
+        "theorem-2": Look(
+            tuple(AtMost(along(delta, statements.OVER)) for delta in statements.DELTAS)
+        ),
+        "laplace-indefinite": Look(Below(LAPLACE_NEGATIVE, 0.0, 1), TABLE_PANELS),
+        "theorem-3": Look(Account(at(LAPLACE.label, statements.SPENT))),
+        "theorem-4": Look(Below(at(WISHART.label, statements.DELTA), 1e-9), statements.PANELS),
+        "nuclear": Look(AtMost(_lemma(lemmas.SENSITIVITY, lemmas.NUCLEAR, 3.0, 0)), LEMMA_PANELS),
+        "lemma-1": Look(AtMost(_tail), [f"d = {d}" for d in lemmas.TAIL_D]),
+        "rate-laplace": _rate(LAPLACE),
+        "rate-sulq": _rate(table.SULQ),
+        "rate-wishart": _rate(WISHART),
+        "rate-gauss": _rate(table.ANALYZE_GAUSS),
+        "private-sulq": Look(Account(at(statements.SULQ.label, statements.SPENT))),
+        "private-gauss-source": Look(
+            Account(at(statements.AG.label, statements.SPENT)), [statements.SOURCE]
+        ),
+        "private-gauss-here": Look(
+            Account(at(statements.AG.label, statements.SPENT)), [statements.HERE]
+        ),
+        "less-than-laplace": _above(LAPLACE, WISHART),
+        "gap-to-approximate": _above(WISHART, table.ANALYZE_GAUSS),
+        "theorem-5-better": Look(
+            Below(along(theorem5.PAIRS[0][2], theorem5.ADVANTAGE, theorem5.LARGE), 1.0, 1),
+            [theorem5.PANEL],
+        ),
+        "theorem-5-otherwise": Look(
+            (Below(_equal(0.0, 0.0), 1.0, 1), Below(_equal(0.5, 0.5), 1.0, 1)), [theorem5.PANEL]
+        ),
+        "theorem-6": Look(
+            AtMost(along(WISHART.label, theorem6.LARGEST)),
+            [theorem6.panel_of(*case) for case in theorem6.CASES],
+        ),
+        "rank-1-only": Look(Below(at("signed", statements.SHARE), 0.95, 1)),
+        "theorem-7": _needed(THEOREM_7, WISHART),
+        "rho-weak": Look(
+            Below(at("rho = sqrt(2)/2", statements.OVERLAP), math.sqrt(0.5) - 1e-9, 1)
+        ),
+        "theorem-8": _needed(THEOREM_8, PPCA),
+        "factor-log-d": Look(
+            Power(along("Theorem 7 over Theorem 8", statements.RATIO), 0.0, slack=0.05, upper=True)
+        ),
+        "time": Look(Power(along("published", statements.WORK), 0.0, slack=0.05)),
+        "time-components": Look(Power(along("", lemmas.WORK), 0.0, slack=0.05), [lemmas.TIME]),
+        "theorem-9": Look(
+            Power(
+                along(WISHART.label, theorems9_10.EXCESS),
+                theorems9_10.THEOREM_9.power_over,
+                slack=lift(theorems9_10.DIMENSIONS),
+                upper=True,
+            ),
+            [theorems9_10.RANK, theorems9_10.HARD],
+        ),
+        "beats-kt": Look(
+            Order(
+                at(WISHART.label, lemmas.SHARE, float(lemmas.RIVAL_KS[-1])),
+                at(lemmas.RIVAL.label, lemmas.SHARE, float(lemmas.RIVAL_KS[-1])),
+            ),
+            [lemmas.RIVALS],
+        ),
+        "beats-hp": Look(
+            Below(along("d ln d over k^1.5 d ln^2 d", statements.RATIO), 1.0),
+            ["k = 1", "k = 4", "k = 16"],
+            built=True,
+        ),
+        "k-free": Look(AtMost(along(WISHART.label, theorems9_10.SHARE)), [theorems9_10.BY_K]),
+        "comparable": Look((Below(_between, 2.0), Below(_between, 0.5, 1)), TABLES),
+        "lemma-2": Look(
+            (
+                Below(_lemma(lemmas.SENSITIVITY, lemmas.L1, 1.0), 1.0, 1),
+                Below(_lemma(lemmas.SENSITIVITY, lemmas.L1, 2.0), 1.0),
+            ),
+            LEMMA_PANELS,
+        ),
+        "lemma-3": Look(AtMost(at("Lemma 3", statements.BOUND))),
+        "lemma-4": Look(AtMost(at("Lemma 4", statements.BOUND))),
+        "square-root": Look(Identity(at("left", statements.SIDE), at("right", statements.SIDE))),
+        "theorem-10-printed": Look(AtMost(along("always 0", statements.RATIO))),
+        "theorem-10": Look(
+            # single draws lie further out at small d: a twentieth of a power over these d
+            Power(along(DIFFERENCE.label, theorems9_10.EXCESS), 1.0, slack=0.06),
+            [theorems9_10.HARD],
+        ),
+    },
+)
+"""In printing order."""

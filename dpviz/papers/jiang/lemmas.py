@@ -1,0 +1,213 @@
+"""Jiang, Xie and Zhang 2016: Lemmas 1 and 2, definiteness, running time and rival bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
+from dpviz.core.settings import Settings
+from dpviz.datasets import load
+from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.metrics import measure
+from dpviz.papers.experiment import Chart, Effort, Experiment, Part, series_of
+from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.preparation.bounding import prepare
+from dpviz.preparation.plan import planned
+from dpviz.sampling.wishart import wishart
+from dpviz.simulation.cells import Cell, evaluate, run_cell
+from dpviz.theory.bounds import wishart_tail
+
+TAIL, SENSITIVITY, DEFINITE, TIME, RIVALS = (
+    "Lemma 1",
+    "Lemma 2",
+    "positive semi-definite",
+    "running time",
+    "rival bounds",
+)
+TAIL_D = (2, 10, 50)
+ETAS = (0.5, 0.1, 0.01)
+BEYOND = "1 where the largest eigenvalue exceeds the bound"
+SEARCH_D = (2, 3, 4, 6, 10)
+L1, NUCLEAR = "l1 norm of the change of nA", "nuclear norm of the change of nA"
+SEARCHES = 2_000
+TABLES = ("wine", "breast_cancer", "digits")
+NEGATIVE = "1 where a released matrix has a negative eigenvalue"
+TIME_D = (20, 40, 80, 160, 320)
+WORK = "multiplications over k d^2, subspace without forming the noise"
+STEPS = "steps of subspace iteration"
+K, TOLERANCE = 2, 1e-6
+RIVAL_D, RIVAL_KS, EACH, N = 60, (1, 2, 4, 8, 16), 0.05, 10_000
+SHARE = "share of the optimum"
+RIVAL = parse_variant("kapralov_talwar")
+
+
+@dataclass(frozen=True)
+class LemmaPart(Part):
+    """One check at one dimension, table or mechanism."""
+
+    what: str = ""
+    d: int = 0
+    name: str = ""
+    draws: int = 0
+
+
+class JiangLemmas(Experiment):
+    """What the paper states beside its theorems; see `info`."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each check and dimension, table or mechanism."""
+        quick = effort is Effort.QUICK
+        draws = 2_000 if quick else 20_000
+        parts: list[Part] = [LemmaPart("", TAIL, d, "", draws) for d in TAIL_D]
+        parts += [LemmaPart("", SENSITIVITY, d) for d in SEARCH_D]
+        parts += [
+            LemmaPart("", DEFINITE, 0, f"{table} {mechanism.text}", 50 if quick else 400)
+            for table in TABLES
+            for mechanism in (WISHART, LAPLACE)
+        ]
+        parts += [LemmaPart("", TIME, d, "", 3 if quick else 10) for d in TIME_D]
+        parts += [
+            LemmaPart("", RIVALS, RIVAL_D, mechanism.text, 10 if quick else 100)
+            for mechanism in (WISHART, DIFFERENCE, RIVAL)
+        ]
+        return parts
+
+    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+        """Return what one check measures."""
+        assert isinstance(part, LemmaPart)
+        if part.what == TAIL:
+            return _tail(part.d, part.draws, seed)
+        if part.what == SENSITIVITY:
+            return _sensitivities(part.d, seed)
+        if part.what == DEFINITE:
+            table, mechanism = part.name.split(" ")
+            return _definite(table, parse_variant(mechanism), part.draws, seed)
+        if part.what == TIME:
+            return _work(part.d, part.draws, seed)
+        return _rival(parse_variant(part.name), part.draws, seed)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Return the variance captured against k, beside the rival that can be drawn."""
+        return (
+            Chart(
+                name="rivals",
+                title=f"Variance captured against k, d = {RIVAL_D}",
+                quantity=SHARE,
+                x_label="k",
+                y_label=SHARE,
+                series=series_of((WISHART, DIFFERENCE, RIVAL)),
+                log_x=True,
+            ),
+        )
+
+
+# --- what is measured -------------------------------------------------------------------------
+
+
+def _tail(d: int, draws: int, seed: int) -> Measurements:
+    """Return for each draw of W_d(d + 1, I) whether its largest eigenvalue exceeds the bound."""
+    rng = generator(seed, "reproduce", "jiang", TAIL, d)
+    tops = []
+    for low in range(0, draws, 1_000):
+        batch = Draws.batch(rng, min(1_000, draws - low))
+        tops.append(np.linalg.eigvalsh(wishart(batch, d, d + 1))[:, -1])
+    top = np.concatenate(tops)
+    return Measurements(
+        {
+            Point(TAIL, f"d = {d}", BEYOND, eta): (top > wishart_tail(d, d + 1, 1.0, eta)).astype(
+                float
+            )
+            for eta in ETAS
+        }
+    )
+
+
+def _sensitivities(d: int, seed: int) -> Measurements:
+    """Return the largest l1 and nuclear norms of vv' - ww' over pairs of unit rows."""
+    rng = generator(seed, "reproduce", "jiang", SENSITIVITY, d)
+    pairs = rng.standard_normal((SEARCHES, 2, d))
+    # the worst pair known for even d: (a, b) and (b, -a) on two halves, at an angle of pi/8
+    first = np.arange(d) < d // 2
+    a, b = math.cos(math.pi / 8), math.sin(math.pi / 8)
+    worst = np.array([[np.where(first, a, b), np.where(first, b, -a)]])
+    pairs = np.concatenate([pairs, worst])
+    lengths = np.linalg.norm(pairs, axis=2, keepdims=True)
+    v, w = np.moveaxis(pairs / lengths, 1, 0)
+    change = v[:, :, None] * v[:, None, :] - w[:, :, None] * w[:, None, :]
+    entries = np.abs(change).sum(axis=(1, 2)).max()
+    values = np.abs(np.linalg.eigvalsh(change)).sum(axis=1).max()
+    return Measurements(
+        {
+            Point(SENSITIVITY, f"d = {d}", L1): np.array([float(entries)]),
+            Point(SENSITIVITY, f"d = {d}", NUCLEAR): np.array([float(values)]),
+        }
+    )
+
+
+def _definite(table: str, mechanism: Mechanism, draws: int, seed: int) -> Measurements:
+    """Return for each release whether its matrix has a negative eigenvalue."""
+    settings = Settings(table=table, epsilon=1.0, k=1, seed=seed)
+    measured = prepare(load(table), settings)
+    cell = Cell(mechanism, measured.problem(settings), Budget(1.0), seed, range(draws))
+    counts = measure(evaluate(cell, measured), ["negative_eigenvalues"])["negative_eigenvalues"]
+    return Measurements(
+        {Point(f"{DEFINITE}, {table}", mechanism.label, NEGATIVE): (counts > 0).astype(float)}
+    )
+
+
+def _work(d: int, draws: int, seed: int) -> Measurements:
+    """Return the multiplications that the top k components of A + W take, W kept as factors.
+
+    A is diagonal with eigenvalues that do not change with d, applied as a full
+    matrix; W = c G G', G of shape (d, d + 1), with c d fixed, so that the noise is
+    as large beside A at every d.
+    """
+    rng = generator(seed, "reproduce", "jiang", TIME, d)
+    A = np.diag(np.concatenate([[0.4, 0.2], np.zeros(d - 2)]))
+    steps = []
+    for _ in range(draws):
+        G = rng.standard_normal((d, d + 1)) * math.sqrt(0.005 / d)
+        Q = np.linalg.qr(rng.standard_normal((d, K)))[0]
+        count = 0
+        while count < 1_000:
+            count += 1
+            P = np.linalg.qr(A @ Q + G @ (G.T @ Q))[0]
+            moved = math.sqrt(max(K - float(np.sum((P.T @ Q) ** 2)), 0.0))
+            Q = P
+            if moved < TOLERANCE:
+                break
+        steps.append(float(count))
+    count_of_steps = np.array(steps)
+    # A Q: k d^2; G'Q and G(G'Q): 2 k d (d + 1); orthogonalisation: 2 k^2 d
+    each = K * d**2 + 2 * K * d * (d + 1) + 2 * K**2 * d
+    return Measurements(
+        {
+            Point(TIME, "", WORK, float(d)): count_of_steps * each / (K * d**2),
+            Point(TIME, "", STEPS, float(d)): count_of_steps,
+        }
+    )
+
+
+def _rival(mechanism: Mechanism, draws: int, seed: int) -> Measurements:
+    """Return the share of the optimum along k, where k equal eigenvalues stand above 0."""
+    found: dict[Point, FloatArray] = {}
+    for k in RIVAL_KS:
+        measured = planned([EACH] * k + [0.0] * (RIVAL_D - k), N, f"rank {k}")
+        settings = Settings(table=measured.name, epsilon=1.0, k=k, seed=seed)
+        cell = Cell(mechanism, measured.problem(settings), Budget(1.0), seed, range(draws))
+        values = run_cell(cell, measured, ["captured_share"]).metrics["captured_share"]
+        found[Point(RIVALS, mechanism.label, SHARE, float(k))] = values
+    return Measurements(found)
+
+
+# --- lines ------------------------------------------------------------------------------------
+
+
+def _problem(d: int) -> Problem:
+    return Problem(N, d, 1, Relation.REPLACE, Domain.ball(d))

@@ -1,0 +1,111 @@
+"""Jiang, Xie and Zhang 2016, Theorems 7 and 8: people needed as the gap and d change."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.mechanisms import parse_variant
+from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series, series_of
+from dpviz.papers.jiang._people import (
+    FOR_DIFFERENCE,
+    MECHANISMS,
+    OURS,
+    STATEMENTS,
+    THEOREM_7,
+    THEOREM_8,
+    need,
+)
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.preparation.plan import planned
+
+REST = 0.01  # every eigenvalue but the first
+BY_GAP, BY_D = "by the eigengap", "by d"
+FIXED_D, FIXED_GAP = 10, 0.2
+GAPS = (0.02, 0.05, 0.1, 0.2, 0.4)
+DIMENSIONS = (10, 20, 40, 80)
+PANELS = {BY_GAP: f"d = {FIXED_D}", BY_D: f"eigengap {FIXED_GAP}"}
+PEOPLE = {BY_GAP: "people, by the eigengap", BY_D: "people, by d"}
+FEW, ENOUGH = "people shown to be too few", "people shown to be enough"
+
+
+@dataclass(frozen=True)
+class SpectrumPart(Part):
+    """One mechanism on one made-up spectrum."""
+
+    axis: str = ""
+    d: int = 0
+    gap: float = 0.0
+    mechanism: str = ""
+
+    @property
+    def x(self) -> float:
+        """Where the part lies on its axis."""
+        return self.gap if self.axis == BY_GAP else float(self.d)
+
+
+class JiangSampleGrowth(Experiment):
+    """People needed and stated as one number changes at a time; see `info`."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each spectrum and mechanism."""
+        quick = effort is Effort.QUICK
+        gaps = GAPS[1::3] if quick else GAPS
+        dimensions = DIMENSIONS[:2] if quick else DIMENSIONS
+        places = [(BY_GAP, FIXED_D, gap) for gap in gaps]
+        places += [(BY_D, d, FIXED_GAP) for d in dimensions]
+        return [
+            SpectrumPart("", axis, d, gap, mechanism.text)
+            for axis, d, gap in places
+            for mechanism in MECHANISMS
+        ]
+
+    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+        """Return the need at one place, and the n of the statements about this mechanism."""
+        assert isinstance(part, SpectrumPart)
+        mechanism, x = parse_variant(part.mechanism), part.x
+        measured = planned([REST + part.gap, *[REST] * (part.d - 1)], 1_000)
+        low, high = need(measured, mechanism, seed)
+        quantity, label = PEOPLE[part.axis], mechanism.label
+        panel = PANELS[part.axis]
+        found = {
+            (label, FEW): low,
+            (label, ENOUGH): high,
+            (label, quantity): math.sqrt(low * high),
+        }
+        for statement in STATEMENTS:
+            if statement.mechanism == mechanism:
+                found[statement.name, quantity] = float(statement.people(measured))
+        return Measurements(
+            {
+                Point(panel, series, what, x): np.array([value])
+                for (series, what), value in found.items()
+            }
+        )
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Return people against the gap and against d: measured, and stated as enough."""
+        stated = (
+            Series(THEOREM_7.name),
+            Series(OURS.name),
+            Series(FOR_DIFFERENCE.name),
+            Series(THEOREM_8.name),
+        )
+        return tuple(
+            Chart(
+                name=name,
+                title="People needed, and people that the theorems say are enough",
+                quantity=PEOPLE[axis],
+                x_label=label,
+                y_label="people",
+                series=(*series_of(MECHANISMS), *stated),
+                log_x=True,
+                log_y=True,
+            )
+            for axis, name, label in (
+                (BY_GAP, "gap", "eigengap"),
+                (BY_D, "dimension", "d"),
+            )
+        )

@@ -1,0 +1,92 @@
+"""Jiang, Xie and Zhang 2016, Table 1: how the noise of input perturbation grows with d."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.core.seeding import generator
+from dpviz.mechanisms import parse_variant
+from dpviz.papers.experiment import Chart, Effort, Experiment, Part, series_of
+from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, GAUSSIAN, LAPLACE, WISHART
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.simulation.growth import noise_norms
+from dpviz.theory.growth import JIANG_TABLE_1
+
+SULQ, ANALYZE_GAUSS = parse_variant("sulq"), parse_variant("analyze_gauss")
+STATED = (LAPLACE, SULQ, WISHART, ANALYZE_GAUSS)  # in the order of the table
+ADDED = (
+    parse_variant("laplace_tight"),
+    parse_variant("mod_sulq"),
+    GAUSSIAN,
+    DIFFERENCE,
+)
+DIMENSIONS = (10, 20, 40, 80, 150, 250, 400)
+LARGE = 80  # from where on a second power is fitted
+NORM = "spectral norm of the noise, times n epsilon"
+OVER = "norm over the stated rate, 1 at d = 400"
+PANEL = "Table 1"
+
+
+@dataclass(frozen=True)
+class GrowthPart(Part):
+    """One mechanism at every d."""
+
+    mechanism: str = ""
+    draws: int = 0
+
+
+class JiangTable1(Experiment):
+    """Norms of the noise against d; see `info`."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each mechanism."""
+        draws = 20 if effort is Effort.QUICK else 100
+        return [GrowthPart(mechanism=item.text, draws=draws) for item in (*STATED, *ADDED)]
+
+    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+        """Return the norms at every d, and over the stated rate where there is one."""
+        assert isinstance(part, GrowthPart)
+        mechanism = parse_variant(part.mechanism)
+        norms = {
+            d: noise_norms(
+                mechanism,
+                d,
+                generator(seed, "reproduce", self.key, mechanism.text, d),
+                draws=part.draws,
+                delta=DELTA,
+            )
+            for d in DIMENSIONS
+        }
+        label = mechanism.label
+        draws = {Point(PANEL, label, NORM, float(d)): values for d, values in norms.items()}
+        rate = JIANG_TABLE_1.get(mechanism.info.label)
+        if rate is not None:
+            last = DIMENSIONS[-1]
+            unit = rate.of(last) / float(norms[last].mean())
+            for d, values in norms.items():
+                draws[Point(PANEL, label, OVER, float(d))] = values * (unit / rate.of(d))
+        return Measurements(draws)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Return the norms, and the norms over the stated rates: level where those are right."""
+        return (
+            Chart(
+                name="norm",
+                title="Spectral norm of the noise against the dimension",
+                quantity=NORM,
+                x_label="d",
+                y_label="norm, times n epsilon",
+                series=series_of((*STATED, *ADDED)),
+                log_x=True,
+                log_y=True,
+            ),
+            Chart(
+                name="over-rate",
+                title="Norm over the stated rate: level where the rate is right",
+                quantity=OVER,
+                x_label="d",
+                y_label="norm over the rate",
+                series=series_of(STATED),
+                log_x=True,
+            ),
+        )

@@ -1,0 +1,152 @@
+"""Jiang, Xie and Zhang 2016, Theorem 5: which queries get less noise from the Wishart mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.accounting.sensitivity import l1_entries, nuclear
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Domain, Problem, Relation
+from dpviz.core.seeding import generator
+from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series
+from dpviz.papers.jiang._shared import DIFFERENCE, LAPLACE, WISHART, ratio_draws
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.simulation.growth import noise_norms
+from dpviz.theory.bounds import wishart_over_laplace_scaling
+from dpviz.theory.growth import StatedGrowth
+
+TIGHT = parse_variant("laplace_tight")
+DIMENSIONS = (2, 3, 4, 6, 10, 20, 40, 80, 150, 250)
+LARGE = 10  # powers are fitted from here on
+PANEL = "Theorem 5"
+RATIO = "ratio of sensitivities at which the two noises are equal"
+ADVANTAGE = "Laplace norm over Wishart norm, covariance query"
+
+PRINTED = StatedGrowth("sqrt(d ln d)", 0.5, 0.5)
+OWN_RATES = StatedGrowth("sqrt(d) ln d", 0.5, 1.0)
+
+# l1 and nuclear sensitivity of n A for which each is calibrated: 2 d in Algorithm 1, and 3 in
+# Theorem 4's proof where 2 is exact.
+_L1_OVER_D = 2.0
+_NUCLEAR = {WISHART: 3.0, DIFFERENCE: 2.0}
+
+EQUAL = {WISHART: "Wishart against Laplace", DIFFERENCE: "Wishart difference against Laplace"}
+QUERY = "the covariance query's own ratio, d/sqrt(2)"
+PRINTED_CURVE = "as printed, sqrt(d ln d), scaled to d = 10"
+OWN_CURVE = "by the paper's rates, sqrt(d) ln d, scaled to d = 10"
+PAIRS = (
+    (LAPLACE, WISHART, "as published"),
+    (LAPLACE, DIFFERENCE, "Laplace as published, Wishart difference"),
+    (TIGHT, DIFFERENCE, "tight Laplace, Wishart difference"),
+)
+SCALING = "sqrt(d), scaled to d = 10"
+
+
+@dataclass(frozen=True)
+class PairPart(Part):
+    """Two mechanisms at every d."""
+
+    laplace: str = ""
+    wishart: str = ""
+    draws: int = 0
+
+
+class JiangTheorem5(Experiment):
+    """Laplace against Wishart noise for queries of any sensitivity; see `info`."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each pair of mechanisms."""
+        draws = 30 if effort is Effort.QUICK else 200
+        return [PairPart("", one.text, two.text, draws) for one, two, _ in PAIRS]
+
+    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+        """Return the ratio of the norms at every d, and the sensitivities that would even them."""
+        assert isinstance(part, PairPart)
+        upper, lower = parse_variant(part.laplace), parse_variant(part.wishart)
+
+        def norms(mechanism: Mechanism, d: int) -> FloatArray:
+            rng = generator(seed, "reproduce", self.key, mechanism.text, d)
+            return noise_norms(mechanism, d, rng, draws=part.draws)
+
+        pair = next(name for one, two, name in PAIRS if (one, two) == (upper, lower))
+        advantage = {d: ratio_draws(norms(upper, d), norms(lower, d)) for d in DIMENSIONS}
+        draws = {Point(PANEL, pair, ADVANTAGE, float(d)): v for d, v in advantage.items()}
+        if upper == LAPLACE:
+            # Noises grow with their sensitivity: at l1/nuclear = r the Laplace norm is
+            # r/(calibrated ratio) times as large beside the Wishart's.
+            inverse = {d: _inverse(values) for d, values in advantage.items()}
+            for d, values in inverse.items():
+                calibrated = _L1_OVER_D * d / _NUCLEAR[lower]
+                draws[Point(PANEL, EQUAL[lower], RATIO, float(d))] = calibrated * values
+        if (upper, lower) == (LAPLACE, WISHART):
+            draws |= self._scalings(draws)
+        return Measurements(draws)
+
+    def _scalings(self, draws: Mapping[Point, FloatArray]) -> dict[Point, FloatArray]:
+        """Return the curves without constants, scaled to what was measured at d = 10."""
+        equal = float(draws[Point(PANEL, EQUAL[WISHART], RATIO, float(LARGE))].mean())
+        better = float(draws[Point(PANEL, PAIRS[0][2], ADVANTAGE, float(LARGE))].mean())
+        found = {}
+        for d in DIMENSIONS:
+            values = {
+                (PRINTED_CURVE, RATIO): equal * PRINTED.of(d) / PRINTED.of(LARGE),
+                (OWN_CURVE, RATIO): equal * OWN_RATES.of(d) / OWN_RATES.of(LARGE),
+                (QUERY, RATIO): _query_ratio(d),
+                (SCALING, ADVANTAGE): better
+                * wishart_over_laplace_scaling(d)
+                / wishart_over_laplace_scaling(LARGE),
+            }
+            for (series, quantity), value in values.items():
+                found[Point(PANEL, series, quantity, float(d))] = np.array([value])
+        return found
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Return the ratio at which noises are equal, and how far apart they are for PCA."""
+        return (
+            Chart(
+                name="ratio",
+                title="Above the measured curve the Wishart mechanism adds less noise",
+                quantity=RATIO,
+                x_label="d",
+                y_label="l1 over nuclear sensitivity",
+                series=(
+                    Series(EQUAL[WISHART], WISHART.key),
+                    Series(EQUAL[DIFFERENCE], DIFFERENCE.key),
+                    Series(QUERY),
+                    Series(PRINTED_CURVE),
+                    Series(OWN_CURVE),
+                ),
+                log_x=True,
+                log_y=True,
+            ),
+            Chart(
+                name="advantage",
+                title="How many times smaller Wishart noise is, covariance query",
+                quantity=ADVANTAGE,
+                x_label="d",
+                y_label="Laplace norm over Wishart norm",
+                series=(
+                    *(Series(name, lower.key) for _, lower, name in PAIRS),
+                    Series(SCALING),
+                ),
+                log_x=True,
+                log_y=True,
+            ),
+        )
+
+
+def _inverse(ratio: FloatArray) -> FloatArray:
+    """Return draws of one over a ratio of means, linear in the same draws."""
+    mean = float(ratio.mean())
+    values: FloatArray = 1 / mean - (ratio - mean) / mean**2
+    return values
+
+
+def _query_ratio(d: int) -> float:
+    """Return the ratio of sensitivities of A, exact for even d."""
+    problem = Problem(1_000, d, 1, Relation.REPLACE, Domain.ball(d))
+    return l1_entries(problem) / nuclear(problem)

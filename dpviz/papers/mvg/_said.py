@@ -1,0 +1,344 @@
+"""What Chanyaswad, Dytso, Poor and Mittal 2018 say, and how each statement is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from dpviz.mechanisms import Mechanism
+from dpviz.papers.measurements import Absent, Mean
+from dpviz.papers.mvg import _liver, figure4, section10, statements, table3, theorems
+from dpviz.papers.mvg import table4 as four
+from dpviz.papers.mvg import table5 as five
+from dpviz.papers.mvg._ctg import CENTRED as CENTRED_ROWS
+from dpviz.papers.mvg._ctg import RSS
+from dpviz.papers.mvg._liver import BINARY, MAX_PNR, NON_PRIVATE, RANDOM, REPORTED, RMSE
+from dpviz.papers.mvg._movement import LOSS
+from dpviz.papers.mvg._shared import TAUS
+from dpviz.papers.said import (
+    Account,
+    AtMost,
+    Below,
+    Identity,
+    Look,
+    Monotone,
+    Number,
+    Order,
+    Power,
+    Stated,
+    View,
+    along,
+    at,
+    declared,
+)
+
+GAUSSIAN, LAPLACE = _liver.TEXTBOOK_ROW, table3.LAPLACE_ROW
+SPLIT = 0.094
+"""Standard deviation of one split's error over its mean, from split to split: ours, Table 3."""
+
+LIVER, HELD, CENTRED = [table3.PANEL], [four.HELD], [CENTRED_ROWS]
+One = Callable[[View], Mean]
+
+
+def _least(curve: Mapping[float, Mean]) -> Mean:
+    """Return the mean at the best tau of those that the paper tries."""
+    tried = [mean for tau, mean in curve.items() if tau in TAUS]
+    if not tried:
+        raise Absent
+    return min(tried, key=lambda mean: mean.value)
+
+
+def _best(series: str, quantity: str) -> One:
+    """Return the look at a row, at its best tau where it has one."""
+
+    def best(view: View) -> Mean:
+        try:
+            return view(series, quantity)
+        except Absent:
+            return _least(view.curve(series, quantity))
+
+    return best
+
+
+def _ratio(upper: One, lower: One) -> One:
+    return lambda view: upper(view) / lower(view)
+
+
+# --- Table 3 and section 10.2: RMSE on Liver --------------------------------------------------
+
+PLAIN = at(NON_PRIVATE, RMSE)
+CONSTANT = at(table3.CONSTANT, RMSE)
+
+
+def _rmse(name: str) -> One:
+    return _best(name, RMSE)
+
+
+def _over(name: str) -> Look:
+    """Return the look at an error over the non-private one; the order is that of the table."""
+    stated = REPORTED[name].over(REPORTED[NON_PRIVATE])
+    order = Order(_rmse(LAPLACE), _rmse(BINARY)) if name != RANDOM else None
+    return Look(Number(_ratio(_rmse(name), PLAIN), stated), LIVER, order=order)
+
+
+def _split(stated: Stated) -> Stated:
+    """Return a number that is printed of a single split, with the error of one."""
+    return replace(stated, error=0.0, spread=1.96 * SPLIT * stated.value)
+
+
+def _less(better: str, worse: str) -> Look:
+    nothing = Order(_rmse(worse), CONSTANT)
+    return Look(Order(_rmse(worse), _rmse(better)), LIVER, nothing=nothing)
+
+
+_CLOSE = 1 + 0.004 / REPORTED[NON_PRIVATE].value
+TWO = [section10.TWO]
+ON_TWO = at(GAUSSIAN, RMSE)
+
+
+def _on_all(series: str, quantity: str = RMSE) -> One:
+    return lambda view: _best(series, quantity)(view.on(section10.ALL))
+
+
+PREDICTS_NOTHING = Below(_on_all(BINARY, _liver.SIZE), 1e-3)
+
+
+# --- Table 4: the first component of MovementAAL ----------------------------------------------
+
+
+def _lost(mechanism: Mechanism) -> One:
+    return _best(four.name_of(mechanism), LOSS)
+
+
+def _four(mechanism: Mechanism) -> Look:
+    stated = four.REPORTED[mechanism]
+    if mechanism == four.RANDOM:  # one draw of 100 directions
+        stated = replace(stated, spread=0.026)
+    if mechanism == four.NON_PRIVATE:
+        return Look(Below(_lost(mechanism), 1e-9), HELD, built=True)
+    return Look(Number(_lost(mechanism), stated), HELD)
+
+
+def _loses_less(better: Mechanism, worse: Mechanism) -> Look:
+    return Look(Order(_lost(worse), _lost(better)), HELD)
+
+
+EQUAL_SHARES = at(four.name_of(four.DIRECTIONAL), LOSS, four.EQUAL)
+FIRST_VARIANCE = 0.5
+"""The paper's loss of a random guess, .437, is the first variance less the mean of the four."""
+
+# --- Table 5: the covariance of CTG -----------------------------------------------------------
+
+
+def _rss(name: str) -> One:
+    return _best(name, RSS)
+
+
+def _five(name: str) -> Look:
+    stated = five.REPORTED[name].over(five.REPORTED[five.RANDOM])
+    basis = Number(_ratio(_rss(five.BASIS), _rss(five.RANDOM)), Stated(stated.value, 0.05))
+    return Look(Number(_ratio(_rss(name), _rss(five.RANDOM)), stated), CENTRED, nothing=basis)
+
+
+# --- Figure 4 ---------------------------------------------------------------------------------
+
+
+def _panel(data: str, account: str = figure4.PUBLISHED) -> str:
+    return figure4.panel_of(data, account)
+
+
+def _first_best(data: str) -> Look:
+    quantity = figure4.QUANTITIES[data]
+    first, *others = [name for name in figure4.DIRECTIONS[data] if name != figure4.HINDSIGHT]
+    if data != "cardiotocography":
+        others.remove(figure4.EQUAL)
+    tests = tuple(Order(along(other, quantity), along(first, quantity)) for other in others)
+    return Look(tests, [_panel(data)])
+
+
+def _as_good(data: str, others: list[str]) -> Look:
+    """Return the look at other directions' errors, at most 3 % above that of (a)."""
+    quantity = figure4.QUANTITIES[data]
+    first = next(iter(figure4.DIRECTIONS[data]))
+
+    def over(name: str) -> Callable[[View], dict[float, Mean]]:
+        def ratio(view: View) -> dict[float, Mean]:
+            base = view.curve(first, quantity)
+            return {x: mean / base[x] for x, mean in view.curve(name, quantity).items()}
+
+        return ratio
+
+    return Look(
+        tuple(Below(over(other), 1.06) for other in others),
+        [_panel(data)],
+        nothing=Below(over(figure4.EQUAL), 1.06),
+    )
+
+
+def _exactly(name: str) -> Callable[[View], dict[float, Mean]]:
+    return along(name, RMSE, least=3.0)
+
+
+MOVEMENT = "movementaal"
+
+SAID = declared(
+    "mvg",
+    {
+        "outperforms": Look(
+            tuple(
+                Order(_lost(other), _lost(four.THEOREM_3))
+                for other in (four.GAUSSIAN, four.SKETCH, four.LAPLACE, four.EXPONENTIAL)
+            ),
+            HELD,
+        ),
+        "comparable": Look(Below(_ratio(_lost(four.THEOREM_3), _lost(four.RANDOM)), 0.1), HELD),
+        "lemma-1": Look(
+            AtMost(lambda v: v.on("Lemma 1")(v.panel, theorems.BEYOND)), list(theorems.QUERIES)
+        ),
+        **{key: Look(AtMost(at(key, statements.BOUND))) for key in statements.LEMMAS},
+        "theorem-2": Look(
+            Account(
+                lambda v: {
+                    epsilon: spent * (1 / epsilon)
+                    for epsilon, spent in v.on("Theorem 2").curve(v.panel, theorems.SPENT).items()
+                }
+            ),
+            list(theorems.QUERIES),
+        ),
+        "theorem-3": Look(
+            Account(
+                lambda v: {
+                    epsilon: spent * (1 / epsilon)
+                    for epsilon, spent in v.on("Theorem 3").curve(v.panel, theorems.SPENT).items()
+                }
+            ),
+            ["MovementAAL"],
+        ),
+        "axiom-1": Look(Monotone(along("axiom-1", statements.LOSS), 1)),
+        "axiom-2": Look(Monotone(along("axiom-2", statements.LOSS), -1), built=True),
+        "theorem-4": Look(Identity(at("", theorems.HELD), 1.0), ["Theorem 4"]),
+        "example-1-gamma": Look(Identity(along("gamma", statements.MULTIPLE), 1.0)),
+        "example-1-s2": Look(AtMost(along("s2", statements.MULTIPLE))),
+        "example-2": Look(Below(along("kernel", statements.MULTIPLE, least=8.0), 1.0)),
+        "section-5-2": Look(Identity(along("along", statements.SIDE), 1.0, within=0.05)),
+        "every-direction": Look(Identity(at("one direction bare", statements.SHARE), 1.0)),
+        "gain": Look(Order(EQUAL_SHARES, _lost(four.DIRECTIONAL)), HELD),
+        "gain-rows": Look(
+            Order(_exactly(figure4.EQUAL), _exactly("(a) ALT, Y")),
+            [_panel("liver", figure4.BY_EXACT)],
+        ),
+        "algorithm-1": Look(Identity(at("algorithm-1", statements.MULTIPLE), 1.0)),
+        "algorithm-2": Look(Identity(at("algorithm-2", statements.MULTIPLE), 1.0)),
+        "theorem-5": Look(
+            Identity(at("", theorems.PART_OF_BUDGET), 1.0), ["Theorem 5"], built=True
+        ),
+        "theorem-6": Look(
+            Identity(at("", theorems.PART_OF_BUDGET), 1.0), ["Theorem 6"], built=True
+        ),
+        "lemma-6": Look(Below(_ratio(at("left", "lemma-6"), at("right", "lemma-6")), 0.05)),
+        "lemma-7": Look(Below(_ratio(at("left", "lemma-7"), at("right", "lemma-7")), 0.05)),
+        "time": Look(
+            (
+                Power(along("Algorithm 1", statements.WORK), 0.0, slack=0.02, upper=True),
+                Power(along("Algorithm 2", statements.WORK), 0.0, slack=0.02, upper=True),
+            )
+        ),
+        "theorem-7": Look(Identity(at("", theorems.BEST), 1.0), ["Theorem 7"]),
+        "optimal": Look(Below(at("", theorems.WORSE), 1.0 - 1e-9, 1), ["Theorem 7"]),
+        "setup-rows": Look(Number(at("liver", statements.ROWS), Stated(345.0))),
+        "setup-movement": Look(Number(at(MOVEMENT, statements.ROWS), Stated(10_176.0))),
+        "setup-ctg": Look(Number(at("cardiotocography", statements.ROWS), Stated(2_126.0))),
+        "s2-liver": Look(AtMost(at("liver", statements.MULTIPLE))),
+        "s2-movement": Look(Identity(at("movement", statements.MULTIPLE), 1.0)),
+        "s2-ctg": Look(AtMost(at("ctg", statements.MULTIPLE))),
+        "t3-non-private": Look(Number(PLAIN, _split(REPORTED[NON_PRIVATE])), LIVER),
+        "t3-random": Look(
+            Number(
+                _ratio(_rmse(RANDOM), PLAIN),
+                _split(REPORTED[RANDOM].over(REPORTED[NON_PRIVATE])),
+            ),
+            LIVER,
+        ),
+        "t3-binary": _over(BINARY),
+        "t3-maxpnr": _over(MAX_PNR),
+        "t3-gaussian": _over(GAUSSIAN),
+        "t3-laplace": _over(LAPLACE),
+        "t3-close": Look(
+            (
+                Below(_ratio(_rmse(BINARY), PLAIN), _CLOSE),
+                Below(_ratio(_rmse(MAX_PNR), PLAIN), _CLOSE),
+            ),
+            LIVER,
+            nothing=Below(_ratio(CONSTANT, PLAIN), _CLOSE),
+        ),
+        "t3-beats-gauss": _less(BINARY, GAUSSIAN),
+        "t3-beats-laplace": _less(BINARY, LAPLACE),
+        "t3-150": Look(
+            Number(
+                _ratio(_rmse(LAPLACE), _rmse(MAX_PNR)), REPORTED[LAPLACE].over(REPORTED[MAX_PNR])
+            ),
+            LIVER,
+            nothing=Number(
+                _ratio(_rmse(LAPLACE), CONSTANT), REPORTED[LAPLACE].over(REPORTED[MAX_PNR])
+            ),
+        ),
+        "t3-best": Look(Order(_rmse(BINARY), _rmse(MAX_PNR)), LIVER),
+        "t4-non-private": _four(four.NON_PRIVATE),
+        "t4-random": _four(four.RANDOM),
+        "t4-theorem-2": _four(four.THEOREM_2),
+        "t4-theorem-3": _four(four.THEOREM_3),
+        "t4-gaussian": _four(four.GAUSSIAN),
+        "t4-jl": _four(four.SKETCH),
+        "t4-laplace": _four(four.LAPLACE),
+        "t4-exponential": _four(four.EXPONENTIAL),
+        "t4-small": Look(
+            Below(lambda v: _lost(four.THEOREM_3)(v) * (1 / FIRST_VARIANCE), 0.1), HELD
+        ),
+        "t4-3-2": _loses_less(four.THEOREM_3, four.THEOREM_2),
+        "t4-3-gaussian": _loses_less(four.THEOREM_3, four.GAUSSIAN),
+        "t4-3-jl": _loses_less(four.THEOREM_3, four.SKETCH),
+        "t4-3-laplace": _loses_less(four.THEOREM_3, four.LAPLACE),
+        "t4-3-exponential": _loses_less(four.THEOREM_3, four.EXPONENTIAL),
+        "t4-exponential-2": _loses_less(four.EXPONENTIAL, four.THEOREM_2),
+        "t5-non-private": Look(Below(_rss(five.NON_PRIVATE), 1e-9), CENTRED, built=True),
+        "t5-random": Look(
+            Number(_rss(five.RANDOM), five.REPORTED[five.RANDOM]),
+            CENTRED,
+            order=Order(_rss(five.RANDOM), _rss("MVG")),
+        ),
+        "t5-mvg": _five("MVG"),
+        "t5-gaussian": _five(five.TEXTBOOK_ROW),
+        "t5-laplace": _five("Laplace"),
+        "t5-small": Look(Below(_ratio(_rss("MVG"), _rss(five.BASIS)), 0.1), CENTRED),
+        "t5-beats-gauss": Look(Order(_rss(five.TEXTBOOK_ROW), _rss("MVG")), CENTRED),
+        "t5-beats-laplace": Look(Order(_rss("Laplace"), _rss("MVG")), CENTRED),
+        "f4-liver": _first_best("liver"),
+        "f4-movement": _first_best(MOVEMENT),
+        "f4-ctg": _first_best("cardiotocography"),
+        "f4-still": _as_good("liver", ["(b) ALT", "(c) Y", "(d) ALT, AST, Y"]),
+        "f4-wrong": _as_good(MOVEMENT, ["(d) ANC1, ANC2"]),
+        "s10-number": Look(
+            Number(
+                lambda v: ON_TWO(v) / _on_all(NON_PRIVATE)(v),
+                section10.REPORTED[section10.TWO, GAUSSIAN].over(REPORTED[NON_PRIVATE]),
+            ),
+            TWO,
+            order=Order(ON_TWO, _on_all(BINARY)),
+        ),
+        "s10-worse": Look(Order(ON_TWO, _on_all(BINARY)), TWO, nothing=PREDICTS_NOTHING),
+        "s10-150": Look(
+            Below(lambda v: ON_TWO(v) / _on_all(BINARY)(v), 2.5, 1), TWO, nothing=PREDICTS_NOTHING
+        ),
+        "s10-arithmetic": Look(Below(at("gain", statements.MULTIPLE), 1.5, 1)),
+        "lemma-8": Look(AtMost(at("lemma-8", statements.ENTROPY))),
+        "lemma-9": Look(AtMost(at("lemma-9", statements.ENTROPY))),
+        "lemma-10": Look(Identity(at("left", statements.SIDE), at("right", statements.SIDE))),
+        "theorem-8": Look(
+            Order(at("a constant", statements.BITS), along("Gaussian noise", statements.BITS))
+        ),
+        "theorem-9": Look(
+            Order(along("lattice noise", statements.BITS), along("Gaussian noise", statements.BITS))
+        ),
+    },
+)
+"""In printing order."""

@@ -1,0 +1,183 @@
+"""What the experiments of Chanyaswad, Dytso, Poor and Mittal 2018 share."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpviz.accounting.accounting import greatest_mu_beside
+from dpviz.accounting.gaussian import classical_std
+from dpviz.accounting.sensitivity import rows_l2
+from dpviz.core.allocation import Allocation
+from dpviz.core.arrays import FloatArray
+from dpviz.core.parts import GaussianPart
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration
+from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms.mvg_data import MvgData
+
+EPSILON = 1.0
+TAUS = (0.55, 0.65, 0.75, 0.85, 0.95)
+"""The shares of the precision for the favoured features that the paper tries."""
+
+
+CLAIMED, EXACT, TEXTBOOK = "claimed", "exact", "textbook"
+"""How the noise of a part is scaled: as its source says; by the exact account; see `CLASSICAL`."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of noise on the rows and how it is scaled.
+
+    Attributes
+    ----------
+    name : str
+    mechanism : Mechanism
+    account : str
+        `CLAIMED`, `EXACT` or `TEXTBOOK`.
+    allocation : Allocation or None
+        A fixed one; None for the favoured features at each tau, or where
+        noise follows no allocation.
+    """
+
+    name: str
+    mechanism: Mechanism
+    account: str = CLAIMED
+    allocation: Allocation | None = None
+
+    @property
+    def tried(self) -> bool:
+        """Whether several tau are tried."""
+        return isinstance(self.mechanism, MvgData) and self.allocation is None
+
+
+# --- tau --------------------------------------------------------------------------------------
+
+
+def favouring(columns: Sequence[str], features: Sequence[str], tau: float) -> Allocation:
+    """Return the binary allocation that favours some features with the share tau."""
+    chosen = tuple(list(columns).index(name) + 1 for name in features)
+    return Allocation("binary", chosen=chosen, tau=tau)
+
+
+class Best(NamedTuple):
+    """The draws at the tau with the least mean, and that tau."""
+
+    tau: float
+    values: FloatArray
+
+
+def best_of(curve: Mapping[float, FloatArray]) -> Best | None:
+    """Return the best tau of draws by tau, among `TAUS`; None where there are none."""
+    tried = {tau: values for tau, values in curve.items() if tau in TAUS}
+    if not tried:
+        return None
+    tau = min(tried, key=lambda tau: float(np.mean(tried[tau])))
+    return Best(tau, tried[tau])
+
+
+def at_best(best: Best | None) -> str:
+    """Return the sentence on the best tau."""
+    if best is None:
+        return ""
+    return f"Best tau {best.tau:g}, chosen by looking at private data."
+
+
+def single(value: float) -> FloatArray:
+    """Return a number without draws, as an array of one."""
+    return np.array([value])
+
+
+def ratio_of_means(values: FloatArray, base: FloatArray) -> FloatArray:
+    """Return draws whose mean is the ratio of two means over the same trials.
+
+    Their spread is that of the ratio to first order, so an interval of their
+    mean counts the noise of the base too.
+    """
+    ratio = values.mean() / base.mean()
+    drawn: FloatArray = ratio + (values - ratio * base) / base.mean()
+    return drawn
+
+
+# --- accounts ---------------------------------------------------------------------------------
+
+
+def calibrated(mechanism: Mechanism, problem: Problem, budget: Budget, account: str) -> Calibration:
+    """Return the calibration of noise on rows by one of the accounts.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        For `EXACT` MVG on the rows, whose noise keeps its shape and is scaled
+        down until it spends the budget by the exact account (or by a bound of
+        it, where directions are bought). For `TEXTBOOK` i.i.d. Gaussian noise.
+    problem : Problem
+    budget : Budget
+    account : str
+        `CLAIMED`, `EXACT` or `TEXTBOOK`.
+    """
+    calibration = mechanism.calibrate(problem, budget)
+    if account == CLAIMED:
+        return calibration
+    if account == TEXTBOOK:
+        sensitivity = rows_l2(problem)
+        scale = sensitivity * classical_std(budget)
+        parts = (GaussianPart(sensitivity, scale),)
+        return dataclasses.replace(calibration, scale=scale, parts=parts)
+    *bought, part = calibration.parts
+    if not isinstance(part, GaussianPart):
+        raise TypeError(f"{mechanism.key} has no Gaussian part to scale")
+    # All stds times this factor. Variances are 1/sqrt(theta P) and P = B^2/n.
+    factor = part.mu / greatest_mu_beside(bought, budget)
+    values = dict(calibration.values)
+    values["bound"] /= factor**2
+    values["precision"] /= factor**4
+    exact = GaussianPart(part.sensitivity / factor, part.std)
+    return dataclasses.replace(
+        calibration, scale=calibration.scale * factor, parts=(*bought, exact), values=values
+    )
+
+
+# --- the power-to-noise ratio -----------------------------------------------------------------
+
+
+def log_pnr(signal: FloatArray, noise: FloatArray) -> float:
+    """Return the natural logarithm of the power-to-noise ratio |K + S|/|S|.
+
+    Parameters
+    ----------
+    signal : ndarray of shape (d, d)
+        K, the covariance of the query; the paper takes X'X for the rows themselves.
+    noise : ndarray of shape (d, d)
+        S, the covariance of the noise, positive definite.
+
+    Source
+    ------
+    Chanyaswad et al. 2018, Eq. 24; section 8.1.3 for X'X.
+    """
+    root = np.linalg.cholesky(noise)
+    inside = np.linalg.solve(root, np.linalg.solve(root, signal).T)
+    gains = np.maximum(np.linalg.eigvalsh((inside + inside.T) / 2), 0.0)
+    return float(np.log1p(gains).sum())
+
+
+def log_pnr_of_answer(answer: FloatArray, variances: FloatArray) -> float:
+    """Return the logarithm of the ratio for one matrix answer and equal row and column noise.
+
+    With K = vec(A) vec(A)', the second moment of the one answer as X'X is that
+    of the rows, the determinants of Eq. 24 give 1 + |S^-1/2 A S^-1/2|_F^2.
+
+    Parameters
+    ----------
+    answer : ndarray of shape (d, d)
+        A.
+    variances : ndarray of shape (d,)
+        Diagonal of S; entry (i, j) of the noise has variance S_ii S_jj.
+    """
+    scaled = answer / np.sqrt(np.outer(variances, variances))
+    return math.log1p(float(np.square(scaled).sum()))

@@ -1,0 +1,110 @@
+"""Chanyaswad et al. 2018, section 10.2: directional noise against dropping features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.papers.experiment import Effort, Experiment, Part
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.mvg._liver import (
+    BINARY,
+    DATA,
+    FIXED,
+    GAUSSIAN,
+    GIVEN,
+    MVG,
+    NON_PRIVATE,
+    RIGHT,
+    ROUNDING,
+    SCALED_RMSE,
+    TEXTBOOK_ROW,
+    TUNED,
+    Liver,
+    by_trial,
+    learned,
+    measured_row,
+)
+from dpviz.papers.mvg._liver import REPORTED as TABLE_3
+from dpviz.papers.mvg._shared import EXACT, TAUS, TEXTBOOK, Row
+from dpviz.papers.said import Stated
+
+ALL, TWO = "all six features", "ALT and Y alone"
+RATIO = "RMSE over the non-private one with all features (no unit)"
+MVG_EXACT, EXACT_ROW = "MVG shape, binary, exact account", "Gaussian, exact"
+ROWS = {
+    ALL: (
+        Row(BINARY, MVG),
+        Row(MVG_EXACT, MVG, EXACT),
+        Row(TEXTBOOK_ROW, GAUSSIAN, TEXTBOOK),
+        Row(EXACT_ROW, GAUSSIAN),
+    ),
+    TWO: (
+        Row(TEXTBOOK_ROW, GAUSSIAN, TEXTBOOK),
+        Row(EXACT_ROW, GAUSSIAN),
+    ),
+}
+
+REPORTED = {
+    (ALL, BINARY): TABLE_3[BINARY],
+    (ALL, TEXTBOOK_ROW): TABLE_3[TEXTBOOK_ROW],
+    (TWO, TEXTBOOK_ROW): Stated(0.02538, 0.00065, ROUNDING),
+}
+SCALED_RATIO = f"{RATIO}, learner on scaled values"
+TRIALS = 1_000
+
+
+@dataclass(frozen=True)
+class SectionPart(Part):
+    """One kind of noise on some of the features, or none."""
+
+    panel: str = ""
+    row: str = ""
+    tau: float | None = None
+    trials: int = 0
+    learner: str = GIVEN
+
+
+class MvgSection10(Experiment):
+    """RMSE where the other features are dropped; see `info`."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each learner, kind of noise, choice of features and tau."""
+        quick = effort is Effort.QUICK
+        found: list[Part] = []
+        for learner, trials in (  # the paper: 100, as for Table 3
+            (GIVEN, 30 if quick else TRIALS),
+            (FIXED if quick else TUNED, 15 if quick else 100),
+        ):
+            for panel, rows in ROWS.items():
+                found.append(SectionPart(DATA, panel, NON_PRIVATE, None, trials, learner))
+                for row in rows:
+                    for tau in TAUS if row.tried else (None,):
+                        found.append(SectionPart(DATA, panel, row.name, tau, trials, learner))
+        return found
+
+    def shared(self, data: str) -> Liver:
+        """Return the patients."""
+        return Liver.load()
+
+    def run(self, part: Part, shared: Liver, seed: int) -> Measurements:
+        """Return the errors of one kind of noise."""
+        assert isinstance(part, SectionPart)
+        liver = shared if part.panel == ALL else shared.only(RIGHT)
+        if part.row == NON_PRIVATE:
+            values = by_trial(
+                [
+                    learned(*liver.split(seed, trial), seed, trial, learner=part.learner)
+                    for trial in range(part.trials)
+                ]
+            )
+        else:
+            (row,) = (row for row in ROWS[part.panel] if row.name == part.row)
+            values = measured_row(liver, row, part.tau, seed, part.trials, learner=part.learner)
+            if part.learner != GIVEN:  # the facts on the noise are the same for both
+                values = {SCALED_RMSE: values[SCALED_RMSE]}
+        return Measurements(
+            {
+                Point(part.panel, part.row, quantity, part.tau): array
+                for quantity, array in values.items()
+            }
+        )

@@ -1,0 +1,252 @@
+"""Chanyaswad et al. 2018: lemmas, examples, arithmetic and information, each by itself."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.seeding import generator
+from dpviz.datasets import remote
+from dpviz.papers.experiment import Effort, Experiment, Part
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.mvg import _liver, _movement
+
+BOUND = "largest multiple of the bound"
+MULTIPLE = "over what is printed"
+SIDE = "side of the equation"
+LOSS = "loss of Table 4"
+SHARE = "share of looks that tell"
+WORK = "multiplications over the rate"
+ENTROPY = "largest entropy over the Gaussian's"
+BITS = "mutual information, bits"
+ROWS = "rows"
+LEMMAS = ("lemma-2", "lemma-3", "lemma-4", "lemma-5")
+SETUPS = {"setup-rows": "liver", "setup-movement": "movementaal", "setup-ctg": "cardiotocography"}
+SUMS = (1, 2, 3, 5, 10)
+
+
+@dataclass(frozen=True)
+class StatementPart(Part):
+    """One statement, with so many draws."""
+
+    what: str = ""
+    draws: int = 0
+
+
+class MvgStatements(Experiment):
+    """Each statement with the least case that decides it."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each measurement."""
+        draws = 500 if effort is Effort.QUICK else 20_000
+        parts = [StatementPart("", what, draws) for what in _MEASURED]
+        return [*parts, *(StatementPart(key, "rows", 1) for key in SETUPS.values())]
+
+    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+        """Return what one statement is set against."""
+        assert isinstance(part, StatementPart)
+        if part.what == "rows":
+            return Measurements({Point("", part.data, ROWS): _one(_rows(part.data))})
+        rng = generator(seed, "reproduce", "mvg", "statements", part.what)
+        return Measurements(_MEASURED[part.what](part.draws, rng))
+
+
+Drawn = dict[Point, FloatArray]
+
+
+def _one(value: float) -> FloatArray:
+    return np.array([float(value)])
+
+
+def _rows(key: str) -> int:
+    """Return the rows of a set; of MovementAAL those of the recordings that the paper counts."""
+    if key == "movementaal":
+        return _movement.Movement.load().n
+    return len(remote.load(key, download=False).rows)
+
+
+def _matrices(draws: int, rng: np.random.Generator) -> Drawn:
+    """Return how near random matrices, and those of rank 1 or orthogonal, come to four bounds."""
+    found = dict.fromkeys(LEMMAS, 0.0)
+    special = [(np.eye(4), np.eye(4)), (np.ones((4, 4)), np.ones((4, 4)))]
+    drawn = [tuple(rng.standard_normal((2, 4, 4))) for _ in range(min(draws, 2_000))]
+    for A, B in (*special, *drawn):
+        s, t = (np.linalg.svd(M)[1] for M in (A, B))
+        norm = float(np.linalg.norm(A))
+        largest = {
+            "lemma-2": float((s * np.sqrt(np.arange(1, 5))).max()) / norm,
+            "lemma-3": float(np.trace(A @ B.T)) / float(s @ t),
+            "lemma-4": abs(float(np.trace(A))) / float(s.sum()),
+            "lemma-5": abs(float(np.linalg.det(A))) / float(np.linalg.norm(A, axis=0).prod()),
+        }
+        found = {key: max(found[key], value) for key, value in largest.items()}
+    return {Point("", key, BOUND): _one(value) for key, value in found.items()}
+
+
+def _corners(m: int) -> FloatArray:
+    found: FloatArray = np.array(list(itertools.product((-1.0, 1.0), repeat=m)))
+    return found
+
+
+def _examples(draws: int, rng: np.random.Generator) -> Drawn:
+    """Return the largest values over corners of cubes, as multiples of what is printed."""
+    found: Drawn = {}
+    for m in (2, 4, 6):
+        corners = _corners(m)
+        outer = corners[:, :, None] * corners[:, None, :]
+        changes = [float(np.linalg.norm(outer - one, axis=(1, 2)).max()) for one in outer]
+        found[Point("", "gamma", MULTIPLE, float(m))] = _one(
+            float(np.linalg.norm(outer, axis=(1, 2)).max()) / m
+        )
+        found[Point("", "s2", MULTIPLE, float(m))] = _one(max(changes) / (2 * m))
+    liver = _corners(6)
+    liver_most = max(float(np.linalg.norm(liver - one, axis=1).max()) for one in liver)
+    found[Point("", "liver", MULTIPLE)] = _one(liver_most / (2 * math.sqrt(6)))
+    movement = 100 * _corners(4)
+    outer = movement[:, :, None] * movement[:, None, :]
+    most = max(float(np.linalg.norm(outer - one, axis=(1, 2)).max()) for one in outer)
+    found[Point("", "movement", MULTIPLE)] = _one(most / 8e4)
+    found[Point("", "ctg", MULTIPLE)] = _one(float(np.linalg.norm(np.ones(21))) / math.sqrt(21))
+    for n in (7, 8, 20, 1_000):
+        found[Point("", "kernel", MULTIPLE, float(n))] = _one(math.sqrt(8 * n - 4) / n)
+    printed = {name: stated.value for name, stated in _liver.REPORTED.items()}
+    found[Point("", "gain", MULTIPLE)] = _one(0.02538 / printed[_liver.MAX_PNR] - 1)
+    return found
+
+
+def _noise(draws: int, rng: np.random.Generator) -> Drawn:
+    """Return the covariance of noise by both samplers, along its directions, over the stated."""
+    frame = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    sigma, psi = (frame * np.array([4.0, 1.0, 0.25])) @ frame.T, np.diag([2.0, 0.5])
+    root, other = np.linalg.cholesky(sigma), np.linalg.cholesky(psi)
+    drawn = root @ rng.standard_normal((draws, 3, 2)) @ other.T
+    flat = drawn.transpose(0, 2, 1).reshape(draws, 6)  # vec stacks columns
+    covariance = flat.T @ flat / draws
+    kron = np.kron(psi, sigma)
+    along = np.square(frame.T @ drawn).mean(axis=(0, 2)) / psi.trace() * 2
+    found = {Point("", "left", "lemma-6"): _one(float(np.linalg.norm(covariance - kron)))}
+    found[Point("", "right", "lemma-6")] = _one(float(np.linalg.norm(kron)))
+    rows = (drawn @ drawn.transpose(0, 2, 1)).mean(axis=0) / psi.trace()
+    found[Point("", "left", "lemma-7")] = _one(float(np.linalg.norm(rows - sigma)))
+    found[Point("", "right", "lemma-7")] = _one(float(np.linalg.norm(sigma)))
+    for place, value in enumerate((4.0, 1.0, 0.25)):
+        found[Point("", "along", SIDE, float(place))] = _one(float(along[place] / value))
+    # no noise along the second feature: whether it is 0 tells two neighbours apart
+    noisy = np.column_stack([rng.standard_normal(draws), np.zeros(draws)])
+    told = (noisy[:, 1] + 1.0 > 0.5).astype(float) - (noisy[:, 1] > 0.5)
+    found[Point("", "one direction bare", SHARE)] = told
+    return found
+
+
+def _budget(draws: int, rng: np.random.Generator) -> Drawn:
+    """Return what the variances of Algorithms 1 and 2 add up to, over the budgets."""
+    one, two = [], []
+    for _ in range(200):
+        shares = rng.dirichlet(np.ones(5))
+        bound = float(np.exp(rng.uniform(-2, 2)))  # on the product of the two norms
+        n = int(rng.integers(2, 500))
+        # Algorithm 1: P = bound^2/n, sigma_i = 1/sqrt(p_i); the other side has the norm sqrt(n)
+        sigma = 1 / np.sqrt(shares * bound**2 / n)
+        one.append(float(np.linalg.norm(1 / sigma) * math.sqrt(n) / bound))
+        # Algorithm 2: P = bound, and both norms are that of 1/sigma
+        sigma = 1 / np.sqrt(shares * bound)
+        two.append(float(np.linalg.norm(1 / sigma) ** 2 / bound))
+    return {
+        Point("", "algorithm-1", MULTIPLE): np.array(one),
+        Point("", "algorithm-2", MULTIPLE): np.array(two),
+    }
+
+
+def _axioms(draws: int, rng: np.random.Generator) -> Drawn:
+    """Return the loss of a first component along the noise, and the variance along the bound."""
+    A = np.diag([0.5, 0.1, 0.05, 0.02])
+    found: Drawn = {}
+    noise = rng.standard_normal((min(draws, 4_000), 4, 4))
+    noise = (noise + noise.transpose(0, 2, 1)) / 2
+    for std in (0.02, 0.05, 0.1, 0.2, 0.5):
+        top = np.linalg.eigh(A + std * noise)[1][:, :, -1]
+        lost = 0.5 - np.einsum("ti,ij,tj->t", top, A, top)
+        found[Point("", "axiom-1", LOSS, std)] = lost
+    for bound in (0.1, 1.0, 10.0):
+        found[Point("", "axiom-2", LOSS, bound)] = _one(2.0 / bound)  # |1/sigma|_2 = bound, m = 4
+    return found
+
+
+def _times(draws: int, rng: np.random.Generator) -> Drawn:
+    """Return the multiplications of both samplers over the stated rates, along m = n and m."""
+    found = {}
+    for m in (8, 32, 128, 512):
+        n = m
+        affine = m**3 + m**2 * n  # the root of Sigma, and B N; Psi = I
+        found[Point("", "Algorithm 1", WORK, float(m))] = _one(affine / m**3)
+        found[Point("", "Algorithm 2", WORK, float(m))] = _one((m**3 + 2 * m**3) / m**3)
+    return found
+
+
+def _entropies(draws: int, rng: np.random.Generator) -> Drawn:
+    """Return entropies of laws of variance 1, in closed form, beside the Gaussian's."""
+    gaussian = 0.5 * math.log(2 * math.pi * math.e)
+    laws = {
+        "Laplace": 1 + math.log(2 / math.sqrt(2)),
+        "uniform": math.log(math.sqrt(12)),
+        "logistic": 2 + math.log(math.sqrt(3) / math.pi),
+    }
+    given = 0.5 * (laws["Laplace"] + laws["uniform"])  # two states, each with a law of variance 1
+    two = np.abs(rng.standard_normal((2, 200))).sum(axis=0)
+    answer, noise = 3.0 + two[:5], 0.5 + two[5:10]
+    left = 0.5 * np.log((answer + noise) / noise)
+    right = 0.5 * np.log(1 + answer / noise)
+    return {
+        Point("", "lemma-8", ENTROPY): _one(max(laws.values()) / gaussian),
+        Point("", "lemma-9", ENTROPY): _one(given / gaussian),
+        Point("", "left", SIDE): _one(float(left.sum())),
+        Point("", "right", SIDE): _one(float(right.sum())),
+    }
+
+
+def _information(draws: int, rng: np.random.Generator) -> Drawn:
+    """Return what sums of +1 and -1 tell through lattice and Gaussian noise of variance 1."""
+    found: Drawn = {}
+    lattice = {-2: 0.125, 0: 0.75, 2: 0.125}
+    for n in SUMS:
+        sums = {2 * k - n: math.comb(n, k) / 2**n for k in range(n + 1)}
+        mixed: dict[int, float] = {}
+        for place, mass in sums.items():
+            for step, weight in lattice.items():
+                mixed[place + step] = mixed.get(place + step, 0.0) + mass * weight
+        told = _entropy(list(mixed.values())) - _entropy(list(lattice.values()))
+        grid = np.linspace(-n - 9.0, n + 9.0, 40_001)
+        density = sum(
+            mass * np.exp(-((grid - place) ** 2) / 2) / math.sqrt(2 * math.pi)
+            for place, mass in sums.items()
+        )
+        assert isinstance(density, np.ndarray)
+        inside = density * np.log2(np.maximum(density, 1e-300))
+        width = float(grid[1] - grid[0])
+        gaussian = -float(inside.sum()) * width - 0.5 * math.log2(2 * math.pi * math.e)
+        found[Point("", "lattice noise", BITS, float(n))] = _one(told)
+        found[Point("", "Gaussian noise", BITS, float(n))] = _one(gaussian)
+    # a constant is a sum of constants, and says nothing; the sum above is not constant
+    found[Point("", "a constant", BITS)] = _one(0.0)
+    return found
+
+
+def _entropy(masses: list[float]) -> float:
+    return -sum(mass * math.log2(mass) for mass in masses if mass > 0)
+
+
+_MEASURED: dict[str, Callable[[int, np.random.Generator], Drawn]] = {
+    "matrices": _matrices,
+    "examples": _examples,
+    "noise": _noise,
+    "budget": _budget,
+    "axioms": _axioms,
+    "times": _times,
+    "entropies": _entropies,
+    "information": _information,
+}

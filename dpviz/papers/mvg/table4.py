@@ -1,0 +1,229 @@
+"""Chanyaswad et al. 2018, Table 4: the first principal component of MovementAAL."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Problem
+from dpviz.core.seeding import Draws, generator
+from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.mvg._movement import COLUMNS, DATA, LOSS, RIGHT, Movement
+from dpviz.papers.mvg._shared import EPSILON, TAUS, favouring, log_pnr_of_answer, single
+from dpviz.papers.said import Stated
+from dpviz.papers.solve import BY_NOISE, BY_ROWS, IMPLIED, implied
+from dpviz.sampling.goe import goe
+
+HELD, ONE = "half width that holds the rows", "half width 1, not private"
+EVERY = "all 13,197 rows, half width that holds them"
+HALVES = (HELD, ONE, EVERY)
+EQUAL = 0.5
+"""At tau = 2/4 two favoured features of four get no more than the others: equal shares."""
+
+THEOREM_2 = parse_variant("mvg")
+THEOREM_3 = parse_variant("mvg[theorem=3]")
+THEOREM_3_TIGHT = parse_variant("mvg[theorem=3,tail=tight]")
+DIRECTIONAL = parse_variant("directional_gaussian")
+MVG = (THEOREM_2, THEOREM_3, THEOREM_3_TIGHT)
+SHAPED = (*MVG, DIRECTIONAL)
+
+NON_PRIVATE, RANDOM = parse_variant("non_private"), parse_variant("random_projection")
+GAUSSIAN, LAPLACE = parse_variant("analyze_gauss"), parse_variant("laplace")
+EXPONENTIAL, SKETCH = parse_variant("ppca"), parse_variant("jl_transform")
+ADDED = tuple(parse_variant(key) for key in ("gaussian", "laplace_tight", "wishart_difference"))
+ALIKE = (ADDED[0], ADDED[2])
+"""Those whose noise has one std along every direction."""
+PLAIN = (NON_PRIVATE, RANDOM, GAUSSIAN, SKETCH, LAPLACE, EXPONENTIAL, *ADDED)
+
+NAMES = {
+    NON_PRIVATE: "Non-private",
+    RANDOM: "Random guess",
+    THEOREM_2: "MVG, Theorem 2",
+    THEOREM_3: "MVG, Theorem 3",
+    THEOREM_3_TIGHT: "MVG, Theorem 3, tight tail",
+    GAUSSIAN: "Gaussian (Dwork et al. 2014: Analyze Gauss)",
+    SKETCH: "JL transform (Blocki et al.)",
+    LAPLACE: "Laplace (2d/(n epsilon) on each entry)",
+    EXPONENTIAL: "Exponential (Chaudhuri et al.: PPCA)",
+}
+"""The paper's names of its rows; others go by their labels."""
+
+SINGULAR = "left singular vectors"
+RAW_LOSS = f"{LOSS}, {SINGULAR}"
+SPENT, STD = "epsilon really spent", "std of the noise on a variance"
+NEEDED, PNR = "std of the noise that gives the reported figure", "log PNR"
+
+ROUNDING = 0.00005
+REPORTED = {
+    NON_PRIVATE: Stated(0.0, rounding=ROUNDING),
+    RANDOM: Stated(0.4370, rounding=ROUNDING),
+    THEOREM_2: Stated(0.2138, 0.0192, ROUNDING),
+    THEOREM_3: Stated(0.1434, 0.0192, ROUNDING),
+    GAUSSIAN: Stated(0.2290, 0.0185, ROUNDING),
+    SKETCH: Stated(0.2258, 0.0186, ROUNDING),
+    LAPLACE: Stated(0.2432, 0.0177, ROUNDING),
+    EXPONENTIAL: Stated(0.1742, 0.0188, ROUNDING),
+}
+"""Table 4 in units of the file, squared: a tenth of the printed numbers."""
+
+
+SOLVED = (GAUSSIAN, EXPONENTIAL, LAPLACE, THEOREM_2, THEOREM_3)
+"""Whose printed loss a smaller n, or less noise, could explain."""
+
+
+@dataclass(frozen=True)
+class MovementPart(Part):
+    """One mechanism on one cube; or, where no mechanism is named, noise of a fitted size."""
+
+    mechanism: str = ""
+    half: str = HELD
+    draws: int = 0
+
+
+def name_of(mechanism: Mechanism) -> str:
+    """Return the name of a row."""
+    return NAMES.get(mechanism, mechanism.label)
+
+
+class MvgTable4(Experiment):
+    """Delta-rho of the first component; see `info`."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each mechanism and cube."""
+        draws = 200 if effort is Effort.QUICK else 2_000  # the paper: 100
+        parts: list[Part] = [
+            MovementPart(DATA, mechanism.text, half, draws)
+            for half in HALVES
+            for mechanism in (SHAPED if half == HELD else MVG)
+        ]
+        parts += [MovementPart(DATA, mechanism.text, HELD, draws) for mechanism in PLAIN]
+        parts.append(MovementPart(DATA, RANDOM.text, EVERY, draws))
+        parts += [MovementPart(DATA, f"{IMPLIED} {m.text}", HELD, draws // 5) for m in SOLVED]
+        return [*parts, MovementPart(DATA, "", HELD, draws)]
+
+    def shared(self, data: str) -> dict[bool, Movement]:
+        """Return the second moment of the paper's centred rows, and of all."""
+        return {first: Movement.load(first) for first in (True, False)}
+
+    def run(self, part: Part, shared: dict[bool, Movement], seed: int) -> Measurements:
+        """Return the loss of a mechanism, at every tau where it has one."""
+        assert isinstance(part, MovementPart)
+        return _measured(shared[part.half != EVERY], part, seed)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Return the loss against the share of the favoured features."""
+        return (
+            Chart(
+                name="tau",
+                title="Loss against the share of the precision for ANC0 and ANC3",
+                quantity=LOSS,
+                x_label="tau (.5: equal shares)",
+                y_label=LOSS,
+                series=tuple(Series(name_of(mechanism), mechanism.key) for mechanism in SHAPED),
+                share_y=True,
+            ),
+        )
+
+
+def _measured(shared: Movement, part: MovementPart, seed: int) -> Measurements:
+    """Return the loss of one mechanism on some rows."""
+    if not part.mechanism:
+        return _needed(shared, part.draws, seed)
+    if part.mechanism.startswith(IMPLIED):
+        mechanism = parse_variant(part.mechanism.removeprefix(IMPLIED).strip())
+        return _implied(shared, mechanism, part.draws, seed)
+    mechanism = parse_variant(part.mechanism)
+    if mechanism in SHAPED:
+        return _shaped(shared, mechanism, part, seed)
+    outcome = shared.outcome(mechanism, EPSILON, part.draws, seed)
+    loss = shared.loss(outcome.release.components[:, :, 0])
+    found = {Point(part.half, name_of(mechanism), LOSS): loss}
+    spent = mechanism.spent(shared.problem(), shared.budget(EPSILON))
+    if spent is not None:
+        found[Point(part.half, name_of(mechanism), SPENT)] = single(spent.epsilon)
+    if mechanism in ALIKE:
+        stds = _stds(shared, mechanism, shared.problem(), part.half, seed)
+        found[Point(part.half, name_of(mechanism), STD)] = single(stds[0] * shared.half**2)
+    return Measurements(found)
+
+
+def _implied(shared: Movement, mechanism: Mechanism, draws: int, seed: int) -> Measurements:
+    """Return the rows, or how much less noise, at which a mechanism loses what is printed."""
+    stated, name = REPORTED[mechanism], name_of(mechanism)
+    if mechanism not in MVG:
+
+        def by_rows(n: float) -> float:
+            fewer = replace(shared, n=math.ceil(n))
+            components = fewer.outcome(mechanism, EPSILON, draws, seed).release.components
+            return float(shared.loss(components[:, :, 0]).mean())
+
+        return implied(BY_ROWS, name, by_rows, stated, 10, shared.n)
+    std = _stds(shared, mechanism, shared.problem(), HELD, seed)[0] * shared.half**2
+    noise = goe(Draws.batch(generator(seed, "reproduce", MvgTable4.key, IMPLIED), draws), 4)
+
+    def by_noise(factor: float) -> float:
+        tops = np.linalg.eigh(shared.A + std / factor * noise)[1][:, :, -1]
+        return float(shared.loss(tops).mean())
+
+    return implied(BY_NOISE, name, by_noise, stated, 1, 1e4)
+
+
+def _shaped(shared: Movement, mechanism: Mechanism, part: MovementPart, seed: int) -> Measurements:
+    half = 1.0 if part.half == ONE else shared.half
+    name, found = name_of(mechanism), {}
+    moment, budget = shared.measured(half).moment, shared.budget(EPSILON)
+    for tau in (EQUAL, *TAUS):
+        allocation = favouring(COLUMNS, RIGHT, tau)
+        outcome = shared.outcome(mechanism, EPSILON, part.draws, seed, allocation, half)
+        release, problem = outcome.release, shared.problem(allocation)
+        found[Point(part.half, name, LOSS, tau)] = shared.loss(release.components[:, :, 0])
+        if mechanism in MVG:
+            left = np.linalg.svd(release.raw)[0][:, :, 0]
+            found[Point(part.half, name, RAW_LOSS, tau)] = shared.loss(left)
+        stds = _stds(shared, mechanism, problem, part.half, seed)
+        found[Point(part.half, name, PNR, tau)] = single(log_pnr_of_answer(moment.A, stds))
+        found[Point(part.half, name, STD, tau)] = single(stds[0] * half**2)
+        spent = mechanism.spent(problem, budget)
+        assert spent is not None
+        found[Point(part.half, name, SPENT, tau)] = single(spent.epsilon)
+    return Measurements(found)
+
+
+def _stds(
+    shared: Movement, mechanism: Mechanism, problem: Problem, half: str, seed: int
+) -> FloatArray:
+    """Return the noise's std on the variance along each feature, in units of the cube."""
+    moment = shared.measured(1.0 if half == ONE else shared.half).moment
+    calibration = mechanism.calibrate(problem, shared.budget(EPSILON))
+    stds = mechanism.noise_along(moment, calibration, Draws.trials(seed, mechanism.key, [0]))
+    assert stds is not None  # so for every mechanism that is asked
+    return stds
+
+
+def _needed(shared: Movement, draws: int, seed: int) -> Measurements:
+    """Return the size of symmetric Gaussian noise that loses what the paper reports."""
+    from scipy.optimize import brentq
+
+    d = len(shared.A)
+    batch = Draws.batch(generator(seed, "reproduce", MvgTable4.key, "needed"), draws)
+    noise = goe(batch, d)
+
+    def lost(log_std: float) -> float:
+        matrices = shared.A + np.exp(log_std) * noise
+        return float(shared.loss(np.linalg.eigh(matrices)[1][:, :, -1]).mean())
+
+    low, high = np.log(1e-6), np.log(1e3)
+    return Measurements(
+        {
+            Point(HELD, name_of(mechanism), NEEDED): single(
+                float(np.exp(brentq(lambda x, v=stated.value: lost(x) - v, low, high, xtol=1e-3)))
+            )
+            for mechanism, stated in REPORTED.items()
+            if mechanism in (THEOREM_2, THEOREM_3, GAUSSIAN)
+        }
+    )

@@ -1,0 +1,221 @@
+"""Chanyaswad et al. 2018, Table 5: the covariance of CTG from noisy rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.accounting.accounting import spent
+from dpviz.core.allocation import UNIFORM
+from dpviz.core.seeding import generator
+from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms.mvg_data import MvgData
+from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.mvg._ctg import (
+    CENTRED,
+    DATA,
+    PLAIN,
+    READINGS,
+    RIGHT,
+    RSS,
+    Ctg,
+    descending,
+    random_frames,
+    random_orders,
+    residual,
+)
+from dpviz.papers.mvg._shared import EPSILON, EXACT, TAUS, TEXTBOOK, Row, favouring, log_pnr, single
+from dpviz.papers.said import Stated
+
+MVG, MVG_TIGHT = parse_variant("mvg_data"), parse_variant("mvg_data[tail=tight]")
+GAUSSIAN, LAPLACE = parse_variant("data_gaussian"), parse_variant("data_laplace")
+ON_COVARIANCE = parse_variant("gaussian")
+
+
+TEXTBOOK_ROW = "Gaussian, textbook scale"
+ROWS = (
+    Row("MVG", MVG),
+    Row("MVG, tight tail", MVG_TIGHT),
+    Row("MVG shape, exact account", MVG, EXACT),
+    Row(TEXTBOOK_ROW, GAUSSIAN, TEXTBOOK),
+    Row("Gaussian, exact", GAUSSIAN),
+    Row("Laplace", LAPLACE),
+)
+EQUAL = len(RIGHT) / 21
+"""At this tau the favoured three of 21 features get no more than the others."""
+COVARIANCE = "Gaussian, exact, on the covariance"
+BIASED = "noise covariance left in"
+BIASED_RSS = f"{RSS}, {BIASED}"
+RANDOM, NON_PRIVATE = "Random guess", "Non-private"
+BASIS = "Random basis"
+SPENT, STD = "epsilon really spent", "std of the noise on a cell (range 1)"
+PNR, NEEDED = "log PNR", "std on a cell that gives MVG's reported share of a random basis"
+
+ROUNDING = 0.000005
+REPORTED = {
+    NON_PRIVATE: Stated(0.0, rounding=ROUNDING),
+    RANDOM: Stated(0.12393, rounding=ROUNDING),
+    "MVG": Stated(0.06657, 0.00193, ROUNDING),
+    TEXTBOOK_ROW: Stated(0.07029, 0.00216, ROUNDING),
+    "Laplace": Stated(0.07109, 0.00211, ROUNDING),
+}
+SHARE = {CENTRED: "share of random, centred", PLAIN: "share of random, not centred"}
+OTHER_UNITS = "random guess in other units"
+
+
+@dataclass(frozen=True)
+class CtgPart(Part):
+    """One kind of noise in one reading; or, by its name alone, a baseline."""
+
+    row: str = ""
+    reading: str = ""
+    draws: int = 0
+
+
+class MvgTable5(Experiment):
+    """RSS over all components of the covariance of noisy rows; see `info`."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each kind of noise and reading."""
+        draws = 20 if effort is Effort.QUICK else 100  # the paper: 100
+        parts: list[Part] = []
+        for reading in READINGS:
+            parts += [CtgPart(DATA, name, reading, draws) for name in (RANDOM, BASIS, NON_PRIVATE)]
+            parts += [CtgPart(DATA, row.name, reading, draws) for row in ROWS]
+        parts += [CtgPart(DATA, name, CENTRED, draws) for name in (NEEDED, COVARIANCE)]
+        return [*parts, CtgPart(DATA, OTHER_UNITS, "", draws)]
+
+    def shared(self, data: str) -> Ctg:
+        """Return the rows: Laplace noise on rows needs them."""
+        return Ctg.load()
+
+    def run(self, part: Part, shared: Ctg, seed: int) -> Measurements:
+        """Return the loss of one kind of noise, at every tau where it has one."""
+        assert isinstance(part, CtgPart)
+        reading, draws = part.reading, part.draws
+        d = len(shared.columns)
+        if part.row == OTHER_UNITS:
+            return _other_units(shared, seed)
+        if part.row == NEEDED:
+            return _needed(shared, part, seed)
+        if part.row == RANDOM:
+            # far more than the paper's draws: everything is set beside its mean
+            exact = descending(shared.moment(reading).A[None])[0]
+            frames = random_orders(exact, 1_000, seed)
+        elif part.row == BASIS:
+            frames = random_frames(d, 1_000, seed)
+        elif part.row == NON_PRIVATE:
+            frames = descending(shared.moment(reading).A[None])
+        elif part.row == COVARIANCE:
+            frames = shared.release_of_covariance(ON_COVARIANCE, EPSILON, draws, seed).components
+        else:
+            (row,) = (row for row in ROWS if row.name == part.row)
+            return _noisy(shared, row, part, seed)
+        return Measurements({Point(reading, part.row, RSS): shared.loss(frames, reading)})
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Return the loss against the share of the favoured features."""
+        shaped = [row for row in ROWS if row.tried]
+        return (
+            Chart(
+                name="tau",
+                title="RSS against the share of the precision for FHR, ASV and ALV",
+                quantity=RSS,
+                x_label="tau",
+                y_label="RSS (features of range 1)",
+                series=tuple(Series(row.name) for row in shaped),
+            ),
+        )
+
+
+def _noisy(shared: Ctg, row: Row, part: CtgPart, seed: int) -> Measurements:
+    """Return the loss, the noise on a cell, what it spends and the PNR of one kind of noise."""
+    reading, mechanism = part.reading, row.mechanism
+    moment = shared.moment(reading)
+    found = {}
+    for tau in (EQUAL, *TAUS) if row.tried else (None,):
+        allocation = UNIFORM if tau is None else favouring(shared.columns, RIGHT, tau)
+        release, calibration = shared.release(
+            mechanism, reading, EPSILON, part.draws, seed, allocation, row.account
+        )
+        losses = {RSS: release.components}
+        if isinstance(mechanism, MvgData):
+            losses[BIASED_RSS] = descending(release.raw)
+            variances = mechanism.shape(calibration, None)[0]
+        else:
+            # Laplace noise of scale b has the variance 2 b^2
+            factor = 2.0 if mechanism == LAPLACE else 1.0
+            variances = np.full(moment.d, factor * calibration.scale**2)
+        for quantity, frames in losses.items():
+            found[Point(reading, row.name, quantity, tau)] = shared.loss(frames, reading)
+        chosen = np.sqrt(variances[[shared.columns.index(name) for name in RIGHT]]).mean()
+        cost = spent(calibration.parts, calibration.budget)
+        ratio = log_pnr(moment.n * moment.A, np.diag(variances))
+        for quantity, value in ((STD, chosen / 2), (SPENT, cost.epsilon), (PNR, ratio)):
+            found[Point(reading, row.name, quantity, tau)] = single(float(value))
+    return Measurements(found)
+
+
+def _needed(shared: Ctg, part: CtgPart, seed: int) -> Measurements:
+    """Return the std of i.i.d. noise on a cell that gives the reported share of a random basis."""
+    from scipy.optimize import brentq
+
+    rows, (n, d) = shared.read(part.reading), shared.raw.shape
+    covariance = rows.T @ rows / n
+    rng = generator(seed, "reproduce", MvgTable5.key, part.reading, "needed")
+    crosses, squares = [], []
+    for _ in range(20):
+        noise = rng.standard_normal((n, d))
+        crosses.append(rows.T @ noise / n)
+        squares.append(noise.T @ noise / n)
+    cross, square = np.array(crosses), np.array(squares)
+    cross = cross + cross.transpose(0, 2, 1)
+    basis = residual(random_frames(d, 1_000, seed), covariance).mean()
+    target = basis * REPORTED["MVG"].value / REPORTED[RANDOM].value
+
+    def excess(log_std: float) -> float:
+        std = np.exp(log_std)
+        frames = descending(covariance + std * cross + std**2 * square)
+        return float(residual(frames, covariance).mean() - target)
+
+    std = float(np.exp(brentq(excess, np.log(1e-3), np.log(1e3), xtol=1e-3)))
+    return Measurements({Point(part.reading, NEEDED, STD): single(std)})
+
+
+_OTHER = "Not the reported figure."
+_UNITS_TRIED = {
+    "[-1, 1], centred": _OTHER,
+    "divided by the largest value, centred": _OTHER,
+    "divided by the largest value, not centred": _OTHER,
+    "[0, 1] divided by the largest row norm, not centred": _OTHER,
+    "standardised": _OTHER,
+    "[0, 1] centred, variances as shares of their sum": "The nearest we found; the text says "
+    "nothing of shares.",
+    "standardised, variances as shares of their sum": _OTHER,
+}
+
+
+def _other_units(shared: Ctg, seed: int) -> Measurements:
+    """Return the loss of random directions under other preprocessings."""
+    raw, rows = shared.raw, shared.rows
+    largest = raw / np.abs(raw).max(axis=0)
+    centred = rows - rows.mean(axis=0)
+    standard = (raw - raw.mean(axis=0)) / raw.std(axis=0)
+    tables = (
+        2 * centred,
+        largest - largest.mean(axis=0),
+        largest,
+        rows / np.linalg.norm(rows, axis=1).max(),
+        standard,
+        centred / np.sqrt(np.square(centred).mean(axis=0).sum()),
+        standard / np.sqrt(np.square(standard).mean(axis=0).sum()),
+    )
+    frames = random_frames(raw.shape[1], 1_000, seed)
+    return Measurements(
+        {
+            Point(OTHER_UNITS, unit, RSS): residual(frames, table.T @ table / len(table))
+            for unit, table in zip(_UNITS_TRIED, tables, strict=True)
+        }
+    )

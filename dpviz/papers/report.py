@@ -1,0 +1,321 @@
+"""What an experiment found, as files and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pandas as pd
+
+from dpviz.papers.experiment import Chart, Effort, Experiment
+from dpviz.papers.said import MEANINGS, Claim, Line, counted, said_of, text_of
+from dpviz.papers.solve import what_was_run
+
+SUMMARY_KEYS = (
+    "paper", "item", "verdict", "coverage", "reason", "place", "quote", "stated", "measured",
+    "experiment", "key",
+)  # fmt: skip
+_FOLDERS = ("jiang", "chaudhuri", "xu", "mvg")
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, and what a reader should take away of it.
+
+    Attributes
+    ----------
+    name : str
+        As in `Info.paper`.
+    folder, title : str
+    sentence : str
+    """
+
+    name: str
+    folder: str
+    title: str
+    sentence: str
+
+    @classmethod
+    def of(cls, folder: str) -> Paper:
+        """Return what a paper's text file says of it."""
+        text = text_of(folder)
+        return cls(text["name"], folder, text["title"], text["sentence"])
+
+
+PAPERS = {paper.name: paper for paper in map(Paper.of, _FOLDERS)}
+"""By name, in the order in which they are shown."""
+LINE_COLUMNS = (
+    "experiment", "panel", "item", "reported", "measured", "agreement", "note",
+    "reported_value", "reported_error", "mean", "mean_low", "mean_high", "draws",
+)  # fmt: skip
+
+
+class Findings(Protocol):
+    """What an experiment found: by a run here (`Reproduction`) or shipped (`Shipped`)."""
+
+    @property
+    def experiment(self) -> Experiment:
+        """Which experiment."""
+
+    @property
+    def effort(self) -> Effort:
+        """How much work was done."""
+
+    @property
+    def seed(self) -> int:
+        """Of all streams."""
+
+    @property
+    def claims(self) -> list[Claim]:
+        """One answer for every printed claim."""
+
+    @property
+    def lines(self) -> list[Line]:
+        """Every number and statement beside what was measured."""
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """What was measured, one row per point; see `Measurements.table`."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part whose data is at hand was run."""
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Keys of the data sets that were not at hand."""
+
+
+def summary(found: Sequence[Findings]) -> list[dict[str, str]]:
+    """Return one row for every printed claim, with `SUMMARY_KEYS`."""
+    rows = []
+    for one in found:
+        info = one.experiment.info
+        for claim in one.claims:
+            values = (
+                info.paper,
+                f"{claim.place}: {claim.item}",
+                str(claim.answer),
+                claim.coverage,
+                claim.reason,
+                claim.place,
+                claim.quote,
+                claim.stated,
+                claim.measured,
+                one.experiment.key,
+                claim.key,
+            )
+            rows.append(dict(zip(SUMMARY_KEYS, values, strict=True)))
+    return rows
+
+
+def printing_order(found: Sequence[Findings], name: str) -> list[tuple[Claim, Experiment]]:
+    """Return the claims of one paper in the order in which it prints them."""
+    known = {
+        claim.key: (claim, one.experiment) for one in _of_paper(found, name) for claim in one.claims
+    }
+    order = [said.key for said in said_of(PAPERS[name].folder)]
+    return [known[key] for key in order if key in known]
+
+
+def latex(found: Sequence[Findings]) -> str:
+    """Return the claims as a LaTeX table that an author can paste (package longtable)."""
+    text = [
+        r"\begin{longtable}{p{.16\textwidth}p{.3\textwidth}p{.2\textwidth}p{.24\textwidth}}",
+        r"where & the paper says & answer & why \\ \hline",
+    ]
+    for name in PAPERS:
+        claims = printing_order(found, name)
+        if claims:
+            text.append(rf"\multicolumn{{4}}{{l}}{{\textbf{{{_tex(name)}}}}} \\")
+        for claim, _ in claims:
+            verdict = f"{claim.answer} ({claim.coverage})" if claim.coverage else str(claim.answer)
+            cells = (claim.place, claim.item, verdict, claim.reason)
+            text.append(" & ".join(map(_tex, cells)) + r" \\")
+    return "\n".join([*text, r"\end{longtable}"])
+
+
+_TEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    **{mark: "\\" + mark for mark in "&%$#_{}"},
+}  # fmt: skip
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(mark, mark) for mark in text)
+
+
+def tally(claims: Sequence[Claim]) -> str:
+    """Return how many claims have each answer, as text; those by construction are not counted."""
+    asked = [claim for claim in claims if claim.counts]
+    counts = ", ".join(f"{n} {answer}" for answer, n in counted(asked).items())
+    left = len(claims) - len(asked)
+    more = f"; {left} more by construction, not counted" if left else ""
+    return f"{len(asked)} claims: {counts}{more}"
+
+
+def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str:
+    """Return the opening page: a sentence and a table for each paper.
+
+    Parameters
+    ----------
+    found : sequence of Findings
+    address : callable
+        Takes an experiment to the address of its own report.
+    """
+    stopped = [f"`{one.experiment.key}`" for one in found if not one.complete]
+    short = f" Stopped before their end: {' and '.join(stopped)}." if stopped else ""
+    text = [
+        "# The four papers, redone",
+        "",
+        "Everything that the papers claim is answered once, on its fairest reading. "
+        f"Written by `python -m benchmarks.reproduction docs` from full runs.{short}",
+        "",
+    ]
+    for name, paper in PAPERS.items():
+        claims = [claim for one in _of_paper(found, name) for claim in one.claims]
+        text.append(f"- **{name}.** {paper.sentence} ({tally(claims)}.)")
+    text += ["", "What the answers mean:", ""]
+    text += [f"- **{answer}**: {meaning}" for answer, meaning in MEANINGS.items()]
+    text += [
+        "",
+        "Intervals are 95 % intervals of a mean. The same rows: "
+        "`python -m dpviz reproduce --summary --format json`, or `latex`.",
+        "",
+    ]
+    for name, paper in PAPERS.items():
+        text += [f"## {name}", "", f"*{paper.title}*", ""]
+        text += ["| where | the paper says | answer | why |", "|---|---|---|---|"]
+        for claim, experiment in printing_order(found, name):
+            link = address(experiment)
+            said = f"{claim.item} (\u201c{claim.quote}\u201d)"
+            answer = f"**{claim.answer}**"
+            answer += f" ({claim.coverage})" if claim.coverage not in ("", "all", "none") else ""
+            text.append(_row((f"[{claim.place}]({link})", said, answer, claim.reason)))
+        text.append("")
+    return "\n".join(text)
+
+
+def _of_paper(found: Sequence[Findings], name: str) -> list[Findings]:
+    return [one for one in found if one.experiment.info.paper == name]
+
+
+def lines_table(reproduction: Findings) -> pd.DataFrame:
+    """Return reported beside measured, one row per line, with `LINE_COLUMNS`."""
+    key = reproduction.experiment.key
+    rows = []
+    for line in reproduction.lines:
+        stated, mean = line.stated, line.mean
+        rows.append(
+            (
+                key, line.panel, line.item, line.reported, line.measured, str(line.agreement),
+                line.note,
+                stated.value if stated else None,
+                stated.error if stated else None,
+                mean.value if mean else None,
+                mean.low if mean else None,
+                mean.high if mean else None,
+                mean.draws if mean else None,
+            )
+        )  # fmt: skip
+    return pd.DataFrame(rows, columns=list(LINE_COLUMNS))
+
+
+def drawn(reproduction: Findings) -> list[Chart]:
+    """Return the charts that have points to draw."""
+    points = reproduction.points
+    quantities = set(points["quantity"][points["x"].notna()])
+    return [chart for chart in reproduction.experiment.charts() if chart.quantity in quantities]
+
+
+def markdown(
+    reproduction: Findings,
+    picture: Callable[[Chart], str] | None = None,
+    level: int = 2,
+) -> str:
+    """Return an experiment's report.
+
+    Parameters
+    ----------
+    reproduction : Findings
+    picture : callable, optional
+        Takes a chart to the address of its picture.
+    level : int
+        Of the heading.
+    """
+    experiment = reproduction.experiment
+    text = [f"{'#' * level} {heading(experiment)}", "", experiment.info.about, ""]
+    text += [f"Run by `{command(reproduction)}`, seed {reproduction.seed}.", ""]
+    text += _listed("What the paper states", experiment.info.settings)
+    text += _listed("What was chosen here", experiment.info.choices)
+    text += _listed("Caution", experiment.info.cautions)
+    if reproduction.absent:
+        text += [
+            "Data that was not at hand, so that nothing was measured on it: "
+            + ", ".join(reproduction.absent)
+            + ".",
+            "",
+        ]
+    for chart in drawn(reproduction) if picture is not None else ():
+        assert picture is not None
+        text += [f"![{chart.title}]({picture(chart)})", ""]
+    text += _listed("What was run", tuple(what_was_run(reproduction.points)))
+    if reproduction.claims:
+        text += [f"The printed claims, each answered once ({tally(reproduction.claims)}):", ""]
+        text += [_claims(reproduction.claims), ""]
+    else:
+        text += ["It answers no printed claim of its own.", ""]
+    text += [
+        f"<details><summary>Every claim in every panel ({len(reproduction.lines)} lines)</summary>",
+        "",
+        _table(reproduction.lines),
+        "",
+        "</details>",
+        "",
+    ]
+    return "\n".join(text)
+
+
+def heading(experiment: Experiment) -> str:
+    """Return an experiment's heading: paper, place and title."""
+    info = experiment.info
+    return f"{info.paper}, {info.place}: {info.title}"
+
+
+def command(reproduction: Findings) -> str:
+    """Return the command that finds the same numbers."""
+    quick = " --quick" if str(reproduction.effort) == "quick" else ""
+    seed = f" --seed {reproduction.seed}" if reproduction.seed else ""
+    return f"python -m dpviz reproduce {reproduction.experiment.key}{quick}{seed} --out DIR"
+
+
+def _listed(title: str, items: tuple[str, ...]) -> list[str]:
+    if not items:
+        return []
+    return [f"{title}:", "", *(f"- {item}" for item in items), ""]
+
+
+def _claims(claims: list[Claim]) -> str:
+    """Return the claims as a Markdown table."""
+    rows = ["| where | claim | printed | measured | answer |", "|---|---|---|---|---|"]
+    for claim in claims:
+        said = f"**{claim.answer}**. {claim.reason}"
+        said += f" ({claim.coverage}.)" if claim.coverage not in ("", "all", "none") else ""
+        cells = (claim.place, claim.item, claim.stated or "-", claim.measured or "-", said)
+        rows.append(_row(cells))
+    return "\n".join(rows)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _table(lines: list[Line]) -> str:
+    """Return the lines as a Markdown table."""
+    rows = ["| where | what | reported | measured | |", "|---|---|---|---|---|"]
+    for line in lines:
+        said = f"**{line.agreement}**" + (f". {line.note}" if line.note else "")
+        cells = (line.panel, line.item, line.reported or "-", line.measured or "-", said)
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(rows)

@@ -1,0 +1,222 @@
+"""Run an experiment part by part: resumable, in one process or in several."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpviz.core.blas import one_blas_thread
+from dpviz.datasets import remote
+from dpviz.papers.experiment import Effort, Experiment, Part
+from dpviz.papers.measurements import Found, Measurements
+from dpviz.papers.said import Claim, Line, answer
+from dpviz.simulation import jobs as engine
+from dpviz.simulation.jobs import Arrays, Pool, Progress
+from dpviz.simulation.store import Store, source_digest
+
+_SHARED_SETS = 2  # tables kept in memory at a time, per process
+
+
+def answers(
+    experiment: Experiment, found: Found, absent: Sequence[str], complete: bool
+) -> list[Claim]:
+    """Return the answer to all that is looked at in an experiment."""
+    labels = [remote.sets()[key].label for key in absent]
+    return [answer(said, found, labels, complete) for said in experiment.said]
+
+
+def lines_of(claims: Sequence[Claim]) -> list[Line]:
+    """Return the lines of some claims, in order."""
+    return [line for claim in claims for line in claim.lines]
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """What an experiment found, so far or in the end.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    effort : Effort
+    seed : int
+    found : Measurements
+    absent : tuple of str
+        Keys of the data sets that are not at hand; their parts were not run.
+    complete : bool
+        Whether all other parts were run.
+    """
+
+    experiment: Experiment
+    effort: Effort
+    seed: int
+    found: Measurements
+    absent: tuple[str, ...]
+    complete: bool
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """What was measured, one row per point; see `Measurements.table`."""
+        return self.found.table()
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """One answer for everything that the paper says of it.
+
+        Until a run is finished a claim without data is not yet measured.
+        """
+        return answers(self.experiment, Found.of(self.points), self.absent, self.complete)
+
+    @property
+    def lines(self) -> list[Line]:
+        """Every claim in every panel, beside what was measured there."""
+        return lines_of(self.claims)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A reproduction under way."""
+
+    progress: Progress
+    reproduction: Reproduction
+
+
+def absent_data(experiment: Experiment) -> tuple[str, ...]:
+    """Return the keys of the data sets of an experiment that are not at hand."""
+    return tuple(key for key in experiment.data() if not remote.at_hand(key))
+
+
+def work(
+    experiment: Experiment,
+    effort: Effort,
+    *,
+    seed: int = 0,
+    store: Store | None = None,
+    pool: Pool | None = None,
+) -> Generator[Step, None, None]:
+    """Run the parts whose data is at hand; yield before the first and after each.
+
+    Parts found in the store are not run again, so a run that was stopped goes
+    on where it was. Close the generator to stop.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    effort : Effort
+    seed : int
+    store : Store, optional
+    pool : Pool, optional
+        Workers on this machine; default this process.
+    """
+    absent = absent_data(experiment)
+    parts = [part for part in experiment.parts(effort) if part.data not in absent]
+    jobs = [PartJob(experiment.key, part, seed, _key(experiment, part, seed)) for part in parts]
+    read: dict[int, Measurements] = {}
+    with closing(engine.work(jobs, store, pool)) as steps:
+        for step in steps:
+            found = Measurements()
+            for place in sorted(step.done):  # the same order however workers finish
+                if place not in read:
+                    read[place] = Measurements.from_arrays(step.done[place])
+                found.add(read[place])
+            complete = len(step.done) == len(jobs)
+            yield Step(
+                step.progress, Reproduction(experiment, effort, seed, found, absent, complete)
+            )
+
+
+def kept(experiment: Experiment, effort: Effort, store: Store | None, seed: int = 0) -> Step:
+    """Return what earlier runs left in the store, without running anything."""
+    with closing(work(experiment, effort, seed=seed, store=store)) as steps:
+        return next(steps)
+
+
+def reproduce(
+    experiment: Experiment,
+    effort: Effort,
+    *,
+    seed: int = 0,
+    store: Store | None = None,
+    pool: Pool | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Reproduction:
+    """Run an experiment to its end; parameters as in `work`."""
+    steps: Iterator[Step] = work(experiment, effort, seed=seed, store=store, pool=pool)
+    for step in steps:
+        last = step
+        if progress is not None:
+            progress(step.progress)
+    return last.reproduction
+
+
+@dataclass(frozen=True, eq=False)
+class PartJob:
+    """A part of an experiment; see `dpviz.simulation.jobs.Job`."""
+
+    experiment: str
+    part: Part
+    seed: int
+    key: str
+    size: int = 1
+
+    def run(self) -> Arrays:
+        """Return the part's draws."""
+        from dpviz.papers import experiment
+
+        with one_blas_thread():
+            shared = _shared(self.experiment, self.part.data)
+            found = experiment(self.experiment).run(self.part, shared, self.seed)
+        return found.to_arrays()
+
+
+@lru_cache(maxsize=_SHARED_SETS)
+def _shared(experiment_key: str, data: str) -> Any:
+    from dpviz.papers import experiment
+
+    return experiment(experiment_key).shared(data)
+
+
+def _key(experiment: Experiment, part: Part, seed: int) -> str:
+    """Return the digest of all that a part's draws depend on."""
+    facts = [
+        source_digest(),
+        _module_digest(experiment.key),
+        experiment.key,
+        repr(part),
+        repr(seed),
+        _data_digest(remote.fetch(part.data)) if part.data else "",
+    ]
+    return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()
+
+
+@cache
+def _module_digest(key: str) -> str:
+    """Return the digest of an experiment's paper and of what all papers share.
+
+    Other papers are left out, so that a change to one does not spoil the parts of the rest.
+    """
+    from dpviz.papers import experiment
+
+    paper = Path(inspect.getfile(type(experiment(key)))).resolve().parent
+    shared = Path(__file__).resolve().parent
+    return _digest(sorted({*paper.glob("*.py"), *shared.glob("*.py")}))
+
+
+@cache
+def _data_digest(folder: Path) -> str:
+    return _digest(sorted(path for path in folder.rglob("*") if path.is_file()))
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for path in paths:
+        digest.update(path.name.encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,805 @@
+"""What a paper says, how it is looked at, and the one engine that answers.
+
+A statement is declared once: its words stand in the paper's text file, its test
+and the panels that it is about in the paper's list. Lines, coverage and the
+answer are derived here, and what was not measured is met here alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import tomllib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from dpviz.papers.measurements import Absent, Found, Mean
+
+SEPARATED = 3.0  # standard errors between two means that are told apart
+ALIKE = 0.03  # means this near, interval and all, make no difference
+PLANNED = 3.0  # how many times smaller than the paper's error ours must be
+_TIGHT = 0.97  # of a bound, from where on it is met and not only kept
+_Z = 1.96
+
+
+class Agreement(StrEnum):
+    """How what was measured in one place stands to what is printed."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    CANNOT_TELL = "cannot tell"
+    ABSENT = "data absent"
+    PENDING = "not yet measured"
+    NOT_MEASURED = "not measured"
+
+
+class Answer(StrEnum):
+    """What was found of a printed claim."""
+
+    REPRODUCED = "reproduced"
+    IN_PART = "reproduced in part"
+    STAND_IN = "reproduced on a stand-in"
+    OTHER_REASON = "reproduced for another reason"
+    BOUND = "holds as an upper bound only"
+    NO_DIFFERENCE = "no difference"
+    ORDER = "order only"
+    FEW_DRAWS = "not enough draws"
+    NOT_REPRODUCED = "not reproduced"
+    NOT_HERE = "not reproducible here"
+    CONSTRUCTION = "by construction"
+    PENDING = "not yet measured"
+
+
+MEANINGS: Mapping[Answer, str] = {
+    Answer.REPRODUCED: "what we measure is what the paper prints: for a number, the difference is "
+    "at most the root of the sum of the two squared errors, ours being less than a third of the "
+    "paper's; for an order, every point lies three standard errors apart.",
+    Answer.IN_PART: "so in all that was looked at, which is not all that the claim is about; the "
+    "coverage says how much.",
+    Answer.STAND_IN: "the data is absent; so on every member of a family of tables that have the "
+    "facts that are published of it.",
+    Answer.OTHER_REASON: "it comes out, and so it does for something that has learned nothing of "
+    "the data.",
+    Answer.BOUND: "nothing measured breaks it, and what is measured lies well inside.",
+    Answer.NO_DIFFERENCE: "the two are alike within 3 %, where the paper says that they differ.",
+    Answer.ORDER: "the printed numbers are not found, but the order that the paper reads off them "
+    "is.",
+    Answer.FEW_DRAWS: "what would decide it lies within three standard errors, or our error is not "
+    "yet a third of the paper's.",
+    Answer.NOT_REPRODUCED: "something measured, or a proof, speaks against it.",
+    Answer.NOT_HERE: "the reason names what would be needed.",
+    Answer.CONSTRUCTION: "it could fail only if our code were wrong; not counted.",
+}
+"""The answers of a finished run, and what each means."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A number as a paper prints it.
+
+    Attributes
+    ----------
+    value : float
+        In the unit of the measured quantity.
+    error : float
+        What the paper gives after its plus-minus sign; 0 where it gives none.
+    rounding : float
+        Half of the last printed digit.
+    spread : float
+        The error that the way it was measured has, where none is printed.
+    """
+
+    value: float
+    error: float = 0.0
+    rounding: float = 0.0
+    spread: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The number as text."""
+        error = f" ± {self.error:.4g}" if self.error else ""
+        return f"{number(self.value)}{error}"
+
+    def over(self, other: Stated) -> Stated:
+        """Return the ratio of two printed numbers, with the most that their errors allow."""
+        value = self.value / other.value
+        relative = [(one.error / one.value, one.rounding / one.value) for one in (self, other)]
+        error, rounding = (value * sum(column) for column in zip(*relative, strict=True))
+        return Stated(value, error, rounding)
+
+
+def number(value: float) -> str:
+    """Return a number as text: counts in full, anything else to four digits."""
+    if not math.isfinite(value):
+        return "none" if math.isnan(value) else "infinite"
+    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.4g}"
+
+
+# --- looking ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class View:
+    """What one panel of an experiment has; a point that is not there raises `Absent`."""
+
+    found: Found
+    panel: str
+
+    def __call__(self, series: str, quantity: str, x: float | None = None) -> Mean:
+        """Return the mean at a point."""
+        return self.found.mean(self.panel, series, quantity, x)
+
+    def curve(self, series: str, quantity: str) -> dict[float, Mean]:
+        """Return the means along the axis."""
+        return self.found.curve(self.panel, series, quantity)
+
+    def on(self, panel: str) -> View:
+        """Return the same of another panel."""
+        return View(self.found, panel)
+
+
+Values = Mean | float | Mapping[float, Mean]
+Of = Callable[[View], Values]
+
+
+def at(series: str, quantity: str, x: float | None = None) -> Callable[[View], Mean]:
+    """Return the look at one point."""
+    return lambda view: view(series, quantity, x)
+
+
+def along(
+    series: str, quantity: str, least: float = -math.inf
+) -> Callable[[View], dict[float, Mean]]:
+    """Return the look along an axis, from some place on."""
+    return lambda view: {x: m for x, m in view.curve(series, quantity).items() if x >= least}
+
+
+def points(values: Values) -> list[Mean]:
+    """Return means in a list, whatever a test looked at."""
+    if isinstance(values, Mapping):
+        return list(values.values())
+    return [values if isinstance(values, Mean) else Mean.near(float(values), math.nan, 1)]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a test saw in one panel.
+
+    Attributes
+    ----------
+    measured : str
+    held, against, untold : int
+        Points that speak for the statement, against it, or cannot be told.
+    inside : bool
+        Whether what is measured lies well inside a bound.
+    alike : bool
+        Whether what was to differ is the same within `ALIKE`.
+    numbers : tuple of float
+        What a sentence may quote.
+    stated : Stated or None
+    mean : Mean or None
+    """
+
+    measured: str
+    held: int = 0
+    against: int = 0
+    untold: int = 0
+    inside: bool = False
+    alike: bool = False
+    numbers: tuple[float, ...] = ()
+    stated: Stated | None = None
+    mean: Mean | None = None
+
+    @property
+    def agreement(self) -> Agreement:
+        """One point against is enough to differ."""
+        if self.against:
+            return Agreement.DIFFERS
+        return Agreement.AGREES if self.held else Agreement.CANNOT_TELL
+
+
+class Test(ABC):
+    """How a statement is looked at in one panel."""
+
+    @abstractmethod
+    def see(self, view: View) -> Seen:
+        """Return what is seen; `Absent` where something was not measured."""
+
+
+def _counts(signs: Iterable[float]) -> dict[str, Any]:
+    listed = list(signs)
+    return {
+        "held": sum(sign > 0 for sign in listed),
+        "against": sum(sign < 0 for sign in listed),
+        "untold": sum(sign == 0 for sign in listed),
+    }
+
+
+def _side(gap: Mean) -> float:
+    """Return 1 where a difference is told to be positive, -1 negative, 0 where it is not told."""
+    if math.isnan(gap.value):
+        return -1.0
+    if abs(gap.value) <= SEPARATED * gap.error or gap.value == 0:
+        return 0.0
+    return math.copysign(1.0, gap.value)
+
+
+def _told(means: Sequence[Mean]) -> str:
+    if len(means) == 1:
+        mean = means[0]
+        half = f" ± {mean.half:.2g}" if mean.half else ""
+        return number(mean.value) + half
+    values = [mean.value for mean in means]
+    return f"{number(min(values))} to {number(max(values))}"
+
+
+def _of_points(counts: Mapping[str, int], told: str) -> str:
+    asked = sum(counts.values())
+    if asked == 1:
+        return told
+    text = f"at {counts['held']} of {asked} points"
+    text += f", {counts['untold']} cannot tell" if counts["untold"] else ""
+    text += f", the other way at {counts['against']}" if counts["against"] else ""
+    return f"{told}; {text}"
+
+
+@dataclass(frozen=True)
+class Number(Test):
+    """A printed number: near it, with an error of ours less than a third of the paper's.
+
+    Attributes
+    ----------
+    of : callable
+    printed : Stated, or a mapping of panels to Stated
+    """
+
+    of: Callable[[View], Mean]
+    printed: Stated | Mapping[str, Stated]
+
+    def see(self, view: View) -> Seen:
+        """Return the number measured beside the one printed."""
+        stated = self.printed if isinstance(self.printed, Stated) else self.printed[view.panel]
+        mean = self.of(view)
+        gap = max(abs(mean.value - stated.value) - stated.rounding, 0.0)
+        near = gap <= math.hypot(stated.error, stated.spread, mean.half)
+        allowed = stated.error + stated.spread + stated.rounding
+        enough = mean.half == 0 or mean.half < allowed / PLANNED
+        sign = 0.0 if near and not enough else 1.0 if near else -1.0
+        return Seen(
+            _told([mean]), **_counts([sign]), numbers=(mean.value,), stated=stated, mean=mean
+        )
+
+
+@dataclass(frozen=True)
+class Below(Test):
+    """Everything looked at lies below a limit (above it with ``sign`` 1)."""
+
+    of: Of
+    limit: float
+    sign: int = -1
+
+    def see(self, view: View) -> Seen:
+        """Return at how many points it does."""
+        means = points(self.of(view))
+        limit = Mean.near(self.limit, math.nan, 1)
+        counts = _counts(self.sign * _side(mean - limit) for mean in means)
+        only = means[0] if len(means) == 1 else None
+        values = tuple(mean.value for mean in means)
+        return Seen(_of_points(counts, _told(means)), **counts, numbers=values, mean=only)
+
+
+@dataclass(frozen=True)
+class AtMost(Test):
+    """What is looked at, as a multiple of what is printed, is at most 1.
+
+    A statement that two things are equal is looked at in the same way: where
+    the multiple stays below 1 it holds as an upper bound only.
+    """
+
+    of: Of
+
+    def see(self, view: View) -> Seen:
+        """Return the multiples; an infinite one is a refutation."""
+        means = points(self.of(view))
+        one = Mean.near(1.0 + 1e-9, math.nan, 1)
+        signs = [-1.0 if _beyond(mean, one) else 1.0 for mean in means]
+        counts, values = _counts(signs), tuple(mean.value for mean in means)
+        told = f"{_told(means)} of what is printed"
+        only = means[0] if len(means) == 1 else None
+        return Seen(
+            _of_points(counts, told), **counts, inside=max(values) < _TIGHT, numbers=values,
+            mean=only,
+        )  # fmt: skip
+
+
+def _beyond(mean: Mean, limit: Mean) -> bool:
+    return math.isnan(mean.value) or _side(mean - limit) > 0
+
+
+class Account(AtMost):
+    """The epsilon that is spent, as a multiple of the claimed one."""
+
+
+@dataclass(frozen=True)
+class Order(Test):
+    """One curve or number above another, point by point."""
+
+    upper: Of
+    lower: Of
+
+    def see(self, view: View) -> Seen:
+        """Return at how many points it is."""
+        upper, lower = self.upper(view), self.lower(view)
+        if isinstance(upper, Mapping) and isinstance(lower, Mapping):
+            shared = [x for x in upper if x in lower]
+            if not shared:
+                raise Absent(view.panel)
+            upper, lower = {x: upper[x] for x in shared}, {x: lower[x] for x in shared}
+        ones, others = points(upper), points(lower)
+        if len(ones) == 1:
+            ones = ones * len(others)
+        if len(others) == 1:
+            others = others * len(ones)
+        pairs = list(zip(ones, others, strict=True))
+        counts = _counts(_side(one - other) for one, other in pairs)
+        told = f"{_told(ones)} against {_told(others)}"
+        alike = all(_alike(one, other) for one, other in pairs)
+        values = tuple(value for one, other in pairs for value in (one.value, other.value))
+        return Seen(_of_points(counts, told), **counts, alike=alike, numbers=values)
+
+
+def _alike(one: Mean, other: Mean) -> bool:
+    if one.value == other.value:
+        return True
+    ratio = one / other
+    return abs(ratio.value - 1) + _Z * ratio.error <= ALIKE
+
+
+@dataclass(frozen=True)
+class Monotone(Test):
+    """A curve that rises (sign 1) or falls (-1), from each place to the next."""
+
+    of: Callable[[View], Mapping[float, Mean]]
+    sign: int
+
+    def see(self, view: View) -> Seen:
+        """Return at how many steps it does."""
+        curve = self.of(view)
+        means = [curve[x] for x in sorted(curve)]
+        if len(means) < 2:
+            raise Absent(view.panel)
+        steps = [after - before for before, after in pairwise(means)]
+        counts = _counts(self.sign * _side(step) for step in steps)
+        told = f"{number(means[0].value)} to {number(means[-1].value)}"
+        alike = all(_alike(mean, means[0]) for mean in means[1:])
+        return Seen(
+            _of_points(counts, told), **counts, alike=alike,
+            numbers=(means[0].value, means[-1].value),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Power(Test):
+    """A curve that grows like a stated power of its axis.
+
+    Attributes
+    ----------
+    of : callable
+    printed : float or callable
+        The power, or what makes it of the places of the curve.
+    slack : float
+        How far the fitted power may lie off in this range for known reasons.
+    upper : bool
+        Whether the rate is stated as an upper bound.
+    """
+
+    of: Callable[[View], Mapping[float, Mean]]
+    printed: float | Callable[[Sequence[float]], float]
+    slack: float = 0.0
+    upper: bool = False
+
+    def see(self, view: View) -> Seen:
+        """Return the fitted power."""
+        from dpviz.theory.growth import fitted_power
+
+        curve = self.of(view)
+        xs = sorted(curve)
+        if len(xs) < 2 or any(curve[x].value <= 0 for x in xs):
+            raise Absent(view.panel)
+        power, error = fitted_power(xs, [curve[x].value for x in xs], [curve[x].error for x in xs])
+        stated = Stated(self.printed(xs) if callable(self.printed) else self.printed)
+        room = _Z * error + self.slack
+        near = abs(power - stated.value) <= room
+        below = self.upper and power < stated.value
+        mean = Mean(power, error, power - _Z * error, power + _Z * error, 1)
+        counts = _counts([1.0 if near or below else -1.0])
+        return Seen(
+            f"a power of {power:.3f} ± {_Z * error:.1g}", **counts,
+            inside=not near, numbers=(power,), stated=stated, mean=mean,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Identity(Test):
+    """Two exact numbers that the paper says are equal.
+
+    Attributes
+    ----------
+    of, printed : callable or float
+        The true one, and the printed one.
+    within : float
+        Relative, for numbers that are printed rounded.
+    """
+
+    of: Of
+    printed: Of | float
+    within: float = 1e-6
+
+    def see(self, view: View) -> Seen:
+        """Return whether they are."""
+        ours = points(self.of(view))
+        theirs = points(self.printed(view) if callable(self.printed) else self.printed)
+        if len(theirs) == 1:
+            theirs = theirs * len(ours)
+        signs = [
+            1.0 if abs(a.value - b.value) <= self.within * max(abs(b.value), 1e-300) else -1.0
+            for a, b in zip(ours, theirs, strict=True)
+        ]
+        told = f"{_told(ours)}, printed {_told(theirs)}"
+        values = tuple(v.value for pair in zip(ours, theirs, strict=True) for v in pair)
+        return Seen(_of_points(_counts(signs), told), **_counts(signs), numbers=values)
+
+
+class NotHere(Test):
+    """Nobody can redo it from what is printed; the statement names what would be needed."""
+
+    def see(self, view: View) -> Seen:
+        """Raise `Absent`."""
+        raise Absent(view.panel)
+
+
+# --- statements -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a statement is looked at.
+
+    Attributes
+    ----------
+    test : Test or tuple of Test
+        Each is asked in every panel.
+    panels : sequence of str
+        All that the statement is about, at hand or not.
+    order : Test or None
+        Where the numbers are not found: the order that is read off them.
+    nothing : Test or None
+        The same statement of something that has learned nothing: where it
+        holds too, the reason is another.
+    built : bool
+        Whether only a fault of ours could make it fail.
+    stand_in : bool
+        Whether the panels are members of a family that stands in for absent data.
+    """
+
+    test: Test | tuple[Test, ...]
+    panels: Sequence[str] = ("",)
+    order: Test | None = None
+    nothing: Test | None = None
+    built: bool = False
+    stand_in: bool = False
+
+    @property
+    def tests(self) -> tuple[Test, ...]:
+        """The tests, in order."""
+        return self.test if isinstance(self.test, tuple) else (self.test,)
+
+
+@dataclass(frozen=True)
+class Said:
+    """One printed statement.
+
+    Attributes
+    ----------
+    key : str
+        Unique within the paper.
+    experiment : str
+        Key of the experiment whose measurements it is looked at in.
+    place : str
+        Where it is printed.
+    says : str
+        In our words.
+    quote : str
+        The paper's words, at most 120 characters.
+    printed : str
+        The number or rate as printed; empty where the quote says it.
+    because, why : str
+        The reason where it holds, and where it does not.
+    needs : str
+        What would be needed, where nobody can redo it from what is printed.
+    look : Look
+    """
+
+    key: str
+    experiment: str
+    place: str
+    says: str
+    quote: str
+    printed: str
+    because: str
+    why: str
+    needs: str
+    look: Look
+
+
+@dataclass(frozen=True)
+class Line:
+    """A statement in one panel, beside what was measured there."""
+
+    panel: str
+    item: str
+    reported: str
+    measured: str
+    agreement: Agreement
+    note: str = ""
+    stated: Stated | None = None
+    mean: Mean | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One printed claim and its answer.
+
+    Attributes
+    ----------
+    key : str
+    item : str
+        The claim in our words.
+    answer : Answer
+    reason : str
+        Never empty.
+    quote, stated, measured, place : str
+        As text; ``measured`` is empty where there is none.
+    coverage : str
+        How much of what the claim is about was looked at: "2 of 4 panels".
+    lines : tuple of Line
+    """
+
+    key: str
+    item: str
+    answer: Answer
+    reason: str
+    quote: str = ""
+    stated: str = ""
+    measured: str = ""
+    place: str = ""
+    coverage: str = ""
+    lines: tuple[Line, ...] = field(default=(), repr=False)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it belongs in the headline."""
+        return self.answer is not Answer.CONSTRUCTION
+
+
+@cache
+def text_of(paper: str) -> dict[str, Any]:
+    """Return a paper's text file: what it is, its experiments, and what it says."""
+    path = Path(__file__).resolve().parent / paper / "paper.toml"
+    loaded: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return loaded
+
+
+def has_text(paper: str) -> bool:
+    """Return whether a folder holds a paper's text file."""
+    return (Path(__file__).resolve().parent / paper / "paper.toml").is_file()
+
+
+@cache
+def said_of(paper: str) -> tuple[Said, ...]:
+    """Return all that a paper says, in printing order."""
+    if not paper or not has_text(paper):
+        return ()
+    listed = importlib.import_module(f"{__package__}.{paper}._said")
+    return tuple(listed.SAID)
+
+
+def declared(paper: str, looks: Mapping[str, Look]) -> list[Said]:
+    """Return a paper's statements in printing order.
+
+    Parameters
+    ----------
+    paper : str
+        Folder.
+    looks : mapping of str to Look
+        By the key of the statement; one that needs what is not here has none.
+
+    Raises
+    ------
+    ValueError
+        If a statement has no look and names nothing that it needs, or a look no statement.
+    """
+    statements: list[dict[str, str]] = text_of(paper)["claim"]
+    keys = [one["key"] for one in statements]
+    unseen = [one["key"] for one in statements if (one["key"] in looks) == bool(one.get("needs"))]
+    if unseen or set(looks) - set(keys) or len(set(keys)) != len(keys):
+        wrong = sorted(
+            {*unseen, *(set(looks) - set(keys)), *(k for k in keys if keys.count(k) > 1)}
+        )
+        raise ValueError(f"{paper}: statements and looks do not match: {', '.join(wrong)}")
+    return [
+        Said(
+            one["key"],
+            f"{paper}_{one['at']}",
+            one["place"],
+            one["says"],
+            one["quote"],
+            one.get("printed", ""),
+            one.get("because", ""),
+            one.get("why", ""),
+            one.get("needs", ""),
+            looks.get(one["key"], Look(NotHere())),
+        )
+        for one in statements
+    ]
+
+
+# --- answering --------------------------------------------------------------------------------
+
+_UNTOLD = "The means lie within three standard errors of each other."
+_NEAR = "It is near what is printed, but our error is not yet a third of the paper's."
+
+
+def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool = True) -> Claim:
+    """Return the answer to a statement.
+
+    Parameters
+    ----------
+    said : Said
+    found : Found
+        Of its experiment.
+    absent : sequence of str
+        Labels of the data that is not at hand.
+    complete : bool
+        Whether the run is finished: until then what is missing is not yet measured.
+    """
+    look = said.look
+    seen = _seen(look.tests, look.panels, found)
+    lines = tuple(_line(said, panel, one, complete) for panel, ones in seen.items() for one in ones)
+    there = {panel: [one for one in ones if one is not None] for panel, ones in seen.items()}
+    every = [one for ones in there.values() for one in ones]
+    asked = sum(one.held + one.against + one.untold for one in every)
+    told = asked - sum(one.untold for one in every)
+    coverage = _coverage(there, told, asked)
+    verdict = _verdict(look, every, len(look.panels) * len(look.tests), found)
+    if not every and not said.needs and not complete:
+        verdict = Answer.PENDING
+    missing = [panel for panel, ones in there.items() if not ones and panel]
+    reason = _reason(said, verdict, every, missing, absent)
+    measured = "; ".join(
+        f"{panel}: {one.measured}" if len(look.panels) > 1 and panel else one.measured
+        for panel, ones in there.items()
+        for one in ones
+    )
+    stated = said.printed or "; ".join(
+        dict.fromkeys(one.stated.text for one in every if one.stated is not None)
+    )
+    return Claim(
+        said.key, said.says, verdict, reason, said.quote, stated, measured, said.place, coverage,
+        lines,
+    )  # fmt: skip
+
+
+def _seen(
+    tests: Sequence[Test], panels: Sequence[str], found: Found
+) -> dict[str, list[Seen | None]]:
+    def one(test: Test, panel: str) -> Seen | None:
+        try:
+            return test.see(View(found, panel))
+        except Absent:
+            return None
+
+    return {panel: [one(test, panel) for test in tests] for panel in panels}
+
+
+def _line(said: Said, panel: str, seen: Seen | None, complete: bool) -> Line:
+    if seen is None:
+        state = Agreement.NOT_MEASURED if said.needs else Agreement.ABSENT
+        state = state if complete or said.needs else Agreement.PENDING
+        note = said.needs or ("Not measured." if complete else "Not measured yet.")
+        return Line(panel, said.says, said.printed or said.quote, "", state, note)
+    reported = seen.stated.text if seen.stated else said.printed or said.quote
+    return Line(
+        panel, said.says, reported, seen.measured, seen.agreement, "", seen.stated, seen.mean
+    )
+
+
+def _coverage(there: Mapping[str, Sequence[Seen]], told: int, asked: int) -> str:
+    panels = sum(bool(ones) for ones in there.values())
+    parts = []
+    if len(there) > 1:
+        parts.append(f"{panels} of {len(there)} panels")
+    if asked > panels or (asked and told < asked):
+        parts.append(f"{told} of {asked} points")
+    if not parts and there:
+        parts.append("all" if panels else "none")
+    return ", ".join(parts)
+
+
+def _verdict(look: Look, every: Sequence[Seen], wanted: int, found: Found) -> Answer:
+    if not every:
+        return Answer.NOT_HERE
+    against = any(one.against for one in every)
+    if look.built and not against:
+        return Answer.CONSTRUCTION
+    if against:
+        return (
+            Answer.ORDER
+            if look.order and _holds(look.order, look, found)
+            else Answer.NOT_REPRODUCED
+        )
+    if not any(one.held for one in every):
+        return Answer.NO_DIFFERENCE if all(one.alike for one in every) else Answer.FEW_DRAWS
+    if look.nothing and _holds(look.nothing, look, found):
+        return Answer.OTHER_REASON
+    if all(one.inside for one in every):
+        return Answer.BOUND
+    if look.stand_in:
+        return Answer.STAND_IN
+    whole = len(every) == wanted and not any(one.untold for one in every)
+    return Answer.REPRODUCED if whole else Answer.IN_PART
+
+
+def _holds(test: Test, look: Look, found: Found) -> bool:
+    """Return whether a test holds in all panels that have it, and in one at least."""
+    seen = [one for ones in _seen([test], look.panels, found).values() for one in ones]
+    there = [one for one in seen if one is not None]
+    return bool(there) and all(one.held and not one.against for one in there)
+
+
+_KEPT = (
+    Answer.REPRODUCED, Answer.IN_PART, Answer.STAND_IN, Answer.OTHER_REASON, Answer.BOUND,
+    Answer.CONSTRUCTION,
+)  # fmt: skip
+
+
+def _reason(
+    said: Said,
+    verdict: Answer,
+    every: Sequence[Seen],
+    missing: Sequence[str],
+    absent: Sequence[str],
+) -> str:
+    if verdict is Answer.PENDING:
+        return "Not measured yet."
+    if verdict is Answer.NOT_HERE:
+        if said.needs:
+            return said.needs
+        labels = f": {', '.join(absent)}" if absent else ""
+        return f"Its data is not at hand{labels}."
+    numbers = [value for one in every for value in one.numbers] or [math.nan]
+    words = {"least": f"{min(numbers):.3g}", "most": f"{max(numbers):.3g}"}
+    words["last"] = f"{numbers[-1]:.3g}"
+    if verdict is Answer.FEW_DRAWS:
+        text = _NEAR if any(one.stated for one in every) else _UNTOLD
+    else:
+        text = said.because if verdict in _KEPT else said.why
+    for name, value in words.items():
+        text = text.replace("{" + name + "}", value)
+    if not text:
+        text = (
+            "So wherever it was looked at." if verdict in _KEPT else "What is measured is another."
+        )
+    return f"{text} Without measurement: {', '.join(missing)}." if missing else text
+
+
+def counted(claims: Iterable[Claim]) -> dict[Answer, int]:
+    """Return how many claims have each answer, in the order of `Answer`."""
+    given = [claim.answer for claim in claims]
+    return {answer: given.count(answer) for answer in Answer if answer in given}

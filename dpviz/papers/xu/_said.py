@@ -1,0 +1,201 @@
+"""What Xu, Yang and Bai 2019 say, and how each statement is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpviz.mechanisms import parse_variant
+from dpviz.papers.measurements import Mean
+from dpviz.papers.said import (
+    Account,
+    AtMost,
+    Below,
+    Identity,
+    Look,
+    Monotone,
+    Order,
+    Power,
+    View,
+    along,
+    at,
+    declared,
+)
+from dpviz.papers.xu import _error, _noise, figure5, statements, theorems
+from dpviz.papers.xu._shared import BY_LABEL, EXACT, HELD, LIP, LOP, RANDOM, SETS, facts
+
+DIFFERENCE = parse_variant("wishart_difference")
+LABELS = [data.label for data in SETS]
+FIVE = [data.label for data in figure5.SETS]
+DIMENSIONS = [f"d = {d}" for d in theorems.SEARCH_D]
+Curve = dict[float, Mean]
+
+
+def _lemma(panel: str, quantity: str) -> Callable[[View], Mean]:
+    """Return what was found over 2d, the panel being the dimension."""
+    return lambda view: view.on(panel)(view.panel, quantity) * (1 / (2 * int(view.panel[4:])))
+
+
+def _from_k(curve: Curve, view: View) -> Curve:
+    """Return the curve from the k of 85 % of the variance on, where a table has one."""
+    least = facts(view).k
+    return {x: mean for x, mean in curve.items() if x >= least}
+
+
+def _theta(view: View) -> Curve:
+    return view.curve(_noise.SIMULATED, _noise.THETA)
+
+
+def _scaled_theta(view: View) -> Curve:
+    factor = BY_LABEL[view.panel].noise
+    curve = _theta(view)
+    chosen = curve if view.panel in _noise.BY_SHAPE else _from_k(curve, view)
+    return {x: mean * factor for x, mean in chosen.items()}
+
+
+def _scaled_eta(factor: str) -> Callable[[View], Curve]:
+    def scaled(view: View) -> Curve:
+        curve = view.curve(LIP.label, _error.ETA)
+        chosen = _from_k(curve, view) if factor == "by_k" else curve
+        times: float = getattr(BY_LABEL[view.panel], factor)
+        return {x: mean * times for x, mean in chosen.items()}
+
+    return scaled
+
+
+def _way(view: View, x: float) -> Mean:
+    """Return how far LIP's error lies from the least one towards a random subspace's."""
+    lip, least, random = (view(m.label, _error.ERROR, x) for m in (LIP, EXACT, RANDOM))
+    return (lip - least) / (random - least)
+
+
+def _ways(view: View) -> Curve:
+    return {x: _way(view, x) for x in view.curve(LIP.label, _error.ERROR)}
+
+
+def _fall(label: str) -> Callable[[View], Mean]:
+    def fall(view: View) -> Mean:
+        curve = view.curve(label, _error.ERROR)
+        return curve[max(curve)] / curve[min(curve)]
+
+    return fall
+
+
+def _rise(label: str) -> Callable[[View], Mean]:
+    return lambda view: (
+        view(label, figure5.ACCURACY, figure5.HIGH) - view(label, figure5.ACCURACY, figure5.LOW)
+    )
+
+
+def _left_open(view: View) -> Mean:
+    """Return what the best pure mechanism leaves of the gap between AG and LIP."""
+    ag, lip, pure = (
+        view(m.label, figure5.ACCURACY, figure5.HIGH) for m in (figure5.AG, LIP, DIFFERENCE)
+    )
+    return (ag - pure) / (ag - lip)
+
+
+def _accuracy(label: str) -> Callable[[View], Curve]:
+    return along(label, figure5.ACCURACY)
+
+
+def _gap_at_last(view: View) -> Mean:
+    return view(figure5.AG.label, figure5.ACCURACY, figure5.FAR) - view(
+        LIP.label, figure5.ACCURACY, figure5.FAR
+    )
+
+
+def _rising(label: str) -> Look:
+    return Look(Below(_rise(label), 0.01, 1), FIVE)
+
+
+def _told(name: str) -> Look:
+    """Return the look at what a test tells of two neighbours, over the most that it may."""
+    return Look(Account(at(name, statements.ADVANTAGE)), [statements.EPSILON_PANEL])
+
+
+ETA_CURVE = along(LIP.label, _error.ETA)
+RANDOM_ETA = along(RANDOM.label, _error.ETA)
+VARIANCES = theorems.VARIANCES
+
+SAID = declared(
+    "xu",
+    {
+        "mod-sulq-exponential": Look(Identity(at("MOD-SULQ", statements.BY_SCORE), 1.0)),
+        "k-rule": Look(Below(at("table", HELD), 0.85 - 1e-9, 1), LABELS, built=True),
+        "lemma-1": Look(AtMost(_lemma("Lemma 1", theorems.ALL_ENTRIES)), DIMENSIONS),
+        "theorem-1": _told("Z1"),
+        "theorem-1-components": Look(Account(at(LIP.label, statements.SPENT)), statements.SHAPES),
+        "lemma-2": Look(AtMost(_lemma("Lemma 2", theorems.FIXED)), DIMENSIONS),
+        "lemma-2-computed": Look(
+            AtMost(lambda v: v("", theorems.MOVED) * (1 / (2 * theorems.FEATURES))), ["Lemma 2"]
+        ),
+        "theorem-2": _told("Z2"),
+        "eq-24": Look(Below(along("d < n", statements.RATIO), 1.0)),
+        "theorem-3": Look(
+            Below(
+                lambda v: {
+                    float(i): mean
+                    for i, mean in enumerate(
+                        m for axis in theorems.AXES for m in v.curve(axis, VARIANCES).values()
+                    )
+                },
+                1.0,
+            ),
+            ["Theorem 3"],
+        ),
+        "theta-order": Look(
+            tuple(
+                # at d = 10 the norm of E1 varies enough to bend the slope by some hundredths
+                Power(along(axis, VARIANCES), power, slack=0.05)
+                for axis, power in theorems.POWERS.items()
+            ),
+            ["Theorem 3"],
+        ),
+        "eq-29": Look(
+            Identity(at("left", statements.SIDE), at("right", statements.SIDE)), statements.TABLES
+        ),
+        "eq-30": Look(Identity(along("Laplace over Gaussian", statements.RATIO), 1.0, within=0.03)),
+        "eq-31": Look(Identity(at("strictly", statements.SHARE), 1.0), statements.MORE_TABLES),
+        "eq-34": Look(AtMost(at("LOP over bound", statements.LARGEST)), statements.TABLES),
+        "eq-35": Look(
+            Below(at("eta over bound", statements.SMALLEST), 1.0 - 1e-9, 1), statements.TABLES
+        ),
+        "theorem-4": Look(Below(ETA_CURVE, 1.0), theorems.TABLES),
+        "figure-1-below": Look(Below(_theta, 1.0), LABELS),
+        "figure-1-scaled": Look(Below(_scaled_theta, 1.0), LABELS),
+        "figure-1-falls": Look(Monotone(_theta, -1), LABELS),
+        "figure-2-below": Look(Below(_theta, 1.0), LABELS),
+        "figure-2-falls": Look(Monotone(_theta, -1), LABELS),
+        "figure-3-below": Look(Below(ETA_CURVE, 1.0), LABELS, nothing=Below(RANDOM_ETA, 1.0)),
+        "figure-3-falls": Look(Monotone(ETA_CURVE, -1), LABELS, nothing=Monotone(RANDOM_ETA, -1)),
+        "figure-3-factors": Look(Below(_scaled_eta("by_k"), 1.0), LABELS),
+        "figure-4-below": Look(Below(ETA_CURVE, 1.0), LABELS, nothing=Below(RANDOM_ETA, 1.0)),
+        "figure-4-rises": Look(Monotone(ETA_CURVE, 1), LABELS, nothing=Monotone(RANDOM_ETA, 1)),
+        "figure-4-factors": Look(Below(_scaled_eta("by_epsilon"), 1.0), LABELS),
+        "close-components": Look(Below(_ways, 0.5), LABELS),
+        "not-sensitive": Look(
+            Below(_fall(LIP.label), 0.9, 1), LABELS, nothing=Below(_fall(RANDOM.label), 0.9, 1)
+        ),
+        "slightly-greatly": Look(
+            (Below(_fall(LIP.label), 0.9, 1), Below(_fall(LOP.label), 0.1)),
+            LABELS,
+            nothing=Below(_fall(RANDOM.label), 0.9, 1),
+        ),
+        "rises-lip": _rising(LIP.label),
+        "rises-ag": _rising(figure5.AG.label),
+        "rises-ppm": _rising(figure5.PPM.label),
+        "ag-above-ppm": Look(
+            Order(_accuracy(figure5.AG.label), _accuracy(figure5.SOURCE_RUNS)), FIVE
+        ),
+        "lip-above-ppm": Look(Order(_accuracy(LIP.label), _accuracy(figure5.SOURCE_RUNS)), FIVE),
+        "ag-above-lip": Look(Order(_accuracy(figure5.AG.label), _accuracy(LIP.label)), FIVE),
+        "price-of-purity": Look(Below(_left_open, 0.5, 1), FIVE),
+        "lip-matches-ag": Look(Below(_gap_at_last, figure5.WITHIN), FIVE),
+        "stronger-than-ag": Look(
+            Order(at("AG", statements.ADVANTAGE), at("Z1", statements.ADVANTAGE)),
+            [statements.EPSILON_PANEL],
+        ),
+        "good-utility": Look(Below(lambda v: _way(v, float(facts(v).k)), 0.5), LABELS),
+    },
+)
+"""In printing order."""

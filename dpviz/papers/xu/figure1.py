@@ -1,0 +1,37 @@
+"""Xu, Yang and Bai 2019, Figure 1: the noise of LIP against that of LOP, along k."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpviz.papers.experiment import Chart, Effort, Part
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.xu import _noise as _xu_noise
+from dpviz.papers.xu import _shared as _xu
+from dpviz.preparation.prepared import Measured
+
+
+class XuFigure1(_xu.MomentsExperiment):
+    """Theta = ||E1||_F / ||E2||_F against k, n fixed."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return some runs on each data set."""
+        sets = [data for data in _xu.SETS if data.label not in _xu_noise.BY_SHAPE]
+        return [*_xu.run_parts(effort, sets), *_xu_noise.shape_parts(effort)]
+
+    def run(self, part: Part, shared: Measured, seed: int) -> Measurements:
+        """Return theta along k."""
+        if isinstance(part, _xu_noise.ShapeRuns):
+            return part.draws(seed, lambda n, d: [(n, k, k) for k in _xu.k_values(d, d // 3)])
+        assert isinstance(part, _xu.Runs)
+        ks = _xu.k_values(shared.d, _xu.least_k(shared.moment.eigenvalues))
+        found = _xu_noise.theta_draws(part, shared, seed, [(shared.n, k, k) for k in ks])
+        if part.first == 0:
+            values, k = shared.moment.eigenvalues, _xu.least_k(shared.moment.eigenvalues)
+            share = np.array([float(values[:k].sum() / values.sum())])
+            found.draws[Point(_xu.BY_KEY[part.data].label, "table", _xu.HELD)] = share
+        return found
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Return the figure, one panel for each data set."""
+        return (_xu_noise.theta_chart("k", "k"),)

@@ -1,0 +1,157 @@
+"""Xu, Yang and Bai 2019: Lemmas 1 and 2, and Theorems 1 to 4."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import generator
+from dpviz.datasets import load
+from dpviz.papers.experiment import Effort, Experiment, Part
+from dpviz.papers.measurements import Measurements, Point
+from dpviz.papers.xu import _error as _xu_error
+from dpviz.papers.xu import _noise as _xu_noise
+from dpviz.papers.xu import _shared as _xu
+from dpviz.papers.xu._shared import LIP, LOP
+
+SEARCH_D = (2, 4, 10)
+SEARCHES = 2_000
+ALL_ENTRIES, COLUMN_SUMS = "largest l1 norm, all entries, times n", "largest column sum, times n"
+FIXED = "largest l1 norm of the change of XV_k, V_k fixed"
+MOVED = "l1 norm of the change of XV_k, V_k computed"
+ROWS, FEATURES, K = 1_001, 4, 1
+SHAPE = (1_000, 20, 5)  # n, d, k where they do not change
+AXES = {"n": (250, 500, 1_000, 2_000, 4_000), "k": (2, 4, 8, 16), "d": (10, 20, 40, 80)}
+POWERS = {"n": -3.0, "k": -1.0, "d": 2.0}
+VARIANCES = "N1 / N2, the ratio of summed variances"
+TABLES = ("wine", "breast_cancer", "digits", "waveform40")
+EPSILONS = (0.1, 1.0, 10.0, 100.0, 1_000.0)
+ETA = "eta = ||Z1 - X|| / ||Z2 - X||"
+
+
+@dataclass(frozen=True)
+class TheoremPart(Part):
+    """The runs of one statement.
+
+    Attributes
+    ----------
+    what : str
+        ``Lemma 1``, ``Lemma 2``, ``Theorem 3`` or a table's name.
+    runs : int
+    """
+
+    what: str = ""
+    runs: int = 0
+
+
+class XuTheorems(Experiment):
+    """Sensitivities, guarantees and orders as stated; see `info`."""
+
+    def parts(self, effort: Effort) -> list[Part]:
+        """Return one part for each statement and table."""
+        runs = 10 if effort is Effort.QUICK else 100  # the paper: 100
+        names = ("Lemma 1", "Lemma 2", "Theorem 3", *TABLES)
+        return [TheoremPart("", name, runs) for name in names]
+
+    def run(self, part: Part, shared: None, seed: int) -> Measurements:
+        """Return what one statement is set against."""
+        assert isinstance(part, TheoremPart)
+        if part.what == "Lemma 1":
+            return _pairs(seed)
+        if part.what == "Lemma 2":
+            return _projections(seed)
+        if part.what == "Theorem 3":
+            return _variances(part.runs, seed)
+        return _errors(part.what, part.runs, seed)
+
+
+# --- what is measured -------------------------------------------------------------------------
+
+
+def _pairs(seed: int) -> Measurements:
+    """Return the largest norms of nA's change over pairs of unit rows."""
+    found = {}
+    for d in SEARCH_D:
+        rng = generator(seed, "reproduce", "xu", "Lemma 1", d)
+        pairs = rng.standard_normal((SEARCHES, 2, d))
+        first = np.arange(d) < d // 2
+        a, b = math.cos(math.pi / 8), math.sin(math.pi / 8)  # the worst pair known for even d
+        worst = np.array([[np.where(first, a, b), np.where(first, b, -a)]])
+        pairs = np.concatenate([pairs, worst])
+        v, w = np.moveaxis(pairs / np.linalg.norm(pairs, axis=2, keepdims=True), 1, 0)
+        change = np.abs(v[:, :, None] * v[:, None, :] - w[:, :, None] * w[:, None, :])
+        for quantity, value in (
+            (ALL_ENTRIES, change.sum(axis=(1, 2)).max()),
+            (COLUMN_SUMS, change.sum(axis=1).max()),
+        ):
+            found[Point("Lemma 1", f"d = {d}", quantity)] = np.array([float(value)])
+    return Measurements(found)
+
+
+def _projections(seed: int) -> Measurements:
+    """Return by how much one row moves XV_k, with V_k fixed and with V_k computed."""
+    found = {}
+    rng = generator(seed, "reproduce", "xu", "Lemma 2")
+    for d in SEARCH_D:
+        rows = rng.standard_normal((SEARCHES, 2, d))
+        rows /= np.linalg.norm(rows, axis=2, keepdims=True)
+        k = d // 2
+        frames = np.linalg.qr(rng.standard_normal((SEARCHES, d, k)))[0]
+        moved = np.abs(((rows[:, 0] - rows[:, 1])[:, None, :] @ frames)[:, 0]).sum(axis=1)
+        # rows along the sum of the columns attain 2 sqrt(k)
+        frame = frames[0]
+        along = frame.sum(axis=1) / math.sqrt(k)
+        most = max(float(moved.max()), float(np.abs(2 * along @ frame).sum()))
+        found[Point("Lemma 2", f"d = {d}", FIXED)] = np.array([most])
+    half = ROWS // 2
+    before = np.zeros((ROWS, FEATURES))
+    before[: half + 1, 0] = before[half + 1 :, 1] = 1.0
+    after = before.copy()
+    after[0] = 0.0
+    after[0, 1] = 1.0
+    projected = []
+    for rows_ in (before, after):
+        top = np.linalg.eigh(rows_.T @ rows_)[1][:, -K:]
+        projected.append(rows_ @ np.abs(top))  # both axes are non-negative: the sign is fixed
+    change = float(np.abs(projected[0] - projected[1]).sum())
+    found[Point("Lemma 2", "", MOVED)] = np.array([change])
+    return Measurements(found)
+
+
+def _variances(runs: int, seed: int) -> Measurements:
+    """Return the ratio of summed squares of the two noises, along n, k and d."""
+    found = {}
+    budget = Budget(1.0)
+    for axis, values in AXES.items():
+        for value in values:
+            n, d, k = (
+                value if name == axis else usual
+                for name, usual in zip(("n", "d", "k"), SHAPE, strict=True)
+            )
+            problem = Problem(n, d, k, Relation.REPLACE, Domain.ball(d))
+            inside = LIP.calibrate(problem, budget).scale * _xu_noise.input_norms(
+                d, seed, range(runs)
+            )
+            outside = LOP.calibrate(problem, budget).scale * _xu.output_norms(
+                "theorem 3", n, k, seed, range(runs)
+            )
+            found[Point("Theorem 3", axis, VARIANCES, float(value))] = (inside / outside) ** 2
+    return Measurements(found)
+
+
+def _errors(table: str, runs: int, seed: int) -> Measurements:
+    """Return eta of a built-in table along epsilon."""
+    measured = _xu.prepared(replace(load(table), labels=None)).light()
+    k = _xu.least_k(measured.moment.eigenvalues)
+    found = {}
+    for epsilon in EPSILONS:
+        inside = _xu_error.projected_errors(measured, LIP, (k,), epsilon, seed, range(runs))[0]
+        outside = _xu_error.lop_errors(measured, table, k, epsilon, seed, range(runs))
+        found[Point(table, LIP.label, ETA, epsilon)] = inside / outside
+    return Measurements(found)
+
+
+# --- lines ------------------------------------------------------------------------------------

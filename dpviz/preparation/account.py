@@ -1,0 +1,274 @@
+"""A mechanism behind a paid preparation, and one account of both.
+
+Every step is dominated by a loss that is known (`dpviz.accounting.composition`), and so is a
+release that states its parts; of Wishart noise and Gaussian sketches the exact profile of one row
+is known, of any other release its claim. Dominating losses compose adaptively, so nothing is added
+up that can be composed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import scipy
+
+from dpviz.accounting import accounting
+from dpviz.accounting.accounting import Composition, Spent
+from dpviz.accounting.composition import PrivacyLoss, composed
+from dpviz.accounting.profile_loss import ProfileLoss
+from dpviz.core.errors import CannotRun
+from dpviz.core.number_text import numeral
+from dpviz.core.parts import ApproximatePart, Part, PurePart
+from dpviz.core.problem import EPSILON_RANGE, Budget, Problem
+from dpviz.core.release import Status, Verdict
+from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms._base import claimed_against_spent
+from dpviz.preparation.steps import COUNT, Preparation, Wanted, preparation
+
+_TOO_MUCH = 50.0  # of a log ratio: stands for what cannot run or has no epsilon
+_ALL_OF_IT = 1e-6  # spending within this factor of the claim counts as all of it
+_MARGIN = 1e-8  # of delta: the epsilon of a composed loss is found to ten digits
+_CLOSE = 1e-8  # how closely, in ln epsilon, what is left for the mechanism is found
+
+
+@dataclass(frozen=True)
+class Together:
+    """What is composed: parts, and losses that no part describes.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        In the order they run.
+    known : tuple of ProfileLoss
+    source : str
+        Where the known losses come from, in a phrase.
+    """
+
+    parts: tuple[Part, ...]
+    known: tuple[ProfileLoss, ...] = ()
+    source: str = ""
+
+    def spent(self, budget: Budget, releases: int = 1) -> Spent:
+        """Return what all cost together, that many times, the least that is known."""
+        if not self.known:
+            return accounting.spent(self.parts, budget, releases)
+        loss = self.loss(releases)
+        beside = " with the preparation" if self.parts else ""
+        return Spent(
+            epsilon=loss.epsilon(budget.delta),
+            delta=budget.delta,
+            exact=False,
+            source=f"{self.source}, composed numerically{beside}",
+            delta_at_epsilon=loss.delta(budget.epsilon),
+            total_variation=loss.delta(0.0),
+        )
+
+    def loss(self, releases: int = 1) -> Composition | ProfileLoss | PrivacyLoss:
+        """Return what gives delta at an epsilon, and epsilon at a delta, for that many times."""
+        if not self.known:
+            return accounting.together(self.parts, releases)
+        if not self.parts and len(self.known) == 1:
+            longer = self.known[0].repeated(releases)
+            if longer is not None:
+                return longer
+        return composed(self.parts, releases, self.known)
+
+
+def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Together | None:
+    """Return what a release by itself is composed of; None where no epsilon describes it.
+
+    Raises
+    ------
+    TypeError
+        If the mechanism says that it spends something, but neither by parts nor by a profile: a
+        sum of nothing would be free, and so would be every repetition.
+    """
+    spent = mechanism.spent(problem, budget)
+    if spent is None or not math.isfinite(spent.epsilon):
+        return None
+    loss = _known_loss(mechanism, problem, budget)
+    if loss is not None:
+        return Together((), (loss,), spent.source)
+    parts = mechanism.calibrate(problem, budget).parts
+    if not parts and (spent.epsilon > 0 or spent.total_variation):
+        raise TypeError(
+            f"{mechanism.text} spends epsilon {numeral(spent.epsilon, 3)} without parts: its "
+            "calibration must state parts, or row_profile a profile"
+        )
+    return Together(parts)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A mechanism behind a paid preparation, and the account of both.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    budget : Budget
+        Of the whole.
+    preparation : Preparation
+    rest : Budget
+        What the mechanism is calibrated to.
+    """
+
+    mechanism: Mechanism
+    problem: Problem
+    budget: Budget
+    preparation: Preparation
+    rest: Budget
+
+    @property
+    def together(self) -> Together | None:
+        """What is composed, whatever was claimed; None where no epsilon describes the release."""
+        own = accounted(self.mechanism, self.problem, self.rest)
+        return own and replace(own, parts=(*self.preparation.parts, *own.parts))
+
+    @property
+    def spent(self) -> Spent | None:
+        """What preparation and release really cost together, whatever was claimed.
+
+        None where no epsilon describes the release.
+        """
+        if not self.preparation.parts:
+            return self.mechanism.spent(self.problem, self.rest)
+        together = self.together
+        return None if together is None else together.spent(self.budget)
+
+    @property
+    def claimed(self) -> Budget | None:
+        """What preparation and release promise together."""
+        return self.mechanism.claim(self.problem, self.budget)
+
+    def status(self, spent: Spent | None) -> Status:
+        """Return the verdict on the claim of the whole, given what `spent` says.
+
+        A mechanism whose own claim fails, or is approximate, on what is left of the budget makes
+        the whole so.
+        """
+        own = self.mechanism.status(self.problem, self.rest)
+        claimed = self.claimed
+        if claimed is None or spent is None or own.verdict.fails:
+            return own
+        if spent.epsilon > claimed.epsilon * (1 + _ALL_OF_IT):
+            verdict = Verdict.UNPROVEN
+        elif own.verdict is Verdict.APPROXIMATE:
+            verdict = Verdict.APPROXIMATE
+        else:
+            loose = spent.epsilon < claimed.epsilon * (1 - _ALL_OF_IT)
+            verdict = Verdict.LOOSE if loose else Verdict.HOLDS
+        said = claimed_against_spent(claimed, spent)
+        steps = ", ".join(self.preparation.wanted.steps)
+        return Status(
+            verdict, f"Preparation ({steps}) and release together: {said}. {own.evidence}"
+        )
+
+
+def chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted) -> Chain:
+    """Return the mechanism with what the preparation leaves of the budget.
+
+    Raises
+    ------
+    CannotRun
+        If nothing usable is left, or a noisy count does not go with the mechanism.
+    """
+    return _chain(mechanism, problem, budget, wanted)
+
+
+@lru_cache(maxsize=4096)
+def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted) -> Chain:
+    if COUNT in wanted.steps and mechanism.info.release == "data":
+        raise CannotRun(
+            mechanism.text, "it releases every row of the table, so a count of people has no use"
+        )
+    claim = mechanism.claim(problem, budget)
+    pure = budget.delta == 0 or (claim is not None and claim.delta == 0)
+    d = wanted.features or problem.d
+    made = preparation(wanted, problem.n, d, problem.relation, budget, pure=pure)
+    if not made.parts:
+        return Chain(mechanism, problem, budget, made, budget)
+    delta = 0.0 if pure else budget.delta
+    if claim is None:
+        share = (1 - wanted.total) * budget.epsilon
+        return Chain(mechanism, problem, budget, made, Budget(max(share, EPSILON_RANGE[0]), delta))
+    whole = Budget(budget.epsilon, delta)
+
+    # Where nothing but its claim is known of the mechanism its delta and the preparation's add.
+    profiled = mechanism.row_profile(problem, budget) is not None
+    by_parts = profiled or bool(_own_parts(mechanism, problem, budget))
+    own_delta = delta if by_parts or pure else delta / 2
+
+    def excess(epsilon: float) -> float:
+        """Return the log of what all cost over the budget: at most 0 where it is met."""
+        rest = Budget(epsilon, own_delta)
+        if mechanism.why_not(problem, rest) is not None:
+            return _TOO_MUCH
+        together = _claimed_together(mechanism, problem, made, rest)
+        if together is None:
+            return _TOO_MUCH
+        if delta > 0:
+            found, allowed = together.loss().delta(whole.epsilon), delta * (1 - _MARGIN)
+        else:
+            found, allowed = together.spent(whole).epsilon, budget.epsilon
+        if found <= allowed:
+            return max(math.log(max(found, 1e-300) / allowed), -_TOO_MUCH)
+        return min(max(math.log(found / allowed), 1e-15), _TOO_MUCH)
+
+    low = high = budget.epsilon
+    while excess(low) > 0:
+        if low == EPSILON_RANGE[0]:
+            raise CannotRun(
+                mechanism.text,
+                "the preparation's shares leave nothing for it: lower them, or epsilon",
+            )
+        low, high = max(low / 2, EPSILON_RANGE[0]), low
+    if low == budget.epsilon:
+        return Chain(mechanism, problem, budget, made, Budget(low, own_delta))
+    root = math.exp(
+        scipy.optimize.brentq(
+            lambda log: excess(math.exp(log)), math.log(low), math.log(high), xtol=_CLOSE
+        )
+    )
+    step = _CLOSE
+    while excess(max(root, low)) > 0:  # to the safe side; the low end is on it
+        root *= 1 - step
+        step = min(2 * step, 0.5)
+    return Chain(mechanism, problem, budget, made, Budget(max(root, low), own_delta))
+
+
+def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[Part, ...]:
+    """Return the parts that account for a mechanism whose claim is what it spends, or none."""
+    parts = mechanism.calibrate(problem, budget).parts
+    if not parts:
+        return ()
+    return parts if mechanism.status(problem, budget).verdict is Verdict.HOLDS else ()
+
+
+def _known_loss(mechanism: Mechanism, problem: Problem, rest: Budget) -> ProfileLoss | None:
+    """Return the loss of a mechanism of which the profile of one row is known, or None."""
+    profile = mechanism.row_profile(problem, rest)
+    return None if profile is None else ProfileLoss(profile, problem.relation)
+
+
+def _claimed_together(
+    mechanism: Mechanism, problem: Problem, made: Preparation, rest: Budget
+) -> Together | None:
+    """Return what is composed where a mechanism is trusted no further than its account goes."""
+    claim = mechanism.claim(problem, rest)
+    if claim is None:
+        return None
+    loss = _known_loss(mechanism, problem, rest)
+    if loss is not None:
+        return Together(made.parts, (loss,))
+    own = _own_parts(mechanism, problem, rest)
+    if not own:
+        reason = f"{mechanism.info.label}, as claimed"
+        own = (
+            (ApproximatePart(claim.epsilon, claim.delta, reason),)
+            if claim.delta > 0
+            else (PurePart(claim.epsilon, reason),)
+        )
+    return Together((*made.parts, *own))

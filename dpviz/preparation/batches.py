@@ -1,0 +1,386 @@
+"""Numeric rows of a file of any size, a batch at a time.
+
+The features are those that reading the whole file would give, by the same code,
+with one difference: what a column holds is judged by the first rows of a Parquet
+file, or by the first 8 MiB of a text, and a file whose later cells say otherwise
+is refused.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as parquet
+from numpy.typing import NDArray
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidTable, printable
+from dpviz.core.number_text import numeral
+from dpviz.datasets import delimited, numerals
+from dpviz.datasets.columns import Kind, listed
+from dpviz.datasets.files import (
+    DAMAGED,
+    Settled,
+    check_size,
+    decimal_mark,
+    flat_columns,
+    flat_of,
+    misnamed,
+    settled_columns,
+    settled_text,
+    shown_name,
+)
+from dpviz.datasets.layout import Layout, detect
+from dpviz.datasets.sentinels import MISSING_MARKERS
+from dpviz.datasets.source import IN_MEMORY, Source, readable
+from dpviz.datasets.survey import MAX_MAGNITUDE, is_text, plain_numbers
+from dpviz.datasets.table import NAMELESS
+from dpviz.preparation.sums import Sum
+
+LARGE_BYTES = 8 * IN_MEMORY.cells
+"""A file is read in batches if its numbers, or its text, take more than this: 512 MiB."""
+
+_BATCH_ROWS = 1 << 16
+_BLOCK_CELLS = 1 << 19  # 4 MiB of numbers: a block stays in the processor's cache
+
+
+S = TypeVar("S", bound=Sum)
+
+
+def is_large(path: str | Path) -> bool:
+    """Return whether a file is so large that it is read in batches."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    source = Source(file, shown_name(file.name))
+    if source.is_parquet:
+        try:
+            metadata = parquet.ParquetFile(source.open()).metadata
+        except (pa.ArrowException, UnicodeError, OSError):
+            return False  # reading it will say what is wrong
+        groups = range(metadata.num_row_groups)
+        unpacked = sum(metadata.row_group(j).total_byte_size for j in groups)
+        cells = metadata.num_rows * metadata.num_columns
+        return bool(cells * 8 > LARGE_BYTES or unpacked > IN_MEMORY.text_bytes)
+    if not source.is_gzip:
+        size = file.stat().st_size
+        # a line of a table has two cells at least, of one letter each, and their ends
+        return size > LARGE_BYTES or (size > LARGE_BYTES // 8 and _many_cells(source))
+    limits = replace(IN_MEMORY, text_bytes=LARGE_BYTES)
+    try:
+        source.extent(limits)
+    except InvalidTable:
+        return _unpacks(source)
+    return _many_cells(source)
+
+
+def _many_cells(source: Source) -> bool:
+    """Return whether a text has more cells than are read into memory."""
+    try:
+        extent = source.extent(replace(IN_MEMORY, text_bytes=LARGE_BYTES))
+        layout = detect(source, extent)
+    except InvalidTable:
+        return False  # reading it will say what is wrong
+    return extent.lines * layout.width * 8 > LARGE_BYTES
+
+
+def _unpacks(source: Source) -> bool:
+    """Return whether the start of a gzip is sound: else reading it says what is wrong."""
+    try:
+        return bool(source.open_text().read(1))
+    except (EOFError, OSError, zlib.error):
+        return False
+
+
+class FileBatches:
+    """The numeric rows of a CSV, gzipped CSV or Parquet file; rows with gaps are left out.
+
+    Parameters
+    ----------
+    path : str or Path
+    label : str, optional
+        Column that is no feature; rows without a label are left out.
+    decimal : {"auto", "point", "comma"}
+        The decimal mark of numbers in texts.
+    leave_out : collection of str
+        Columns that are no features and lose no rows.
+    name : str, optional
+        What the file is called, where that is not the name it lies under.
+
+    Attributes
+    ----------
+    name : str
+        File name, as messages show it.
+    called : str
+        What results call it.
+    columns : tuple of str
+        Names of the numeric columns.
+    notes : tuple of str
+        What reading changed or assumed, as sentences.
+
+    Raises
+    ------
+    InvalidTable
+        If the file cannot be read, or the label is not one of its columns.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        label: str | None = None,
+        decimal: str = "auto",
+        leave_out: Collection[str] = (),
+        name: str | None = None,
+    ) -> None:
+        file = Path(path)
+        self.name = shown_name(file.name if name is None else name)
+        self.called = NAMELESS
+        if not file.is_file():
+            raise InvalidTable(
+                f"table must be a file to be read in batches; {self.name!r} is none."
+            )
+        self._source = Source(file, self.name)
+        self._layout: Layout | None = None
+        self._decimal = decimal_mark(decimal)
+        settled, notes = self._head()
+        names = [item.column.name for item in settled]
+        self._label: int | None = None
+        if label is not None:
+            if label not in names:
+                raise InvalidTable(
+                    f"label must be a column of {self.name}, one of {listed(names)}; "
+                    f"got {printable(label)!r}."
+                )
+            self._label = settled[names.index(label)].place
+        for column in leave_out:
+            if column not in names:
+                raise InvalidTable(
+                    f"a column left out must be a column of {self.name}, one of {listed(names)}; "
+                    f"got {printable(column)!r}."
+                )
+        used = [
+            item
+            for item in settled
+            if item.place != self._label and item.column.name not in leave_out
+        ]
+        self._features = [item for item in used if item.column.is_feature]
+        self._empty = [item for item in used if item.column.kind is Kind.EMPTY]
+        left = [
+            item.column.name
+            for item in used
+            if not item.column.is_feature and item.column.kind is not Kind.EMPTY
+        ]
+        if left:
+            notes.append(f"Left out as text or dates: {listed(left)}.")
+        if self._empty:
+            notes.append(f"Left out as empty: {listed([e.column.name for e in self._empty])}.")
+        self.columns = tuple(item.column.name for item in self._features)
+        self.notes = tuple(notes)
+
+    def _head(self) -> tuple[list[Settled], list[str]]:
+        """Return what the columns are, judged on a text's first block or a Parquet's first rows."""
+        if self._source.is_parquet:
+            return self._parquet_head()
+        extent = self._source.extent()
+        layout = detect(self._source, extent, self._decimal)
+        check_size(self.name, 0, layout.width, IN_MEMORY)
+
+        def first(more: Collection[int]) -> Any:
+            kept = replace(layout, as_text=layout.as_text | set(more))
+            head = _first_rows(delimited.open_batches(self._source, kept), 2)
+            if head is not None:
+                return head
+            return pa.table({str(j): pa.nulls(0) for j in range(layout.width)})
+
+        self._layout = layout
+        settled, said = settled_text(self.name, first(()), layout, self._decimal, first)
+        return settled, [*misnamed(self._source), *said]
+
+    def _parquet_head(self) -> tuple[list[Settled], list[str]]:
+        with readable(DAMAGED.format(self.name)):
+            file = self._parquet()
+            check_size(self.name, 0, file.metadata.num_columns, IN_MEMORY)
+            self._names, notes = flat_columns(self.name, file.schema_arrow)
+            batches = file.iter_batches(batch_size=_BATCH_ROWS, columns=self._names)
+            head = _first_rows(batches, _BATCH_ROWS)
+        if head is None or file.metadata.num_rows < 2:
+            found = "one row" if file.metadata.num_rows else "none"
+            raise InvalidTable(f"{self.name} must have at least 2 rows of data; it has {found}.")
+        columns = flat_of(head)
+        if file.metadata.num_rows > head.num_rows:
+            columns = [(name, self._later(j, values)) for j, (name, values) in enumerate(columns)]
+        settled, said = settled_columns(self.name, columns, self._decimal)
+        return settled, notes + said
+
+    def _later(self, place: int, values: Any) -> Any:
+        """Return a column's first values, or those of the first batch that has any."""
+        if pc.all(pc.is_null(values, nan_is_null=True)).as_py():
+            with readable(DAMAGED.format(self.name)):
+                for batch in self._parquet().iter_batches(
+                    batch_size=_BATCH_ROWS, columns=self._names
+                ):
+                    later = flat_of(batch)[place][1]
+                    if not pc.all(pc.is_null(later, nan_is_null=True)).as_py():
+                        return pa.chunked_array([later.slice(0, len(values))])
+        return values
+
+    def _parquet(self) -> Any:
+        # Buffering ahead keeps all that was read, up to the whole file.
+        return parquet.ParquetFile(self._source.open(), pre_buffer=False)
+
+    def _batches(self) -> Iterator[list[Any]]:
+        """Yield the arrays of the features, of the empty columns and of the label, if any."""
+        places = [item.place for item in (*self._features, *self._empty)]
+        places += [] if self._label is None else [self._label]
+        if self._layout is not None:
+            types = {item.place: _type_of(item) for item in self._features}
+            types |= dict.fromkeys([item.place for item in self._empty], pa.string())
+            if self._label is not None:
+                types[self._label] = pa.string()
+            for batch in delimited.open_batches(self._source, self._layout, types):
+                yield [batch.column(j) for j in range(len(places))]
+            return
+        with readable(DAMAGED.format(self.name)):
+            for batch in self._parquet().iter_batches(batch_size=_BATCH_ROWS, columns=self._names):
+                flat = flat_of(batch)
+                yield [flat[place][1] for place in places]
+
+    def blocks(self) -> Iterator[tuple[FloatArray, int]]:
+        """Yield blocks of complete rows and how many incomplete ones each lost.
+
+        A block, of shape (size, d), is only good until the next one: they share
+        memory.
+
+        Raises
+        ------
+        InvalidTable
+            On an infinite or absurdly large number; the row is named.
+        """
+        d, empty = len(self._features), len(self._empty)
+        size = max(256, min(_BATCH_ROWS, _BLOCK_CELLS // max(d, 1)))
+        buffer = np.empty((d, size))
+        row = 0
+        for batch in _read_ahead(self._batches()):
+            count = len(batch[0]) if batch else 0
+            arrays = [
+                self._numbers(item, column)
+                for item, column in zip(self._features, batch, strict=False)
+            ]
+            for item, column in zip(self._empty, batch[d : d + empty], strict=True):
+                if _present(column).any():
+                    raise InvalidTable(
+                        f"column '{item.column.name}' of {self.name} starts empty and later holds "
+                        "values, which a file read in batches must not."
+                    )
+            present = None if self._label is None else _present(batch[-1])
+            for start in range(0, count, size):
+                stop = min(start + size, count)
+                block = buffer[:, : stop - start]
+                for j, array in enumerate(arrays):
+                    block[j] = array[start:stop]
+                keep = None if present is None else present[start:stop]
+                yield complete(block.T, keep, self.name, self.columns, row + start)
+            row += count
+
+    def _numbers(self, item: Settled, column: Any) -> NDArray[Any]:
+        """Return one column of a batch as numbers, gaps as NaN."""
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if item.mark is None:
+            numbers: NDArray[Any] = plain_numbers(column).to_numpy(zero_copy_only=False)
+            return numbers
+        texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+        found = numerals.parse(texts, item.mark)
+        if (np.isnan(found) & _present(column)).any():
+            raise delimited.later_text(self.name, item.place)
+        return found
+
+    def first(self) -> FloatArray:
+        """Return the first block that has complete rows; empty if there is none."""
+        for block, _ in self.blocks():
+            if len(block):
+                return block.copy()
+        return np.zeros((0, len(self._features)))
+
+    def fold(self, new: Callable[[], S]) -> S:
+        """Return the sum over all rows, in the order of the file."""
+        total = new()
+        for block, dropped in self.blocks():
+            total.dropped += dropped
+            if len(block):
+                total.add(block, total.rows)
+        return total
+
+
+def _first_rows(batches: Iterator[Any], least: int) -> Any:
+    """Return the first batches, at least so many rows where there are, as one table; or None."""
+    found: list[Any] = []
+    for batch in batches:
+        found.append(batch)
+        if sum(part.num_rows for part in found) >= least:
+            break
+    return pa.Table.from_batches(found) if found else None
+
+
+def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield what an iterator yields, which works on the next one meanwhile in a thread."""
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
+
+
+def complete(
+    rows: FloatArray, keep: NDArray[np.bool_] | None, name: str, columns: tuple[str, ...], row: int
+) -> tuple[FloatArray, int]:
+    """Return the rows without gaps, and how many had one.
+
+    Raises
+    ------
+    InvalidTable
+        On an infinite or absurdly large number; ``row`` is the number of the
+        first row, from 0.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Column sums tell whether a block needs a closer look, and few do.
+        if keep is None and (np.abs(np.ones(len(rows)) @ rows) < MAX_MAGNITUDE).all():
+            return rows, 0
+        bad = np.abs(rows) > MAX_MAGNITUDE
+    if bad.any():
+        at, column = np.argwhere(bad)[0]
+        raise InvalidTable(
+            f"column '{columns[column]}' of {name} holds an infinite number or one beyond "
+            f"{numeral(MAX_MAGNITUDE, 6)} in row {row + int(at) + 1}, not counting a header."
+        )
+    whole = ~np.isnan(rows).any(axis=1)
+    if keep is not None:
+        whole &= keep
+    return rows[whole], int(len(rows) - np.count_nonzero(whole))
+
+
+def _type_of(item: Settled) -> Any:
+    """Return what Arrow shall read a feature of a text as."""
+    if item.mark is not None:
+        return pa.string()
+    return pa.bool_() if item.column.kind is Kind.BOOLEAN else pa.float64()
+
+
+def _present(column: Any) -> NDArray[np.bool_]:
+    """Return which rows have a label."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    gap = pc.is_null(column, nan_is_null=True)
+    if is_text(column.type):
+        words = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+        gap = pc.or_(gap, pc.is_in(words, value_set=pa.array(MISSING_MARKERS, pa.large_string())))
+    present: NDArray[np.bool_] = ~gap.to_numpy(zero_copy_only=False)
+    return present

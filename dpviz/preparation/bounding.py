@@ -1,0 +1,443 @@
+"""From a table to bounded rows: the only maker of them.
+
+Whatever is taken from the data on the way (means, scales, the row bound) is
+not protected; every such thing is listed in ``assumed_public``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.bounds_text import PRIVATE, UNDECLARED, pair_of
+from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral, percent
+from dpviz.core.problem import Domain
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings, names_in
+from dpviz.datasets.table import Table
+from dpviz.preparation.batches import FileBatches
+from dpviz.preparation.frames import FrameBatches
+from dpviz.preparation.passes import Batched, InMemory, Passes
+from dpviz.preparation.prepared import Measured, Raw
+from dpviz.preparation.subsample import Subsample
+from dpviz.preparation.transform import Transform
+
+Bounds = Mapping[str, tuple[float, float]]
+
+PEOPLE = "the number of rows n and the features' names"
+PADDED = (
+    "the number of rows n of the padded table, of whom how many are present is paid for, and "
+    "the features' names"
+)
+_LARGE, _SMALL = 1e100, 1e-100  # sizes whose squares, summed, are still ordinary numbers
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedRows(Measured):
+    """Bounded rows, summarised, that can be read again for another bound or fewer rows.
+
+    Attributes
+    ----------
+    transform : Transform
+    passes : Passes
+        Where the rows are.
+    settings : Settings
+        What they were prepared with.
+    bounds : mapping or None
+        Public bounds that were read from a file.
+    """
+
+    transform: Transform
+    passes: Passes
+    settings: Settings
+    bounds: Bounds | None
+
+    @property
+    def has_lengths(self) -> bool:
+        """Yes: the rows can be read once more for them."""
+        return True
+
+    @cached_property
+    def _with_lengths(self) -> SecondMoment:
+        with one_blas_thread():
+            return self.moment.with_lengths(self.passes.lengths(self.transform))
+
+    @property
+    def moment_with_rows(self) -> SecondMoment:
+        """The moment with what the rows tell by their lengths, found in a pass of its own."""
+        return self._with_lengths
+
+    def again(self, row_bound: str) -> BoundedRows:
+        """Return the same rows prepared with another row bound.
+
+        Raises
+        ------
+        InvalidSetting
+            If the rows lie in a box, whose bounds replace the row bound.
+        """
+        if self.domain.kind == "box":
+            raise InvalidSetting(
+                "row bound", "varied on a ball; a box has feature bounds", row_bound, "--row-bound"
+            )
+        with one_blas_thread():
+            return _build(self.passes, replace(self.settings, row_bound=row_bound), self.bounds)
+
+    def light(self, *, with_rows: bool = False) -> Measured:
+        """Return what cells need, without the table; with the bounded rows where asked."""
+        return self._measured(self.moment_with_rows if with_rows else self.moment)
+
+    def with_n(self, n: int, seed: int, *, with_rows: bool = False) -> Measured:
+        """Return the table as if it had n rows, with the bound and the reference held.
+
+        Parameters
+        ----------
+        n : int
+            Below the table's, a random subsample that contains every smaller
+            one of the same seed; above, the same A with a larger n.
+        seed : int
+        with_rows : bool
+            Whether the bounded rows come along, or what their lengths tell where they are not in
+            memory; not for a larger n.
+        """
+        if n == self.n:
+            return self.light(with_rows=with_rows)
+        if n > self.n:
+            if with_rows:
+                raise RuntimeError("there are no rows for people who are not in the table")
+            return self._measured(self.moment.with_n(n))
+        chosen = Subsample(seed, self.n, n)
+        raw = self.raw
+        if raw is not None:
+            raw = replace(raw, rows=raw.rows[chosen.chosen(0, chosen.total)])
+        with one_blas_thread():
+            return replace(
+                self._measured(self.passes.sample(self.transform, chosen, with_rows)), raw=raw
+            )
+
+    def _measured(self, moment: SecondMoment) -> Measured:
+        return Measured(
+            self.name,
+            self.columns,
+            self.domain,
+            self.row_bound,
+            moment,
+            self.reference,
+            self.bounded_rows,
+            self.notes,
+            self.assumed_public,
+            raw=self.raw,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared(BoundedRows):
+    """Bounded rows of a table in memory.
+
+    Attributes
+    ----------
+    table : Table
+    """
+
+    table: Table
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether mechanisms that need the rows can run: they are in memory."""
+        return True
+
+    @property
+    def moment_with_rows(self) -> SecondMoment:
+        """The moment with its bounded rows, for mechanisms that need them."""
+        rows, _ = self.transform.bounded(self.table.rows)
+        return self.moment.with_n(self.moment.n, rows)
+
+    def again(self, row_bound: str) -> Prepared:
+        """Return the same table prepared with another row bound."""
+        return Prepared(**vars(super().again(row_bound)), table=self.table)
+
+    def picture(self, size: int) -> tuple[FloatArray, NDArray[np.intp]]:
+        """Return bounded rows to draw, and their row numbers.
+
+        Parameters
+        ----------
+        size : int
+            At most this many rows, a fixed random sample, in table order.
+        """
+        n = len(self.table.rows)
+        index = np.arange(n)
+        if size < n:
+            index = np.sort(generator(0, "picture", n).choice(n, size=size, replace=False))
+        rows, _ = self.transform.bounded(self.table.rows[index])
+        return rows, index
+
+
+def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> Prepared:
+    """Centre, scale and bound a table.
+
+    Parameters
+    ----------
+    table : Table
+    settings : Settings
+        Reads ``center``, ``scale``, ``row_bound``, ``domain`` and ``bounds``.
+    bounds : mapping of str to (float, float), optional
+        Public low and high of each feature, where they were read from a file.
+
+    Raises
+    ------
+    InvalidTable
+        If fewer than two columns vary.
+    InvalidSetting
+        If bounds are missing or not in order.
+    """
+    with one_blas_thread():
+        built = _build(InMemory(table), settings, bounds)
+    return Prepared(**vars(built), table=table)
+
+
+def prepare_batches(
+    source: str | Path | FileBatches | FrameBatches | Any,
+    settings: Settings,
+    bounds: Bounds | None = None,
+) -> BoundedRows:
+    """Centre, scale and bound rows that do not fit in memory.
+
+    The numbers are those of `prepare` up to rounding. Memory does not grow with
+    the number of rows.
+
+    Parameters
+    ----------
+    source : path, FileBatches, FrameBatches or Dask DataFrame
+        A path of a CSV or Parquet file.
+    settings : Settings
+        As in `prepare`; also ``label``, for a path.
+    bounds : mapping of str to (float, float), optional
+        As in `prepare`.
+
+    Raises
+    ------
+    InvalidTable, InvalidSetting
+        As in `prepare`, and where text columns or gaps would need the whole
+        table in memory.
+    """
+    for name, value, flag in (
+        ("categorical", settings.categorical, "--categorical"),
+        ("missing", settings.missing, "--missing"),
+    ):
+        if value != "drop":
+            raise InvalidSetting(name, "drop for rows that are read in batches", value, flag)
+    if isinstance(source, (str, Path)):
+        left = names_in(settings.leave_out)
+        source = FileBatches(source, settings.label, settings.decimal, left)
+    elif not isinstance(source, (FileBatches, FrameBatches)):
+        source = FrameBatches(source)
+    with one_blas_thread():
+        return _build(Batched(source, settings.centring == "none"), settings, bounds)
+
+
+def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> BoundedRows:
+    """Return the bounded rows that passes over the raw ones lead to."""
+    facts = passes.facts()
+    said, assumed = passes.said()
+    notes = list(said)
+    paid = settings.paid_shares
+    public = [PADDED if "count" in paid else PEOPLE, *assumed]
+
+    keep = facts.low < facts.high
+    low, high = facts.low[keep], facts.high[keep]
+    columns = tuple(name for name, kept in zip(passes.columns, keep, strict=True) if kept)
+    if len(columns) < 2:
+        raise InvalidTable(
+            f"{passes.name} must have at least 2 numeric columns that vary; it has {len(columns)}."
+        )
+    _check_sizes(passes.name, columns, low, high)
+    if not keep.all():
+        constant = int((~keep).sum())
+        notes.append(
+            f"{constant} constant column{'s were' if constant > 1 else ' was'} left out; "
+            f"{len(columns)} features remain."
+        )
+        public.append("which columns are constant")
+
+    limits = None
+    if settings.domain == "box" or settings.centring == "midpoint" or paid:
+        limits = _limits(passes.bounds, columns, keep, settings, bounds, low, high)
+        if settings.bounds == "max":
+            public.append("the feature bounds (smallest and largest value of each feature)")
+
+    center = np.zeros(len(columns))
+    if settings.centring in ("mean", PRIVATE):
+        center = facts.mean[keep]
+        if "mean" not in paid:
+            public.append("the feature means")
+    elif settings.centring == "midpoint" and limits is not None:
+        center = (limits[0] + limits[1]) / 2
+
+    scale = np.ones(len(columns))
+    if settings.scale != "none":
+        if settings.domain == "box":
+            notes.append("On a box, features are scaled by their bounds; standardising is unused.")
+        else:
+            scale = passes.deviations(keep)
+            if "scale" not in paid:
+                public.append("the feature scales (standard deviations)")
+            elif settings.centring not in ("mean", PRIVATE) and limits is not None:
+                # without a mean what is private is the spread about the middle of the bounds
+                scale = np.hypot(scale, facts.mean[keep] - (limits[0] + limits[1]) / 2)
+
+    d = len(columns)
+    if settings.domain == "box" and limits is not None:
+        if settings.row_bound != "max":
+            notes.append("On a box, the feature bounds replace the row bound.")
+        half = (limits[1] - limits[0]) / 2
+        if settings.centring == "none":
+            half = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
+        transform = Transform(keep, center, half, Domain.box(d))
+        row_bound = transform.domain.radius
+    elif settings.row_bound == UNDECLARED:
+        transform = Transform(keep, center, scale, Domain.unbounded(d))
+        row_bound = 1.0
+    else:
+        unscaled = Transform(keep, center, scale, Domain.ball(d))
+        wanted = "max" if "bound" in paid else settings.row_bound
+        row_bound = _row_bound(passes, unscaled, wanted)
+        farthest = np.maximum(np.abs(low - center), np.abs(high - center)) / scale
+        # in logarithms, for a quotient of extremes overflows
+        apart = math.log(farthest.max()) - math.log(row_bound)
+        if not (math.log(_SMALL) < apart < math.log(_LARGE)):
+            raise InvalidSetting(
+                "row bound",
+                f"within a factor {numeral(_LARGE, 6)} of the lengths of the rows",
+                settings.row_bound,
+                "--row-bound",
+            )
+        if settings.row_bound == "max":
+            public.append("the row bound R (largest row norm)")
+        elif settings.row_bound.startswith("quantile:"):
+            public.append("the row bound R (a quantile of the row norms)")
+        transform = Transform(keep, center, scale * row_bound, Domain.ball(d))
+
+    raw = None
+    if paid and limits is not None:
+        rows = passes.raw_rows(keep)
+        centered = settings.centring in ("mean", PRIVATE)
+        bound = float(row_bound) if transform.domain.bounded else math.inf
+        raw = Raw(rows, *limits, center, scale, bound, centered)
+        shares = ", ".join(f"{step} {numeral(share, 6)}" for step, share in paid.items())
+        notes.append(f"Paid for out of the budget, by share: {shares}.")
+    if settings.count == PRIVATE and "count" not in paid:
+        notes.append("Under replace n is the same for all neighbours: there is nothing to pay for.")
+
+    taken = settings.bounds if settings.domain == "box" else settings.row_bound
+    # a bound that is paid for is another in each draw, and none cuts nothing
+    inside = taken == "max" or "bound" in paid or not transform.domain.bounded
+    moment, reference, outside = passes.moments(transform, inside=inside)
+    if outside:
+        share = outside / facts.n
+        how = "clipped to the box" if settings.domain == "box" else "scaled down to the row bound"
+        notes.append(f"{outside:,} of {facts.n:,} rows ({percent(share)}) were {how}.")
+    return BoundedRows(
+        settings.name or passes.called,
+        columns,
+        transform.domain,
+        float(row_bound),
+        moment,
+        reference,
+        outside,
+        tuple(notes),
+        tuple(public),
+        transform,
+        passes,
+        settings,
+        bounds,
+        raw=raw,
+    )
+
+
+def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: FloatArray) -> None:
+    """Raise InvalidTable where squares of the numbers would overflow or vanish."""
+    legal = (np.maximum(np.abs(low), np.abs(high)) < _LARGE) & (high - low > _SMALL)
+    if not legal.all():
+        column = columns[int(np.argmin(legal))]
+        raise InvalidTable(
+            f"{name} must hold numbers below {numeral(_LARGE, 6)} in size that vary by more than "
+            f"{numeral(_SMALL, 6)} within a column; column {column[:60]!r} does not: change its "
+            "unit."
+        )
+
+
+def _limits(
+    known: FloatArray | None,
+    columns: tuple[str, ...],
+    keep: NDArray[np.bool_],
+    settings: Settings,
+    bounds: Bounds | None,
+    low: FloatArray,
+    high: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the bounds of the kept features, shape (d,) each."""
+    if settings.bounds == "max":
+        return low, high
+    if settings.bounds == PRIVATE:  # in each draw another range; this is what it stands for
+        reach = np.maximum(np.abs(low), np.abs(high)).max()
+        return np.full(len(columns), -reach), np.full(len(columns), reach)
+    if settings.bounds == "known":
+        if known is None:
+            raise InvalidSetting(
+                "feature bounds",
+                "max or a file, as this table has no known ones",
+                "known",
+                "--bounds",
+            )
+        return known[keep, 0], known[keep, 1]
+    pair = pair_of(settings.bounds)
+    if pair is not None:
+        return np.full(len(columns), pair[0]), np.full(len(columns), pair[1])
+    if bounds is None:
+        raise InvalidSetting(
+            "feature bounds", "max, known, private, LOW:HIGH or a file", settings.bounds, "--bounds"
+        )
+    missing = [name for name in columns if name not in bounds]
+    if missing:
+        raise InvalidSetting(
+            "feature bounds",
+            f"given for every feature; {missing[0]!r} is missing",
+            settings.bounds,
+            "--bounds",
+        )
+    pairs = np.array([bounds[name] for name in columns], dtype=float)
+    for name, (lower, upper) in zip(columns, pairs, strict=True):
+        if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
+            raise InvalidSetting(
+                f"the bounds of {name!r}",
+                "finite numbers with low below high",
+                f"{numeral(lower, 6)}, {numeral(upper, 6)}",
+                "--bounds",
+            )
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _row_bound(passes: Passes, unscaled: Transform, setting: str) -> float:
+    """Return R in the units of ``unscaled`` for a validated setting."""
+    prefix, _, value = setting.rpartition(":")
+    if prefix == "" and value != "max":
+        return float(value)
+    bound = passes.row_bound(unscaled, None if value == "max" else float(value))
+    if not 0 < bound < np.inf:
+        raise InvalidSetting(
+            "row bound",
+            "positive; this quantile of the row norms is zero or not finite",
+            setting,
+            "--row-bound",
+        )
+    return bound

@@ -1,0 +1,562 @@
+"""The preparation itself: the one place where a paid step meets rows.
+
+Rows are cut to public bounds and mapped to u in [-1, 1]^d; every step reads a sum of u and adds
+its noise. Nothing else of the rows is used: centre, scale, radius and count are functions of what
+was released before. Numbers are doubles (idealised numerics, as for every mechanism here).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import Foldable, InBlocks
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Relation
+from dpviz.core.seeding import Draws
+from dpviz.mechanisms._quantiles import Lengths, climb, drawn
+from dpviz.preparation.steps import (
+    BOUND,
+    COUNT,
+    MEAN,
+    RADIUS,
+    RADIUS_COUNTS,
+    RANGE,
+    SCALE,
+    TRACE,
+    VARIANCE,
+    Preparation,
+)
+
+_RADII, _STEP = 256, 2**-0.0625  # that a private quantile may choose among
+_CLIPS = 64
+_OCTAVES = 64  # of ranges that a private one may choose among, on either side of 1
+_HALVING = 2**-0.5  # of the radii that the adaptive clip tries in turn: squares halve
+_CUTS: FloatArray = 2.0 ** (np.arange(-(2 ** (RADIUS_COUNTS - 1)), 2 ** (RADIUS_COUNTS - 1)) / 4)
+_LEAST_SPREAD = 1e-3  # of a feature's half width: below it a spread is taken for noise
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """What is public about the rows, or is taken for public and listed.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (d,)
+        Bounds of each feature, finite, in units of the table.
+    center : ndarray of shape (d,)
+        What is subtracted where no private mean is bought.
+    scale : ndarray of shape (d,)
+        What features are divided by where no private scale is bought.
+    row_bound : float
+        In scaled units; used where no private bound is bought. Infinite where none is declared.
+    centered : bool
+        Whether ``center`` is the mean, taken for public.
+    edge : float
+        Expected largest eigenvalue of the noise on X'X, in squared row bounds: how many rows may
+        be cut before the clip costs more than the noise it saves.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    center: FloatArray
+    scale: FloatArray
+    row_bound: float
+    centered: bool
+    edge: float
+
+    def require_bounds(self) -> None:
+        """Raise `InvalidSetting` unless every feature has bounds, in order."""
+        if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
+            raise InvalidSetting(
+                "feature bounds", "finite for a preparation that is paid for", "none", "--bounds"
+            )
+        if not (self.low < self.high).all():
+            raise InvalidSetting("feature bounds", "low below high", "high below low", "--bounds")
+
+    def within(self, reach: float) -> Public:
+        """Return the same with bounds of minus and plus a reach for every feature."""
+        side = np.full(len(self.low), reach)
+        return replace(self, low=-side, high=side)
+
+    def bounded(
+        self, rows: FloatArray, center: FloatArray, scale: FloatArray, row_bound: float
+    ) -> FloatArray:
+        """Return rows cut, centred, scaled, and shortened to the bound, which is their unit.
+
+        Without a bound they are in scaled units, as long as they come. What changes nothing is left
+        out, so that they may be the rows themselves.
+        """
+        z = rows
+        if np.isfinite(self.low).any() or np.isfinite(self.high).any():
+            z = np.clip(z, self.low, self.high)
+        if center.any():
+            z = z - center
+        if (scale != 1).any():
+            z = z / scale
+        if math.isfinite(row_bound):
+            lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
+            z = z / np.maximum(lengths, row_bound)[:, None]
+        return z
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One preparation for each draw; all of it is released beside the components.
+
+    Attributes
+    ----------
+    center, scale : ndarray of shape (size, d)
+        In units of the table.
+    row_bound : ndarray of shape (size,)
+        In scaled units; infinite where none is declared.
+    count : ndarray of shape (size,)
+        The number of people present that means, spreads and ranks use.
+    moments : ndarray of shape (size, d, d)
+        X'X/n of the bounded rows, in squared row bounds: what the mechanism sees, not released. n
+        is that of the padded table, which is public: the mean goes over absent people's zero rows.
+    reach : ndarray of shape (size,) or None
+        Where bounds were bought: every feature lies between minus and plus this.
+    """
+
+    center: FloatArray
+    scale: FloatArray
+    row_bound: FloatArray
+    count: FloatArray
+    moments: FloatArray
+    reach: FloatArray | None = None
+
+    @property
+    def unit(self) -> FloatArray:
+        """What rows are in units of, in scaled units: the row bound, or 1 without one."""
+        unit: FloatArray = np.where(np.isfinite(self.row_bound), self.row_bound, 1.0)
+        return unit
+
+    def moment(self, index: int, n: int) -> SecondMoment:
+        """Return what the mechanism sees in one draw."""
+        return SecondMoment(self.moments[index], n)
+
+    def bounded(self, rows: FloatArray, public: Public, index: int) -> FloatArray:
+        """Return rows as they were prepared in one draw, in units of its row bound."""
+        if self.reach is not None:
+            public = public.within(float(self.reach[index]))
+        return public.bounded(
+            rows, self.center[index], self.scale[index], float(self.row_bound[index])
+        )
+
+    def moment_with_rows(
+        self,
+        rows: FloatArray,
+        public: Public,
+        index: int,
+        present: NDArray[np.bool_] | None = None,
+    ) -> SecondMoment:
+        """Return the same with the bounded rows, for mechanisms that need them.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+            As they were prepared.
+        public : Public
+        index : int
+            Which draw.
+        present : ndarray of bool, shape (n,), optional
+            Who has not been withdrawn; the row of everybody else is zero.
+        """
+        bounded = self.bounded(rows, public, index)
+        if present is not None:
+            bounded = bounded * present[:, None]
+        return SecondMoment(self.moments[index], len(rows), bounded)
+
+
+def run(
+    rows: FloatArray | Foldable,
+    public: Public,
+    plan: Preparation,
+    draws: Draws,
+    present: NDArray[np.bool_] | None = None,
+    *,
+    people: int | None = None,
+    moments: bool = True,
+) -> Prepared:
+    """Prepare the rows once for each draw.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d) or Foldable
+        In units of the table. What need not be in memory is read several times.
+    public : Public
+    plan : Preparation
+    draws : Draws
+    present : ndarray of bool, shape (n,), optional
+        Who has not been withdrawn (zero-out); by default all.
+    people : int, optional
+        How many people the rows stand for, all alike, where that is another number than theirs.
+    moments : bool
+        Whether the moments are wanted; else they are empty.
+    """
+    source = InBlocks(rows) if isinstance(rows, np.ndarray) else rows
+    n = len(rows) if isinstance(rows, np.ndarray) else plan.n
+    table = _Table(source, n, len(public.low), present, people, moments)
+    if RANGE in plan.noises:
+        return _in_found_bounds(table, public, plan, draws)
+    return _with_noise(table, public, plan, _Noise.drawn(plan, draws, table.d))
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Rows that are read in blocks, and who of them is here.
+
+    Attributes
+    ----------
+    source : Foldable
+    n, d : int
+    present : ndarray of bool, shape (n,), or None
+    people : int or None
+    moments : bool
+    """
+
+    source: Foldable
+    n: int
+    d: int
+    present: NDArray[np.bool_] | None
+    people: int | None
+    moments: bool
+
+    @property
+    def each(self) -> float:
+        """How many people each row stands for."""
+        return 1.0 if self.people is None else self.people / self.n
+
+    @property
+    def here(self) -> float:
+        """How many rows are present."""
+        return float(self.n if self.present is None else self.present.sum())
+
+    def sums(self, size: int | tuple[int, ...], of: Callable[[FloatArray], FloatArray]) -> _Sums:
+        """Return the sum over blocks of present rows of a function of a block."""
+        present = self.present
+        return self.source.fold(lambda: _Sums(np.zeros(size), of, present))
+
+    def longer(self, radii: FloatArray, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return how many people present have a number, of their row, above each radius."""
+        ascending = np.sort(radii)
+
+        def counted(block: FloatArray) -> FloatArray:
+            found = np.searchsorted(ascending, of(block), side="left")
+            counts: FloatArray = np.bincount(found, minlength=len(radii) + 1).astype(np.float64)
+            return counts
+
+        counts = self.sums(len(radii) + 1, counted).total
+        above = counts.sum() - np.cumsum(counts)[:-1]
+        found: FloatArray = self.each * above[np.searchsorted(ascending, radii)]
+        return found
+
+
+class _Sums:
+    """A sum over blocks of rows of a function of those present."""
+
+    def __init__(
+        self,
+        zero: FloatArray,
+        of: Callable[[FloatArray], FloatArray],
+        present: NDArray[np.bool_] | None,
+    ) -> None:
+        self.rows = self.dropped = 0
+        self.total, self._of, self._present = zero, of, present
+
+    def add(self, block: FloatArray, start: int) -> None:
+        self.rows += len(block)
+        if self._present is not None:
+            block = block[self._present[start : start + len(block)]]
+        if len(block):
+            self.total = self.total + self._of(block)
+
+    def merge(self, other: Self) -> None:
+        self.rows += other.rows
+        self.dropped += other.dropped
+        self.total = self.total + other.total
+
+
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """What is random in one preparation for each draw; None for a step that is not paid for.
+
+    Attributes
+    ----------
+    size : int
+        Number of draws.
+    mean, scale : ndarray of shape (size, d) or None
+    chances : ndarray of shape (size,) or None
+        For the exponential mechanism on radii.
+    laplace : ndarray of shape (size, clips + 1) or None
+    trace, count : ndarray of shape (size, 1) or None
+    """
+
+    size: int
+    mean: FloatArray | None
+    scale: FloatArray | None
+    chances: FloatArray | None
+    laplace: FloatArray | None
+    trace: FloatArray | None
+    count: FloatArray | None
+
+    @classmethod
+    def drawn(cls, plan: Preparation, draws: Draws, d: int) -> _Noise:
+        """Draw in an order in which a further step changes no number of the others."""
+        mean, scale = (_noise(plan, step, draws, d) for step in (MEAN, SCALE))
+        chances = laplace = None
+        if BOUND in plan.noises:
+            chances = draws.uniform(1)[:, 0]
+            pairs = draws.exponential(2, _CLIPS + 1)
+            laplace = pairs[:, 0] - pairs[:, 1]
+        trace = _noise(plan, TRACE, draws, 1)
+        return cls(draws.size, mean, scale, chances, laplace, trace, _noise(plan, COUNT, draws, 1))
+
+    @classmethod
+    def joined(cls, singles: Sequence[_Noise]) -> _Noise:
+        """Return the noise of several draws as one; all of the same plan."""
+        names = [field.name for field in fields(cls) if field.name != "size"]
+        arrays = {name: [getattr(one, name) for one in singles] for name in names}
+        together = {
+            name: None if found[0] is None else np.concatenate(found)
+            for name, found in arrays.items()
+        }
+        return cls(sum(one.size for one in singles), **together)
+
+
+def _with_noise(table: _Table, public: Public, plan: Preparation, noise: _Noise) -> Prepared:
+    d, each = table.d, table.each
+    middle, half = np.zeros(d), np.ones(d)
+    sums = np.zeros((2, d))
+    if plan.noises.keys() & {MEAN, SCALE, BOUND}:
+        public.require_bounds()
+        middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
+    if plan.noises.keys() & {MEAN, SCALE}:
+
+        def powers(block: FloatArray) -> FloatArray:
+            u = (np.clip(block, public.low, public.high) - middle) / half
+            return np.stack([np.ones(len(u)) @ u, np.ones(len(u)) @ np.square(u)])
+
+        sums = each * table.sums((2, d), powers).total
+    count = np.full(noise.size, table.n * each)
+    if noise.count is not None:
+        count = np.maximum(np.rint(each * table.here + noise.count[:, 0]), 2.0)
+    center = np.repeat(public.center[None], noise.size, axis=0)
+    if noise.mean is not None:
+        means = np.clip((sums[0] + noise.mean) / count[:, None], -1.0, 1.0)
+        center = middle + half * means
+    scale = np.repeat(public.scale[None], noise.size, axis=0)
+    if noise.scale is not None:
+        squares = sums[1] + noise.scale
+        # E (u - c)^2 = E u^2 - c^2 where c is the mean; else about the middle of the bounds
+        shift = (center - middle) / half
+        linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(d)
+        spread = squares / count[:, None] - linear
+        floor = np.maximum(_LEAST_SPREAD**2, plan.noises[SCALE] / count)[:, None]
+        scale = half * np.sqrt(np.clip(spread, floor, 4.0))
+    row_bound = np.full(noise.size, public.row_bound)
+    moments = np.empty((noise.size, d, d) if table.moments else (noise.size, 0, 0))
+    for index in range(noise.size):
+        own = center[index], scale[index]
+        if noise.chances is not None and noise.laplace is not None:
+            farthest = np.maximum(public.high - own[0], own[0] - public.low)
+            most = float(np.linalg.norm(farthest / own[1]))
+
+            def lengths(block: FloatArray, own: tuple[FloatArray, FloatArray] = own) -> FloatArray:
+                z = public.bounded(block, *own, math.inf)
+                found: FloatArray = np.sqrt(np.einsum("ij,ij->i", z, z))
+                return found
+
+            if plan.wanted.bound == "quantile":
+                chance = float(noise.chances[index])
+                row_bound[index] = _quantile(
+                    table, lengths, most, plan, float(count[index]), chance
+                )
+            else:
+                row_bound[index] = _adaptive(
+                    table,
+                    lengths,
+                    most,
+                    plan,
+                    public.edge,
+                    noise.laplace[index],
+                    0.0 if noise.trace is None else float(noise.trace[index, 0]),
+                )
+        if table.moments:
+            bound = float(row_bound[index])
+
+            def products(
+                block: FloatArray,
+                own: tuple[FloatArray, FloatArray] = own,
+                bound: float = bound,
+            ) -> FloatArray:
+                z = public.bounded(block, *own, bound)
+                return z.T @ z
+
+            moment = table.sums((d, d), products).total / table.n
+            moments[index] = (moment + moment.T) / 2
+    return Prepared(center, scale, row_bound, count, moments)
+
+
+def variances_along(
+    directions: FloatArray, moment: FloatArray, plan: Preparation, draws: Draws
+) -> FloatArray:
+    """Return noisy variances along released directions, and last of what they leave.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (d, m)
+        Orthonormal; released before, or made from what was.
+    moment : ndarray of shape (d, d)
+        X'X/n of rows of length at most 1.
+    plan : Preparation
+        One that buys them.
+    draws : Draws
+
+    Returns
+    -------
+    ndarray of shape (size, m + 1)
+        In squared units of the rows; their sum is the noisy total.
+    """
+    along = np.einsum("ij,ij->j", directions, moment @ directions)
+    noise = _noise(plan, VARIANCE, draws, len(along) + 1)
+    assert noise is not None
+    return np.append(along, np.trace(moment) - along.sum()) + noise / plan.n
+
+
+def radius_to_cut(lengths: Lengths, plan: Preparation, draws: Draws) -> FloatArray:
+    """Return where rows without a bound are cut before their variances are taken, shape (size,).
+
+    Cut at r, the sum of squared lengths loses that of |x|^2 - r^2 over the longer rows, and its
+    noise is proportional to r^2: the two together are least where as many rows are longer as the
+    noise has standard deviations or scales, in units of r^2.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n,) or Lengths
+        Ascending; or counts of them.
+    plan : Preparation
+        One that buys it.
+    draws : Draws
+    """
+    noise = plan.noises[RADIUS]
+    # the chance of any radius beyond every row is then at most 1/len(_CUTS)
+    sure = 4 * math.log(len(_CUTS)) / noise if plan.pure else 1.5 * noise
+    rank = min(plan.n / 2, plan.noises[VARIANCE] + sure)
+    if plan.pure:
+        return drawn(lengths, _CUTS, rank, noise, draws.uniform(1)[:, 0])
+    every = np.broadcast_to(_CUTS, (draws.size, len(_CUTS)))
+    return climb(lengths, every, rank, noise * draws.normal(RADIUS_COUNTS))
+
+
+def _in_found_bounds(table: _Table, public: Public, plan: Preparation, draws: Draws) -> Prepared:
+    """Prepare each draw in bounds of its own, which it buys first.
+
+    Ranges double from 2^-64 on, and the first beyond which too few people are ends the search: the
+    sparse vector technique, as in the adaptive clip. "Too few" is what noise alone may look like.
+    """
+    radii: FloatArray = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1, dtype=np.float64)
+    epsilon = plan.noises[RANGE]
+    beyond = table.longer(radii, lambda block: np.abs(block).max(axis=1))
+    threshold = 2 * math.log(2 * len(radii)) / epsilon
+    rest = replace(plan, noises={step: x for step, x in plan.noises.items() if step != RANGE})
+    reach = np.empty(draws.size)
+    noises = []
+    for index, draw in enumerate(draws.single()):
+        pairs = draw.exponential(2, len(radii) + 1)[0]
+        laplace = pairs[0] - pairs[1]
+        few = beyond + 2 / epsilon * laplace[1:] <= threshold + 2 / epsilon * laplace[0]
+        reach[index] = radii[int(np.argmax(few)) if few.any() else len(radii) - 1]
+        noises.append(_Noise.drawn(rest, draw, table.d))
+    # few ranges are found by many draws: those of the same range are prepared together
+    found, order = [], []
+    for one in np.unique(reach):
+        alike = np.flatnonzero(reach == one)
+        noise = _Noise.joined([noises[index] for index in alike])
+        found.append(_with_noise(table, public.within(float(one)), rest, noise))
+        order.append(alike)
+    back = np.argsort(np.concatenate(order))
+    joined = {
+        name: np.concatenate([getattr(one, name) for one in found])[back]
+        for name in ("center", "scale", "row_bound", "count", "moments")
+    }
+    return Prepared(**joined, reach=reach)
+
+
+def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray | None:
+    """Return the noise of a step, shape (draws, size), or None where it is not paid for."""
+    if step not in plan.noises:
+        return None
+    if plan.pure:
+        pair = draws.exponential(2, size)
+        return plan.noises[step] * (pair[:, 0] - pair[:, 1])
+    return plan.noises[step] * draws.normal(size)
+
+
+def _quantile(
+    table: _Table,
+    lengths: Callable[[FloatArray], FloatArray],
+    most: float,
+    plan: Preparation,
+    count: float,
+    chance: float,
+) -> float:
+    """Return a radius by the exponential mechanism on how many rows are longer.
+
+    The score -|longer - (1 - level) count| moves by at most 1, so odds of exp(epsilon score/2)
+    spend epsilon (McSherry & Talwar 2007).
+    """
+    radii: FloatArray = most * np.power(_STEP, np.arange(_RADII, dtype=np.float64))
+    longer = table.longer(radii, lengths)
+    score = -np.abs(longer - (1 - plan.wanted.level) * count)
+    log_odds = 0.5 * plan.noises[BOUND] * (score - score.max())
+    odds = np.cumsum(np.exp(log_odds))
+    return float(radii[min(int(np.searchsorted(odds, chance * odds[-1])), _RADII - 1)])
+
+
+def _adaptive(
+    table: _Table,
+    lengths: Callable[[FloatArray], FloatArray],
+    most: float,
+    plan: Preparation,
+    edge: float,
+    laplace: FloatArray,
+    trace_noise: float,
+) -> float:
+    """Return the radius at which halving its square stops to pay, by the sparse vector technique.
+
+    Noise on X'X is ``edge`` squared radii, so halving the squared radius saves edge/2 of them, and
+    each of the rows that are longer loses at least that half: it pays while fewer than ``edge``
+    rows are longer than the next radius. Counts move by at most 1, all the same way; threshold and
+    answers have Laplace noise of scale 2/epsilon, and the first "no" ends it: epsilon in all (the
+    monotone case of Lyu, Su & Li 2017; argued in `dpviz.preparation.steps`). The search starts
+    where the noisy trace says that it may: at most trace/r^2 rows are longer than r, so no radius
+    is skipped beyond which more than ``edge`` are. After AdaptiveCov (Dong, Liang & Yi 2022), which
+    asks for the trace and then walks down radii as well, to weigh two kinds of noise against each
+    other.
+    """
+    epsilon = plan.noises[BOUND]
+    threshold = edge + 2 / epsilon * laplace[0]
+    total = table.sums((), lambda block: np.minimum(np.square(lengths(block) / most), 1.0).sum())
+    squares = table.each * float(total.total) + trace_noise
+    # two scales of its noise above: it is seldom below the truth
+    share = (squares + 2 * plan.noises[TRACE]) / max(edge, 1.0)
+    start = most * math.sqrt(min(max(share, _HALVING ** (2 * _CLIPS)), 1.0))
+    radii: FloatArray = start * np.power(_HALVING, np.arange(_CLIPS, dtype=np.float64))
+    answers = table.longer(radii[1:], lengths) + 2 / epsilon * laplace[1:_CLIPS]
+    too_many = np.flatnonzero(answers >= threshold)
+    return float(radii[int(too_many[0]) if len(too_many) else _CLIPS - 1])
+
+
+def noise_edge(dimension: int, relation: Relation, mu: float) -> float:
+    """Return the largest eigenvalue to expect of Gaussian noise on X'X, in squared row bounds."""
+    sensitivity = math.sqrt(2) if relation is Relation.REPLACE else 1.0
+    return math.sqrt(2 * dimension) * sensitivity / mu

@@ -1,0 +1,123 @@
+"""A table, a path or a plan, loaded and prepared by its settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpviz.core.allocation_text import is_file, numbered, of_mapping
+from dpviz.core.bounds_text import BOUNDS_WORDS, names_file, pair_of
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings, names_in
+from dpviz.datasets import builtin_tables, load, read_bounds, read_thetas
+from dpviz.datasets.table import NAMELESS
+from dpviz.preparation.batches import is_large
+from dpviz.preparation.bounding import BoundedRows, Bounds, prepare, prepare_batches
+from dpviz.preparation.plan import NEED_ROWS, PREFIX, Planned, plan_of
+from dpviz.preparation.prepared import Measured
+
+
+def resolve_allocation(settings: Settings, prepared: Measured) -> Settings:
+    """Return settings whose allocation has numbers for the features it names, or a file's shares.
+
+    Raises
+    ------
+    DpvizError
+        If a feature is not known, or the file is not an allocation of the table's features.
+    """
+    written = settings.allocation
+    if is_file(written):
+        resolved = of_mapping(read_thetas(written), prepared.columns, settings.directions)
+    else:
+        resolved = numbered(written, prepared.columns, settings.directions)
+    return replace(settings, allocation=resolved)
+
+
+def handed_on(settings: Settings, file: str = NAMELESS) -> Settings:
+    """Return settings as results carry them: where files lie is nobody else's business.
+
+    Parameters
+    ----------
+    settings : Settings
+    file : str
+        What stands for a table's file or a plan's.
+
+    Returns
+    -------
+    Settings
+        The same object where no file is named.
+    """
+    changed: dict[str, Any] = {}
+    if settings.table.startswith(PREFIX):
+        head, equals, spectrum = settings.table.partition("spectrum=")
+        if Path(spectrum).is_file():
+            changed["table"] = f"{head}{equals}{file}"
+    elif settings.table not in builtin_tables() and Path(settings.table).is_file():
+        changed["table"] = file
+    if names_file(settings.bounds) and Path(settings.bounds).is_file():
+        changed["bounds"] = "bounds.csv"
+    return replace(settings, **changed) if changed else settings
+
+
+def load_measured(settings: Settings, bounds: Bounds | None = None) -> BoundedRows | Planned:
+    """Return the prepared table, or the plan, that settings name.
+
+    Parameters
+    ----------
+    settings : Settings
+    bounds : mapping of str to (float, float), optional
+        Public low and high of each feature; by default what the settings name.
+
+    Raises
+    ------
+    InvalidSetting
+        If a plan is not written as it should be, or comes with settings that
+        are about rows.
+    """
+    if not settings.table.startswith(PREFIX):
+        return load_prepared(settings, bounds)
+    params = params_of(Settings)
+    for name in NEED_ROWS:
+        value, param = getattr(settings, name), params[name]
+        if value != param.default:
+            allowed = "left out of a plan, which has no rows"
+            raise InvalidSetting(name, allowed, param.format(value), param.flag)
+    found = plan_of(settings.table)
+    return replace(found, name=settings.name or found.name)
+
+
+def load_bounds(settings: Settings) -> Bounds | None:
+    """Return the public bounds of the file that settings name, or None where they name none."""
+    if settings.bounds in BOUNDS_WORDS or pair_of(settings.bounds) is not None:
+        return None
+    if not Path(settings.bounds).is_file():
+        raise InvalidSetting(
+            "feature bounds",
+            "max, known, private, LOW:HIGH or the path of a CSV or Parquet file",
+            settings.bounds,
+            "--bounds",
+        )
+    return read_bounds(settings.bounds)
+
+
+def load_prepared(settings: Settings, bounds: Bounds | None = None) -> BoundedRows:
+    """Return the prepared table that settings name, with these bounds or those it names.
+
+    A file whose numbers would take more than `dpviz.preparation.batches.LARGE_BYTES`
+    in memory is read in batches.
+    """
+    if bounds is None:
+        bounds = load_bounds(settings)
+    if settings.table not in builtin_tables() and is_large(settings.table):
+        return prepare_batches(settings.table, settings, bounds)
+    table = load(
+        settings.table,
+        label=settings.label,
+        categorical=settings.categorical,
+        missing=settings.missing,
+        decimal=settings.decimal,
+        leave_out=names_in(settings.leave_out),
+    )
+    return prepare(table, settings, bounds)

@@ -1,0 +1,410 @@
+"""Passes over the rows of a table: in memory, in batches of a file, or on a cluster.
+
+Preparation asks the questions of `Passes` and does not know where the rows
+are. `InMemory` answers from an array. `Batched` answers from a source that
+folds sums over its rows, and reads them once where it can: the mean, the
+scatter and, as a rule, the longest row come out of one pass; a bound that
+shortens rows takes a second. A quantile of the norms is refused: it would need all of them at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import Lengths
+from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.core.memory import too_much
+from dpviz.core.moments import SecondMoment, is_thin
+from dpviz.core.number_text import numeral
+from dpviz.datasets.table import Table
+from dpviz.preparation.subsample import Subsample
+from dpviz.preparation.sums import ByLengthOf, Extent, Longest, Moments, Sum, norms
+from dpviz.preparation.transform import Transform, into_domain
+
+_ASK_FROM = 1 << 28  # bytes from which free memory is looked up
+_BLOCK_ROWS = 65_536  # rows at a time: bounds memory beside the table itself
+_BLOCK_ENTRIES = 1 << 21  # and entries, few enough that the next block reuses the memory
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What preparation must know of the raw columns, shape (d_raw,) each."""
+
+    n: int
+    low: FloatArray
+    high: FloatArray
+    mean: FloatArray
+
+
+class Passes(Protocol):
+    """What preparation asks of a table's rows."""
+
+    @property
+    def name(self) -> str:
+        """Name of the table."""
+
+    @property
+    def called(self) -> str:
+        """What results call the table: never a file's name."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the d_raw raw columns."""
+
+    @property
+    def bounds(self) -> FloatArray | None:
+        """Known public bounds, shape (d_raw, 2)."""
+
+    def facts(self) -> Facts:
+        """Return count, range and mean."""
+
+    def said(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return notes and what was assumed public, once `facts` is known."""
+
+    def deviations(self, keep: NDArray[np.bool_]) -> FloatArray:
+        """Return the population standard deviations of the kept columns."""
+
+    def row_bound(self, unscaled: Transform, level: float | None) -> float:
+        """Return the largest row norm, or the quantile of a level, in the transform's units."""
+
+    def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
+        """Return the moment of the bounded rows, of the unbounded rows, and the count moved.
+
+        ``inside`` says that the bounds were taken from these rows, so that none is outside.
+        """
+
+    def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
+        """Return the moment of the bounded rows of a subsample."""
+
+    def lengths(self, transform: Transform) -> Lengths:
+        """Return what the bounded rows tell by their lengths."""
+
+    def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
+        """Return the kept columns of all rows as they are, shape (n, d)."""
+
+
+class InMemory:
+    """Passes over a table that is in memory."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._facts: Facts | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the table."""
+        return self.table.name
+
+    @property
+    def called(self) -> str:
+        """What results call the table."""
+        return self.table.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the raw columns."""
+        return self.table.columns
+
+    @property
+    def bounds(self) -> FloatArray | None:
+        """Known public bounds."""
+        return self.table.bounds
+
+    def facts(self) -> Facts:
+        """Return count, range and mean, found once."""
+        if self._facts is None:
+            rows = self.table.rows
+            origin = low = high = rows[0]
+            total = np.zeros(rows.shape[1])
+            for block in _blocks(rows):
+                # About a row, so that a mean far from zero costs no digits.
+                total += (block - origin).sum(axis=0)
+                low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
+            self._facts = Facts(len(rows), low, high, origin + total / len(rows))
+        return self._facts
+
+    def said(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the table's own notes."""
+        return self.table.notes, self.table.assumed_public
+
+    def deviations(self, keep: NDArray[np.bool_]) -> FloatArray:
+        """Return population standard deviations of the kept columns, in two passes."""
+        rows, mean = self.table.rows, self.facts().mean
+        total = np.zeros(rows.shape[1])
+        for block in _blocks(rows):
+            centred = block - mean
+            total += np.einsum("ij,ij->j", centred, centred)
+        deviations: FloatArray = np.sqrt(total / len(rows))[keep]
+        return deviations
+
+    def row_bound(self, unscaled: Transform, level: float | None) -> float:
+        """Return the largest row norm or a quantile of the norms."""
+        lengths = np.concatenate([norms(unscaled, block) for block in _blocks(self.table.rows)])
+        return float(lengths.max() if level is None else np.quantile(lengths, level))
+
+    def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
+        """Return the two moments and the count moved."""
+        n = len(self.table.rows)
+        if is_thin(n, transform.domain.d):
+            free = transform.unbounded(self.table.rows)
+            bounded, moved = into_domain(free, transform.domain)
+            moment = SecondMoment.of_root(bounded / math.sqrt(n), n)
+            if moved == 0:
+                return moment, moment, 0
+            return moment, SecondMoment.of_root(free / math.sqrt(n), n), moved
+        refuse_too_wide(self.name, transform.domain.d)
+        sums = Moments(transform)
+        for block in _blocks(self.table.rows):
+            sums.add(block, sums.rows)
+        return _of_sums(sums)
+
+    def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
+        """Return the moment of a subsample, with its rows where asked."""
+        if with_rows:
+            rows, _ = transform.bounded(self.table.rows[chosen.chosen(0, chosen.total)])
+        if is_thin(chosen.n, transform.domain.d):
+            few, _ = transform.bounded(self.table.rows[chosen.chosen(0, chosen.total)])
+            root = few / math.sqrt(chosen.n)
+            return SecondMoment.of_root(root, chosen.n, few if with_rows else None)
+        sums = Moments(transform, chosen, with_free=False)
+        for block in _blocks(self.table.rows):
+            sums.add(block, sums.rows)
+        return SecondMoment(
+            symmetric(sums.bounded / chosen.n), chosen.n, rows if with_rows else None
+        )
+
+    def lengths(self, transform: Transform) -> Lengths:
+        """Return what the bounded rows tell by their lengths."""
+        sums = ByLengthOf(transform)
+        for block in _blocks(self.table.rows):
+            sums.add(block, sums.rows)
+        return sums.found
+
+    def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
+        """Return the kept columns of the table."""
+        rows: FloatArray = self.table.rows if keep.all() else self.table.rows[:, keep]
+        return rows
+
+
+S = TypeVar("S", bound=Sum)
+
+
+class Source(Protocol):
+    """Rows that can be folded into a sum any number of times, always in the same order."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def called(self) -> str:
+        """What results call it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the numeric columns."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What reading changed, as sentences."""
+
+    def first(self) -> FloatArray:
+        """Return some first rows, at least one, shape (size, d)."""
+
+    def fold(self, new: Callable[[], S]) -> S:
+        """Return the sum over all rows; ``new`` makes an empty one."""
+
+
+class Batched:
+    """Passes over a source that does not fit in memory.
+
+    Parameters
+    ----------
+    source : Source
+    about_zero : bool
+        Whether rows will not be centred, so that the longest row is sought
+        about zero.
+    """
+
+    bounds: FloatArray | None = None
+
+    def __init__(self, source: Source, about_zero: bool) -> None:
+        self.source = source
+        self._about_zero = about_zero
+        self._extent: Extent | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the source."""
+        return self.source.name
+
+    @property
+    def called(self) -> str:
+        """What results call the source: never a file's name."""
+        return self.source.called
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the numeric columns."""
+        return self.source.columns
+
+    def extent(self) -> Extent:
+        """Return the result of the first pass, which is done once.
+
+        Raises
+        ------
+        InvalidTable
+            If fewer than two rows or columns are left.
+        """
+        if self._extent is None:
+            d = len(self.columns)
+            if d < 2:
+                raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
+            refuse_too_wide(self.name, d)
+            start = self.source.first()
+            if not len(start):
+                raise InvalidTable(f"{self.name} must have at least 2 rows; it has none.")
+            origin = start[0] + (start - start[0]).mean(axis=0)
+            anchor = np.zeros(d) if self._about_zero else origin
+            about_zero = self._about_zero
+
+            def new() -> Extent:
+                return Extent(origin, anchor if about_zero else origin)
+
+            found = self.source.fold(new)
+            if found.rows < 2:
+                raise InvalidTable(f"{self.name} must have at least 2 rows; it has {found.rows}.")
+            self._extent = found
+        return self._extent
+
+    def facts(self) -> Facts:
+        """Return count, range and mean, after the first pass."""
+        extent = self.extent()
+        return Facts(extent.rows, extent.low, extent.high, extent.mean)
+
+    def said(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what reading changed, rows with gaps included."""
+        extent = self.extent()
+        notes = self.source.notes
+        if extent.dropped:
+            were = "row" if extent.dropped == 1 else "rows"
+            was = "was" if extent.dropped == 1 else "were"
+            notes += (
+                f"{extent.dropped} {were} of {extent.rows + extent.dropped} without a value "
+                f"{was} left out.",
+            )
+        return notes, ()
+
+    def deviations(self, keep: NDArray[np.bool_]) -> FloatArray:
+        """Return population standard deviations of the kept columns, without another pass."""
+        extent = self.extent()
+        deviations: FloatArray = np.sqrt(np.diag(extent.scatter) / extent.rows)[keep]
+        return deviations
+
+    def row_bound(self, unscaled: Transform, level: float | None) -> float:
+        """Return the largest norm; reads the rows again where it must.
+
+        Raises
+        ------
+        InvalidSetting
+            If a quantile is asked for: it would need the norms of all rows at once.
+        """
+        if level is None or level == 1:
+            return self._longest(unscaled)
+        raise InvalidSetting(
+            "row bound",
+            "max or a number for a table that is read in batches, since a quantile needs the norms "
+            "of all its rows at once",
+            f"quantile:{numeral(level, 6)}",
+            "--row-bound",
+        )
+
+    def _longest(self, unscaled: Transform) -> float:
+        """Return the largest norm: among the far rows, if no other row can be longer."""
+        extent = self.extent()
+        if (unscaled.scale == 1).all() and len(extent.far):
+            found = float(norms(unscaled, extent.far).max())
+            moved = float(np.linalg.norm(unscaled.center - extent.anchor[unscaled.keep]))
+            # |x - center| <= |x - anchor| + |anchor - center| for every other row x.
+            if found >= (extent.beyond + moved) * (1 + 1e-12):
+                return found
+        return self.source.fold(lambda: Longest(unscaled)).norm
+
+    def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
+        """Return the two moments; that of the unbounded rows comes from the first pass."""
+        extent = self.extent()
+        keep = transform.keep
+        # In this order the large parts cancel exactly, and what rounding the mean lost is kept.
+        shift = (extent.origin[keep] - transform.center) + extent.offset[keep]
+        shift /= transform.scale
+        scatter = extent.scatter[np.ix_(keep, keep)] / np.outer(transform.scale, transform.scale)
+        A = symmetric(scatter / extent.rows + np.outer(shift, shift))
+        reference = SecondMoment(A, extent.rows)
+        if inside:
+            return reference, reference, 0
+        sums = self.source.fold(lambda: Moments(transform, with_free=False))
+        if sums.outside == 0:
+            return reference, reference, 0
+        return SecondMoment(symmetric(sums.bounded / sums.rows), sums.rows), reference, sums.outside
+
+    def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
+        """Return the moment of a subsample in one pass; its lengths take another."""
+        sums = self.source.fold(lambda: Moments(transform, chosen, with_free=False))
+        moment = SecondMoment(symmetric(sums.bounded / chosen.n), chosen.n)
+        if not with_rows:
+            return moment
+        return moment.with_lengths(self.source.fold(lambda: ByLengthOf(transform, chosen)).found)
+
+    def lengths(self, transform: Transform) -> Lengths:
+        """Return what the bounded rows tell by their lengths, in one pass."""
+        return self.source.fold(lambda: ByLengthOf(transform)).found
+
+    def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
+        """Refuse: each draw would read the whole file again."""
+        raise InvalidSetting(
+            "preparation",
+            "public for a table that is read in batches, since a paid one is drawn anew from all "
+            "rows in each draw",
+            "private",
+            "--center, --scale, --row-bound and --count",
+        )
+
+
+def _blocks(rows: FloatArray) -> Iterator[FloatArray]:
+    step = max(1, min(_BLOCK_ROWS, _BLOCK_ENTRIES // rows.shape[1]))
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
+
+
+def _of_sums(sums: Moments) -> tuple[SecondMoment, SecondMoment, int]:
+    n = sums.rows
+    moment = SecondMoment(symmetric(sums.bounded / n), n)
+    if sums.outside == 0:
+        return moment, moment, 0
+    return moment, SecondMoment(symmetric(sums.free / n), n), sums.outside
+
+
+def refuse_too_wide(name: str, d: int) -> None:
+    """Raise InvalidTable where this machine has not the memory for the moments of d features.
+
+    Two moments are summed up, and a block's product and a transpose stand beside them.
+    """
+    size = 8.0 * 6 * d**2
+    reason = too_much(size) if size > _ASK_FROM else None
+    if reason is not None:
+        raise InvalidTable(
+            f"{name} has {d:,} features, whose second moments take {reason}: leave columns out."
+        )
+
+
+def symmetric(matrix: FloatArray) -> FloatArray:
+    """Return the matrix made symmetric to the last bit."""
+    average: FloatArray = (matrix + matrix.T) / 2
+    return average

@@ -1,0 +1,152 @@
+"""What cells need of a table once it is prepared: d x d arrays and public facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from dpviz.core.allocation_text import numbered, parse_allocation
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Budget, Domain, Problem, Relation, default_delta
+from dpviz.core.settings import Settings
+
+
+class AsksRows(Protocol):
+    """A mechanism, as far as a table must know it."""
+
+    @property
+    def by_length(self) -> bool:
+        """Whether of the rows it asks no more than their lengths tell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """Rows before any preparation, for one that is paid for and done anew in each draw.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, d)
+        In units of the table, the features in use.
+    low, high : ndarray of shape (d,)
+        Public bounds of each feature.
+    center, scale : ndarray of shape (d,)
+        What is subtracted and divided by where no private one is bought.
+    row_bound : float
+        R in scaled units, where no private one is bought; infinite where none is declared.
+    centered : bool
+        Whether ``center`` is the mean.
+    """
+
+    rows: FloatArray
+    low: FloatArray
+    high: FloatArray
+    center: FloatArray
+    scale: FloatArray
+    row_bound: float
+    centered: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Second moments of a prepared table; small, so that a worker gets it and not the table.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table.
+    columns : tuple of str
+        The d features in use.
+    domain : Domain
+        Where every bounded row lies.
+    row_bound : float
+        R in units of the (scaled) table; on a box sqrt(d), in box units; 1, the table's own unit,
+        where none is declared.
+    moment : SecondMoment
+        Of the bounded rows: what mechanisms see.
+    reference : SecondMoment
+        Of the rows before bounding, in the same units: what results are
+        compared with.
+    bounded_rows : int
+        How many rows were longer than the bound (or left the box).
+    notes, assumed_public : tuple of str
+    raw : Raw or None
+        Where a part of the preparation is paid for: ``moment`` is then what an exact preparation
+        gives, and mechanisms see another in each draw.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    domain: Domain
+    row_bound: float
+    moment: SecondMoment
+    reference: SecondMoment
+    bounded_rows: int
+    notes: tuple[str, ...]
+    assumed_public: tuple[str, ...]
+    raw: Raw | None = field(default=None, kw_only=True)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.moment.n
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.moment.d
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether mechanisms that need the rows themselves can run."""
+        return self.moment.rows is not None
+
+    @property
+    def has_lengths(self) -> bool:
+        """Whether mechanisms can run that ask of the rows what their lengths tell."""
+        return self.moment.has_lengths
+
+    def serves(self, mechanism: AsksRows) -> bool:
+        """Return whether what a mechanism asks of the rows, if anything, is at hand."""
+        return self.has_rows or (mechanism.by_length and self.has_lengths)
+
+    @property
+    def moment_with_rows(self) -> SecondMoment:
+        """The moment with its bounded rows, or what they tell by their lengths; see `serves`."""
+        if not self.moment.has_lengths:
+            raise RuntimeError(f"the rows of {self.name} are not at hand; ask serves first")
+        return self.moment
+
+    def problem(self, settings: Settings) -> Problem:
+        """Return the problem that mechanisms calibrate to.
+
+        Raises
+        ------
+        InvalidSetting
+            If k is too large, or the allocation does not fit the features.
+        """
+        written = numbered(settings.allocation, self.columns, settings.directions)
+        return Problem(
+            self.n,
+            self.d,
+            settings.k,
+            Relation(settings.relation),
+            self.domain,
+            parse_allocation(written, settings.directions),
+        )
+
+    def budget(self, settings: Settings) -> Budget:
+        """Return the budget, with the default delta resolved for n."""
+        delta = default_delta(self.n) if settings.delta is None else settings.delta
+        return Budget(settings.epsilon, delta)
+
+
+def worth(measured: Measured) -> FloatArray | None:
+    """Return the reference's variance along the moment's components, or None if they agree."""
+    if measured.reference is measured.moment:
+        return None
+    V = measured.moment.eigenvectors
+    along: FloatArray = np.einsum("ij,ij->j", V, measured.reference.A @ V)
+    return along

@@ -1,0 +1,303 @@
+"""What each step of a paid preparation may cost, decided without looking at a row.
+
+All steps read sums over people of a function of one person's row, cut to bounds that are public
+or were bought first, and mapped to u in [-1, 1]^d. A person who is withdrawn (zero-out) adds
+nothing to any sum. The n of the padded table, in which a withdrawn person's row is zero, is public
+always: moments are divided by it, and noise, batches and steps are sized by it. How many people are
+present is public or paid for; means, spreads and ranks use that count. With R and Z for replace and
+zero-out, one person moves
+
+* sum u by at most 2 sqrt d (R), sqrt d (Z) in l2 and 2 d, d in l1 norm: opposite corners;
+* sum u^2 (feature by feature) by at most sqrt d in l2 and d in l1 norm, under both: every entry
+  of u^2 lies in [0, 1];
+* the number of rows longer than any radius (or with a value beyond any range) by at most 1, under
+  both; and all such numbers move the same way when a row grows;
+* the sum of squared row lengths (n times the trace) by at most the square of the longest that a
+  row can be, under both;
+* the number of people present by 0 (R: it is the same for all neighbours), 1 (Z).
+
+Under R no row moves both sum u and sum u^2 that far: with D = |u - u'| of a feature u^2 moves by
+at most D (2 - D), nothing at opposite corners. The two are accounted for as one query
+(`joint_gaussian` and `joint_laplace`).
+
+A quantile is an exponential mechanism: its log ratio ranges over its epsilon. A sparse vector on
+counts that all move the same way, with threshold and answers at half of epsilon each, costs the
+order that a shift of the threshold makes good for all answers but the last epsilon/2 + epsilon/2,
+and the other order, which only the last answer tells apart, epsilon/2: its log ratio ranges over
+3/2 epsilon.
+
+Variances, bought beside a subspace after its release, are the mean squares of the bounded rows
+along each of its directions, and what is left of their mean squared length. Directions and rest
+split |x|^2 <= 1 into numbers a >= 0 with sum at most 1, whatever the directions are; one person
+moves their sum by a - b (R) or by a (Z), at most sqrt 2 and 1 in l2 and 2 and 1 in l1 norm, and two
+rows along two directions do. Rows without a bound are cut at a radius that is found first: n(r)
+rows are longer than r, one row moves each n(r) by at most 1, so eight noisy counts walk down a
+binary search among 256 radii, or one exponential mechanism chooses among them.
+
+A step gets a share of the budget: of mu^2 where Gaussian noise is used, with pure steps at
+epsilon = mu; of epsilon where the whole is to be pure. What is left goes to the mechanism, by the
+account of all of them together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from dpviz.accounting.gaussian import mu_of
+from dpviz.core.bounds_text import ADAPTIVE
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.params import params_of
+from dpviz.core.parts import GaussianPart, LaplacePart, Part, PurePart
+from dpviz.core.problem import Budget, Relation
+from dpviz.core.settings import MOST_SHARED, Settings
+
+COUNT, RANGE, MEAN, SCALE, BOUND = "count", "range", "mean", "scale", "bound"
+TRACE = "trace"
+"""The query that an adaptive clip starts with, at half of its share."""
+VARIANCE, RADIUS = "variance", "radius"
+"""What is bought after the release, and the radius that rows without a bound are then cut at."""
+RADIUS_COUNTS = 8  # that walk down a binary search among 2^8 radii
+_CHOICE = "exponential mechanism on a radius"
+_RADIUS_SHARE = 0.3  # of the variances' own share
+STEPS = (COUNT, RANGE, MEAN, SCALE, BOUND)
+"""In the order they run: each uses what those before it released."""
+
+DEFAULT_SHARES: Mapping[str, float] = MappingProxyType(
+    {step: float(params_of(Settings)[f"{step}_share"].default) for step in STEPS}
+)
+_ROOM = 1 + 1e-12  # the account composes rounded numbers: leave them room
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which steps are paid for, and the share of each.
+
+    Attributes
+    ----------
+    steps : tuple of str
+        Among `STEPS`.
+    shares : tuple of (str, float)
+        Share of each step; what is not named has its default.
+    bound : {"quantile", "adaptive"}
+        How a row bound is found.
+    level : float
+        The quantile of the row lengths that is sought.
+    features : int or None
+        How many columns are prepared, where others (a label's) are released beside them.
+    variance : float
+        Share of the variances along the released directions; 0 buys none.
+    radius : bool
+        Whether a radius is bought with them, as rows have no bound.
+    """
+
+    steps: tuple[str, ...]
+    shares: tuple[tuple[str, float], ...] = ()
+    bound: str = "quantile"
+    level: float = 0.9
+    features: int | None = None
+    variance: float = 0.0
+    radius: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.steps:
+            if name not in STEPS:
+                raise InvalidSetting("step", f"one of {', '.join(STEPS)}", name)
+        for name, share in self.shares:
+            if name not in STEPS or not is_share(share):
+                raise InvalidSetting(f"share of the {name}", "between 0 and 1", share)
+        if not (self.variance == 0 or is_share(self.variance)):
+            raise InvalidSetting("share of the variances", "from 0 to below 1", self.variance)
+        if not (0 < self.level <= 1):
+            raise InvalidSetting("quantile", "above 0 and at most 1", self.level)
+        if self.bound not in ("quantile", "adaptive"):
+            raise InvalidSetting("row bound", "quantile or adaptive", self.bound)
+        if self.total > MOST_SHARED:
+            raise InvalidSetting(
+                "shares of the preparation",
+                f"at most {numeral(MOST_SHARED, 6)} together, so that the release has the rest",
+                numeral(self.total, 6),
+            )
+
+    def share(self, step: str) -> float:
+        """Return the share of one step; 0 where it is not paid for."""
+        if step not in self.steps:
+            return 0.0
+        return dict(self.shares).get(step, DEFAULT_SHARES[step])
+
+    @property
+    def total(self) -> float:
+        """Share of all steps together."""
+        return math.fsum([self.variance, *(self.share(step) for step in STEPS)])
+
+
+def is_share(value: object) -> bool:
+    """Return whether a value is a number between 0 and 1."""
+    return isinstance(value, (float, np.floating)) and bool(0 < value < 1)
+
+
+def wanted_of(settings: Settings) -> Wanted | None:
+    """Return the steps that settings pay for, or None where all is public."""
+    shares = settings.paid_shares
+    if not shares:
+        return None
+    bound, level = "quantile", 0.9
+    if BOUND in shares and settings.row_bound == ADAPTIVE:
+        bound = "adaptive"
+    elif BOUND in shares:
+        level = float(settings.row_bound.rpartition(":")[2])
+    steps = tuple(step for step in STEPS if step in shares)
+    return Wanted(steps, tuple((step, shares[step]) for step in steps), bound, level)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How a preparation runs: derived from shapes and budget, never from data.
+
+    Attributes
+    ----------
+    wanted : Wanted
+    n, d : int
+    relation : Relation
+    pure : bool
+        Whether every step is pure, with Laplace noise.
+    noises : mapping of str to float
+        By step: standard deviation or Laplace scale of the sum's noise; for the bound the epsilon
+        that it may spend, and for the trace in squares of the longest that a row can be. For the
+        radius that of each count, or its epsilon where the whole is pure.
+    parts : tuple of Part
+        In the order they run.
+    """
+
+    wanted: Wanted
+    n: int
+    d: int
+    relation: Relation
+    pure: bool
+    noises: Mapping[str, float] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash((self.wanted, self.n, self.d, self.relation, self.pure, self.parts))
+
+
+def preparation(
+    wanted: Wanted, n: int, d: int, relation: Relation, budget: Budget, *, pure: bool
+) -> Preparation:
+    """Return the noise of each step.
+
+    Parameters
+    ----------
+    wanted : Wanted
+    n, d : int
+    relation : Relation
+    budget : Budget
+        Of the preparation and the release together.
+    pure : bool
+        Whether no step may use delta.
+    """
+    replaced = relation is Relation.REPLACE
+    l2 = {
+        COUNT: 0.0 if replaced else 1.0,
+        MEAN: (2.0 if replaced else 1.0) * math.sqrt(d),
+        SCALE: math.sqrt(d),
+    }
+    l1 = {COUNT: l2[COUNT], MEAN: (2.0 if replaced else 1.0) * d, SCALE: float(d)}
+    whole = budget.epsilon if pure else mu_of(budget)
+    noises: dict[str, float] = {}
+    parts: list[Part] = []
+    for step in STEPS:
+        if step not in wanted.steps or (step == COUNT and replaced):
+            continue  # under replace n is the same for all neighbours
+        own = (wanted.share(step) if pure else math.sqrt(wanted.share(step))) * whole
+        if step == BOUND and wanted.bound == "adaptive":
+            own /= 2 if pure else math.sqrt(2)
+            noises[TRACE] = _ROOM / own
+            parts.append(
+                LaplacePart(1.0, noises[TRACE], attained=False)
+                if pure
+                else GaussianPart(1.0, noises[TRACE])
+            )
+        if step in (BOUND, RANGE):
+            noises[step] = own / _ROOM
+            lengths = f"{wanted.bound} of the row lengths"
+            ranges = 1.0 if step == BOUND and wanted.bound == "quantile" else 1.5
+            parts.append(
+                PurePart(
+                    noises[step],
+                    lengths if step == BOUND else "feature bounds",
+                    width=ranges * noises[step],
+                )
+            )
+            continue
+        noises[step] = _ROOM * (l1 if pure else l2)[step] / own
+        if step == SCALE and MEAN in noises and replaced:
+            joint = joint_laplace if pure else joint_gaussian
+            parts[-1] = joint(noises[MEAN], noises[SCALE], d)
+        elif pure:
+            parts.append(LaplacePart(l1[step], noises[step], attained=False))
+        else:
+            parts.append(GaussianPart(l2[step], noises[step]))
+    if wanted.variance:
+        for step, part in _variances(wanted, relation, whole, pure=pure):
+            noises[step] = part.epsilon if isinstance(part, PurePart) else _noise_of(part)
+            parts += [part] * (RADIUS_COUNTS if step == RADIUS and not pure else 1)
+    return Preparation(wanted, n, d, relation, pure, noises, tuple(parts))
+
+
+def _variances(
+    wanted: Wanted, relation: Relation, whole: float, *, pure: bool
+) -> list[tuple[str, Part]]:
+    """Return what the variances cost, and before them each count, or the choice, of a radius."""
+    most = 2.0 if relation is Relation.REPLACE else 1.0
+    share = wanted.variance
+    found: list[tuple[str, Part]] = []
+    if wanted.radius:
+        own, share = _RADIUS_SHARE * share, (1 - _RADIUS_SHARE) * share
+        if pure:
+            epsilon = own * whole / _ROOM
+            found.append((RADIUS, PurePart(epsilon, _CHOICE, width=epsilon)))
+        else:
+            std = _ROOM * math.sqrt(RADIUS_COUNTS / own) / whole
+            # the radius alone is used
+            found.append((RADIUS, GaussianPart(1.0, std, attained=False)))
+    if pure:
+        noise: Part = LaplacePart(most, _ROOM * most / (share * whole), attained=False)
+    else:
+        l2 = math.sqrt(most)
+        noise = GaussianPart(l2, _ROOM * l2 / (math.sqrt(share) * whole), attained=False)
+    return [*found, (VARIANCE, noise)]
+
+
+def _noise_of(part: Part) -> float:
+    """Return the standard deviation or Laplace scale of a part."""
+    assert isinstance(part, (GaussianPart, LaplacePart))
+    return part.std if isinstance(part, GaussianPart) else part.scale
+
+
+def joint_gaussian(mean_std: float, scale_std: float, d: int) -> GaussianPart:
+    """Return sum u and sum u^2 under replace as one Gaussian query, in units of its noise.
+
+    With a, b the precisions, a feature adds at most the maximum over D of
+    f(D) = D^2 (a + b (2 - D)^2): f' is 0 at 0 and where D^2 - 3 D + 2 + a/(2 b) = 0, whose lesser
+    root is the maximum, and D = 2 is the end.
+    """
+    a, b = mean_std**-2, scale_std**-2
+    most = 4 * a
+    under = 1 - 2 * a / b
+    if under > 0:
+        gap = (3 - math.sqrt(under)) / 2
+        most = max(most, gap * gap * (a + b * (2 - gap) ** 2))
+    return GaussianPart(math.sqrt(d * most) * _ROOM, 1.0)
+
+
+def joint_laplace(mean_scale: float, scale_scale: float, d: int) -> LaplacePart:
+    """Return the same with Laplace noise: the maximum of D (a + b (2 - D)), a and b the rates."""
+    a, b = 1 / mean_scale, 1 / scale_scale
+    gap = min(1 + a / (2 * b), 2.0)
+    return LaplacePart(d * gap * (a + b * (2 - gap)) * _ROOM, 1.0, attained=False)

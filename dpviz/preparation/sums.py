@@ -1,0 +1,230 @@
+"""Sums over blocks of rows that merge: what passes over large tables are made of.
+
+Every sum has ``add`` for a block and ``merge`` for another sum of the same
+pass, so that batches of a file and partitions on a cluster go through the same
+arithmetic. Scatter matrices are taken about each block's own mean and combined
+by adding positive semi-definite terms only, so nothing cancels however far the
+data lies from zero (Chan, Golub and LeVeque 1983).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import ByLength
+from dpviz.preparation.subsample import Subsample
+from dpviz.preparation.transform import Transform, into_domain
+
+FAR_ROWS = 1_024
+"""Rows kept because they lie farthest out: the longest row is among them as a rule."""
+
+
+class Sum(Protocol):
+    """A sum over rows; sums of parts merge into the sum of the whole."""
+
+    rows: int
+    dropped: int
+
+    def add(self, block: FloatArray, start: int) -> None:
+        """Add a block of rows; ``start`` is the number of its first row."""
+
+    def merge(self, other: Self) -> None:
+        """Add the sum of the rows that follow."""
+
+
+class Extent:
+    """Count, range, mean and scatter of raw rows, and the rows farthest out.
+
+    Parameters
+    ----------
+    origin : ndarray of shape (d,)
+        A typical row: means are held relative to it.
+    anchor : ndarray of shape (d,)
+        What the farthest rows are far from.
+
+    Attributes
+    ----------
+    rows, dropped : int
+        Rows added; rows left out on the way because of gaps.
+    low, high : ndarray of shape (d,)
+    offset : ndarray of shape (d,)
+        Mean minus origin.
+    scatter : ndarray of shape (d, d)
+        Sum of (x - mean)(x - mean)'.
+    far : ndarray of shape (m, d)
+        The farthest rows, as they were.
+    beyond : float
+        No row but the far ones is farther from the anchor than this.
+    """
+
+    def __init__(self, origin: FloatArray, anchor: FloatArray) -> None:
+        d = len(origin)
+        self.origin, self.anchor = origin, anchor
+        self.rows = self.dropped = 0
+        self.low, self.high = np.full(d, np.inf), np.full(d, -np.inf)
+        self.offset, self.scatter = np.zeros(d), np.zeros((d, d))
+        self.far = np.zeros((0, d))
+        self._far_squares = np.zeros(0)
+        self._cut = 0.0
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of the rows, shape (d,)."""
+        mean: FloatArray = self.origin + self.offset
+        return mean
+
+    @property
+    def beyond(self) -> float:
+        """Largest distance from the anchor that a row not among the far ones may have."""
+        return float(np.sqrt(self._cut))
+
+    def add(self, block: FloatArray, start: int) -> None:
+        """Add a block of rows, shape (size, d)."""
+        self.low = np.minimum(self.low, block.min(axis=0))
+        self.high = np.maximum(self.high, block.max(axis=0))
+        shifted = block - self.origin
+        from_anchor = shifted if self.anchor is self.origin else block - self.anchor
+        squares = np.einsum("ij,ij->i", from_anchor, from_anchor)
+        self._keep_far(block, squares)
+        mean = np.full(len(block), 1 / len(block)) @ shifted
+        shifted -= mean
+        self._combine(len(block), mean, shifted.T @ shifted)
+
+    def merge(self, other: Self) -> None:
+        """Add the extent of the rows that follow."""
+        self.dropped += other.dropped
+        if other.rows == 0:
+            return
+        self.low = np.minimum(self.low, other.low)
+        self.high = np.maximum(self.high, other.high)
+        self._cut = max(self._cut, other._cut)
+        self._keep_far(other.far, other._far_squares)
+        self._combine(other.rows, other.offset, other.scatter)
+
+    def _combine(self, rows: int, offset: FloatArray, scatter: FloatArray) -> None:
+        total = self.rows + rows
+        step = offset - self.offset
+        self.scatter += scatter
+        self.scatter += np.outer(step, step) * (self.rows * rows / total)
+        self.offset = self.offset + step * (rows / total)
+        self.rows = total
+
+    def _keep_far(self, block: FloatArray, squares: FloatArray) -> None:
+        found = squares > self._cut
+        if not found.any():
+            return
+        self.far = np.concatenate([self.far, block[found]])
+        self._far_squares = np.concatenate([self._far_squares, squares[found]])
+        if len(self.far) > 2 * FAR_ROWS:
+            order = np.argpartition(self._far_squares, -FAR_ROWS)
+            kept, left = order[-FAR_ROWS:], order[:-FAR_ROWS]
+            self._cut = float(self._far_squares[left].max())
+            self.far, self._far_squares = self.far[kept], self._far_squares[kept]
+
+
+class Moments:
+    """Second moments of the bounded and of the unbounded rows, as sums.
+
+    Parameters
+    ----------
+    transform : Transform
+    sample : Subsample, optional
+        Which rows count; all if not given.
+    with_free : bool
+        Whether the moment of the unbounded rows is wanted too.
+    """
+
+    def __init__(
+        self, transform: Transform, sample: Subsample | None = None, *, with_free: bool = True
+    ) -> None:
+        d = transform.domain.d
+        self.transform, self.sample, self.with_free = transform, sample, with_free
+        self.rows = self.dropped = self.counted = self.outside = 0
+        self.bounded, self.free = np.zeros((d, d)), np.zeros((d, d))
+
+    def add(self, block: FloatArray, start: int) -> None:
+        """Add a block of raw rows."""
+        self.rows += len(block)
+        if self.sample is not None:
+            block = block[self.sample.chosen(start, start + len(block))]
+        free = self.transform.unbounded(block)
+        bounded, moved = into_domain(free, self.transform.domain)
+        product = bounded.T @ bounded
+        self.bounded += product
+        if self.with_free:
+            self.free += free.T @ free if moved else product
+        self.outside += moved
+        self.counted += len(block)
+
+    def merge(self, other: Self) -> None:
+        """Add the sums of the rows that follow."""
+        self.rows += other.rows
+        self.dropped += other.dropped
+        self.counted += other.counted
+        self.outside += other.outside
+        self.bounded += other.bounded
+        self.free += other.free
+
+
+class ByLengthOf:
+    """What bounded rows tell by their lengths, found in one pass.
+
+    Parameters
+    ----------
+    transform : Transform
+    sample : Subsample, optional
+        Which rows count; all if not given.
+
+    Attributes
+    ----------
+    found : ByLength
+    """
+
+    def __init__(self, transform: Transform, sample: Subsample | None = None) -> None:
+        self.transform, self.sample = transform, sample
+        self.rows = self.dropped = 0
+        self.found = ByLength(transform.domain.d)
+
+    def add(self, block: FloatArray, start: int) -> None:
+        """Add a block of raw rows."""
+        self.rows += len(block)
+        if self.sample is not None:
+            block = block[self.sample.chosen(start, start + len(block))]
+        if len(block):
+            self.found.add(self.transform.bounded(block)[0], start)
+
+    def merge(self, other: Self) -> None:
+        """Add the rows that follow."""
+        self.rows += other.rows
+        self.dropped += other.dropped
+        self.found.merge(other.found)
+
+
+class Longest:
+    """The largest norm of a row in the units of a transform."""
+
+    def __init__(self, unscaled: Transform) -> None:
+        self.unscaled = unscaled
+        self.rows = self.dropped = 0
+        self.norm = 0.0
+
+    def add(self, block: FloatArray, start: int) -> None:
+        """Add a block of raw rows."""
+        self.rows += len(block)
+        self.norm = max(self.norm, float(norms(self.unscaled, block).max()))
+
+    def merge(self, other: Self) -> None:
+        """Add the rows that follow."""
+        self.rows += other.rows
+        self.dropped += other.dropped
+        self.norm = max(self.norm, other.norm)
+
+
+def norms(unscaled: Transform, block: FloatArray) -> FloatArray:
+    """Return the norm of each row in the units of a transform."""
+    rows = unscaled.unbounded(block)
+    lengths: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return lengths

@@ -1,0 +1,1 @@
+"""Results as tables, sentences and figures, from the results alone."""

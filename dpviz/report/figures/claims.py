@@ -1,0 +1,412 @@
+"""Claims: shares that betray, cones that move, true deltas, budgets spent, and attackers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from dpviz.auditing.attack import Curve, EmpiricalCurve
+from dpviz.auditing.exhibits import FROM_MODE, WITH, WITHOUT
+from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.mechanisms import Mechanism
+from dpviz.report.figures.theme import (
+    BELOW,
+    DASHES,
+    FIRST_TONE,
+    SECOND_TONE,
+    TRUE_COLOUR,
+    WARNING_TONE,
+    colour_of,
+    to_scale,
+    told,
+)
+from dpviz.report.tables.ticks import log_ticks
+
+WORKS, FAILS = FIRST_TONE, WARNING_TONE
+_STARTS = (FIRST_TONE, SECOND_TONE)
+
+
+def _layout(figure: go.Figure, height: int) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 40, "b": 10},
+        legend=BELOW,
+        hovermode="closest",
+    )
+    return figure.update_xaxes(automargin=True)
+
+
+def _decades(title: str, first: float, last: float) -> dict[str, Any]:
+    """Return a logarithmic axis between two powers of ten; no superscript is too small to read."""
+    ticks = log_ticks(first, last)
+    return {
+        "title": title, "type": "log", "range": [first, last],
+        "tickvals": ticks, "ticktext": [numeral(tick) for tick in ticks],
+    }  # fmt: skip
+
+
+def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
+    """Draw the share of releases that betray their table: counted beside exact.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.auditing.exhibits.SUPPORT_COLUMNS`.
+    now : float
+        The epsilon chosen.
+    """
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=table["epsilon"], y=table["exact"], mode="lines", name="exact, 1 - exp(-epsilon/3)",
+            line={"color": TRUE_COLOUR, "width": 2, "shape": "spline"},
+            hovertext=told("epsilon {}: {}", (table["epsilon"], 3), (table["exact"], 3)),
+            hovertemplate="%{hovertext}<extra>exact</extra>",
+        )
+    )  # fmt: skip
+    figure.add_trace(
+        go.Scatter(
+            x=table["epsilon"], y=table["share"], mode="markers", name="counted",
+            marker={"color": FAILS, "size": 8},
+            error_y={
+                "type": "data", "symmetric": False, "array": table["high"] - table["share"],
+                "arrayminus": table["share"] - table["low"], "color": FAILS, "thickness": 1.5,
+            },
+            hovertext=told("epsilon {}: {}", (table["epsilon"], 3), (table["share"], 3)),
+            hovertemplate="%{hovertext}<extra>counted</extra>",
+        )
+    )  # fmt: skip
+    figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
+    values = [float(value) for value in table["epsilon"]]
+    figure.update_xaxes(
+        title="epsilon claimed",
+        type="log",
+        tickvals=values,
+        ticktext=[numeral(v, 6) for v in values],
+    )
+    figure.update_yaxes(title="share that betrays the table", range=[0, 1], tickformat=".0%")
+    return _layout(figure, 400)
+
+
+def cone_figure(table: pd.DataFrame) -> go.Figure:
+    """Draw releases at d = 2, and the cone of those that the full table can make.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.auditing.exhibits.CONE_COLUMNS`.
+    """
+    names = list(dict.fromkeys(table["mechanism"]))
+    figure = make_subplots(
+        rows=1, cols=len(names), subplot_titles=names, shared_yaxes=True, horizontal_spacing=0.1
+    )
+    for column, name in enumerate(names, start=1):
+        part = table[table["mechanism"] == name]
+        # The far tail would press the part that matters, near the cone's edge, into a corner.
+        reach = float(np.quantile(np.maximum(part["half_trace"].abs(), part["radius"]), 0.9))
+        if part["outside"].any():
+            figure.add_trace(
+                go.Scatter(
+                    x=[0, reach, reach], y=[0, reach, 0], fill="toself", mode="lines",
+                    line={"width": 1, "color": TRUE_COLOUR}, fillcolor="rgba(127, 127, 127, 0.18)",
+                    name="what the full table can make", hoverinfo="skip",
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+        groups = (
+            (part[part["table"] == WITH], "release " + WITH, WORKS, "circle", 5),
+            (
+                part[(part["table"] == WITHOUT) & ~part["outside"]],
+                f"release, {WITHOUT}", _STARTS[1], "circle-open", 6,
+            ),
+            (part[part["outside"]], f"{WITHOUT}: impossible with it", FAILS, "x", 8),
+        )  # fmt: skip
+        for points, words, colour, marker, size in groups:
+            if points.empty:
+                continue
+            figure.add_trace(
+                go.Scatter(
+                    x=points["half_trace"], y=points["radius"], mode="markers", name=words,
+                    legendgroup=words, showlegend=column == 1, hoverinfo="skip",
+                    marker={"color": colour, "symbol": marker, "size": size},
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+        low = 0.0 - 0.12 * reach if part["outside"].any() else -reach
+        figure.update_xaxes(title="half the trace", range=[low, reach], row=1, col=column)
+        figure.update_yaxes(range=[0, reach], row=1, col=column)
+        if column > 1:
+            figure.update_yaxes(showticklabels=True, row=1, col=column)
+    figure.update_yaxes(title="radius", row=1, col=1)
+    return to_scale(_layout(figure, 440))
+
+
+def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
+    """Draw the rows of both tables and the direction published for each.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        `dpviz.auditing.exhibits.turning_rows`.
+    table : DataFrame
+        `dpviz.auditing.exhibits.TURNING_COLUMNS`.
+    """
+    first, second = "feature 1", "feature 2"
+    names = [WITH, WITHOUT]
+    figure = make_subplots(
+        rows=1, cols=2, subplot_titles=names, shared_yaxes=True, horizontal_spacing=0.06
+    )
+    for column, name in enumerate(names, start=1):
+        part = table[table["table"] == name]
+        numbers = part[["draw", "first", "second", "angle"]].to_numpy(dtype=np.float64)
+        for number, (draw, x, y, angle) in enumerate(numbers):
+            figure.add_trace(
+                go.Scatter(
+                    x=[-1.2 * x, 1.2 * x], y=[-1.2 * y, 1.2 * y],
+                    mode="lines", name="published direction", legendgroup="direction",
+                    showlegend=column == 1 and number == 0, line={"color": FAILS, "width": 3},
+                    hovertemplate=(
+                        f"{decimals(angle, 1)} degrees<extra>draw {decimals(draw, 0)}</extra>"
+                    ),
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+        people = pd.concat([rows.iloc[:2], rows[rows["person"].str.endswith(name)]])
+        figure.add_trace(
+            go.Scatter(
+                x=people[first], y=people[second], mode="markers+text", name="people",
+                text=["first", "second", "third"],
+                textposition=["bottom center", "middle right", "top center"],
+                legendgroup="people", showlegend=column == 1,
+                marker={"color": WORKS, "size": 11},
+                hovertext=told("({}, {})", (people[first], 3), (people[second], 3)),
+                hovertemplate="%{text}: %{hovertext}<extra></extra>",
+            ),
+            row=1, col=column,
+        )  # fmt: skip
+        figure.update_xaxes(title=first, range=[-0.3, 1.3], row=1, col=column)
+        figure.update_yaxes(range=[-0.3, 1.3], row=1, col=column)
+    figure.update_yaxes(title=second, row=1, col=1)
+    return to_scale(_layout(figure, 380))
+
+
+def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
+    """Draw the true delta over epsilon beside the claimed one, on log axes.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.auditing.exhibits.DELTA_COLUMNS`.
+    now : float
+        The epsilon of the current setting.
+    """
+    figure = go.Figure()
+    colours = dict(zip(dict.fromkeys(table["relation"]), (FAILS, WORKS), strict=False))
+    dashes = dict(zip(dict.fromkeys(table["mechanism"]), DASHES, strict=False))
+    for (mechanism, relation), part in table.groupby(["mechanism", "relation"], sort=False):
+        figure.add_trace(
+            go.Scatter(
+                x=part["epsilon"], y=part["true_delta"], mode="lines",
+                name=f"{mechanism}, {relation}",
+                line={"color": colours[relation], "dash": dashes[mechanism], "width": 2},
+                hovertext=told(
+                    "epsilon {}: delta {}", (part["epsilon"], 3), (part["true_delta"], 2)
+                ),
+                hovertemplate="%{hovertext}<extra>"
+                f"{mechanism}, {relation}</extra>",
+            )
+        )  # fmt: skip
+    claimed = float(table["claimed_delta"].iloc[0])
+    figure.add_hline(y=claimed, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1})
+    figure.add_annotation(
+        # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
+        x=0, xref="paper", xanchor="left", y=math.log10(claimed), yanchor="bottom",
+        text="delta claimed", showarrow=False, font={"size": 12},
+    )  # fmt: skip
+    if table["epsilon"].min() <= now <= table["epsilon"].max():
+        figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
+    low = max(float(table["true_delta"].min()), claimed * 1e-6, 1e-300)
+    high = max(float(table["true_delta"].max()), claimed)
+    figure.update_xaxes(title="epsilon claimed", type="log")
+    figure.update_yaxes(_decades("true delta", math.log10(low) - 0.3, math.log10(high) + 0.3))
+    return _layout(figure, 420)
+
+
+def spending_figure(table: pd.DataFrame) -> go.Figure:
+    """Draw the epsilon that each mechanism spends beside the one it claims, on a log axis.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.auditing.table.SPENDING_COLUMNS`, in the order drawn from the top.
+    """
+    known = table[table["spent"].notna() & (table["spent"] > 0)]
+    claimed = float(table["claimed"].iloc[0])
+    low = min(float(known["spent"].min()), claimed) if len(known) else claimed
+    high = max(float(known["spent"].max()), claimed) if len(known) else claimed
+    decades = max(math.log10(high / low), 0.5)
+    beyond, below = high * 10 ** (0.12 * decades), low * 10 ** (-0.12 * decades)
+    figure = go.Figure()
+    figure.add_vline(x=claimed, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1.5})
+    over = known["ratio"] > 1 + 1e-6
+    unknown, nothing = table[table["spent"].isna()], table[table["spent"] == 0]
+    for kind, part, x, colour, marker in (
+        ("within the claim", known[~over], known["spent"][~over], WORKS, "circle"),
+        ("epsilon 0: delta covers it", nothing, [below] * len(nothing), WORKS, "triangle-left"),
+        ("more than claimed", known[over], known["spent"][over], FAILS, "diamond"),
+        ("no epsilon describes it", unknown, [beyond] * len(unknown), FAILS, "x"),
+    ):
+        if part.empty:
+            continue
+        words = [
+            kind
+            if kind[-2:] == "it"
+            else f"{'exactly' if exact else 'at most'} {numeral(spent, 3)}"
+            for exact, spent in zip(part["exact"], part["spent"], strict=True)
+        ]
+        figure.add_trace(
+            go.Scatter(
+                x=x, y=part["mechanism"], mode="markers", name=kind, customdata=words,
+                marker={"color": colour, "symbol": marker, "size": 10},
+                hovertemplate="%{y}: %{customdata}<extra></extra>",
+            )
+        )  # fmt: skip
+    figure.update_xaxes(
+        _decades(
+            f"epsilon spent; dashed: the {numeral(claimed, 6)} claimed",
+            math.log10(below) - 0.06 * decades,
+            math.log10(beyond) + 0.06 * decades,
+        )
+    )
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=table["mechanism"].tolist()[::-1], automargin=True,
+        tickfont={"size": 12}, range=[-0.7, len(table) - 0.3],
+    )  # fmt: skip
+    return _layout(figure, 130 + 21 * max(len(table), 4))
+
+
+def gibbs_figure(table: pd.DataFrame) -> go.Figure:
+    """Draw the mean score of chains after each sweep beside the exact mean.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.auditing.exhibits.GIBBS_COLUMNS`.
+    """
+    figure = go.Figure()
+    for start, part in table.groupby("start", sort=False):
+        colour = _STARTS[0 if start == FROM_MODE else 1]
+        figure.add_trace(
+            go.Scatter(
+                x=part["sweep"], y=part["mean"], mode="lines+markers", name=f"from {start}",
+                line={"color": colour, "width": 2}, marker={"size": 6},
+                error_y={"type": "data", "array": part["high"] - part["mean"], "thickness": 1.2},
+                hovertext=told("sweep {}: {}", (part["sweep"], 6), (part["mean"], 4)),
+                hovertemplate="%{hovertext}<extra>" + f"from {start}</extra>",
+            )
+        )  # fmt: skip
+    figure.add_hline(
+        y=float(table["exact"].iloc[0]), line={"color": TRUE_COLOUR, "dash": "dash", "width": 1.5},
+        annotation={"text": "exact", "font": {"size": 12}}, annotation_position="bottom right",
+    )  # fmt: skip
+    figure.update_xaxes(title="sweeps of the chain", dtick=1)
+    figure.update_yaxes(title="mean score, share of the best")
+    return _layout(figure, 380)
+
+
+def attack_figure(
+    seen: Curve, mechanism: Mechanism, label: str, measured: EmpiricalCurve | None = None
+) -> go.Figure:
+    """Draw the trade-off of a membership test: misses against false alarms.
+
+    Parameters
+    ----------
+    seen : Curve
+    mechanism : Mechanism
+    label : str
+        Of the mechanism, or of what it claims.
+    measured : EmpiricalCurve, optional
+        What one attack reached, with its band.
+    """
+    colour = colour_of(mechanism)
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=[0, 1], y=[1, 0], mode="lines", name="guessing blindly",
+            line={"color": TRUE_COLOUR, "dash": "dash", "width": 1}, hoverinfo="skip",
+        )
+    )  # fmt: skip
+    if measured is not None:
+        figure.add_trace(
+            go.Scatter(
+                x=[*measured.alpha, *measured.alpha[::-1]], y=[*measured.high, *measured.low[::-1]],
+                fill="toself", mode="lines", line={"width": 0}, name="band of the attack",
+                fillcolor="rgba(127, 127, 127, 0.25)", hoverinfo="skip",
+            )
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=measured.alpha, y=measured.beta, mode="lines", name="the attack that was run",
+                line={"color": TRUE_COLOUR, "width": 2},
+                hovertext=told("alarms {}, misses {}", (measured.alpha, 3), (measured.beta, 3)),
+                hovertemplate="%{hovertext}<extra>attack</extra>",
+            )
+        )  # fmt: skip
+    words = "exact" if seen.exact else "no attacker gets below"
+    if measured is not None:
+        words = "lowest it allows"
+    figure.add_trace(
+        go.Scatter(
+            x=seen.alpha, y=seen.beta, mode="lines", name=f"{label}: {words}",
+            line={"color": colour, "width": 3, "dash": "solid" if seen.exact else "dot"},
+            hovertext=told("alarms {}, misses {}", (seen.alpha, 3), (seen.beta, 3)),
+            hovertemplate="%{hovertext}<extra>" + label + "</extra>",
+        )
+    )  # fmt: skip
+    figure.update_xaxes(title="false alarms: sounds though the person is out", range=[0, 1])
+    figure.update_yaxes(title="misses: silent though the person is in", range=[0, 1.02])
+    return _layout(figure, 420)
+
+
+def posterior_figure(
+    table: pd.DataFrame, prior: float, mechanism: Mechanism, limit: float | None
+) -> go.Figure:
+    """Draw what an alarm leaves believed at each level of false alarms.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.auditing.attack.ATTACK_COLUMNS`.
+    prior : float
+    mechanism : Mechanism
+    limit : float or None
+        The belief that the epsilon spent would allow without delta.
+    """
+    table = table[table["alpha"] > 0]
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=table["alpha"], y=table["posterior"], mode="lines", showlegend=False,
+            line={"color": colour_of(mechanism), "width": 3},
+            hovertext=[
+                f"alarms {numeral(alpha)}: {percent(posterior)}"
+                for alpha, posterior in zip(table["alpha"], table["posterior"], strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    )  # fmt: skip
+    for value, words in ((prior, "believed before"), (limit, "most without delta")):
+        if value is not None:
+            figure.add_hline(
+                y=value, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
+                annotation={"text": words, "font": {"size": 12}},
+                annotation_position="bottom right" if value == prior else "top right",
+            )  # fmt: skip
+    figure.update_xaxes(_decades("false alarms of the test", -6, 0))
+    figure.update_yaxes(title="believed after an alarm", range=[0, 1.02], tickformat=".0%")
+    return _layout(figure, 420)

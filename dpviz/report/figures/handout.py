@@ -1,0 +1,138 @@
+"""A report of one view: HTML that a browser prints, with no network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import dpviz
+from dpviz.core.number_text import numeral
+from dpviz.core.params import Param, params_of
+from dpviz.core.settings import Settings
+from dpviz.mechanisms import parse_variants
+from dpviz.preparation.bounding import Prepared
+from dpviz.report.figures.board import assets, shown, written
+from dpviz.report.sentences import explore
+from dpviz.report.sentences.bibliography import bibtex
+from dpviz.report.sentences.phrases import account_words
+from dpviz.report.tables import board
+from dpviz.simulation.compare import Comparison
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62em; margin: 24px auto; padding: 0 16px;
+  color: #1c2530; background: #fff; }
+h1 { font-size: 24px; } h2 { font-size: 18px; margin: 26px 0 8px; break-after: avoid; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: 4px 12px 4px 0; border-bottom: 1px solid #c3ccd6;
+  vertical-align: top; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 14px; background: #f3f6f9;
+  padding: 10px; }
+@media print { body { margin: 0; max-width: none; font-size: 10.5pt; } pre { background: none;
+  padding: 0; } section { break-inside: avoid; } }
+"""
+
+
+def report_page(
+    comparison: Comparison, *, command: str, link: str, card: str = "", table: str = ""
+) -> str:
+    """Return the report.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The view.
+    command, link : str
+        What reproduces the numbers; the link may be empty.
+    card : str
+        A stakeholder's card as HTML, where there is one.
+    table : str
+        What the table is called, where settings name it by a word of the dashboard.
+    """
+    settings, prepared = comparison.settings, comparison.prepared
+    name = table or prepared.name
+    parts = [
+        f"<h1>{escape(name)}: what privacy costs this PCA</h1>",
+        f"<p><strong>{escape(explore.verdict(comparison))}</strong></p>",
+        f"<p>{escape(explore.facts(comparison))}</p>",
+    ]
+    if isinstance(prepared, Prepared):
+        parts.append('<section><h2>The board</h2><div id="board"></div></section>')
+    if card:
+        parts.append(f"<section><h2>The answer</h2>{card}</section>")
+    parts += [
+        "<section><h2>Claims</h2>" + _claims(comparison) + "</section>",
+        "<section><h2>Assumed public</h2>" + _list(comparison.assumed_public) + "</section>",
+    ]
+    if prepared.notes:
+        parts.append(
+            "<section><h2>Changes to the table</h2>" + _list(prepared.notes) + "</section>"
+        )
+    parts += [
+        "<section><h2>Settings</h2>" + _settings(comparison, name) + "</section>",
+        f"<section><h2>The same again</h2><pre>{escape(command)}</pre>"
+        + (f"<pre>{escape(link)}</pre>" if link else "")
+        + f"<p>dpviz {escape(dpviz.__version__)}, seed {settings.seed}: the same version and seed "
+        "give the same numbers.</p></section>",
+        "<section><h2>Papers</h2><pre>"
+        + escape(bibtex(result.mechanism for result in comparison.results))
+        + "</pre></section>",
+        "<p>This report compares with the exact result and is not itself private.</p>",
+    ]
+    script = _board(comparison, prepared) if isinstance(prepared, Prepared) else ""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+        f"<title>dpviz: {escape(name)}</title><style>{assets().css}{_STYLE}</style></head>"
+        f"<body>{''.join(parts)}{script}</body></html>"
+    )
+
+
+def _board(comparison: Comparison, prepared: Prepared) -> str:
+    """Return what draws the board at the report's own epsilon."""
+    settings = comparison.settings
+    chosen = [result.mechanism.text for result in comparison.results]
+    frame = board.frame_of(comparison, prepared)
+    mechanisms = board.ordered(parse_variants(chosen), frame)
+    payload = board.payload(prepared, settings, shown(mechanisms), [settings.epsilon], [frame])
+    options = {"controls": [], "strip": False, "answer": False}
+    return (
+        f'<script id="payload" type="application/json">{written(payload)}</script>'
+        f"<script>{assets().js}\nDpvizBoard.mount(document.getElementById('board'), "
+        f"JSON.parse(document.getElementById('payload').textContent), {written(options)});</script>"
+    )
+
+
+def _list(items: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+
+
+def _claims(comparison: Comparison) -> str:
+    rows = "".join(
+        f"<tr><td>{escape(result.mechanism.label)}</td><td>{escape(result.status.marked)}</td>"
+        f"<td>{escape(account_words(result.claimed, result.spent))}</td>"
+        f"<td>{escape(result.status.evidence)}</td></tr>"
+        for result in comparison.results
+    )
+    left = _list([f"{item.mechanism}: {item.reason}" for item in comparison.skipped])
+    return (
+        "<table><thead><tr><th>Mechanism</th><th>Claim</th><th>Account</th><th>Why</th></tr>"
+        f"</thead><tbody>{rows}</tbody></table>"
+        + (f"<p>Not run:</p>{left}" if comparison.skipped else "")
+    )
+
+
+def _settings(comparison: Comparison, name: str) -> str:
+    settings = comparison.settings
+    values = {param.label: param.format(getattr(settings, key)) for key, param in _params().items()}
+    values["Table"] = name
+    values["Delta"] = numeral(comparison.budget.delta, 6)
+    values["Mechanisms"] = ", ".join(result.mechanism.text for result in comparison.results)
+    rows = "".join(
+        f"<tr><th>{escape(label)}</th><td>{escape(value)}</td></tr>"
+        for label, value in values.items()
+    )
+    return f"<table><tbody>{rows}</tbody></table>"
+
+
+def _params() -> dict[str, Param]:
+    return dict(params_of(Settings))

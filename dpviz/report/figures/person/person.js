@@ -1,0 +1,426 @@
+// Drag one person: two clouds of releases, with her row and without it.
+//
+// Every number comes from the payload of dpviz.lessons.person: noise in units of one row, its scale
+// at each epsilon, the limits. Dragging and epsilon only move what is here already.
+
+function dpvizPerson(root, data, report) {
+  const SVG = "http://www.w3.org/2000/svg";
+  const SHOWN = 260;
+  const state = {
+    which: 0,
+    at: data.start,
+    row: data.row.slice(),
+    turn: Math.atan2(data.row[1], data.row[0]),
+  };
+  const node = (name, className, parent, text) => {
+    const made = document.createElement(name);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    if (parent) parent.append(made);
+    return made;
+  };
+
+  root.replaceChildren();
+  const frame = node("div", "dp-person", root);
+  frame.dataset.highlight = data.highlight || "";
+  const bar = node("div", "dp-bar", frame);
+  const tabs = node("div", "dp-tabs", bar);
+  tabs.setAttribute("role", "radiogroup");
+  tabs.setAttribute("aria-label", "Mechanism");
+  const name = `dp-mechanism-${Math.random().toString(36).slice(2)}`;
+  const radios = data.mechanisms.map((mechanism, index) => {
+    const label = node("label", "", tabs);
+    const radio = node("input", "", label);
+    radio.type = "radio";
+    radio.name = name;
+    radio.checked = index === 0;
+    node("span", "", label, mechanism.label);
+    radio.addEventListener("change", () => { state.which = index; draw(); tell(); });
+    return radio;
+  });
+  if (data.mechanisms.length < 2) tabs.hidden = true;
+  radios.forEach((radio) => { radio.disabled = Boolean(data.locked); });
+  const dial = node("label", "dp-dial", bar);
+  const dialWord = node("span", "", dial);
+  const slider = node("input", "", dial);
+  slider.type = "range";
+  slider.min = "0";
+  slider.max = String(data.epsilons.length - 1);
+  slider.step = "1";
+  slider.setAttribute("aria-label", "Epsilon");
+  slider.disabled = Boolean(data.locked);
+  slider.addEventListener("input", () => { state.at = Number(slider.value); draw(); tell(); });
+  const status = node("span", "dp-status", bar);
+
+  const panels = node("div", "dp-panels", frame);
+  const left = node("figure", "dp-left", panels);
+  const disk = node("div", "dp-disk", left);
+  const diskCanvas = node("canvas", "", disk);
+  const handle = node("button", "dp-handle", disk);
+  handle.type = "button";
+  node("figcaption", "", left, "Her row among the others: drag it, or press the arrow keys.");
+  const right = node("figure", "dp-right", panels);
+  const cloud = node("canvas", "", right);
+  cloud.setAttribute("role", "img");
+  const key = node("figcaption", "dp-key", right);
+
+  const sentence = node("p", "dp-sentence", frame);
+  sentence.setAttribute("aria-live", "polite");
+  const arrays = node("div", "dp-worlds", frame);
+  const worlds = ["out", "within"].map((world) => {
+    const figure = node("figure", "", arrays);
+    const picture = document.createElementNS(SVG, "svg");
+    picture.setAttribute("viewBox", "0 0 100 100");
+    picture.setAttribute("role", "img");
+    const cells = [];
+    for (let index = 0; index < 100; index += 1) {
+      const cell = document.createElementNS(SVG, "circle");
+      cell.setAttribute("cx", String(5 + 10 * (index % 10)));
+      cell.setAttribute("cy", String(5 + 10 * Math.floor(index / 10)));
+      cell.setAttribute("r", "3.6");
+      picture.append(cell);
+      cells.push(cell);
+    }
+    figure.append(picture);
+    return { picture, cells, words: node("figcaption", "", figure), world };
+  });
+
+  const mechanism = () => data.mechanisms[state.which];
+  const setting = () => mechanism().at[state.at];
+  const colour = (which) => getComputedStyle(frame).getPropertyValue(which).trim();
+
+  // The noise seen from her: along her direction, across it, and between the two.
+  const turned = (draw, unit) => {
+    const c = Math.cos(state.turn), s = Math.sin(state.turn);
+    const [p, q, r] = draw;
+    return [
+      unit * (c * c * p + 2 * c * s * q + s * s * r),
+      unit * (s * s * p - 2 * c * s * q + c * c * r),
+      unit * (-c * s * p + (c * c - s * s) * q + c * s * r),
+    ];
+  };
+
+  // How often noise along her direction exceeds a value: from the law's quantiles where the law is
+  // the same in every direction, else counted on the draws, which are as likely with either sign.
+  const tail = (value, unit) => {
+    const { quantiles, noise, grain } = mechanism();
+    if (quantiles) {
+      const x = value * grain / unit;
+      let low = 0, high = quantiles.length - 1;
+      if (x >= quantiles[high]) return 0;
+      while (high - low > 1) {
+        const middle = (low + high) >> 1;
+        if (quantiles[middle] <= x) low = middle; else high = middle;
+      }
+      const width = quantiles[high] - quantiles[low];
+      const place = low + (width > 0 ? Math.max(0, (x - quantiles[low]) / width) : 0);
+      return 0.5 * (1 - place / (quantiles.length - 1));
+    }
+    let count = 0;
+    for (const draw of noise) {
+      const along = turned(draw, unit / grain)[0];
+      count += (along > value) + (-along > value);
+    }
+    return count / (2 * noise.length);
+  };
+
+  const impossible = (along, across, between, squared) => {
+    const left = along - squared;
+    return left < 0 || across < 0 || left * across - between * between < 0;
+  };
+
+  function found() {
+    const now = setting();
+    if (!now) return null;
+    const squared = state.row[0] ** 2 + state.row[1] ** 2;
+    if (mechanism().oneSided) {
+      const outside = -Math.expm1(Math.log1p(-Math.min(now.betrayed, 1 - 1e-16)) * squared);
+      return { certain: true, out: outside, within: 0, squared };
+    }
+    const alarm = mechanism().kind === "direction"
+      ? DpvizDirections.alarm(mechanism(), now, data.others, state.row, state.turn)
+      : tail(squared / 2, now.scale);
+    return { certain: false, out: alarm, within: 1 - alarm, squared };
+  }
+
+  function sized(canvas, ratio) {
+    const scale = (window.devicePixelRatio || 1) * (canvas.currentCSSZoom || 1);
+    const width = Math.max(1, canvas.clientWidth);
+    const height = Math.round(width * ratio);
+    canvas.style.height = `${height}px`;
+    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+      canvas.width = Math.round(width * scale);
+      canvas.height = Math.round(height * scale);
+    }
+    const pen = canvas.getContext("2d");
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    return [pen, width, height];
+  }
+
+  function drawDisk() {
+    if (diskCanvas.clientWidth < 60) return; // not laid out yet: the observer calls again
+    const [pen, width] = sized(diskCanvas, 1);
+    const half = width / 2, reach = half - 12;
+    pen.strokeStyle = colour("--dp-line");
+    pen.fillStyle = colour("--dp-soft");
+    pen.beginPath();
+    pen.arc(half, half, reach, 0, 2 * Math.PI);
+    pen.fill();
+    pen.stroke();
+    pen.fillStyle = colour("--dp-faint");
+    for (const [x, y] of data.others) {
+      pen.beginPath();
+      pen.arc(half + reach * x, half - reach * y, 3, 0, 2 * Math.PI);
+      pen.fill();
+    }
+    pen.strokeStyle = colour("--dp-in");
+    pen.lineWidth = 2;
+    pen.beginPath();
+    pen.moveTo(half, half);
+    pen.lineTo(half + reach * state.row[0], half - reach * state.row[1]);
+    pen.stroke();
+    handle.style.left = `${half + reach * state.row[0]}px`;
+    handle.style.top = `${half - reach * state.row[1]}px`;
+  }
+
+  function drawCloud() {
+    if (cloud.clientWidth < 60) return;
+    // Enlarged for a lecture hall, what stands below shall still be seen.
+    const narrow = (cloud.currentCSSZoom || 1) > 1 ? 0.5 : 0.8;
+    const ratio = cloud.clientWidth < 420 ? narrow : 0.55;
+    const [pen, width, height] = sized(cloud, ratio);
+    const now = setting();
+    pen.font = "13px system-ui, sans-serif";
+    pen.fillStyle = colour("--dp-text");
+    if (!now) {
+      pen.fillText("This mechanism cannot run at this epsilon.", 12, 30);
+      return;
+    }
+    if (mechanism().kind === "direction") {
+      const colours = {
+        in: colour("--dp-in"), out: colour("--dp-out"), text: colour("--dp-text"), soft: colour("--dp-soft"),
+      };
+      const guess = DpvizDirections.guess(mechanism(), now, data.others, state.row, state.turn);
+      DpvizDirections.drawAngles(pen, width, height, guess, colours);
+      return;
+    }
+    const { noise, grain, oneSided } = mechanism();
+    const unit = now.scale / grain;
+    const cone = data.view === "cone";
+    const squared = state.row[0] ** 2 + state.row[1] ** 2;
+    const sorted = mechanism().sizes;
+    const reach = 1.15 * Math.max(1.4, sorted * now.scale * (cone ? 0.7 : 1) + 1);
+    const pad = { left: 44, right: 10, top: 22, bottom: 38 };
+    const wide = width - pad.left - pad.right, tall = height - pad.top - pad.bottom;
+    const low = oneSided || cone ? -0.08 * reach : -reach;
+    const left0 = oneSided ? -0.12 * reach : -reach;
+    // A unit is as long across as up; where there is more room one way, more is shown.
+    const unitPixels = Math.min(wide / (reach - left0), tall / (reach - low));
+    const moreX = wide / unitPixels - (reach - left0), moreY = tall / unitPixels - (reach - low);
+    const left = oneSided ? left0 : left0 - moreX / 2;
+    const bottom = oneSided || cone ? low : low - moreY / 2;
+    const farX = left + wide / unitPixels, farY = bottom + tall / unitPixels;
+    const X = (x) => pad.left + (x - left) * unitPixels;
+    const Y = (y) => height - pad.bottom - (y - bottom) * unitPixels;
+    pen.save();
+    pen.beginPath();
+    pen.rect(pad.left, pad.top, width - pad.left - pad.right, height - pad.top - pad.bottom);
+    pen.clip();
+    if (cone) {
+      pen.fillStyle = colour("--dp-soft");
+      pen.beginPath();
+      pen.moveTo(X(0), Y(0));
+      pen.lineTo(X(2 * farX), Y(2 * farX));
+      pen.lineTo(X(2 * farX), Y(0));
+      pen.fill();
+    } else if (oneSided) {
+      pen.fillStyle = colour("--dp-soft");
+      pen.fillRect(X(squared), 0, width, Y(0));
+    } else {
+      pen.strokeStyle = colour("--dp-line");
+      pen.setLineDash([5, 4]);
+      pen.beginPath();
+      pen.moveTo(X(squared / 2), 0);
+      pen.lineTo(X(squared / 2), height);
+      pen.stroke();
+      pen.setLineDash([]);
+    }
+    const shown = Math.min(SHOWN, noise.length >> 1);
+    const point = (along, across, between) => cone
+      ? [(along + across) / 2, Math.hypot((along - across) / 2, between)] : [along, across];
+    // Without her: other draws than with her, as another release would be.
+    const without = (index) => {
+      const [along, across, between] = turned(noise[noise.length - 1 - index], unit);
+      const shift = cone ? squared : 0;
+      const betrays = oneSided && impossible(along, across, between, squared);
+      const [x, y] = point(along - shift, across, between);
+      const px = X(x), py = Y(y);
+      pen.strokeStyle = colour(betrays ? "--dp-sure" : "--dp-out");
+      pen.lineWidth = betrays ? 2 : 1.3;
+      pen.beginPath();
+      if (betrays) {
+        pen.moveTo(px - 4, py - 4);
+        pen.lineTo(px + 4, py + 4);
+        pen.moveTo(px - 4, py + 4);
+        pen.lineTo(px + 4, py - 4);
+      } else {
+        pen.arc(px, py, 3, 0, 2 * Math.PI);
+      }
+      pen.stroke();
+    };
+    const within = (index) => {
+      const [along, across, between] = turned(noise[index], unit);
+      const [x, y] = point(along + (cone ? 0 : squared), across, between);
+      pen.fillStyle = colour("--dp-in");
+      pen.beginPath();
+      pen.arc(X(x), Y(y), 2.6, 0, 2 * Math.PI);
+      pen.fill();
+    };
+    // In turn, so that neither world lies on the other.
+    for (let index = 0; index < shown; index += 1) {
+      without(index);
+      within(index);
+    }
+    pen.restore();
+    pen.strokeStyle = colour("--dp-line");
+    pen.lineWidth = 1;
+    pen.strokeRect(pad.left, pad.top, width - pad.left - pad.right, height - pad.top - pad.bottom);
+    pen.fillStyle = colour("--dp-text");
+    pen.textAlign = "center";
+    const axis = cone ? ["half the trace, in units of one row", "half the trace"]
+      : ["sum of squares along her direction, in units of one row", "along her direction, in rows"];
+    const fits = axis.find((words) => pen.measureText(words).width < width - pad.left) ?? axis[1];
+    pen.fillText(fits, (pad.left + width) / 2, height - 6);
+    for (const tick of ticks(left, farX)) pen.fillText(label(tick), X(tick), height - 22);
+    pen.textAlign = "right";
+    for (const tick of ticks(bottom, farY)) pen.fillText(label(tick), pad.left - 6, Y(tick) + 4);
+    if (!cone && !oneSided) {
+      pen.textAlign = "center";
+      const says = width < 300 ? "says “in” →" : "the guesser says “in” from here →";
+      pen.fillText(says, X(squared / 2), pad.top - 7);
+    }
+    pen.save();
+    pen.translate(12, height / 2);
+    pen.rotate(-Math.PI / 2);
+    pen.textAlign = "center";
+    pen.fillText(cone ? "radius" : "across it", 0, 0);
+    pen.restore();
+    pen.textAlign = "left";
+  }
+
+  const label = (value) => DpvizNumbers.numeral(value, 3);
+  function ticks(low, high) {
+    const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((m) => m * power).find((value) => value >= raw);
+    const all = [];
+    for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) all.push(tick);
+    return all.map((tick) => (Math.abs(tick) < step / 1e6 ? 0 : tick));
+  }
+
+  function words(seen) {
+    const now = setting(), epsilon = label(data.epsilons[state.at]);
+    const start = `${mechanism().label} at epsilon ${epsilon}: `;
+    if (!seen) return `${start}cannot run here.`;
+    const out = DpvizNumbers.ofHundred(seen.out), within = DpvizNumbers.ofHundred(seen.within);
+    if (seen.certain) {
+      return `${start}of 100 releases without her, ${out} cannot have come from the table with `
+        + "her: whoever sees one of these is certain.";
+    }
+    const limit = now.limit
+      ? ` Wherever she stands, no guesser gets beyond ${DpvizNumbers.ofHundred(now.limit[0])} and `
+        + `${DpvizNumbers.ofHundred(now.limit[1])}.` : "";
+    return `${start}a guesser says “she is in” for ${out} of 100 releases without her and for `
+      + `${within} of 100 with her.${limit}`;
+  }
+
+  function draw() {
+    const now = setting(), seen = found();
+    dialWord.textContent = `Epsilon ${label(data.epsilons[state.at])}`;
+    slider.value = String(state.at);
+    slider.setAttribute("aria-valuetext", label(data.epsilons[state.at]));
+    radios.forEach((radio, index) => { radio.checked = index === state.which; });
+    status.textContent = now ? now.status : "cannot run here";
+    status.dataset.verdict = now ? now.verdict : "";
+    drawDisk();
+    drawCloud();
+    const text = words(seen);
+    sentence.textContent = text;
+    cloud.setAttribute("aria-label", text);
+    const { oneSided, kind } = mechanism();
+    key.replaceChildren();
+    node("span", "dp-mark dp-in", key, "with her");
+    node("span", "dp-mark dp-out", key, "without her");
+    if (kind === "direction") {
+      node("span", "", key, "How far one released direction lies from hers: bars up with her, bars "
+        + "down without, at one scale.");
+    }
+    if (oneSided) node("span", "dp-mark dp-sure", key, "without her: impossible with her");
+    worlds.forEach(({ picture, cells, words: caption, world }) => {
+      const count = seen ? Math.round(100 * seen[world]) : 0;
+      cells.forEach((cell, index) => {
+        const on = index < count;
+        cell.setAttribute("class", on ? (seen.certain ? "sure" : "on") : "off");
+      });
+      const here = world === "out" ? "She is not in the table" : "She is in the table";
+      const text = seen ? DpvizNumbers.ofHundred(seen[world]) : "none";
+      const said = seen && seen.certain ? "give it away for certain" : "make the guesser say “in”";
+      caption.textContent = `${here}: ${text} of 100 releases ${said}.`;
+      picture.setAttribute("aria-label", caption.textContent);
+    });
+    handle.setAttribute(
+      "aria-label",
+      `Her row: ${label(state.row[0])} and ${label(state.row[1])}. Arrow keys move it.`,
+    );
+  }
+
+  function tell() {
+    if (report) {
+      report({
+        mechanism: mechanism().key, epsilon: data.epsilons[state.at], row: state.row.slice(),
+      });
+    }
+  }
+
+  function place(x, y) {
+    const length = Math.hypot(x, y);
+    state.row = length > 1 ? [x / length, y / length] : [x, y];
+    if (length > 1e-9) state.turn = Math.atan2(y, x);
+    draw();
+  }
+
+  let dragging = false;
+  const move = (event) => {
+    const box = diskCanvas.getBoundingClientRect();
+    const reach = box.width / 2 - 12;
+    place((event.clientX - box.left - box.width / 2) / reach,
+      (box.top + box.height / 2 - event.clientY) / reach);
+  };
+  disk.addEventListener("pointerdown", (event) => {
+    dragging = true;
+    disk.setPointerCapture(event.pointerId);
+    handle.focus({ preventScroll: true });
+    move(event);
+    event.preventDefault();
+  });
+  disk.addEventListener("pointermove", (event) => { if (dragging) move(event); });
+  const drop = () => { if (dragging) { dragging = false; tell(); } };
+  disk.addEventListener("pointerup", drop);
+  disk.addEventListener("pointercancel", drop);
+  handle.addEventListener("keydown", (event) => {
+    const step = event.shiftKey ? 0.2 : 0.05;
+    const moves = {
+      ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step],
+    };
+    const by = moves[event.key];
+    if (!by) return;
+    event.preventDefault();
+    place(state.row[0] + by[0], state.row[1] + by[1]);
+    tell();
+  });
+
+  const watcher = new ResizeObserver(() => draw());
+  watcher.observe(frame);
+  draw();
+  return { stop: () => watcher.disconnect(), row: () => state.row };
+}

@@ -1,0 +1,508 @@
+"""Pictures of a paper's experiment: measured curves, and reported beside measured numbers."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from dpviz.core.number_text import numeral
+from dpviz.papers import Answer, Chart, Claim, Frame, Stated, counted
+from dpviz.papers.measurements import Mean
+from dpviz.papers.said import number
+from dpviz.report.figures.theme import DASHES, GREY, MARKERS, colour_of_key, scatter, told
+from dpviz.report.tables.labels import LABEL_COLOURS
+from dpviz.report.tables.ticks import log_ticks
+
+_COLUMNS = 3
+_PANEL_HEIGHT = 300
+
+
+# --- answers as marks -------------------------------------------------------------------------
+
+MARKS: Mapping[Answer, tuple[str, str]] = {
+    Answer.REPRODUCED: ("✓", "#21796e"),
+    Answer.IN_PART: ("◐", "#3f857c"),
+    Answer.STAND_IN: ("◇", "#3f857c"),
+    Answer.OTHER_REASON: ("≠", "#8a5a3c"),
+    Answer.BOUND: ("≤", "#6f6600"),
+    Answer.NO_DIFFERENCE: ("=", "#5b5b93"),
+    Answer.ORDER: ("↕", "#5b5b93"),
+    Answer.FEW_DRAWS: ("…", "#5f6773"),
+    Answer.NOT_REPRODUCED: ("✗", "#b8001d"),
+    Answer.NOT_HERE: ("–", "#5f6773"),
+    Answer.CONSTRUCTION: ("□", "#5f6773"),
+    Answer.PENDING: ("?", "#5f6773"),
+}
+"""A mark and a colour of each answer; the mark says it without the colour."""
+_HOLLOW = (Answer.FEW_DRAWS, Answer.NOT_HERE, Answer.CONSTRUCTION, Answer.PENDING)
+
+STYLE = """<style>
+.dp-mark { display: inline-flex; width: 22px; height: 22px; border-radius: 4px; color: #fff;
+  align-items: center; justify-content: center; font-size: 14px; line-height: 1;
+  box-sizing: border-box; text-decoration: none; vertical-align: -4px; }
+.dp-mark.hollow { background: none !important; border: 1.5px solid currentColor; color: inherit; }
+a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
+.dp-squares { display: flex; flex-wrap: wrap; gap: 6px 14px; margin: 2px 0 10px; }
+.dp-squares > span { display: inline-flex; flex-direction: column; gap: 3px; font-size: 13px; }
+.dp-squares > span > span { display: flex; flex-wrap: wrap; gap: 4px; }
+.dp-key { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 14px; margin: 4px 0; }
+.dp-claims { border-collapse: collapse; width: 100%; font-size: 15px; }
+.dp-claims th { text-align: left; font-weight: 600; font-size: 14px; }
+.dp-claims small { font-size: 13px; line-height: 1.3; opacity: .85; }
+.dp-claims th, .dp-claims td { padding: 5px 10px 5px 0; border-bottom: 1px solid #8886;
+  vertical-align: top; }
+.dp-exhibit { display: flex; flex-wrap: wrap; gap: 12px 28px; }
+.dp-exhibit > div { flex: 1 1 330px; min-width: 0; }
+.dp-exhibit h2 { margin: 0; padding: 0; font-size: 16px; }
+.dp-exhibit p { margin: 0 0 4px; font-size: 14px; opacity: .85; }
+.dp-exhibit img { width: 100%; height: auto; display: block; color-scheme: inherit; }
+.dp-claims th:nth-child(1) { width: 9%; } .dp-claims th:nth-child(2) { width: 28%; }
+.dp-claims th:nth-child(3) { width: 21%; } .dp-claims th:nth-child(4) { width: 15%; }
+@media (max-width: 700px) {
+  .dp-word { display: none; }
+  .dp-key { gap: 4px 12px; }
+  .dp-claims thead { display: none; }
+  .dp-claims tr { display: block; border-bottom: 1px solid #8886; padding: 6px 0; }
+  .dp-claims td { display: block; border: 0; padding: 1px 0; }
+}
+</style>"""
+
+
+def mark_html(answer: Answer, address: str = "", title: str = "") -> str:
+    """Return an answer's mark: a square of its colour, or a link that looks like one."""
+    mark, colour = MARKS[answer]
+    hollow = " hollow" if answer in _HOLLOW else ""
+    look = f'class="dp-mark{hollow}" style="background:{colour}"'
+    if not address:
+        return f'<span {look} aria-hidden="true">{mark}</span>'
+    said = escape(title, quote=True)
+    return f'<a {look} href="{escape(address, quote=True)}" target="_self" title="{said}" aria-label="{said}">{mark}</a>'  # noqa: E501
+
+
+def key_html(claims: Sequence[Claim]) -> str:
+    """Return how many claims have each answer, each with its mark."""
+    items = "".join(
+        f'<span title="{escape(str(answer), quote=True)}">{mark_html(answer)} <b>{count}</b> '
+        f"<span class='dp-word'>{escape(str(answer))}"
+        f"{', not counted' if answer is Answer.CONSTRUCTION else ''}</span></span>"
+        for answer, count in counted(claims).items()
+    )
+    return f'{STYLE}<div class="dp-key">{items}</div>'
+
+
+def squares_html(claims: Sequence[tuple[Claim, str]]) -> str:
+    """Return a paper's claims in printing order, each a square that opens its exhibit.
+
+    Parameters
+    ----------
+    claims : sequence of (Claim, str)
+        With the address of the exhibit.
+    """
+    groups: list[tuple[str, list[str]]] = []
+    for claim, address in claims:
+        place = claim.place
+        if not groups or groups[-1][0] != place:
+            groups.append((place, []))
+        title = f"{place}: {claim.item}: {claim.answer}"
+        groups[-1][1].append(mark_html(claim.answer, address, title))
+    body = "".join(
+        f"<span>{escape(place)}<span>{''.join(marks)}</span></span>" for place, marks in groups
+    )
+    return f'{STYLE}<div class="dp-squares">{body}</div>'
+
+
+def claims_html(claims: Sequence[Claim]) -> str:
+    """Return claims as a table: where, what is printed, what we measure, answer, why."""
+    heads = ("where", "the paper prints", "we measure ± 95 %", "answer, coverage", "why")
+    rows = []
+    for claim in claims:
+        printed = f"{escape(claim.item)}<br><small>“{escape(claim.quote)}”</small>"
+        if claim.stated:
+            printed += f"<br><b>{escape(claim.stated)}</b>"
+        cover = (
+            "" if claim.coverage in ("", "all", "none") else f"<br><small>{claim.coverage}</small>"
+        )
+        measured = escape(_short(claim)) or "–"
+        cells = (
+            escape(claim.place), printed, measured,
+            f"{mark_html(claim.answer)} {escape(str(claim.answer))}{cover}", escape(claim.reason),
+        )  # fmt: skip
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    return (
+        f'{STYLE}<table class="dp-claims"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+_LONG = 180
+
+
+def _short(claim: Claim) -> str:
+    """Return what was measured with the number of draws, or its beginning where it is long."""
+    draws = {line.mean.draws for line in claim.lines if line.mean and line.mean.draws > 1}
+    text = claim.measured if len(claim.measured) <= _LONG else claim.measured[:_LONG] + "…"
+    return f"{text} · {max(draws):,} draws" if len(draws) == 1 and text else text
+
+
+# --- exhibits: printed left, measured right, in the same axes ---------------------------------
+
+_ROW, _LEFT, _WIDE = 27, 214, 640
+Row = tuple[str, Stated, Mean]
+
+
+def exhibit_rows(claims: Sequence[Claim]) -> list[Row]:
+    """Return the printed numbers that were measured, in the order of the table."""
+    return [
+        (_row_name(claim.item), line.stated, line.mean)
+        for claim in claims
+        for line in claim.lines
+        if line.stated is not None and line.mean is not None and math.isfinite(line.mean.value)
+    ]
+
+
+def _row_name(item: str) -> str:
+    """Return the name of a row: what stands before "of" is that of the table."""
+    name = item.partition(" of ")[2].partition(", over")[0] or item
+    name = name.removeprefix("the ").removeprefix("a ")
+    return name[0].upper() + name[1:]
+
+
+def table_exhibit(rows: Sequence[Row], place: str) -> str:
+    """Return a table of the paper as marks with errors, and ours beside it in the same axis.
+
+    Parameters
+    ----------
+    rows : sequence of (str, Stated, Mean)
+        In the order of the table.
+    place : str
+        "Table 4".
+    """
+    ends = [
+        end
+        for _, stated, mean in rows
+        for end in (
+            stated.value - stated.error, stated.value + stated.error,
+            mean.value - mean.half, mean.value + mean.half,
+        )
+    ]  # fmt: skip
+    low, high = min(0.0, *ends), max(ends)
+    scale = (_WIDE - _LEFT - 132) / ((high - low) or 1.0)
+
+    def across(value: float) -> float:
+        return round(_LEFT + (value - low) * scale, 1)
+
+    drawn = []
+    for ours in (False, True):
+        parts = []
+        for place_of, (name, stated, mean) in enumerate(rows):
+            y = _ROW * place_of + 18
+            value, half = (mean.value, mean.half) if ours else (stated.value, stated.error)
+            told = number(value) + (f" ± {half:.2g}" if half else "")
+            if ours:
+                x = across(stated.value)
+                parts.append(
+                    f'<path d="M{x} {y - 9}v18" stroke="currentColor" stroke-dasharray="2 2"/>'
+                )
+            x, left, right = across(value), across(value - half), across(value + half)
+            parts.append(
+                f'<path d="M{left} {y}H{right}" stroke="currentColor" stroke-width="1.5"/>'
+                f'<circle cx="{x}" cy="{y}" r="5" stroke="currentColor" stroke-width="2" '
+                f'fill="{"currentColor" if ours else "none"}"/>'
+                f'<text x="{_WIDE - 2}" y="{y + 5}" text-anchor="end">{told}</text>'
+                f'<text x="0" y="{y + 5}">{escape(_cut(name))}</text>'
+            )
+        bottom = _ROW * len(rows) + 10
+        ticks = "".join(
+            f'<path d="M{across(t)} 2V{bottom}" stroke="currentColor" opacity=".18"/>'
+            f'<text x="{across(t)}" y="{bottom + 15}" text-anchor="middle">{t:g}</text>'
+            for t in _ticks(low, high)
+        )
+        drawn.append(
+            _svg(_WIDE, bottom + 20, ticks + "".join(parts), "printed" if not ours else "measured")
+        )
+    return _pair(
+        f"The paper: {place}", "Printed, with its errors, in its own order.", drawn[0],
+        "We, in the same axis", "Bars: 95 % of the mean. Dashed: what is printed.", drawn[1],
+    )  # fmt: skip
+
+
+def _pair(head: str, told: str, left: str, other: str, said: str, right: str) -> str:
+    return (
+        f'{STYLE}<div class="dp-exhibit"><div><h2>{escape(head)}</h2><p>{escape(told)}</p>{left}'
+        f"</div><div><h2>{escape(other)}</h2><p>{escape(said)}</p>{right}</div></div>"
+    )
+
+
+def _cut(name: str, most: int = 31) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+_INK = (
+    "<style>svg{color:#1c2530;font-family:'Source Sans 3','Source Sans Pro',sans-serif}"
+    "@media (prefers-color-scheme:dark){svg{color:#e6e9ee}}</style>"
+)
+
+
+def _svg(width: float, height: float, body: str, label: str) -> str:
+    """Return a picture; the page takes no drawing as markup, and so gets it as an image."""
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'font-size="13" fill="currentColor">{_INK}{body}</svg>'
+    )
+    coded = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<img src="data:image/svg+xml;base64,{coded}" alt="{escape(label, quote=True)}" '
+        f'width="{width:g}" height="{height:g}">'
+    )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return about four round places between two ends."""
+    if not high > low:
+        return [low]
+    step = 10 ** math.floor(math.log10((high - low) / 2))
+    while (high - low) / step > 5:
+        step *= 2 if (high - low) / step <= 10 else 2.5
+    first = math.ceil(low / step)
+    return [round(step * k, 12) for k in range(first, math.floor(high / step) + 1)]
+
+
+_CELL_HIGH = 150
+_ACROSS = {True: 3, False: 2}  # panels side by side, where there are more than four
+
+
+def curves_exhibit(
+    points: pd.DataFrame, chart: Chart, frames: Sequence[Frame], place: str, legend: Sequence[str]
+) -> str:
+    """Return a figure's printed frame, and our curves in the same axes.
+
+    A paper's curves are not in its text: what stands left is the frame with its
+    marks, legend and order, grey where its data is absent. Panels that were
+    measured and are not printed follow.
+
+    Parameters
+    ----------
+    points : DataFrame
+    chart : Chart
+    frames : sequence of Frame
+        In the order of the paper.
+    place : str
+    legend : sequence of str
+        As printed.
+    """
+    wanted = _drawn(points, chart)
+    wide = _ACROSS[len(frames) > 4]
+    width = _WIDE / wide
+    drawn = []
+    for ours in (False, True):
+        cells = []
+        for number_, frame in enumerate(frames):
+            here = wanted[wanted["panel"] == frame.panel]
+            cell = _cell(here, chart, frame, ours, width)
+            x, y = round((number_ % wide) * width, 1), (number_ // wide) * _CELL_HIGH
+            cells.append(f'<g transform="translate({x} {y})">{cell}</g>')
+        high = math.ceil(len(frames) / wide) * _CELL_HIGH
+        drawn.append(_svg(_WIDE, high, "".join(cells), chart.title))
+    listed = ", ".join(legend)
+    return _pair(
+        f"The paper: {place}",
+        f"The frames and their marks; the curves are not in its text. Legend: {listed}.",
+        drawn[0], "We, in the same axes",
+        "Means with 95 % intervals. " + _legend(chart, wanted), drawn[1],
+    )  # fmt: skip
+
+
+def _legend(chart: Chart, wanted: pd.DataFrame) -> str:
+    seen = set(wanted["series"])
+    names = [f"{_LETTERS[n]} {s.name}" for n, s in enumerate(chart.series) if s.name in seen]
+    return ", ".join(names) + "."
+
+
+_LETTERS = "abcdefghijklmnop"
+
+
+def _cell(here: pd.DataFrame, chart: Chart, frame: Frame, ours: bool, width: float) -> str:
+    """Return one panel: an empty frame with its marks, or our curves in it."""
+    left, top, wide, high = 46, 20, width - 62, _CELL_HIGH - 52
+    absent = here.empty
+    xs = [*frame.x, *here["x"]] or [0.0, 1.0]
+    ys = [*frame.y, *here["mean"]] or [0.0, 1.0]
+    log_x, log_y = chart.log_x and not frame.x, chart.log_y and not frame.y
+    one, two = _scaled(xs, log_x, left, left + wide), _scaled(ys, log_y, top + high, top)
+    grey = ' fill="currentColor" fill-opacity=".13"' if absent else ' fill="none"'
+    parts = [
+        f'<text x="{left}" y="14" font-weight="600">{escape(frame.panel)}'
+        f"{': data absent' if absent and ours else ''}</text>"
+        f'<rect x="{left}" y="{top}" width="{wide}" height="{high}" stroke="currentColor"'
+        f' stroke-opacity=".5"{grey}/>'
+    ]
+    x_marks = frame.x or ((min(xs), max(xs)) if ours and not absent else ())
+    y_marks = frame.y or ((min(ys), max(ys)) if ours and not absent else ())
+    for mark in x_marks:
+        parts.append(
+            f'<path d="M{one(mark)} {top + high}v4" stroke="currentColor"/><text x="{one(mark)}" '
+            f'y="{top + high + 17}" text-anchor="middle" font-size="11">{mark:g}</text>'
+        )
+    for mark in y_marks:
+        parts.append(
+            f'<path d="M{left} {two(mark)}h-4" stroke="currentColor"/><text x="{left - 6}" '
+            f'y="{two(mark) + 4}" text-anchor="end" font-size="11">{mark:.2g}</text>'
+        )
+    for place, series in enumerate(chart.series) if ours else ():
+        line = here[here["series"] == series.name].sort_values("x")
+        if line.empty:
+            continue
+        colour = colour_of_key(series.key)
+        colour = LABEL_COLOURS[place % len(LABEL_COLOURS)] if colour == GREY else colour
+        path = "L".join(f"{one(x)} {two(y)}" for x, y in zip(line["x"], line["mean"], strict=True))
+        last = line.iloc[-1]
+        parts.append(
+            f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>'
+            f'<text x="{one(last["x"]) + 3}" y="{two(last["mean"]) + 4}" font-size="11">'
+            f"{_LETTERS[place]}</text>"
+        )
+    return "".join(parts)
+
+
+def _scaled(
+    values: Sequence[float], log: bool, low: float, high: float
+) -> Callable[[float], float]:
+    shown = [math.log10(v) for v in values if v > 0] if log else list(values)
+    first, last = min(shown), max(shown)
+    room = 0.04 * ((last - first) or 1.0)
+    first, last = first - room, last + room
+
+    def at(value: float) -> float:
+        here = math.log10(max(value, 1e-300)) if log else value
+        return round(low + (here - first) / (last - first) * (high - low), 1)
+
+    return at
+
+
+# --- charts of one experiment -----------------------------------------------------------------
+
+
+def chart_panels(points: pd.DataFrame, chart: Chart) -> list[str]:
+    """Return the panels of a chart that have points, in the order measured."""
+    return list(dict.fromkeys(_drawn(points, chart)["panel"]))
+
+
+def chart_figure(
+    points: pd.DataFrame, chart: Chart, panels: Sequence[str] | None = None
+) -> go.Figure:
+    """Draw one quantity along x, a panel per data set, with the interval of each mean.
+
+    Parameters
+    ----------
+    points : DataFrame
+        `dpviz.papers.Measurements.table`.
+    chart : Chart
+    panels : sequence of str, optional
+        Default `chart_panels`.
+    """
+    wanted = _drawn(points, chart)
+    panels = chart_panels(points, chart) if panels is None else panels
+    wide = max(1, min(_COLUMNS, len(panels)))
+    rows = max(1, math.ceil(len(panels) / wide))
+    figure = make_subplots(
+        rows=rows,
+        cols=wide,
+        subplot_titles=panels,
+        vertical_spacing=min(0.2, 0.22 / rows + 0.02),
+        horizontal_spacing=0.08,
+    )
+    # A chart that compares no mechanisms, but settings or formulas, has the labels' colours.
+    plain = [colour_of_key(series.key) == GREY for series in chart.series]
+    colours = [
+        LABEL_COLOURS[number % len(LABEL_COLOURS)] if all(plain) else colour_of_key(series.key)
+        for number, series in enumerate(chart.series)
+    ]
+    # Marker and dash tell those of one colour apart.
+    places = [
+        number if all(plain) else colours[:number].count(colour)
+        for number, colour in enumerate(colours)
+    ]
+    named: set[str] = set()
+    for place, panel in enumerate(panels):
+        here = wanted[wanted["panel"] == panel]
+        cell = {"row": place // wide + 1, "col": place % wide + 1}
+        for series, colour, among in zip(chart.series, colours, places, strict=True):
+            line = here[here["series"] == series.name].sort_values("x")
+            if not line.empty:
+                figure.add_trace(
+                    _curve(line, series.name, (colour, among), series.name not in named), **cell
+                )
+                named.add(series.name)
+        limits = wanted if chart.share_y else here
+        figure.update_xaxes(title_text=chart.x_label, **_axis(here["x"], chart.log_x), **cell)
+        bars = pd.concat([limits["mean"], limits["mean_low"], limits["mean_high"]])
+        figure.update_yaxes(**_axis(bars.dropna(), chart.log_y, fixed=chart.share_y), **cell)
+    # a column of its own axis titles costs width: the first of each row says it for all
+    figure.update_yaxes(title_text=chart.y_label, col=1)
+    figure.update_layout(
+        height=_PANEL_HEIGHT * rows + 110,
+        margin={"l": 10, "r": 10, "t": 40, "b": 10},
+        legend={"orientation": "h", "yanchor": "top", "y": -75 / (_PANEL_HEIGHT * rows), "x": 0},
+        hovermode="closest",
+    )
+    return figure
+
+
+def _drawn(points: pd.DataFrame, chart: Chart) -> pd.DataFrame:
+    return points[(points["quantity"] == chart.quantity) & points["x"].notna()]
+
+
+def _curve(line: pd.DataFrame, name: str, look: tuple[str, int], legend: bool) -> dict[str, Any]:
+    colour, place = look
+    above = (line["mean_high"] - line["mean"]).fillna(0.0)
+    return scatter(
+        x=line["x"],
+        y=line["mean"],
+        error_y={
+            "type": "data",
+            "array": above,
+            "arrayminus": (line["mean"] - line["mean_low"]).fillna(0.0),
+            "thickness": 1.2,
+            "width": 3,
+        },
+        mode="lines+markers",
+        name=name,
+        legendgroup=name,
+        showlegend=legend,
+        line={
+            "color": colour,
+            "dash": DASHES[place % len(DASHES)],
+            "width": 2,
+        },
+        marker={"symbol": MARKERS[place % len(MARKERS)], "size": 7},
+        hovertext=told("{}: {}", (line["x"], 4), (line["mean"], 4)),
+        hovertemplate="%{hovertext}<extra>" + name + "</extra>",
+    )
+
+
+def _axis(values: pd.Series, log: bool, fixed: bool = False) -> dict[str, Any]:
+    """Return the kind, limits and ticks of an axis that shows these values."""
+    shown = values[values > 0] if log else values
+    if shown.empty:
+        return {"type": "linear"}
+    low, high = float(shown.min()), float(shown.max())
+    if not log:
+        room = 0.05 * (high - low)
+        return {"type": "linear"} | ({"range": [low - room, high + room]} if fixed else {})
+    first, last = math.log10(low), math.log10(high)
+    room = 0.05 * max(last - first, 0.2)
+    ticks = log_ticks(first - room, last + room)
+    return {
+        "type": "log",
+        "range": [first - room, last + room],
+        "tickvals": ticks,
+        "ticktext": [numeral(tick, 6) for tick in ticks],
+    }

@@ -1,0 +1,230 @@
+"""Mechanisms side by side as Plotly figures, for notebooks and the documentation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from dpviz.metrics import Metric
+from dpviz.report.figures.theme import (
+    TRUE_COLOUR,
+    Panel,
+    SymmetricLog,
+    faded,
+    to_scale,
+    told,
+    wrapped,
+)
+from dpviz.report.tables.board import linear_up_to
+from dpviz.report.tables.labels import LABEL_COLOURS
+
+_ACROSS = 3  # panels in a row
+_TALL = 250  # pixels of one row of panels
+_MOST_TRUE = 20.0  # largest true eigenvalues that an axis reaches: beyond, a line leaves its panel
+
+
+def _grid(titles: Sequence[str], *, square: bool = False) -> tuple[go.Figure, int]:
+    across = min(_ACROSS, max(len(titles), 1))
+    down = math.ceil(max(len(titles), 1) / across)
+    figure = make_subplots(
+        rows=down, cols=across, subplot_titles=list(titles),
+        shared_xaxes="all", shared_yaxes="all",
+        horizontal_spacing=0.04, vertical_spacing=0.26 / down if down > 1 else 0,
+    )  # fmt: skip
+    figure.update_layout(
+        height=(_TALL + 60 * square) * down + 90,
+        margin={"l": 50, "r": 10, "t": 70, "b": 40},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.12 / down - 0.04, "x": 0},
+    )
+    figure.update_annotations(font_size=12)
+    return figure, across
+
+
+def _place(number: int, across: int) -> dict[str, int]:
+    return {"row": number // across + 1, "col": number % across + 1}
+
+
+def _titles(panels: Sequence[Panel]) -> list[str]:
+    # Two lines and narrow: on a phone three panels stand side by side.
+    words = [(panel.label, panel.status) for panel in panels]
+    return ["<br>".join(wrapped(text, 20) for text in pair if text) for pair in words]
+
+
+def spectra(
+    table: pd.DataFrame,
+    panels: Sequence[Panel],
+    edges: Mapping[str, tuple[float, float]],
+    thresholds: Mapping[str, float],
+) -> go.Figure:
+    """Draw noisy eigenvalues, median and range, against the true ones.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.report.tables.comparison.SPECTRUM_COLUMNS`; eigenvalues in squared row bounds.
+    panels : sequence of Panel
+    edges : mapping of str to (float, float)
+        Lower and upper limit of the noise's own spectrum, by variant, where it is known.
+    thresholds : mapping of str to float
+        Variance below which the noise hides a lone component, likewise.
+
+    Returns
+    -------
+    Figure
+        One panel per variant, on a symmetric logarithmic axis: linear up to the median of the
+        positive true eigenvalues.
+    """
+    figure, across = _grid(_titles(panels))
+    true = table["true"].to_numpy(dtype=float)
+    positive = true[true > 0]
+    axis = SymmetricLog(linear_up_to(true))
+    most = _MOST_TRUE * float(positive.max())
+    high = min(max(float(table["high"].max()), float(positive.max())), most)
+    low = max(min(float(table["low"].min()), 0.0), -most)
+
+    named: set[str] = set()
+    for number, panel in enumerate(panels):
+        part, place = table[table["mechanism"] == panel.key], _place(number, across)
+        for trace in _eigenvalues(part, panel, axis, first=number == 0):
+            figure.add_trace(trace, **place)
+        edge = edges[panel.key][1] if panel.key in edges else None
+        levels = (("noise edge", edge, "dot"), ("threshold", thresholds.get(panel.key), "dash"))
+        for name, level, dash in levels:
+            if level is None or level > most:
+                continue
+            new = name not in named
+            named.add(name)
+            figure.add_trace(
+                go.Scatter(
+                    x=[0.5, len(part) + 0.5], y=[axis.forward(level)] * 2, mode="lines",
+                    line={"color": TRUE_COLOUR, "dash": dash, "width": 1.5}, name=name,
+                    legendgroup=name, showlegend=new, hoverinfo="skip",
+                ),
+                **place,
+            )  # fmt: skip
+    ticks = axis.ticks(low, high)
+    figure.update_yaxes(
+        tickvals=[position for position, _ in ticks], ticktext=[text for _, text in ticks],
+        range=[axis.forward(low) - 0.1, axis.forward(high) + 0.2],
+    )  # fmt: skip
+    figure.update_yaxes(title="eigenvalue", col=1)
+    return figure
+
+
+def _eigenvalues(part: pd.DataFrame, panel: Panel, axis: SymmetricLog, *, first: bool) -> list[Any]:
+    """Return the true values, the range of the draws and their median of one variant."""
+
+    def at(values: pd.Series) -> list[float]:
+        return [axis.forward(float(value)) for value in values]
+
+    released = bool(part["released"].all())
+    true = go.Bar(
+        x=part["component"], y=at(part["true"]), marker_color="rgba(127,127,127,0.45)",
+        name="true", legendgroup="true", showlegend=first,
+        hovertext=told("{}", (part["true"], 3)),
+        hovertemplate="component %{x}: %{hovertext}<extra>true</extra>",
+    )  # fmt: skip
+    drawn = go.Scatter(
+        x=[*part["component"], *part["component"][::-1]],
+        y=[*at(part["high"]), *at(part["low"][::-1])], fill="toself",
+        fillcolor=faded(panel.colour, 0.25), line_width=0, hoverinfo="skip",
+        name="range of the draws", legendgroup="range", showlegend=first,
+    )  # fmt: skip
+    median = go.Scatter(
+        x=part["component"], y=at(part["median"]), mode="lines",
+        line={"color": panel.colour, "width": 2, "dash": "solid" if released else "dot"},
+        name="released, median", legendgroup="released", showlegend=first,
+        hovertext=told("{}", (part["median"], 3)),
+        hovertemplate="component %{x}: %{hovertext}<extra>"
+        + ("released" if released else "captured, not released") + "</extra>",
+    )  # fmt: skip
+    return [true, drawn, median]
+
+
+def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go.Figure:
+    """Draw mean and range of one metric for each variant.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.report.tables.comparison.MEASURE_COLUMNS`.
+    panels : sequence of Panel
+    metric : Metric
+    """
+    figure = go.Figure()
+    for panel in panels:
+        part = table[table["mechanism"] == panel.key]
+        figure.add_trace(
+            go.Scatter(
+                x=part["mean"], y=[wrapped(panel.label)] * len(part), mode="markers",
+                marker={"color": panel.colour, "symbol": panel.marker, "size": 11},
+                error_x={
+                    "type": "data", "symmetric": False, "array": part["high"] - part["mean"],
+                    "arrayminus": part["mean"] - part["low"],
+                },
+                name=panel.label, showlegend=False,
+                hovertext=told("mean {}", (part["mean"], 4)),
+                hovertemplate="%{hovertext}<extra>" + f"{panel.label}: {panel.status}</extra>",
+            )
+        )  # fmt: skip
+    unit = f", {metric.unit}" if metric.unit else ""
+    figure.update_xaxes(
+        title=f"{metric.label}{unit}: mean and 95 % of the draws", rangemode="tozero"
+    )
+    return _listed(figure, len(panels))
+
+
+def _listed(figure: go.Figure, count: int) -> go.Figure:
+    """Give a figure with one line per variant its height, the first variant on top."""
+    figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": 12})
+    return figure.update_layout(
+        height=130 + 38 * max(count, 2), margin={"l": 10, "r": 10, "t": 40, "b": 10}
+    )
+
+
+def pictures(
+    table: pd.DataFrame, panels: Sequence[Panel], *, strip: bool = False, ribbon: str | None = None
+) -> go.Figure:
+    """Draw the 2-D picture of each variant after the exact one, all at one scale.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `dpviz.report.tables.projection.PICTURE_COLUMNS`, the exact picture under the name "".
+    panels : sequence of Panel
+    strip : bool
+        Whether the height of a point only keeps it from the others.
+    ribbon : str, optional
+        What stands over rows that are not public, in exported images too.
+    """
+    figure, across = _grid(["exact", *_titles(panels)], square=True)
+    kinds = list(dict.fromkeys(table["label"]))
+    for number, key in enumerate(["", *(panel.key for panel in panels)]):
+        part = table[table["mechanism"] == key]
+        for which, kind in enumerate(kinds):
+            points = part[part["label"] == kind]
+            colour = LABEL_COLOURS[which % len(LABEL_COLOURS)]
+            figure.add_trace(
+                go.Scatter(
+                    x=points["x"], y=points["y"], mode="markers", name=str(kind),
+                    legendgroup=str(kind), showlegend=number == 0 and len(kinds) > 1,
+                    marker={"color": colour, "size": 4, "opacity": 0.7}, hoverinfo="skip",
+                ),
+                **_place(number, across),
+            )  # fmt: skip
+    if ribbon is not None:
+        figure.add_annotation(
+            text=ribbon, xref="paper", yref="paper", x=0, y=1, yshift=48, showarrow=False,
+            xanchor="left", yanchor="bottom", font={"size": 13},
+        )  # fmt: skip
+    wide, up = (1.05 * float(table[axis].abs().max() or 1.0) for axis in ("x", "y"))
+    if not strip:
+        wide = up = max(wide, up)
+    figure.update_xaxes(showticklabels=False, zeroline=False, range=[-wide, wide])
+    figure.update_yaxes(showticklabels=False, zeroline=False, range=[-up, up])
+    return figure if strip else to_scale(figure)

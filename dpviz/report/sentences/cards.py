@@ -1,0 +1,156 @@
+"""What a card says of a mechanism, and how cards are filtered and sorted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dpviz.accounting.accounting import Spent
+from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Aim, Status, Verdict
+from dpviz.mechanisms import Mechanism, all_mechanisms
+from dpviz.mechanisms._weighing import can_weigh
+from dpviz.report.sentences.phrases import account_words
+
+GUARANTEES = {
+    "pure": "pure epsilon",
+    "approximate": "epsilon and delta",
+    "none": "no guarantee",
+}
+
+CANNOT_RUN = "cannot run here"
+
+
+@dataclass(frozen=True)
+class StatusLine:
+    """A verdict under one or both relations."""
+
+    relation: str
+    mark: str
+    words: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """One mechanism in one setting.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        With default parameters.
+    budget : Budget
+    status : Status or None
+        Under the relation of the setting; None where it cannot run.
+    spent : Spent or None
+    statuses : tuple of StatusLine
+        Under every relation; one line where they agree.
+    account : str
+        Claimed beside spent, or why it cannot run.
+    aim : str
+        What it aims at in this setting, where that is not the components of A; else empty.
+    """
+
+    mechanism: Mechanism
+    budget: Budget
+    status: Status | None
+    spent: Spent | None
+    statuses: tuple[StatusLine, ...]
+    account: str
+    aim: str
+
+    @property
+    def guarantee(self) -> str:
+        """The kind of guarantee, in words."""
+        return GUARANTEES[self.mechanism.info.guarantee]
+
+    @property
+    def free(self) -> str:
+        """What post-processing can gain of its releases at no epsilon; empty where nothing."""
+        gains = [
+            words
+            for gained, words in (
+                (can_weigh(self.mechanism), "features can be weighed"),
+                (self.mechanism.info.release == "matrix", "variances mended"),
+            )
+            if gained and self.mechanism.info.guarantee != "none"
+        ]
+        return f"free: {', '.join(gains)}" if gains else ""
+
+    @property
+    def psd(self) -> str:
+        """Said of matrices that are always positive semi-definite."""
+        return " · never a negative eigenvalue" if self.mechanism.info.psd else ""
+
+
+def cards(problem: Problem, budget: Budget) -> list[Card]:
+    """Return the card of every mechanism in one setting."""
+    return [_card(cls(), problem, budget) for cls in all_mechanisms().values()]
+
+
+def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> Card:
+    spent: Spent | None = None
+    found: dict[Relation, Status | str] = {}
+    for relation in Relation:
+        there = replace(problem, relation=relation)
+        reason = mechanism.why_not(there, budget)
+        if reason is not None:
+            found[relation] = reason
+            continue
+        account = mechanism.spent(there, budget)
+        found[relation] = mechanism.judged(there, budget, account)
+        if relation is problem.relation:
+            spent = account
+    here = found[problem.relation]
+    if isinstance(here, str):
+        return Card(mechanism, budget, None, None, _lines(found), f"cannot run here: {here}", "")
+    words = account_words(mechanism.claim(problem, budget), spent)
+    aim = mechanism.aims_at(problem, budget)
+    own = "" if aim is Aim.COMPONENTS else f"aims at {aim}"
+    return Card(mechanism, budget, here, spent, _lines(found), words, own)
+
+
+def _lines(found: Mapping[Relation, Status | str]) -> tuple[StatusLine, ...]:
+    """Return one line for each relation, or one for both where they say the same."""
+    lines = [_line(str(relation), status) for relation, status in found.items()]
+    if len(set(found.values())) == 1:
+        return (replace(lines[0], relation="both relations"),)
+    return tuple(lines)
+
+
+def _line(relation: str, status: Status | str) -> StatusLine:
+    if isinstance(status, str):
+        return StatusLine(relation, "–", CANNOT_RUN, f"{status}.")
+    return StatusLine(relation, status.mark, status.words, status.evidence)
+
+
+FILTERS: dict[str, tuple[str, ...]] = {
+    "guarantee": tuple(GUARANTEES),
+    "release": ("matrix", "subspace", "data"),
+    "semi-definite": ("always", "not always"),
+    "status": (*(str(verdict) for verdict in Verdict), CANNOT_RUN),
+}
+
+_PROPERTIES: dict[str, Callable[[Card], str]] = {
+    "guarantee": lambda card: card.mechanism.info.guarantee,
+    "release": lambda card: card.mechanism.info.release,
+    "semi-definite": lambda card: "always" if card.mechanism.info.psd else "not always",
+    "status": lambda card: CANNOT_RUN if card.status is None else str(card.status.verdict),
+}
+
+SORTS: dict[str, Callable[[Card], tuple[float, str]]] = {
+    "kind": lambda card: (card.mechanism.info.slot, ""),
+    "name": lambda card: (0, card.mechanism.info.label.lower()),
+    "spent epsilon": lambda card: (card.spent.epsilon if card.spent else math.inf, ""),
+}
+
+
+def chosen_cards(found: Sequence[Card], picked: Mapping[str, str], order: str) -> list[Card]:
+    """Return the cards that have every picked property, in an order of `SORTS`."""
+    kept = [
+        card
+        for card in found
+        if all(_PROPERTIES[name](card) == value for name, value in picked.items())
+    ]
+    return sorted(kept, key=SORTS[order])

@@ -1,0 +1,295 @@
+"""Sentences of the Claims page."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import loss_beyond
+from dpviz.auditing import Audit, AuditVerdict
+from dpviz.auditing.attack import Curve, check_prior, excess_probability, posterior_bound
+from dpviz.auditing.table import CANNOT_RUN
+from dpviz.core.number_text import decimals, numeral, percent
+from dpviz.core.problem import Budget
+from dpviz.core.release import VERDICT_WORDS, Verdict
+from dpviz.report.sentences.phrases import budget_words, join_words
+
+
+def sentence(claim: Budget | None, spent: Spent | None, prior: float = 0.5) -> str:
+    """Return one plain sentence on what a release lets an attacker learn about one person.
+
+    Parameters
+    ----------
+    claim : Budget or None
+        What is promised.
+    spent : Spent or None
+        What holds; None where no epsilon describes the release.
+    prior : float
+        The attacker's belief, before, that the person is in the table.
+    """
+    check_prior(prior)
+    before = "100 %" if prior == 1 else _percent(prior)
+    if spent is None or not math.isfinite(spent.epsilon):
+        promise = "" if claim is None else " whatever its claim,"
+        return (
+            f"An attacker who thinks it {before} likely that a person is in the table can become "
+            f"certain from this release:{promise} no epsilon limits what it gives away."
+        )
+    if spent.epsilon == 0 and spent.delta == 0:
+        return (
+            "An attacker learns nothing about any person from this release, because it does not "
+            "depend on the data."
+        )
+    after = _percent(posterior_bound(prior, spent.epsilon))
+    start = (
+        f"An attacker who knows everybody else's row and thinks it {before} likely that a person "
+        f"is in the table can be at most {after} sure after seeing the release"
+    )
+    if spent.delta == 0:
+        return f"{start}."
+    return f"{start}, but for rare releases: {beyond_words(spent)}."
+
+
+def beyond_words(spent: Spent) -> str:
+    """Return how likely a release exceeds the epsilon spent; delta is not that probability."""
+    if spent.mu is not None and spent.exact and math.isfinite(spent.mu):
+        often = loss_beyond(spent.epsilon, spent.mu)
+        times = f", {decimals(often / spent.delta, 0)} times delta" if spent.delta > 0 else ""
+        return (
+            f"a loss beyond epsilon {numeral(spent.epsilon, 3)} comes up with probability "
+            f"{numeral(often)}{times}, mostly little beyond"
+        )
+    limit = excess_probability(spent.epsilon, spent.delta, 1.0)
+    return (
+        f"a loss beyond epsilon {numeral(spent.epsilon, 3)} + t comes up with probability at most "
+        f"{numeral(spent.delta)}/(1 - e^-t), which is {numeral(limit)} for t = 1"
+    )
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent, never rounded to certainty."""
+    if share > 0.999:
+        return "more than 99.9 %"
+    if 0 < share < 0.001:
+        return "less than 0.1 %"
+    return f"{numeral(100 * share, 3)} %"
+
+
+_FAILING = {
+    Verdict.REFUTED: ("is false on its own terms", "are false on their own terms"),
+    Verdict.OUT_OF_SCOPE: ("fails outside its scope", "fail outside their scope"),
+    Verdict.UNPROVEN: ("is not proved for what is released", "are not proved for what is released"),
+}
+
+
+def claims_verdict(claims: pd.DataFrame) -> str:
+    """Return how many claims fail here, and in which sense (`dpviz.auditing.table.claims_now`)."""
+    made = claims[claims["claimed_epsilon"].notna() & (claims["status"] != CANNOT_RUN)]
+    found = []
+    for verdict, (one, many) in _FAILING.items():
+        names = made["mechanism"][made["status"].str.endswith(VERDICT_WORDS[verdict])]
+        if len(names):
+            verb = one if len(names) == 1 else many
+            found.append(f"{len(names)} {verb} ({join_words(names)})")
+    if not found:
+        return f"Of {len(made)} privacy claims, none is known to fail at this setting."
+    return f"Of {len(made)} privacy claims at this setting, {join_words(found)}."
+
+
+def support_caption(table: pd.DataFrame, epsilon: float, d: int) -> str:
+    """Return how often a release betrays its table, counted beside exact."""
+    row = table[table["epsilon"] == epsilon].iloc[0]
+    return (
+        f"At a claimed epsilon of {numeral(epsilon, 6)} and d = {d}, {int(row['outside']):,} of "
+        f"{int(row['draws']):,} releases betrayed their table: {decimals(100 * row['share'], 1)} % "
+        "(99 % "
+        f"interval {decimals(100 * row['low'], 1)} to {decimals(100 * row['high'], 1)} %), exactly "
+        f"{decimals(100 * row['exact'], 1)} % in every dimension. No larger epsilon covers them."
+    )
+
+
+def cone_caption(table: pd.DataFrame) -> str:
+    """Return what the picture of the cone shows."""
+    broken, repaired = list(dict.fromkeys(table["mechanism"]))
+    part = table[(table["mechanism"] == broken) & (table["table"] != table["table"].iloc[0])]
+    return (
+        f"{broken}: noise is never negative, so every release lies in a cone above its table, and "
+        f"the cone moves with the table: {int(part['outside'].sum())} of {len(part)} of the "
+        f"neighbour's releases (crosses) are impossible for the full table. {repaired}: both signs "
+        "of noise occur, there is no cone, and no release is impossible for either table."
+    )
+
+
+def turning_caption(table: pd.DataFrame, label: str) -> str:
+    """Return how far the published direction turns."""
+    angles = table.groupby("table", sort=False)["angle"].mean().to_list()
+    spread = table.groupby("table", sort=False)["angle"].agg(lambda x: x.max() - x.min()).max()
+    same = (
+        "the same in every draw"
+        if spread < 1e-6
+        else f"within {numeral(spread)} degrees over draws"
+    )
+    return (
+        f"{label}: one person's row turns the published direction by "
+        f"{decimals(abs(angles[1] - angles[0]), 0)} degrees, {same}. Noise on the scores does not "
+        "touch it."
+    )
+
+
+def mask_caption(table: pd.DataFrame) -> str:
+    """Return what the mirrored mask publishes."""
+    off = float((table["read_off"] - table["exact"]).abs().max())
+    size = float(table["exact"].abs().max())
+    exactly = "to the last digit" if off <= 1e-12 * size else f"to within {numeral(off, 1)}"
+    return (
+        "MOD-SULQ adds symmetric noise. One public implementation fills the lower half of the "
+        "noise from the data's upper half instead of the noise's: below the diagonal the release "
+        f"is then twice the table's own entry, and all {len(table)} are read off {exactly}, at "
+        "any epsilon."
+    )
+
+
+def sampler_caption(table: pd.DataFrame) -> str:
+    """Return what the two libraries draw, beside the law."""
+    exact, theirs = float(table["mean"].iloc[0]), float(table["mean"].iloc[-1])
+    libraries = table.iloc[2:-1]
+    seen = join_words(
+        f"{row['sampler']} {decimals(row['mean'], 3)} (standard error {decimals(row['se'], 4)}, "
+        f"{row['measured']})"
+        for row in libraries.to_dict("records")
+    )
+    return (
+        f"The mean of u_1^2 under the density exp(8 u_1^2) on the sphere is {decimals(exact, 3)}. "
+        "Measured: "
+        f"{seen}. Their acceptance test divides by a factor that it should multiply by, which "
+        f"leads to {decimals(theirs, 3)}: a sharper law, so more is spent than is claimed."
+    )
+
+
+def delta_caption(table: pd.DataFrame) -> str:
+    """Return how far the true delta exceeds the claimed one."""
+    claimed = float(table["claimed_delta"].iloc[0])
+    parts = []
+    for (mechanism, relation), part in table.groupby(["mechanism", "relation"], sort=False):
+        above = part[part["true_delta"] > claimed]
+        if above.empty:
+            parts.append(f"{mechanism} under {relation} keeps its claim throughout")
+            continue
+        last, start = part.iloc[-1], above["epsilon"].iloc[0]
+        where = f"from about epsilon {numeral(start)} on"
+        if start == part["epsilon"].iloc[0]:
+            where = "at every epsilon drawn"
+        parts.append(
+            f"{mechanism} under {relation} exceeds delta {numeral(claimed)} {where} and reaches "
+            f"{numeral(last['true_delta'])} at {numeral(last['epsilon'], 3)}"
+        )
+    return (
+        f"{'; '.join(parts)}. Replacing a row moves A by sqrt(2) where the proof has 1, and the "
+        "classical scale is proved for epsilon below 1 only."
+    )
+
+
+def spending_caption(table: pd.DataFrame) -> str:
+    """Return who spends more than claimed, and who far less."""
+    over = table[(table["ratio"] > 1 + 1e-6) | table["spent"].isna()]
+    positive, nothing = table[table["spent"] > 0], table[table["spent"] == 0]
+    words = (
+        f"More than claimed: {join_words(over['mechanism'])}. "
+        if len(over)
+        else "No mechanism spends more than it claims here. "
+    )
+    if len(nothing):
+        verb = "spends" if len(nothing) == 1 else "spend"
+        words += (
+            f"{join_words(nothing['mechanism'])} {verb} epsilon 0: so much noise that delta alone "
+            "covers the release. "
+        )
+    if len(positive) and positive["ratio"].iloc[-1] < 0.99:
+        low = positive.iloc[-1]
+        words += (
+            f"{low['mechanism']} spends {numeral(low['spent'])} of {numeral(low['claimed'], 6)}: "
+            "noise that buys privacy nobody asked for."
+        )
+    return words.strip()
+
+
+def gibbs_caption(table: pd.DataFrame) -> str:
+    """Return how far chains are from the exact mean at their start and at their end."""
+    exact = float(table["exact"].iloc[0])
+    ends = table[table["sweep"] == table["sweep"].max()]
+    first = (table[table["sweep"] == 0]["mean"] - exact).abs().max()
+    inside = ((ends["low"] <= exact) & (exact <= ends["high"])).all()
+    told = "cannot be told from it" if inside else "still differ from it"
+    return (
+        f"Chains from opposite starts begin up to {numeral(first)} from the exact mean of "
+        f"{decimals(exact, 4)} "
+        f"and after {int(ends['sweep'].iloc[0])} sweeps {told} (99 % bars). The law is private; "
+        "what a finite chain adds has no proof, so the status says approximate."
+    )
+
+
+def attack_caption(seen: Curve) -> str:
+    """Return how to read a trade-off curve."""
+    how = "An attacker reaches this curve" if seen.exact else "No attacker gets below this curve"
+    return (
+        f"{how} ({seen.source}). The closer to the lower left corner, the surer the attacker; on "
+        "the dashed line the release says nothing."
+    )
+
+
+def posterior_caption(table: pd.DataFrame, prior: float, exact: bool) -> str:
+    """Return what an alarm of a careful test leaves believed."""
+    most = "" if exact else "at most "
+    row = table.iloc[(table["alpha"] - 0.05).abs().argmin()]
+    return (
+        f"A test that sounds for {percent(row['alpha'])} of absent people sounds for "
+        f"{most}{percent(1 - row['beta'])} of those present; its alarm lifts a belief of "
+        f"{percent(prior)} to {most}{percent(row['posterior'])}."
+    )
+
+
+def mean_leak_caption(table: pd.DataFrame) -> str:
+    """Return what the example of the mean shows, from `dpviz.auditing.leaks.mean_leak_table`."""
+    worst = float((table["recovered"] - table["true"]).abs().max())
+    same = "exactly" if worst < 1e-9 else f"within {numeral(worst)}"
+    return (
+        "Six times the published mean, less the sum of the five known rows, is the last row "
+        f"{same}."
+    )
+
+
+def bound_leak_caption(table: pd.DataFrame) -> str:
+    """Return what the example of the row bound shows."""
+    bounds, known = table["published_bound"].tolist(), float(table["largest_known"].iloc[0])
+    return (
+        f"A published bound of {decimals(bounds[0], 1)} is above the longest known row, "
+        f"{decimals(known, 1)}: the "
+        f"last person is in, and their row has just that length. Without them it is "
+        f"{decimals(bounds[1], 1)}. An observer is never wrong."
+    )
+
+
+_AUDIT_WORDS = {
+    AuditVerdict.REFUTED: "✗ Refuted: the claim is false",
+    AuditVerdict.CONSISTENT: "Consistent: nothing seen contradicts the claim, which proves nothing",
+    AuditVerdict.TIGHT: "✓ Tight: what is seen comes close to the whole claim",
+}
+
+
+def audit_verdict(found: Audit) -> str:
+    """Return the verdict of an audit and its bounds beside the claim, in words."""
+    claim = "nothing claimed" if found.claim is None else f"claimed {budget_words(found.claim)}"
+    verdict = _AUDIT_WORDS[found.verdict] if found.claim is not None else "No claim to judge"
+    at = (
+        ""
+        if found.claim is None or found.claim.delta == 0
+        else f" at delta {numeral(found.claim.delta)}"
+    )
+    least = numeral(found.epsilon_lower, 3)
+    words = f"{verdict}. {claim.capitalize()}; found epsilon at least {least}{at}"
+    if found.delta_lower > 0:
+        where = numeral(found.at_epsilon, 3)
+        words += f", and delta at least {numeral(found.delta_lower)} at epsilon {where}"
+    return f"{words}."

@@ -1,0 +1,281 @@
+"""The sentences: verdicts, captions and notes, from results alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpviz.core.number_text import decimals, numeral, percent, thousands
+from dpviz.core.problem import exposure
+from dpviz.core.release import Verdict
+from dpviz.core.settings import AS_RELEASED, Settings
+from dpviz.metrics import chance_distance, farthest_distance
+from dpviz.report.sentences.phrases import SEPARATED, bias_note, budget_words, join_words, separated
+from dpviz.report.sentences.precision import loss_share
+from dpviz.simulation.cells import Result
+from dpviz.simulation.compare import Comparison
+from dpviz.simulation.lunch import WHY_THE_BASIS
+
+_MODEST = 0.01
+"""A delta above this share of 1/n is warned of."""
+
+
+_FAILING = {
+    Verdict.REFUTED: "is false",
+    Verdict.OUT_OF_SCOPE: "fails here, outside its scope",
+    Verdict.UNPROVEN: "is not proved for what is released here",
+}
+
+
+def competing(results: Sequence[Result]) -> list[Result]:
+    """Return the results that make a claim which does not fail here, best first."""
+    kept = [r for r in results if r.status.verdict.counts]
+    return sorted(kept, key=lambda r: -r.metrics["captured_share"].mean())
+
+
+def _measure(results: Sequence[Result]) -> str:
+    """Return what is told of results: recovery, or where k leaves none the captured share."""
+    return "recovery" if all("recovery" in r.summaries for r in results) else "captured_share"
+
+
+def _told(share: float) -> str:
+    return percent(max(share, 0.0))  # as on the board: less than chance is nothing
+
+
+def verdict(comparison: Comparison) -> str:
+    """Return the sentences on top of the page: what is lost, and by which mechanism."""
+    k, budget = comparison.problem.k, comparison.budget
+    ranked = competing(comparison.results)
+    if not comparison.results:
+        start = "None of the chosen mechanisms can run at this setting; why is said below."
+    elif not ranked:
+        start = "None of the chosen mechanisms makes a claim that holds here."
+    else:
+        best = ranked[0]
+        measure = _measure(ranked)
+        verb, can = ("recovers", "show") if measure == "recovery" else ("keeps", "explain")
+        share = best.summaries[measure]
+        noun = "one component" if k == 1 else f"{k} components"
+        start = (
+            f"At {budget_words(budget)}, {best.mechanism.label} {verb} {_told(share.mean)} of "
+            f"what {noun} can {can}"
+        )
+        ties = [r for r in ranked[1:] if not separated(share, r.summaries[measure])]
+        others = [r for r in ranked[1:] if r not in ties]
+        if ties:
+            names = join_words(r.mechanism.label for r in ties)
+            start += f"; these draws cannot tell it from {names}"
+        if others:
+            following = others[0].summaries[measure].mean
+            start += f"; next comes {others[0].mechanism.label} with {_told(following)}"
+        start += "."
+        pure = [r for r in ranked if r.mechanism.info.guarantee == "pure"]
+        if pure and best.mechanism.info.guarantee != "pure" and pure[0] not in others[:1]:
+            kept = pure[0].summaries[measure].mean
+            start += f" With no delta at all, {pure[0].mechanism.label} {verb} {_told(kept)}."
+    for sense, words in _FAILING.items():
+        left_out = [r for r in comparison.results if r.status.verdict is sense]
+        if left_out:
+            names = join_words(r.mechanism.label for r in left_out)
+            verb = "is" if len(left_out) == 1 else "are"
+            start += (
+                f" {names} {verb} not counted: what {_owners(left_out)} papers promise {words}."
+            )
+    return start
+
+
+def _owners(results: Sequence[Result]) -> str:
+    return "its" if len(results) == 1 else "their"
+
+
+def least_words(found: Mapping[str, Mapping[str, Any] | None]) -> str | None:
+    """Return from where 90 % is recovered (`dpviz.report.tables.board.least_epsilons`)."""
+    any_kind, pure = found["approximate"], found["pure"]
+    said = [("90 %", any_kind), ("without delta", pure), ("not on the board", found["elsewhere"])]
+    if any_kind is not None and pure is not None and any_kind["key"] == pure["key"]:
+        said[:2] = [("90 %, without delta too,", pure)]
+    parts = [(start, answer) for start, answer in said if answer is not None]
+    if not parts:
+        return None
+    words = [
+        f"{start} from {'' if place else 'about ε '}{numeral(answer['epsilon'])} "
+        f"({answer['label']})"
+        for place, (start, answer) in enumerate(parts)
+    ]
+    lead = "" if words[0].startswith("90 %") else "90 %, "
+    return lead + ", ".join(words)
+
+
+def delta_note(delta: float, n: int) -> tuple[str, bool]:
+    """Return what a delta means for so many people, and whether it is a warning.
+
+    It is one from 0.01/n on: publishing every row with probability delta, which keeps any promise
+    of that delta, would then show somebody's row in one case of a hundred or more.
+    """
+    if delta == 0:
+        return "Delta 0: only mechanisms with a pure guarantee run.", False
+    if delta <= _MODEST / n:
+        return (
+            f"Delta {numeral(delta)}, below {numeral(_MODEST, 6)}/n = {numeral(_MODEST / n)}.",
+            False,
+        )
+    share = exposure(delta, n)
+    return (
+        f"Delta {numeral(delta)} is no protection by itself: publishing each of the {n:,} rows "
+        f"with that probability would keep it, and would expose somebody with probability "
+        f"{percent(share)}. Choose it below {numeral(_MODEST, 6)}/n = {numeral(_MODEST / n)}.",
+        True,
+    )
+
+
+def too_few_rows(delta: float, n: int) -> str | None:
+    """Return what a table's check says of a delta that so few rows cannot bear, or None."""
+    if delta <= _MODEST / n:
+        return None
+    return (
+        f"Too few rows for the chosen delta: {n:,} rows ask for one of at most "
+        f"{numeral(_MODEST / n)}, and it is {numeral(delta)}."
+    )
+
+
+def free_lunch(settings: Settings) -> str | None:
+    """Return what post-processing does to what is shown, where it is asked for."""
+    if settings.post == AS_RELEASED:
+        return None
+    return (
+        "Post-processed: features are weighed where the noise is known, variances are kept from "
+        f"being negative and from being too many, at the same ε. {WHY_THE_BASIS}"
+    )
+
+
+def epsilon_note(epsilon: float) -> str | None:
+    """Return what a very small or large epsilon means, or None between."""
+    if epsilon < 0.1:
+        return (
+            "Below 0.1 the promise is very strong: on most tables the noise hides everything "
+            "but the largest structure."
+        )
+    if epsilon > 5:
+        odds = math.exp(min(epsilon, 700))
+        words = thousands(odds) if odds < 1e6 else numeral(odds)
+        return (
+            f"Above 5 the promise is weak: what one person's row adds to the odds of any guess "
+            f"about them can reach a factor of {words}."
+        )
+    return None
+
+
+def spectrum_caption(comparison: Comparison) -> str:
+    """Return what the eigenspectrum shows: how many true components are found."""
+    parts = []
+    for result in comparison.results:
+        found = comparison.components_found(result)
+        if found is not None:
+            parts.append(f"{result.mechanism.label} {found}")
+    if not parts:
+        return (
+            "None of the chosen mechanisms releases a noisy matrix; bars show the variance along "
+            "each released direction, which is not itself released."
+        )
+    return (
+        f"True components found, turned by less than 45 degrees, out of {comparison.problem.d}: "
+        f"{', '.join(parts)}. Predicted without a draw{bias_note(comparison.problem.d)}."
+    )
+
+
+def distance_caption(comparison: Comparison) -> str:
+    """Return what the subspace distances show."""
+    ranked = competing(comparison.results)
+    d, k = comparison.problem.d, comparison.problem.k
+    if k == d:
+        return "With k = d every subspace is the whole space, so all distances are zero."
+    worst, chance = farthest_distance(d, k), chance_distance(d, k)
+    if not ranked:
+        return (
+            f"0 is the true subspace, {decimals(worst, 2)} the farthest, "
+            f"{decimals(chance, 2)} pure chance."
+        )
+    near = min(ranked, key=lambda r: r.metrics["projection_distance"].mean())
+    value = near.metrics["projection_distance"].mean()
+    return (
+        f"{near.mechanism.label} comes closest, at {decimals(value, 2)} on average. 0 is the true "
+        "subspace, "
+        f"{decimals(chance, 2)} is what a random one reaches, {decimals(worst, 2)} the farthest "
+        "possible."
+    )
+
+
+def projection_caption(comparison: Comparison) -> str:
+    """Return what the 2-D pictures show and what they hide."""
+    ranked = competing(comparison.results)
+    if comparison.problem.k == 1:
+        hidden = "Each strip shows the rows along the released direction, its sign matched."
+    else:
+        hidden = (
+            "Each picture is turned to match the true axes as well as it can be, which hides "
+            "rotation inside the released space."
+        )
+    if not ranked:
+        return hidden
+    drowned = [r for r in ranked if np.median(r.angles[:, -1]) > math.radians(75)]
+    if not drowned:
+        return f"In every chosen mechanism the structure survives the noise. {hidden}"
+    names = join_words(r.mechanism.label for r in drowned)
+    return (
+        f"Half the draws of {names} turn a released direction by more than 75 degrees: "
+        f"such a picture shows mostly chance. {hidden}"
+    )
+
+
+def facts(comparison: Comparison) -> str:
+    """Return one line that says what is analysed."""
+    prepared, problem = comparison.prepared, comparison.problem
+    length = numeral(prepared.row_bound, 4)
+    bound = {
+        "box": f"features between public bounds, rows within sqrt(d) = {length}",
+        "ball": f"row norms up to R = {length}",
+        "unbounded": "no row bound is declared",
+    }[prepared.domain.kind]
+    left_out = percent(loss_share(comparison))
+    return (
+        f"{prepared.name}: {problem.n:,} people (rows), {problem.d} features; {bound}. Even "
+        f"without privacy, {problem.k} of {problem.d} directions leave out {left_out} of the "
+        "variance."
+    )
+
+
+def first_draw(results: Sequence[Result], trials: int) -> str:
+    """Return what is shown while all draws but the first of each mechanism are still to come."""
+    seen = [
+        f"{result.mechanism.label} **{decimals(float(result.metrics['recovery'][0]), 2)}**"
+        for result in results
+        if "recovery" in result.metrics
+    ]
+    listed = " · ".join(seen) if seen else "none, as any subspace of these rows is as good"
+    return f"First of {trials} draws, recovery: {listed}. The others follow."
+
+
+def convergence(result: Result) -> str | None:
+    """Return what the chains of an approximate sampler show, or None for exact draws."""
+    found = result.diagnostics
+    if not found:
+        return None
+    sweeps = f"{decimals(found['gibbs_sweeps'], 0)} Gibbs sweeps"
+    if "start_gap_last" not in found:
+        return (
+            f"{result.mechanism.label}: {sweeps}; fewer than four draws, too few to compare starts."
+        )
+    words = (
+        f"{result.mechanism.label}: half the chains start at the exact components, half at random "
+        f"ones. Their mean scores differ by {decimals(abs(found['start_gap_first']), 1)} standard "
+        f"errors at the start and by {decimals(abs(found['start_gap_last']), 1)} after {sweeps}"
+    )
+    if "split_rhat" in found:
+        words += f"; split R-hat {decimals(found['split_rhat'], 2)}"
+    close = abs(found["start_gap_last"]) < SEPARATED
+    return words + (
+        ". The start no longer shows." if close else ". The start still shows: use more sweeps."
+    )

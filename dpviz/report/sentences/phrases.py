@@ -1,0 +1,91 @@
+"""Phrases that several pages share: percentages, budgets, durations, accounts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from dpviz.accounting.accounting import Spent
+from dpviz.core.number_text import decimals, numeral
+from dpviz.core.problem import (
+    Budget,
+)
+from dpviz.metrics import Summary
+
+# a normal difference exceeds that by chance about once in 370 comparisons.
+SEPARATED = 3.0
+
+# What the marks of `dpviz.report.figures.failing` say.
+FAILS_THERE = "Dashed, open marks: the claim fails there."
+
+
+def bias_note(d: int) -> str:
+    """Return what a reader must know of a prediction at small d, to follow it; else nothing."""
+    return "; below d = 10 predictions are low, by up to .045" if d < 10 else ""
+
+
+def budget_words(budget: Budget) -> str:
+    """Return a budget in words, with delta only where it is above 0."""
+    if budget.delta == 0:
+        return f"epsilon {numeral(budget.epsilon, 4)}"
+    return f"epsilon {numeral(budget.epsilon, 4)} and delta {numeral(budget.delta)}"
+
+
+def separated(first: Summary, second: Summary) -> bool:
+    """Return whether the draws tell two means apart."""
+    if math.isnan(first.se) or math.isnan(second.se):
+        return False
+    return abs(first.mean - second.mean) > SEPARATED * math.hypot(first.se, second.se)
+
+
+def account_words(claimed: Budget | None, spent: Spent | None) -> str:
+    """Return what a mechanism claims and what it spends, as one phrase."""
+    if claimed is None:
+        return "no claim"
+    claim = f"claims {budget_words(claimed)}"
+    if spent is None:
+        return f"{claim}; no epsilon is known for what it spends"
+    most = "" if spent.exact else "at most "
+    words = f"{claim}; spends {most}epsilon {numeral(spent.epsilon, 3)}"
+    if spent.delta_at_epsilon is not None and claimed.delta > 0:
+        truth = spent.delta_at_epsilon
+        reached = f"{most}delta {numeral(truth)}" if truth > 0 else "delta below 1e-300"
+        words += f", or {reached} at the claimed epsilon"
+    return words
+
+
+def time_words(done: int, total: int, left: float | None) -> str:
+    """Return how far a run is and how long it will take."""
+    so_far = f"{done} of {total} parts"
+    return so_far if left is None else f"{so_far}, about {duration(left)} left"
+
+
+def since_words(seconds: float) -> str:
+    """Return how long the next piece of a run has been under way, once that is worth a word."""
+    return "" if seconds < 3 else f", the next for {duration(math.floor(seconds))}"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in words."""
+    if seconds < 90:
+        return f"{decimals(seconds, 0)} s"
+    return (
+        f"{decimals(seconds / 60, 0)} min" if seconds < 5400 else f"{decimals(seconds / 3600, 1)} h"
+    )
+
+
+def join_words(items: Iterable[str]) -> str:
+    """Return items as an English list: a, b and c."""
+    listed = list(items)
+    if len(listed) < 2:
+        return "".join(listed)
+    return ", ".join(listed[:-1]) + " and " + listed[-1]
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells under a header, in columns of equal width, as lines of text."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [header, *rows]
+    )

@@ -1,0 +1,166 @@
+"""Sentences of the Precision page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dpviz.accounting.boxes import frobenius_reach
+from dpviz.core.number_text import numeral, percent
+from dpviz.core.problem import (
+    Problem,
+    Relation,
+)
+from dpviz.metrics import optimum
+from dpviz.report.sentences.phrases import budget_words, separated
+from dpviz.simulation.cells import Result
+from dpviz.simulation.compare import Comparison
+
+DIRECTIONAL_FAMILY = "directional"
+
+
+def loss_share(comparison: Comparison) -> float:
+    """Return the variance the best k components leave out, as a share of the total."""
+    reference = comparison.prepared.reference
+    return 1 - optimum(reference, comparison.problem.k) / reference.total
+
+
+def _gains(comparison: Comparison, uniform: Comparison) -> list[tuple[Result, Result]]:
+    """Return (with the allocation, with equal shares) of every result that follows it."""
+    before = {result.mechanism.text: result for result in uniform.results}
+    pairs = [
+        (result, before[result.mechanism.text])
+        for result in comparison.results
+        if result.mechanism.info.family == DIRECTIONAL_FAMILY
+        and result.mechanism.text in before
+        and result.mechanism.text == result.mechanism.key  # not a control variant
+    ]
+    return sorted(
+        pairs,
+        key=lambda pair: (
+            -pair[0].summaries["recovery"].mean if "recovery" in pair[0].summaries else 0.0
+        ),
+    )
+
+
+def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
+    """Return whether the allocation was worth it, from the draws."""
+    pairs = _gains(comparison, uniform)
+    if not pairs:
+        return "None of the mechanisms that follow an allocation can run here."
+    if comparison.problem.allocation.strategy == "uniform":
+        return (
+            "The precision is shared equally, so shaped noise is isotropic: drag a bar, or pick an "
+            "example."
+        )
+    now, before = pairs[0]
+    share, old = now.summaries.get("recovery"), before.summaries.get("recovery")
+    if share is None or old is None:
+        return "Nothing can be recovered here: any subspace is as good as the exact one."
+    start = f"With these shares {now.mechanism.label} recovers {percent(share.mean)}"
+    if not separated(share, old):
+        return (
+            f"{start}; these draws cannot tell that from the {percent(old.mean)} of equal shares."
+        )
+    if share.mean > old.mean:
+        return f"{start}, against {percent(old.mean)} with equal shares: it pays here."
+    return (
+        f"{start}, and {percent(old.mean)} with equal shares: what the favoured directions gain is "
+        "less than the others lose."
+    )
+
+
+def payoff_caption(comparison: Comparison) -> str:
+    """Return how to read the figure of what the allocation gained."""
+    return (
+        "Filled: recovery with these shares. Open: with equal shares. 0 % is what a random space "
+        f"shows, 100 % the exact {comparison.problem.k} components; mean of "
+        f"{comparison.settings.trials} draws."
+    )
+
+
+def _beyond_linear(problem: Problem) -> float:
+    """Return how much less Gaussian noise these shares need than a linear budget says.
+
+    Against equal shares; at most sqrt(2), and only under replace, along the features.
+    """
+    allocation = problem.allocation
+    if problem.relation is not Relation.REPLACE or allocation.directions != "features":
+        return 1.0
+    equal, own = (
+        frobenius_reach(shares).value
+        for shares in (np.full(problem.d, 1 / problem.d), allocation.shares(problem.d))
+    )
+    return equal / own
+
+
+def domain_caption(comparison: Comparison) -> str:
+    """Return what the domain means for shaped noise."""
+    if comparison.prepared.domain.kind == "box":
+        allocation = comparison.problem.allocation
+        d, chosen = comparison.problem.d, allocation.chosen
+        words = (
+            "On the box precision is a budget: what one direction gets, the others lose, "
+            "and noise on q of d directions can fall by up to d/q"
+        )
+        if chosen:
+            beyond = _beyond_linear(comparison.problem)
+            times = beyond * d * allocation.tau / len(chosen)
+            rest = beyond * d * (1 - allocation.tau) / (d - len(chosen))
+            words += (
+                f". Here the {len(chosen)} favoured directions have their noise divided by "
+                f"{numeral(times, 3)}, and the other {d - len(chosen)} theirs multiplied by "
+                f"{numeral(1 / rest, 3)}"
+            )
+        return words + "."
+    return (
+        "On the ball any direction may carry a whole row, so no shape of noise beats the isotropic "
+        "one. What can still help here is the weighted estimate, which trusts the allocation to "
+        "say where the variance is. Choose the box under Preparation to see directions pay."
+    )
+
+
+def noise_caption(table: pd.DataFrame, comparison: Comparison) -> str:
+    """Return how unequal the noise is over the directions."""
+    if table.empty:
+        return "None of these mechanisms has a known noise along each direction here."
+    spread = table.groupby("mechanism")["std"].agg(lambda std: std.max() / std.min())
+    labels = {r.mechanism.text: r.mechanism.label for r in comparison.results}
+    most = str(spread.idxmax())
+    if spread.max() < 1 + 1e-9:
+        return "All directions have the same noise: the shares are equal."
+    shaded = " Shaded: the favoured directions." if comparison.problem.allocation.chosen else ""
+    return (
+        f"{labels[most]} puts {numeral(spread.max())} times as much noise on its worst direction "
+        f"as on its best.{shaded}"
+    )
+
+
+def prices_caption(prices: pd.DataFrame, falling: pd.DataFrame, comparison: Comparison) -> str:
+    """Return how noise along a direction follows its share, and whose does not."""
+    labels = {r.mechanism.text: r.mechanism.label for r in comparison.results}
+    flat = [key for key in prices["mechanism"].unique() if key not in set(falling["mechanism"])]
+    words = "No mechanism here has less noise along a direction for a larger share of the precision"
+    if not falling.empty:
+        words = (
+            "Noise along one direction against its share of the precision, the others dividing "
+            "the rest"
+        )
+        if flat:
+            names = ", ".join(labels[str(key)] for key in flat)
+            words += f". The same whatever the share, and not drawn: {names}"
+    return f"{words}."
+
+
+def accounts_caption(table: pd.DataFrame, comparison: Comparison) -> str:
+    """Return how far the loosest account lies from the tightest."""
+    labels = {r.mechanism.text: r.mechanism.label for r in comparison.results}
+    ordered = table.sort_values("std")
+    least, most = ordered.iloc[0], ordered.iloc[-1]
+    factor = most["std"] / least["std"]
+    return (
+        f"At {budget_words(comparison.budget)} {labels[str(most['mechanism'])]} asks for "
+        f"{numeral(factor)} times the noise of {labels[str(least['mechanism'])]} (equal shares): "
+        "that is the distance between the loosest account here and the tightest, not a price of "
+        "privacy."
+    )

@@ -1,0 +1,332 @@
+"""The shape of what a board is drawn from: `dpviz.report.tables.board` fills it.
+
+What is read travels as text: who draws it writes no number. Numbers that are drawn travel packed:
+base64 of little-endian bytes. ``python -m tools.payload`` writes the JSON Schema
+(docs/board.schema.json) and the renderer's types (dpviz/report/figures/board/payload.d.ts) from
+here.
+"""
+
+from typing import NotRequired, TypedDict
+
+Line = tuple[str, str]
+"""Name and text of a line beside a picture."""
+
+Told = tuple[float, str, str]
+"""A recovery, its text and its words."""
+
+
+class TableFacts(TypedDict):
+    """What the board says of its table and setting.
+
+    Attributes
+    ----------
+    draws : releases drawn of each mechanism
+    """
+
+    name: str
+    n: int
+    d: int
+    k: int
+    delta: float
+    relation: str
+    draws: int
+
+
+class Truth(TypedDict):
+    """What exact PCA finds.
+
+    Attributes
+    ----------
+    eigenvalues : all d, descending
+    picture : int16 pairs in units of limits.scale/32767; numbers alone where k = 1
+    heights : float32 in -1 to 1 where k = 1, which keep points apart and mean nothing
+    text : the largest eigenvalue, written
+    """
+
+    eigenvalues: list[float]
+    picture: str
+    heights: str | None
+    text: str
+
+
+class LabelCodes(TypedDict):
+    """The labels of the rows in a picture, or nothing but None.
+
+    Attributes
+    ----------
+    kinds : names of kinds; None where labels are numbers
+    codes : uint8, a kind's place or a number's share of 255
+    ends : least and largest number, written
+    """
+
+    name: str | None
+    kinds: list[str] | None
+    codes: str | None
+    ends: tuple[str, str] | None
+
+
+class Heights(TypedDict):
+    """An axis of variances.
+
+    Attributes
+    ----------
+    count : components across
+    linear : up to where it is linear; logarithmic beyond. None: linear all over
+    marks : levels and their texts
+    """
+
+    count: int
+    low: float
+    high: float
+    linear: float | None
+    marks: list[tuple[float, str]]
+
+
+class SpectrumLimits(TypedDict):
+    """The axes of a spectrum: of the first components, and of all."""
+
+    first: Heights
+    all: Heights
+
+
+class BoardLimits(TypedDict):
+    """What every column shares.
+
+    Attributes
+    ----------
+    picture : half the width and the height of a picture
+    scale : what 32767 stands for in a picture
+    distance : the farthest that two spaces can lie apart
+    lines : what the two lines of a spectrum mean
+    """
+
+    picture: tuple[float, float]
+    scale: float
+    spectrum: SpectrumLimits
+    distance: float
+    lines: str
+
+
+class Chance(TypedDict):
+    """What a random subspace is worth.
+
+    Attributes
+    ----------
+    share : captured of the optimum, written
+    text : the distance, written
+    """
+
+    share: str
+    distance: float
+    text: str
+
+
+class Palette(TypedDict):
+    """Colours and shapes of labels.
+
+    Attributes
+    ----------
+    labels : a colour for each kind, in turn
+    shapes : a shape for each kind, in turn
+    ramp : red, green and blue from the least number to the largest
+    """
+
+    labels: list[str]
+    shapes: list[str]
+    ramp: list[tuple[int, int, int]]
+
+
+class Level(TypedDict):
+    """A level of recovery that is drawn across.
+
+    Attributes
+    ----------
+    dotted : whether it is a goal and no end of the scale
+    """
+
+    share: float
+    text: str
+    dotted: bool
+
+
+class BoardColumn(TypedDict):
+    """What the head of a mechanism's column says.
+
+    Attributes
+    ----------
+    redraws : whether its draws are other ones at each epsilon
+    colour : as #rrggbb
+    """
+
+    key: str
+    label: str
+    summary: str
+    paper: str
+    guarantee: str
+    release: str
+    redraws: bool
+    colour: str
+
+
+class ClaimFacts(TypedDict):
+    """What is known of a claim at one epsilon.
+
+    Attributes
+    ----------
+    counts : whether a claim is made that stands
+    state : the verdict, or "false" for a claim that an exact account or an attack breaks
+    """
+
+    verdict: str
+    mark: str
+    words: str
+    evidence: str
+    counts: bool
+    state: str
+
+
+class Spectrum(TypedDict):
+    """Eigenvalues of the draws.
+
+    Attributes
+    ----------
+    released : whether they are published, or variances along published directions
+    count : how many are sent
+    text : the median of the first, written
+    lines : float32: count medians, as many least ones, as many largest ones
+    """
+
+    released: bool
+    count: int
+    text: str
+    lines: str
+
+
+class Texts(TypedDict):
+    """What is read of a cell.
+
+    Attributes
+    ----------
+    said : the words, that the claim does not count where it does not, and how far the aim leads
+    before : what was recovered before post-processing; empty where nothing was done
+    aim : what it aims at instead of A and how far that leads, empty where that is all the way
+    risk : of a hundred releases, how many make an informed guesser say that a person is in, when
+        they are out and when in
+    claim, found : lines
+    """
+
+    recovery: str
+    words: str
+    said: str
+    before: str
+    aim: str
+    risk: tuple[str, str]
+    distance: str
+    claim: list[Line]
+    found: list[Line]
+
+
+class BoardCell(TypedDict):
+    """One mechanism at one epsilon.
+
+    Attributes
+    ----------
+    recovery : mean, the central 95 % of the draws and the mean's standard error, 0 for a single
+        draw; None where k = d
+    before : the mean recovery as released, where recovery is after post-processing
+    distances : one a draw
+    distance : median and the central 95 % of the draws
+    edges : of the noise's own spectrum
+    threshold : variance below which the noise hides a lone component
+    picture : as truth.picture, of one draw
+    drawn : standard deviations of points drawn from the release alone
+    predicted : float32, the noisy eigenvalues expected without a draw, where they are shown
+    """
+
+    status: ClaimFacts
+    recovery: tuple[float, float, float, float] | None
+    before: float | None
+    distances: list[float]
+    distance: tuple[float, float, float]
+    spectrum: Spectrum
+    edges: tuple[float, float] | None
+    threshold: float | None
+    picture: str
+    drawn: list[float] | None
+    predicted: NotRequired[str]
+    texts: Texts
+
+
+class Headline(TypedDict):
+    """The answer at one epsilon.
+
+    Attributes
+    ----------
+    recovery : who recovers most, and who is tied
+    risk : what a guesser gains from that release; None where no claim holds
+    """
+
+    recovery: str
+    risk: str | None
+
+
+class Frame(TypedDict):
+    """What the board shows at one epsilon.
+
+    Attributes
+    ----------
+    draws : how many it holds
+    cells : by mechanism
+    skipped : why a mechanism cannot run, by mechanism
+    """
+
+    epsilon: float
+    draws: int
+    cells: dict[str, BoardCell]
+    skipped: dict[str, str]
+    answer: Headline
+
+
+class Payload(TypedDict):
+    """All that the board needs of one table and setting.
+
+    Attributes
+    ----------
+    now : the current epsilon
+    ribbon : what pictures of the rows carry, or None where the rows are public
+    drawn : float32 pairs of standard normals: what points drawn from a release are made of
+    columns : one for each mechanism, in the order of the board
+    epsilons : every epsilon that frames are planned for, ascending
+    texts : the same, written
+    ticks : of an axis of epsilon: value, text, whether it is a power of ten
+    beyond : where an axis goes on at either end: value and text
+    steps : how many epsilons a table gets for which draws are cheap; None: no fewer are shown
+    caution : what the answer must not be read without
+    predicted : recovery expected without a draw, by mechanism, at each epsilon
+    least : from where 90 % is recovered, in words
+    frames : those that are computed so far
+    draws : pictures of the first draws, by mechanism
+    """
+
+    version: int
+    table: TableFacts
+    now: float
+    truth: Truth
+    labels: LabelCodes
+    limits: BoardLimits
+    palette: Palette
+    levels: list[Level]
+    chance: Chance
+    ribbon: str | None
+    drawn: str
+    columns: list[BoardColumn]
+    epsilons: list[float]
+    texts: list[str]
+    ticks: list[tuple[float, str, bool]]
+    beyond: tuple[tuple[float, str] | None, tuple[float, str] | None]
+    steps: int | None
+    caution: str | None
+    predicted: dict[str, list[Told | None]]
+    least: str | None
+    frames: list[Frame]
+    draws: NotRequired[dict[str, list[str]] | None]

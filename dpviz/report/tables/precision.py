@@ -1,0 +1,374 @@
+"""What an allocation of precision does: noise along directions, prices, gains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from dpviz.accounting.accounting import spent
+from dpviz.core.allocation import UNIFORM, Allocation
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.seeding import Draws
+from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
+from dpviz.mechanisms._directional import (
+    TRUE_DIRECTIONS,
+    DirectionalMechanism,
+    Directions,
+    FollowsAllocation,
+)
+from dpviz.mechanisms._suppliers import own_problem, supplier_keys
+from dpviz.preparation.bounding import Prepared
+from dpviz.simulation.cells import Result
+from dpviz.simulation.compare import Comparison
+
+FOLLOWING_FAMILY = "directional"
+
+
+NOISE_COLUMNS = ("mechanism", "direction", "std")
+PRICE_COLUMNS = ("mechanism", "share", "std")
+GAIN_COLUMNS = ("mechanism", "name", "recovery", "uniform", "overlap", "spent", "status")
+SPEND_COLUMNS = (
+    "mechanism", "supplier", "epsilon_directions", "epsilon_release", "epsilon",
+    "delta_directions", "delta_release", "delta", "directions_spent", "spent",
+)  # fmt: skip
+
+
+def precision_variants() -> tuple[str, ...]:
+    """Return the variants that stand side by side on the Precision page."""
+    return tuple(
+        parse_variant(f"{key}[{parameters}]" if parameters else key).text
+        for key, cls in all_mechanisms().items()
+        for parameters in cls.info.precision
+    )
+
+
+def following() -> tuple[str, ...]:
+    """Return the mechanisms that exist to follow an allocation, and earn from it.
+
+    Of those that follow one, the ones that spend all of what they claim on it: their family is
+    named for it.
+    """
+    return tuple(
+        key
+        for key, cls in all_mechanisms().items()
+        if cls.follows_allocation and cls.info.family == FOLLOWING_FAMILY
+    )
+
+
+def direction_names(prepared: Prepared, allocation: Allocation) -> tuple[str, ...]:
+    """Return a name for each direction of an allocation."""
+    if allocation.directions == "features":
+        return prepared.columns
+    return tuple(f"direction {number}" for number in range(1, prepared.d + 1))
+
+
+def noise_table(
+    mechanisms: Sequence[Mechanism], prepared: Prepared, problem: Problem, budget: Budget, seed: int
+) -> pd.DataFrame:
+    """Return the noise along each direction of the problem's allocation.
+
+    Returns
+    -------
+    DataFrame
+        Columns `NOISE_COLUMNS`; directions count from 1; std in units of A.
+        A mechanism that cannot run here, or whose noise has no such standard
+        deviation, has no rows. Private directions are those of the first draw.
+    """
+    parts = []
+    for mechanism in mechanisms:
+        if mechanism.why_not(problem, budget) is not None:
+            continue
+        calibration = mechanism.calibrate(problem, budget)
+        draws = Draws.trials(seed, mechanism.key, range(1))
+        stds = mechanism.noise_along(prepared.moment, calibration, draws)
+        if stds is not None:
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "mechanism": mechanism.text,
+                        "direction": np.arange(1, problem.d + 1),
+                        "std": stds,
+                    }
+                )
+            )
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*NOISE_COLUMNS])
+
+
+_FLAT = 1e-9
+"""Standard deviations within this factor of each other are one."""
+
+
+def unequal(noise: pd.DataFrame) -> bool:
+    """Return whether any variant of a `noise_table` has more noise along one direction."""
+    return not _moving(noise).empty
+
+
+def falling_prices(prices: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a `price_table` whose variant asks how large the share is."""
+    return _moving(prices)
+
+
+def _moving(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the variants whose standard deviation is not everywhere the same."""
+    by = table.groupby("mechanism")["std"]
+    return table[by.transform("max") > by.transform("min") * (1 + _FLAT)]
+
+
+def account_table(
+    mechanisms: Sequence[Mechanism], prepared: Prepared, problem: Problem, budget: Budget, seed: int
+) -> pd.DataFrame:
+    """Return what each account asks for at one budget, all with the uniform allocation.
+
+    Returns
+    -------
+    DataFrame
+        Columns mechanism, std (of the variance along one direction) and spent
+        (the epsilon really spent at the budget's delta).
+    """
+    plain = replace(problem, allocation=UNIFORM)
+    noise = noise_table(mechanisms, prepared, plain, budget, seed)
+    rows = []
+    for mechanism in mechanisms:
+        stds = noise.loc[noise["mechanism"] == mechanism.text, "std"]
+        if not stds.empty:
+            cost = mechanism.spent(plain, budget)
+            rows.append(
+                {
+                    "mechanism": mechanism.text,
+                    "std": float(stds.iloc[0]),
+                    "spent": None if cost is None else cost.epsilon,
+                }
+            )
+    return pd.DataFrame(rows, columns=["mechanism", "std", "spent"])
+
+
+def price_table(
+    mechanisms: Sequence[Mechanism],
+    prepared: Prepared,
+    problem: Problem,
+    budget: Budget,
+    seed: int,
+    points: int = 9,
+) -> pd.DataFrame:
+    """Return the noise along one direction against its share of the precision.
+
+    The other directions divide the rest equally.
+
+    Returns
+    -------
+    DataFrame
+        Columns `PRICE_COLUMNS`.
+    """
+    rows = []
+    for mechanism in mechanisms:
+        along = _noise_of_first(mechanism, prepared, seed)
+        for share in np.geomspace(0.01, 0.99, points):
+            bought = replace(
+                problem.allocation, strategy="binary", chosen=(1,), tau=float(share), theta=()
+            )
+            std = along(replace(problem, allocation=bought), budget)
+            if std is not None:
+                rows.append({"mechanism": mechanism.text, "share": float(share), "std": std})
+    return pd.DataFrame(rows, columns=[*PRICE_COLUMNS])
+
+
+def _noise_of_first(
+    mechanism: Mechanism, prepared: Prepared, seed: int
+) -> Callable[[Problem, Budget], float | None]:
+    """Return how much noise lies along the first direction, as a function of the allocation.
+
+    Directions do not depend on the shares, so they are released once for all.
+    """
+    released: list[Directions] = []
+
+    def along(problem: Problem, budget: Budget) -> float | None:
+        if mechanism.why_not(problem, budget) is not None:
+            return None
+        calibration = mechanism.calibrate(problem, budget)
+        draws = Draws.trials(seed, mechanism.key, range(1))
+        if not isinstance(mechanism, DirectionalMechanism):
+            stds = mechanism.noise_along(prepared.moment, calibration, draws)
+            return None if stds is None else float(stds[0])
+        if not released:
+            released.append(mechanism.released_directions(prepared.moment, calibration, draws))
+        return float(mechanism.direction_stds(calibration, released[0])[0, 0])
+
+    return along
+
+
+def spend_table(comparison: Comparison) -> pd.DataFrame:
+    """Return how each budget is split between private directions and the release.
+
+    Returns
+    -------
+    DataFrame
+        Columns `SPEND_COLUMNS`, one row for each variant that buys directions:
+        who supplies them, the parts for directions and for the release, their
+        sums, the epsilon that the supplier really spends at its own delta, and
+        the epsilon that both really spend together. Empty where none is bought.
+    """
+    problem, budget = comparison.problem, comparison.budget
+    rows = []
+    for result in comparison.results:
+        mechanism = result.mechanism
+        if not isinstance(mechanism, FollowsAllocation):
+            continue
+        bought = mechanism.purchase(problem, budget)
+        if bought.bought is None:
+            continue
+        whole = budget.delta if mechanism.info.guarantee == "approximate" else 0.0
+        rows.append(
+            {
+                "mechanism": mechanism.label,
+                "supplier": bought.supplier,
+                "epsilon_directions": bought.bought.epsilon,
+                "epsilon_release": bought.rest.epsilon,
+                "epsilon": budget.epsilon,
+                "delta_directions": bought.bought.delta,
+                "delta_release": bought.rest.delta,
+                "delta": whole,
+                "directions_spent": spent(bought.parts, bought.bought).epsilon,
+                "spent": None if result.spent is None else result.spent.epsilon,
+            }
+        )
+    return pd.DataFrame(rows, columns=[*SPEND_COLUMNS])
+
+
+def suppliers() -> dict[str, str]:
+    """Return the mechanisms that can supply private directions, with their labels.
+
+    The first, an empty text, is the default.
+    """
+    found = {"": "Gaussian or Wishart noise (default)"}
+    return found | {key: all_mechanisms()[key].info.label for key in supplier_keys()}
+
+
+def supplier_note(problem: Problem) -> str | None:
+    """Return which directions a named supplier releases, or None where nobody is named."""
+    if not problem.allocation.supplier:
+        return None
+    mechanism = parse_variant(problem.allocation.supplier)
+    released = own_problem(mechanism, problem).k
+    if mechanism.info.release == "matrix":
+        return (
+            f"{mechanism.label} releases a matrix: all {released} directions and their variances."
+        )
+    noun = "direction" if released == 1 else "directions"
+    note = (
+        f"{mechanism.label} releases a subspace: the first {released} {noun} (k, and at most d - 1)"
+        f" are its own, the other {problem.d - released} complete the basis in no particular order"
+    )
+    if mechanism.releases_variances:
+        return f"{note} and share the mean of the variances left."
+    return f"{note}. It releases no variances, so shares by variance cannot be had from it."
+
+
+def directions_warning(allocation: Allocation) -> str | None:
+    """Return what is not private about an allocation's directions, or None."""
+    return f"Not private. {TRUE_DIRECTIONS}" if allocation.directions == "true" else None
+
+
+def overlap_with_chosen(result: Result, allocation: Allocation) -> float | None:
+    """Return how much of the released space lies in the chosen features, averaged over draws.
+
+    1 if the smaller of the two spaces lies inside the other, 0 if they are
+    orthogonal. None unless features are the directions and some are chosen.
+    """
+    if allocation.strategy != "binary" or allocation.directions != "features":
+        return None
+    rows = result.components[:, np.array(allocation.chosen) - 1, :]
+    most = min(rows.shape[1], rows.shape[2])
+    return float(np.square(rows).sum(axis=(1, 2)).mean() / most)
+
+
+def pair_table(noise: pd.DataFrame, first: int, second: int, *, only_near: bool) -> pd.DataFrame:
+    """Return the noise along two directions.
+
+    Parameters
+    ----------
+    noise : DataFrame
+        `NOISE_COLUMNS`.
+    first, second : int
+        Directions, from 1.
+    only_near : bool
+        Whether to leave out accounts whose noise is over ten times the least
+        along both, beside which the others could not be seen.
+
+    Returns
+    -------
+    DataFrame
+        Columns mechanism, first, second.
+    """
+    wide = noise.pivot_table(index="mechanism", columns="direction", values="std", sort=False)
+    pair = pd.DataFrame({"first": wide[first], "second": wide[second]})
+    if only_near and not pair.empty:
+        largest = pair.max(axis=1)
+        pair = pair[largest <= 10 * largest.min()]
+    return pair.reset_index()
+
+
+def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
+    """Return what an allocation gained against equal shares.
+
+    Returns
+    -------
+    DataFrame
+        Columns `GAIN_COLUMNS`: the variant and its name, mean recovery with this allocation and
+        with equal shares, overlap (see `overlap_with_chosen`), spent and status. Recovery is
+        missing where nothing can be recovered: where any subspace is as good.
+    """
+    before = {result.mechanism.text: _recovery(result) for result in uniform.results}
+    rows = [
+        {
+            "mechanism": result.mechanism.text,
+            "name": result.mechanism.label,
+            "recovery": _recovery(result),
+            "uniform": before.get(result.mechanism.text),
+            "overlap": overlap_with_chosen(result, comparison.problem.allocation),
+            "spent": None if result.spent is None else result.spent.epsilon,
+            "status": result.status.words,
+        }
+        for result in comparison.results
+    ]
+    return pd.DataFrame(rows, columns=[*GAIN_COLUMNS])
+
+
+def _recovery(result: Result) -> float | None:
+    """Return the mean recovery of the draws, None where chance is as good as exact PCA."""
+    values = result.metrics.get("recovery")
+    return None if values is None else float(values.mean())
+
+
+def bounds_of_rows(
+    rows: Iterable[tuple[str, float | None, float | None]],
+) -> dict[str, tuple[float, float]]:
+    """Return edited bounds by feature.
+
+    Parameters
+    ----------
+    rows : iterable of (str, float or None, float or None)
+        Feature, low and high; None where a cell was left blank.
+
+    Raises
+    ------
+    InvalidSetting
+        If a bound is missing or not finite, or a low is not below its high. The
+        numbers are not repeated: they may have been taken from the data.
+    """
+    found = {}
+    for name, low, high in rows:
+        if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+            given = "a blank"
+        elif not low < high:
+            given = "low at or above high"
+        else:
+            found[name] = (float(low), float(high))
+            continue
+        allowed = "finite numbers with low below high"
+        raise InvalidSetting(f"the bounds of {name[:60]!r}", allowed, given, "--bounds")
+    return found

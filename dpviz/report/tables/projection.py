@@ -1,0 +1,97 @@
+"""Two-dimensional pictures of rows in a released subspace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.seeding import generator
+from dpviz.preparation.bounding import Prepared
+from dpviz.simulation.cells import Result
+
+PICTURE_COLUMNS = ("mechanism", "x", "y", "label")
+
+
+def procrustes(frame: FloatArray, target: FloatArray) -> FloatArray:
+    """Return the orthogonal Q that makes ``frame @ Q`` closest to the target.
+
+    Parameters
+    ----------
+    frame, target : ndarray of shape (d, k)
+
+    Notes
+    -----
+    Q = U W' from the singular value decomposition of frame'target (Schoenemann
+    1966). It turns and reflects inside the space and leaves the space as it is.
+    """
+    U, _, Wt = np.linalg.svd(frame.T @ target)
+    Q: FloatArray = U @ Wt
+    return Q
+
+
+def coordinates(rows: FloatArray, frame: FloatArray, target: FloatArray, axes: str) -> FloatArray:
+    """Return rows in a released space, shape (m, min(k, 2)).
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, d)
+    frame, target : ndarray of shape (d, k)
+        Released and true components.
+    axes : {"aligned", "raw"}
+        Aligned to the true axes by orthogonal Procrustes, or as released with
+        only the signs matched.
+    """
+    if axes == "aligned":
+        shown = (frame @ procrustes(frame, target))[:, :2]
+    else:
+        signs = np.sign(np.einsum("ij,ij->j", frame, target))
+        signs[signs == 0] = 1
+        shown = (frame * signs)[:, :2]
+    drawn: FloatArray = rows @ shown
+    return drawn
+
+
+def picture_table(
+    prepared: Prepared, results: list[Result], draw: int, axes: str, points: int
+) -> pd.DataFrame:
+    """Return the 2-D picture of each result, the exact one first.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    results : list of Result
+    draw : int
+        Which draw of each mechanism to show, from 0.
+    axes : {"aligned", "raw"}
+    points : int
+        How many rows to show; a fixed random sample of the table.
+
+    Returns
+    -------
+    DataFrame
+        Columns `PICTURE_COLUMNS`. For k = 1, y is a fixed random height that
+        only keeps points apart.
+    """
+    rows, index = prepared.picture(points)
+    labels = prepared.table.labels
+    shown_labels = np.full(len(index), "all") if labels is None else np.asarray(labels)[index]
+    k = results[0].components.shape[-1] if results else 1
+    true = prepared.reference.eigenvectors[:, :k]
+    heights = generator(0, "strip", len(index)).uniform(-1, 1, len(index))
+    parts = []
+    frames = [("", true), *((r.mechanism.text, r.components[draw]) for r in results)]
+    for name, frame in frames:
+        drawn = coordinates(rows, frame, true, axes)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "mechanism": name,
+                    "x": drawn[:, 0],
+                    "y": drawn[:, 1] if drawn.shape[1] > 1 else heights,
+                    "label": shown_labels,
+                },
+                columns=list(PICTURE_COLUMNS),
+            )
+        )
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,140 @@
+"""Exact frames of the matrix Bingham law by rejection, where that is worth while.
+
+Let a = lambda_max - lambda >= 0, so that the target is exp(-tr V' diag(a) V). For a shift beta > 0
+let M = beta I + 2 diag(a): the target is proportional to exp(-tr(V'MV)/2), and the span of a
+Gaussian d x k matrix of precision M (matrix angular central Gaussian) has a frame with density
+proportional to |V'MV|^(-d/2). With t_i the eigenvalues of V'MV their ratio is the product of
+t_i^(d/2) exp(-t_i/2), largest at t_i = d, so a proposal is accepted with log-probability
+
+    (d/2) sum_i (ln(t_i/d) - t_i/d + 1) <= 0.
+
+Taken for wide frames, where `dpviz.sampling.anchored` has too much to do for each column. With k =
+1 this is the sampler of `dpviz.sampling.bingham`. For k > 1 acceptance is high while the law is not
+far from uniform, and falls to nothing once it is concentrated: it is measured beforehand, and
+`dpviz.sampling.frames` takes the chain of `dpviz.sampling.stiefel` where it is low.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.pauses import pause
+from dpviz.core.seeding import Draws, generator
+from dpviz.sampling.bingham import best_shift, groups, streams_of
+from dpviz.sampling.stiefel import uniform_frames
+
+WORTH = 1 / 2_000
+"""Acceptance from which rejection is faster than a chain; measured."""
+
+_PILOT = 256
+_PILOT_ENTRIES = 1 << 18
+_BLOCK_MOST = (
+    1 << 22
+)  # normals of one draw's block: above, a chain needs less memory and no more time
+
+
+def _log_acceptance(normal: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return proposals Y of shape (..., d, k) and the log-probability that each is accepted."""
+    d, k = normal.shape[-2:]
+    proposed = normal * scale[:, None]
+    gram = np.swapaxes(proposed, -1, -2) @ proposed
+    inside = np.swapaxes(normal, -1, -2) @ normal  # Y'MY
+    log_ratio = np.linalg.slogdet(inside)[1] - np.linalg.slogdet(gram)[1]
+    total = np.trace(np.linalg.solve(gram, inside), axis1=-2, axis2=-1)
+    result: FloatArray = 0.5 * (d * (log_ratio + k * (1 - math.log(d))) - total)
+    return proposed, result
+
+
+@lru_cache(maxsize=8)
+def _pilot(d: int, k: int) -> FloatArray:
+    """Return fixed normals, so that the route depends on the law alone."""
+    size = max(16, min(_PILOT, _PILOT_ENTRIES // (d * k)))
+    normal = generator(0, "macg", d, k).standard_normal((size, d, k))
+    normal.setflags(write=False)
+    return normal
+
+
+def acceptance(double_gaps: FloatArray, k: int) -> float:
+    """Return the share of proposals that are accepted, from fixed ones.
+
+    Parameters
+    ----------
+    double_gaps : ndarray of shape (d,)
+        2a, at least 0.
+    k : int
+    """
+    scale = 1.0 / np.sqrt(best_shift(double_gaps) + double_gaps)
+    if not scale.min() > 1e-6 * scale.max():
+        return 0.0  # as good as certain to be rejected, and badly conditioned
+    pilot = _pilot(len(double_gaps), k)
+    step = max(1, _PILOT_ENTRIES // pilot[0].size)
+    parts = []
+    for first in range(0, len(pilot), step):
+        pause()  # all at once would take seconds where d and k are large
+        parts.append(_log_acceptance(pilot[first : first + step], scale)[1])
+    return float(np.exp(np.minimum(np.concatenate(parts), 0.0)).mean())
+
+
+def _block(accepted_share: float) -> int:
+    """Return how many proposals are made at once."""
+    return math.ceil(1.5 / accepted_share)
+
+
+def exact_frames(
+    double_gaps: FloatArray, k: int, draws: Draws, accepted_share: float
+) -> tuple[FloatArray, int]:
+    """Return exact frames with density exp(-tr V' diag(a) V), and how many proposals they took.
+
+    Parameters
+    ----------
+    double_gaps : ndarray of shape (d,)
+        2a, at least 0.
+    k : int
+        Columns, from 1 to d.
+    draws : Draws
+    accepted_share : float
+        About the share of proposals accepted, as of `acceptance`; sets the size of a block, and
+        so which random numbers are used.
+
+    Returns
+    -------
+    frames : ndarray of shape (size, d, k)
+        Turned by a uniform rotation, as the law asks for.
+    proposals : int
+    """
+    d = len(double_gaps)
+    scale = 1.0 / np.sqrt(best_shift(double_gaps) + double_gaps)
+    block = _block(accepted_share)
+    out = np.empty((draws.size, d, k))
+    proposals = 0
+    for group in groups(draws.size, block * d * k):
+        todo = group
+        while len(todo):
+            pause()
+            streams = streams_of(draws, todo)
+            proposed, log_probability = _log_acceptance(streams.normal(block, d, k), scale)
+            pause()  # of many columns a block takes seconds
+            accepted = streams.exponential(block) >= -log_probability
+            first = accepted.argmax(axis=1)
+            found = accepted.any(axis=1)
+            proposals += int(np.where(found, first + 1, block).sum())
+            out[todo[found]] = proposed[found, first[found]]
+            todo = todo[~found]
+    basis = np.linalg.qr(out).Q
+    pause()
+    turns = uniform_frames(draws, k, k)
+    pause()
+    frames: FloatArray = basis @ turns
+    return frames, proposals
+
+
+def rejected(double_gaps: FloatArray, k: int, draws: Draws) -> tuple[FloatArray, int] | None:
+    """Return frames and the number of proposals, or None where too few would be accepted."""
+    share = acceptance(double_gaps, k)
+    if share < WORTH or _block(share) * len(double_gaps) * k > _BLOCK_MOST:
+        return None
+    return exact_frames(double_gaps, k, draws, share)

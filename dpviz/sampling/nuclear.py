@@ -1,0 +1,475 @@
+"""Symmetric noise with density proportional to exp(-||M||_nuc): the matrix K-norm law, exactly.
+
+Its eigenvectors are Haar and its eigenvalues l_1 > .. > l_d have density proportional to
+
+    prod over i < j of (l_i - l_j)  times  exp(-sum |l_i|).
+
+The product is the determinant of ``phi_i(l_j)``, phi_i = p_i(x) exp(-|x|), for any d independent
+polynomials p_i of degree below d. De Bruijn (1955) integrates such a determinant over ordered
+points: over all x_1 > .. > x_d below x it is the Pfaffian of the skew matrix
+
+    A_ik(x) = integral over s < t < x of phi_i(s) phi_k(t) - phi_k(s) phi_i(t),
+
+bordered by the integrals of phi_i below x where d is odd. So the largest eigenvalue has the
+distribution function Pf A(x)/Pf A(inf). Given it, what is left is the same problem for d - 1
+points below it and those combinations of the phi_i that vanish there: each eigenvalue is drawn
+from its exact conditional law by inverting a distribution function. There is no chain and nothing
+to converge, no data enter, and one uniform makes one eigenvalue, downwards.
+
+What is numerical: integrals by Gauss-Legendre on panels (20 nodes for at most one and a half
+eigenvalues), polynomials orthonormal in exp(-2|x|) by Stieltjes' procedure, Pfaffians as square
+roots of determinants. Rounding grows downwards, as the combinations left become small below the
+last point: `tests/unit/test_sampling_nuclear.py` holds distribution functions against 60 digits
+(1e-11 up to d = 13) and that of the last eigenvalue against quadrature (1e-7 at d = 61).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.seeding import Draws
+from dpviz.sampling.stiefel import uniform_frames
+
+LARGEST_D = 100
+"""Features up to which draws are offered: a draw takes of the order of d^4 operations."""
+
+_NODES = 20  # of each panel
+_INSIDE = 18  # where a distribution function is read within a panel
+_PER_PANEL = 1.5  # eigenvalues
+_STEPS = 60  # halvings of a bracket: below the spacing of doubles
+_BLOCK_BYTES = 2**23  # of what draws made together take
+_EACH = 60  # d x d matrices that a draw takes while its eigenvalues are found, measured
+
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ensemble:
+    """The functions phi_i and their integrals below the ends of panels.
+
+    Attributes
+    ----------
+    ends : ndarray of shape (panels + 1,)
+        Ascending; one of them is 0, where exp(-|x|) has its kink.
+    recurrence : ndarray of shape (d,)
+        x p_i = r_i p_(i+1) + r_(i-1) p_(i-1), p_0 = 1 (the weight exp(-2|x|) has mass 1).
+    below : ndarray of shape (panels + 1, d)
+        Integrals of the phi_i below each end.
+    skew : ndarray of shape (panels + 1, d, d)
+        A at each end.
+    """
+
+    ends: FloatArray
+    recurrence: FloatArray
+    below: FloatArray
+    skew: FloatArray
+
+    @property
+    def d(self) -> int:
+        return len(self.recurrence)
+
+    def functions(self, x: FloatArray) -> FloatArray:
+        """Return phi_i(x), shape (*x.shape, d)."""
+        return _functions(x, self.recurrence)
+
+
+def _functions(x: FloatArray, recurrence: FloatArray) -> FloatArray:
+    d = len(recurrence)
+    found = np.empty((*x.shape, d))
+    found[..., 0] = np.exp(-np.abs(x))
+    for i in range(1, d):
+        found[..., i] = x * found[..., i - 1] / recurrence[i - 1]
+        if i > 1:
+            found[..., i] -= recurrence[i - 2] / recurrence[i - 1] * found[..., i - 2]
+    return found
+
+
+def _edge(d: int) -> float:
+    """Return where the eigenvalues end for large d: Ullman's law of order 1."""
+    return math.pi / 2 * d
+
+
+def _panels(d: int) -> FloatArray:
+    """Return the ends of panels: short where eigenvalues are dense, to where nothing is left."""
+    edge, x = _edge(d), 0.0
+    last = 1.5 * edge + 60.0  # every phi_i is below 1e-18 there, checked for d up to LARGEST_D
+    ends = [x]
+    while x < last:
+        # eigenvalues a unit, at the middle of a first guess of the panel
+        dense = math.acosh(max(edge / (x + 0.5), 1.0 + 1e-9)) / (math.pi * _edge(1))
+        x += min(max(_PER_PANEL / max(dense, 1e-9), 0.5), 2.0)
+        ends.append(x)
+    right = np.array(ends)
+    return np.concatenate([-right[:0:-1], right])
+
+
+def tables_memory(d: int) -> float:
+    """Return about the most bytes that draws take beside the matrices they return.
+
+    Their tables while they are made, five arrays of one d x d matrix for each end, and what a block
+    of draws takes.
+    """
+    return 8.0 * d**2 * (5 * len(_panels(d)) + _EACH * _block(d))
+
+
+@lru_cache(maxsize=2)
+def _ensemble(d: int) -> _Ensemble:
+    ends = _panels(d)
+    points, weights, integrate = _rule(_NODES)
+    half = np.diff(ends) / 2
+    nodes = ((ends[:-1] + ends[1:]) / 2)[:, None] + half[:, None] * points
+    mass = half[:, None] * weights
+    recurrence = _recurrence(nodes.ravel(), mass.ravel(), d)
+    phi = _functions(nodes, recurrence)
+    within = half[:, None, None] * (integrate @ phi)  # from the panel's left end to each node
+    totals = np.einsum("pq,pqi->pi", mass, phi)
+    below = np.zeros((len(ends), d))
+    np.cumsum(totals, axis=0, out=below[1:])
+    low = below[:-1, None, :] + within
+    weighted = (phi * mass[:, :, None]).transpose(0, 2, 1)
+    half_skew = np.cumsum(weighted @ low, axis=0)  # [k, i]: integral of phi_k times below_i
+    skew = np.zeros((len(ends), d, d))
+    skew[1:] = half_skew.transpose(0, 2, 1) - half_skew
+    return _Ensemble(ends, recurrence, below, skew)
+
+
+def _recurrence(nodes: FloatArray, mass: FloatArray, d: int) -> FloatArray:
+    """Return the coefficients of polynomials orthonormal in exp(-2|x|), by Stieltjes."""
+    weight = mass * np.exp(-2 * np.abs(nodes))
+    found = np.empty(d)
+    before, here = np.zeros_like(nodes), np.full_like(nodes, 1 / math.sqrt(weight.sum()))
+    last = 0.0
+    # The polynomials grow as fast as the weight falls; their product stays small.
+    for i in range(d):
+        raised = nodes * here - last * before
+        last = math.sqrt(float((weight * raised * raised).sum()))
+        found[i] = last
+        before, here = here, raised / last
+    return found
+
+
+@lru_cache(maxsize=4)
+def _rule(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return Gauss-Legendre nodes, weights, and the integrals from -1 to each node.
+
+    The third is a matrix: values of a polynomial of degree below ``count`` at the nodes go to its
+    integrals from -1.
+    """
+    points, weights = np.polynomial.legendre.leggauss(count)
+    values = np.polynomial.legendre.legvander(points, count)
+    orders = np.arange(count)
+    # the coefficient of order j is (j + 1/2) sum w P_j f; its integral (P_(j+1) - P_(j-1))/(2j+1)
+    coefficients = (values[:, :count] * weights[:, None]).T * (orders[:, None] + 0.5)
+    integrals = np.empty((count, count))
+    integrals[:, 0] = points + 1
+    integrals[:, 1:] = (values[:, 2:] - values[:, : count - 1]) / (2 * orders[1:] + 1)
+    return points, weights, integrals @ coefficients
+
+
+def _log_pfaffian(skew: FloatArray, below: FloatArray) -> FloatArray:
+    """Return the logarithm of the Pfaffian of skew matrices, bordered where their size is odd.
+
+    Parameters
+    ----------
+    skew : ndarray of shape (..., m, m)
+    below : ndarray of shape (..., m)
+    """
+    m = skew.shape[-1]
+    if m % 2:
+        bordered = np.zeros((*skew.shape[:-2], m + 1, m + 1))
+        bordered[..., :m, :m] = skew
+        bordered[..., :m, m] = below
+        bordered[..., m, :m] = -below
+        skew = bordered
+    _, logarithm = np.linalg.slogdet(skew)
+    half: FloatArray = logarithm / 2
+    return half
+
+
+def nuclear_eigenvalues(draws: Draws, d: int) -> FloatArray:
+    """Return eigenvalues of noise with density proportional to exp(-||M||_nuc), descending.
+
+    Parameters
+    ----------
+    draws : Draws
+    d : int
+        From 1 to `LARGEST_D`.
+
+    Returns
+    -------
+    ndarray of shape (size, d)
+
+    Raises
+    ------
+    InvalidSetting
+        If d is out of range.
+
+    Source
+    ------
+    The integral over ordered points: de Bruijn 1955, "On some multiple integrals involving
+    determinants". The sampler is ours.
+    """
+    if not 1 <= d <= LARGEST_D:
+        raise InvalidSetting("d", f"a whole number from 1 to {LARGEST_D}", d)
+    # Centre of the 2^-53 cell that NumPy's uniform names: never exactly 0.
+    uniforms = draws.uniform(d) + 2.0**-54
+    # Exploring asks for the same named streams at every epsilon. What has no name is not kept, and
+    # nothing of a release, which draws alone.
+    alone = draws.shared or draws.size == 1
+    return _in_blocks(uniforms) if alone else _kept(uniforms)
+
+
+_KEPT: OrderedDict[bytes, FloatArray] = OrderedDict()
+_MOST_KEPT = 20_000  # draws; d numbers each, twice
+
+
+def _kept(uniforms: FloatArray) -> FloatArray:
+    """Return `eigenvalues_at`, which is a function of the uniforms alone, from memory if known."""
+    names = [row.tobytes() for row in uniforms]
+    # looked up once: another thread may drop what is there
+    known = {name: one for name in names if (one := _KEPT.get(name)) is not None}
+    unknown = [place for place, name in enumerate(names) if name not in known]
+    if unknown:
+        for place, one in zip(unknown, _in_blocks(uniforms[unknown]), strict=True):
+            known[names[place]] = _KEPT[names[place]] = one.copy()
+    while len(_KEPT) > _MOST_KEPT:
+        _KEPT.popitem(last=False)
+    return np.array([known[name] for name in names])
+
+
+def _in_blocks(uniforms: FloatArray) -> FloatArray:
+    """Return `eigenvalues_at`, a few draws at a time: the bytes of a draw do not depend on it."""
+    block = _block(uniforms.shape[1])
+    starts = range(0, len(uniforms), block)
+    return np.concatenate([eigenvalues_at(uniforms[at : at + block]) for at in starts])
+
+
+def _block(d: int) -> int:
+    return max(1, _BLOCK_BYTES // (8 * _EACH * d * d))
+
+
+def eigenvalues_at(uniforms: FloatArray) -> FloatArray:
+    """Return the eigenvalues that uniforms name: the largest by the first, and so on down.
+
+    Parameters
+    ----------
+    uniforms : ndarray of shape (size, d)
+        Within (0, 1).
+
+    Returns
+    -------
+    ndarray of shape (size, d)
+        Descending. Each uniform is the conditional distribution function of its eigenvalue, given
+        those above it.
+    """
+    size, d = uniforms.shape
+    ensemble = _ensemble(d)
+    found = np.empty((size, d))
+    left = np.tile(np.eye(d), (size, 1, 1))  # combinations that vanish at what is drawn already
+    panel = np.full(size, len(ensemble.ends) - 2)
+    right = np.full(size, ensemble.ends[-1])
+    for place in range(d):
+        stage = _Stage(ensemble, left)
+        level = stage.log_below(panel, right) + np.log(uniforms[:, place])
+        panel = stage.panel_of(panel, level)
+        right = np.minimum(right, ensemble.ends[panel + 1])
+        right = stage.inverted(panel, right, level)
+        found[:, place] = right
+        left = _without(left, ensemble.functions(right))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """The next eigenvalue of each draw: its unnormalised distribution function.
+
+    Attributes
+    ----------
+    ensemble : _Ensemble
+    left : ndarray of shape (size, d, m)
+        Orthonormal coordinates of the functions that vanish at the eigenvalues drawn so far.
+    """
+
+    ensemble: _Ensemble
+    left: FloatArray
+
+    def log_at_end(self, rows: IntArray, end: IntArray) -> FloatArray:
+        """Return ln Pf A at the ends of panels, for some of the draws."""
+        left = self.left[rows]
+        skew = left.transpose(0, 2, 1) @ self.ensemble.skew[end] @ left
+        below = (self.ensemble.below[end][:, None, :] @ left)[:, 0]
+        return _log_pfaffian(skew, below)
+
+    def log_below(self, panel: IntArray, x: FloatArray) -> FloatArray:
+        """Return ln Pf A at x, which lies in the panel."""
+        points, weights, integrate = _rule(_INSIDE)
+        return self._inside(panel, x, points, weights, integrate)[1]
+
+    def _inside(
+        self,
+        panel: IntArray,
+        right: FloatArray,
+        points: FloatArray,
+        weights: FloatArray,
+        integrate: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return ln Pf A at the nodes between the panel's left end and x, and at x itself."""
+        ensemble, left = self.ensemble, self.left
+        start = ensemble.ends[panel]
+        half = ((right - start) / 2)[:, None, None]
+        phi = ensemble.functions(start[:, None] + half[:, :, 0] * (1 + points)) @ left
+        # integrals along the panel: to each node, then to x itself
+        rules = half * np.concatenate([integrate, weights[None]])
+        below = ensemble.below[panel][:, None, :] @ left + rules @ phi
+        product = (rules[..., None] * phi[:, None]).transpose(0, 1, 3, 2) @ below[:, None, :-1]
+        skew = left.transpose(0, 2, 1) @ ensemble.skew[panel] @ left
+        skew = skew[:, None] + product.transpose(0, 1, 3, 2) - product
+        logs = _log_pfaffian(skew, below)
+        return logs[:, :-1], logs[:, -1]
+
+    def panel_of(self, panel: IntArray, level: FloatArray) -> IntArray:
+        """Return the panel where ln Pf A passes the level, at or left of the given one."""
+        high = panel.copy()  # the level is passed below its right end
+        low = panel.copy()
+        step = np.zeros_like(panel)
+        going = np.arange(len(panel))
+        while len(going):  # gallop to the left
+            end = low[going]
+            above = (end > 0) & (self.log_at_end(going, end) > level[going])
+            moving = going[above]
+            high[moving] = low[moving] - 1
+            low[moving] = np.maximum(low[moving] - 2 ** step[moving], 0)
+            step[moving] += 1
+            going = moving
+        while True:  # halve: the panel lies within low .. high
+            going = np.flatnonzero(low < high)
+            if len(going) == 0:
+                return low
+            middle = (low[going] + high[going] + 1) // 2
+            above = self.log_at_end(going, middle) > level[going]
+            high[going] = np.where(above, middle - 1, high[going])
+            low[going] = np.where(above, low[going], middle)
+
+    def inverted(self, panel: IntArray, right: FloatArray, level: FloatArray) -> FloatArray:
+        """Return x in the panel, at most ``right``, where ln Pf A is the level."""
+        points, weights, integrate = _rule(_INSIDE)
+        logs, last = self._inside(panel, right, points, weights, integrate)
+        share = np.exp(np.minimum(level - last, 0.0))
+        values = np.exp(logs - last[:, None])
+        modes = np.polynomial.legendre.legvander(points, _INSIDE - 1)
+        orders = np.arange(_INSIDE) + 0.5
+        # draw by draw, so that a batch has the bytes of a loop
+        series = ((values * weights)[:, None, :] @ modes)[:, 0] * orders
+        low, high = np.full(len(panel), -1.0), np.full(len(panel), 1.0)
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            vander = np.polynomial.legendre.legvander(middle, _INSIDE - 1)
+            under = (vander * series).sum(axis=1) < share
+            low, high = np.where(under, middle, low), np.where(under, high, middle)
+        start = self.ensemble.ends[panel]
+        found: FloatArray = start + (right - start) * (1 + (low + high) / 2) / 2
+        return found
+
+
+@lru_cache(maxsize=32)
+def square_means(d: int) -> tuple[float, float]:
+    """Return the means of ||M||_F^2 and (tr M)^2, exactly.
+
+    With exp(g(x)) beside each exp(-|x|) the normaliser is the Pfaffian of A with that factor in
+    both functions, so the mean of sum g(l_i) is the first derivative of its logarithm at g = 0, and
+    the variance of sum l_i the second one in t for g = t x; sum l_i has mean 0.
+
+    Parameters
+    ----------
+    d : int
+        From 1 to `LARGEST_D`.
+    """
+    ensemble = _ensemble(d)
+    ends = ensemble.ends
+    points, weights, integrate = _rule(_NODES)
+    half = np.diff(ends) / 2
+    nodes = ((ends[:-1] + ends[1:]) / 2)[:, None] + half[:, None] * points
+    mass = half[:, None] * weights
+    phi = ensemble.functions(nodes)
+
+    def skew(left: int, right: int) -> FloatArray:
+        """Return the antisymmetric integral of s^left phi_i(s) t^right phi_k(t) over s < t."""
+        low, high = (nodes[:, :, None] ** power * phi for power in (left, right))
+        totals = np.einsum("pq,pqi->pi", mass, low)
+        start = np.concatenate([np.zeros((1, d)), np.cumsum(totals, axis=0)[:-1]])
+        below = start[:, None, :] + half[:, None, None] * (integrate @ low)
+        half_skew = np.einsum("pqi,pqk->ik", below, mass[:, :, None] * high, optimize=True)
+        found: FloatArray = half_skew - half_skew.T
+        return found
+
+    def bordered(matrix: FloatArray, power: int) -> FloatArray:
+        if d % 2 == 0:
+            return matrix
+        column = np.einsum("pq,pqi->i", mass * nodes**power, phi)[:, None]
+        return np.block([[matrix, column], [-column.T, np.zeros((1, 1))]])
+
+    inverse = np.linalg.inv(bordered(skew(0, 0), 0))
+    first = inverse @ bordered(skew(1, 0) + skew(0, 1), 1)
+    second = inverse @ bordered(skew(2, 0) + skew(0, 2), 2)
+    cross = 2 * skew(1, 1)
+    crossed = np.zeros_like(inverse)
+    crossed[:d, :d] = cross
+    square = float(np.trace(second)) / 2
+    trace = square + float(np.trace(inverse @ crossed)) / 2 - float(np.trace(first @ first)) / 2
+    return square, trace
+
+
+def direction_std(d: int) -> float:
+    """Return the standard deviation of w'Mw, the same for every unit w.
+
+    Of any rotation-invariant M it is the root of (2 E||M||_F^2 + E(tr M)^2)/(d (d + 2)).
+    """
+    square, trace = square_means(d)
+    return math.sqrt((2 * square + trace) / (d * (d + 2)))
+
+
+def _without(left: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the combinations that vanish at one more point, by a Householder reflection.
+
+    Parameters
+    ----------
+    left : ndarray of shape (size, d, m)
+    values : ndarray of shape (size, d)
+        phi_i at the point.
+    """
+    seen = (values[:, None, :] @ left)[:, 0]
+    seen /= np.linalg.norm(seen, axis=1, keepdims=True)
+    axis = seen.copy()
+    axis[:, 0] += np.where(seen[:, 0] >= 0, 1.0, -1.0)
+    scale = 2 / np.square(axis).sum(axis=1)
+    turned = left - scale[:, None, None] * (left @ axis[:, :, None]) * axis[:, None, :]
+    rest: FloatArray = turned[:, :, 1:]
+    return rest
+
+
+def nuclear_noise(draws: Draws, d: int) -> FloatArray:
+    """Return symmetric noise with density proportional to exp(-||M||_nuc).
+
+    Parameters
+    ----------
+    draws : Draws
+    d : int
+        From 1 to `LARGEST_D`.
+
+    Returns
+    -------
+    ndarray of shape (size, d, d)
+        Its nuclear norm follows a Gamma law of shape d (d + 1)/2 and scale 1.
+    """
+    values = nuclear_eigenvalues(draws, d)
+    frames = uniform_frames(draws, d, d)
+    noise: FloatArray = (frames * values[:, None, :]) @ frames.transpose(0, 2, 1)
+    return (noise + noise.transpose(0, 2, 1)) / 2

@@ -1,0 +1,132 @@
+"""Wishart matrices by Bartlett's decomposition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.special import gammaincinv
+
+from dpviz.core import eigen
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.seeding import Draws
+
+
+def _check(d: int, df: float) -> None:
+    if d < 1:
+        raise InvalidSetting("d", "at least 1", d)
+    if not (math.isfinite(df) and df >= d):
+        raise InvalidSetting("df", f"a finite number of at least d = {d}", df)
+
+
+def _halved_freedoms(d: int, df: float) -> FloatArray:
+    """Return half the degrees of freedom of Bartlett's d diagonal chi-squares."""
+    halves: FloatArray = 0.5 * (df - np.arange(d, dtype=np.float64))
+    return halves
+
+
+def _factor(diagonal: FloatArray, draws: Draws) -> FloatArray:
+    """Return lower triangular matrices: the given diagonal, N(0, 1) below it."""
+    size, d = diagonal.shape
+    factor = np.zeros((size, d, d))
+    below = draws.normal(d * (d - 1) // 2)
+    for row in range(1, d):
+        start = row * (row - 1) // 2
+        factor[:, row, :row] = below[:, start : start + row]
+    factor.reshape(size, d * d)[:, :: d + 1] = diagonal
+    return factor
+
+
+def _gram(factor: FloatArray) -> FloatArray:
+    if factor.shape[-1] < eigen.BATCHED_BELOW:
+        gram: FloatArray = factor @ factor.transpose(0, 2, 1)
+        return gram
+    # LAPACK's product of an upper triangular matrix and its transpose takes a sixth of the work;
+    # reversing both axes turns a lower triangle into an upper one.
+    grams = np.empty_like(factor)
+    for index, lower in enumerate(factor):
+        upper, _ = lapack.dlauum(np.array(lower[::-1, ::-1], order="F"), lower=0, overwrite_c=1)
+        half = np.triu(upper)
+        half += np.triu(half, 1).T
+        grams[index] = half[::-1, ::-1]
+    return grams
+
+
+def wishart(draws: Draws, d: int, df: float) -> FloatArray:
+    """Return draws from the Wishart law W_d(df, I), whose mean is df I.
+
+    Parameters
+    ----------
+    draws : Draws
+    d : int
+        At least 1.
+    df : float
+        Degrees of freedom, real, at least d.
+
+    Returns
+    -------
+    ndarray of shape (size, d, d)
+        Symmetric positive definite.
+
+    Raises
+    ------
+    InvalidSetting
+        If d < 1 or df < d.
+
+    Source
+    ------
+    Bartlett 1933: W = L L' with L lower triangular, N(0, 1) below the diagonal
+    and L_ii^2 ~ chi^2 with df - i degrees of freedom, i = 0, .., d - 1.
+    """
+    _check(d, df)
+    halves = _halved_freedoms(d, df)
+    gammas = np.empty((draws.size, d))
+    if draws.shared:
+        gammas[...] = draws.generators[0].standard_gamma(halves, size=(draws.size, d))
+    else:
+        for row, rng in zip(gammas, draws.generators, strict=True):
+            row[...] = rng.standard_gamma(halves)
+    return _gram(_factor(np.sqrt(2.0 * gammas), draws))
+
+
+def bartlett_factor(draws: Draws, d: int, df: float) -> FloatArray:
+    """Return L with L L' ~ W_d(df, I), moving smoothly with df on one stream.
+
+    The chi-squares come from uniforms by the inverse distribution function and
+    the normals do not depend on df, so the same stream at two values of df
+    gives matrices that differ by little when the values do.
+
+    Parameters
+    ----------
+    draws : Draws
+    d : int
+        At least 1.
+    df : float
+        Degrees of freedom, real, at least d.
+
+    Returns
+    -------
+    ndarray of shape (size, d, d)
+        Lower triangular with positive diagonal.
+
+    Raises
+    ------
+    InvalidSetting
+        If d < 1 or df < d.
+    """
+    _check(d, df)
+    # Centre of the 2^-53 cell that NumPy's uniform names: never exactly 0.
+    uniforms = draws.uniform(d) + 2.0**-54
+    diagonal = np.sqrt(2.0 * gammaincinv(_halved_freedoms(d, df), uniforms))
+    return _factor(diagonal, draws)
+
+
+def wishart_from_uniforms(draws: Draws, d: int, df: float) -> FloatArray:
+    """Return L L' for `bartlett_factor`'s L: W_d(df, I), smooth in df.
+
+    Parameters and errors are those of `bartlett_factor`; the result has shape
+    (size, d, d).
+    """
+    return _gram(bartlett_factor(draws, d, df))

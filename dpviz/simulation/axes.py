@@ -1,0 +1,185 @@
+"""What can be varied in a sweep, and a table at one value of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpviz.core.bounds_text import PRIVATE
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.params import Param, params_of
+from dpviz.core.settings import Settings
+from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.plan import Planned
+from dpviz.preparation.prepared import Measured
+
+N_RANGE = (2, 10**15)
+
+
+def axis_param(axis: str) -> Param:
+    """Return the declaration of what may be swept: range, kind and words.
+
+    Raises
+    ------
+    InvalidSetting
+        If the axis is none of `AXES`.
+    """
+    if axis not in AXES:
+        raise InvalidSetting("over", f"one of {', '.join(AXES)}", axis, "--over")
+    return AXES[axis]
+
+
+def _axes() -> dict[str, Param]:
+    declared = params_of(Settings)
+    n = Param(
+        "n", "integer", None, "People n", "Rows the release stands for.", "--values",
+        low=N_RANGE[0], high=N_RANGE[1],
+    )  # fmt: skip
+    kept = {name: declared[name] for name in ("epsilon", "delta", "k")}
+    return {**kept, "n": n, "row_bound": declared["row_bound"]}
+
+
+AXES = _axes()
+"""What `sweep` can vary, by name."""
+
+
+def parse_values(axis: str, text: str) -> list[Any]:
+    """Return the values of an axis written as ``A,B,C``; each may be ``low:high:count``.
+
+    A range has ``count`` values, equally spaced on a logarithmic scale, rounded
+    to six digits (whole numbers for k and n).
+
+    Raises
+    ------
+    InvalidSetting
+        If a value is not legal on this axis.
+    """
+    param = axis_param(axis)
+    values: list[Any] = []
+    for item in text.split(","):
+        parts = item.split(":")
+        written = _spaced(axis, parts, item) if len(parts) == 3 else [item]
+        values += [clean_value(param, axis, value) for value in written]
+    return values
+
+
+def clean_value(param: Param, axis: str, value: Any) -> Any:
+    """Return one value of an axis, parsed and within its range."""
+    flag = f"--values (of {axis})"
+    try:
+        cleaned = param.parse(value) if isinstance(value, str) else param.clean(value)
+    except InvalidSetting as error:
+        raise InvalidSetting(axis, error.allowed, error.given, flag) from None
+    if str(cleaned).startswith(f"{PRIVATE}:"):
+        allowed = "max, a number or quantile:Q along an axis: a private bound differs in each draw"
+        raise InvalidSetting(axis, allowed, cleaned, flag)
+    return cleaned
+
+
+def _spaced(axis: str, parts: Sequence[str], item: str) -> list[Any]:
+    error = InvalidSetting(
+        axis, "low:high:count with 0 < low < high and a count of 2 to 1000", item, "--values"
+    )
+    try:
+        low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
+    except ValueError:
+        raise error from None
+    if not (0 < low < high < math.inf and 2 <= count <= 1_000):
+        raise error
+    spaced = [float(f"{value:.6g}") for value in np.geomspace(low, high, count)]
+    if AXES[axis].kind == "integer":
+        return list(dict.fromkeys(round(value) for value in spaced))
+    return [numeral(value, 6) for value in spaced] if axis == "row_bound" else spaced
+
+
+COARSE, FINE = 7, 13
+
+AXES_OF_PLANS = {name: param for name, param in AXES.items() if name != "row_bound"}
+"""What can be varied without rows, by name."""
+_MOST_K = 20  # the samplers' cost grows with k squared
+
+
+def default_values(axis: str, rows: Measured, count: int) -> list[Any]:
+    """Return values that suit a table, in increasing order.
+
+    A fine list contains the coarse one, so that refining keeps what is drawn.
+
+    Parameters
+    ----------
+    axis : str
+        One of `dpviz.simulation.axes.AXES`.
+    rows : Measured
+    count : int
+        `COARSE` or `FINE`.
+
+    Raises
+    ------
+    InvalidSetting
+        If the axis cannot be varied on this table.
+    """
+    axis_param(axis)
+    if axis == "epsilon":
+        return [_rounded(value) for value in np.geomspace(0.01, 100, count)]
+    if axis == "delta":
+        return [_rounded(value) for value in np.geomspace(1e-10, 1e-2, count)]
+    if axis == "n":
+        low, high = max(20.0, rows.n / 30), 300.0 * rows.n
+        return sorted({*(int(value) for value in np.geomspace(low, high, count)), rows.n})
+    if axis == "k":
+        most = min(rows.d - 1, _MOST_K)
+        return sorted({round(value) for value in np.geomspace(1, most, count)})
+    if rows.domain.kind == "box":
+        raise InvalidSetting(
+            "what is varied", "epsilon, delta, k or n on a box, which has feature bounds", axis
+        )
+    return [f"quantile:{_rounded(level)}" for level in np.linspace(0.05, 0.95, count - 1)] + ["max"]
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def rows_at(rows: Measured, axis: str, value: Any, seed: int) -> Measured:
+    """Return the table at one value of an axis; the table itself if rows do not change.
+
+    Raises
+    ------
+    InvalidSetting
+        If the axis needs rows and there are none.
+    """
+    if axis == "n" and isinstance(rows, (BoundedRows, Planned)):
+        return rows.with_n(int(value), seed)
+    if axis == "row_bound" and isinstance(rows, (BoundedRows, Planned)):
+        return rows.again(str(value))
+    if axis in ("n", "row_bound"):
+        raise InvalidSetting("over", "epsilon, delta or k without a table", axis, "--over")
+    return rows
+
+
+def settings_at(settings: Settings, axis: str, value: Any) -> Settings:
+    """Return the settings at one value of an axis; n is not a setting."""
+    return settings if axis == "n" else replace(settings, **{axis: value})
+
+
+def where(rows: Measured, measured: Measured, axis: str, value: Any) -> tuple[float, float]:
+    """Return where a value is drawn, and its squared row bound over the base setting's."""
+    if axis == "row_bound":
+        return measured.row_bound, (measured.row_bound / rows.row_bound) ** 2
+    return float(value), 1.0
+
+
+def now(rows: Measured, settings: Settings, axis: str) -> float:
+    """Return where the current setting stands on an axis."""
+    here: Mapping[str, float] = {
+        "epsilon": settings.epsilon,
+        "delta": rows.budget(settings).delta,
+        "k": settings.k,
+        "n": rows.n,
+        "row_bound": rows.row_bound,
+    }
+    return float(here[axis])

@@ -1,0 +1,541 @@
+"""One setting, resolved: its cells, what is known of each before a draw, and what a run found.
+
+A cell is one variant in one setting. `parts_of` says what of it is to be drawn, for
+`dpviz.simulation.simulate`; `run_cell` measures what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+
+from dpviz.accounting.accounting import Spent
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.eigen import BATCHED_BELOW
+from dpviz.core.errors import CannotRun
+from dpviz.core.memory import too_much
+from dpviz.core.number_text import percent
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Aim, Calibration, Release, Status
+from dpviz.core.settings import FREE, Settings
+from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
+from dpviz.mechanisms._suppliers import check_supplier
+from dpviz.metrics import (
+    FLAT,
+    METRICS,
+    Outcome,
+    Summary,
+    chance_share,
+    measure,
+    optimum,
+    recovery_of,
+    summarise,
+)
+from dpviz.preparation.account import chain
+from dpviz.preparation.prepared import Measured
+from dpviz.preparation.steps import BOUND, Wanted, wanted_of
+from dpviz.simulation.chains import PaidDraws, paid_draws
+from dpviz.simulation.lunch import processed
+from dpviz.simulation.simulate import Named, Trials, simulate
+
+_BLOCK_ENTRIES = 1 << 21
+"""Most entries of released matrices held at once where they are decomposed one by one."""
+
+
+_ASK_FROM = 1 << 28
+"""Bytes from which a cell is held against the memory that is free."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One variant in one setting, with the trials to draw.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The variant.
+    problem : Problem
+    budget : Budget
+    seed : int
+    trials : range
+        Which named trials; chunks of trials join without a seam.
+    paid : Wanted or None
+        The steps of the preparation that the budget pays for as well.
+    free : bool
+        Whether releases are measured after post-processing as well (`dpviz.simulation.lunch`).
+    """
+
+    mechanism: Mechanism
+    problem: Problem
+    budget: Budget
+    seed: int
+    trials: range
+    paid: Wanted | None = None
+    free: bool = False
+
+
+@dataclass(frozen=True)
+class Account:
+    """What is known of a variant in one setting before anything is drawn.
+
+    Attributes
+    ----------
+    calibration : Calibration
+        Of the mechanism, on what a paid preparation leaves of the budget.
+    claimed : Budget or None
+    spent : Spent or None
+        Of preparation and release together.
+    status : Status
+    edges : (float, float) or None
+        Limits of the noise's own spectrum; None where a private row bound makes them random.
+    threshold : float or None
+        Variance below which the noise hides a lone component; None likewise.
+    """
+
+    calibration: Calibration
+    claimed: Budget | None
+    spent: Spent | None
+    status: Status
+    edges: tuple[float, float] | None
+    threshold: float | None
+
+
+@lru_cache(maxsize=1024)
+def account_of(
+    mechanism: Mechanism, problem: Problem, budget: Budget, paid: Wanted | None = None
+) -> Account:
+    """Return the account of a variant; kept, as every chunk of draws asks for it again.
+
+    Raises
+    ------
+    CannotRun
+        If a paid preparation leaves nothing usable.
+    """
+    if paid is not None:
+        whole = chain(mechanism, problem, budget, paid)
+        calibration, spent = mechanism.calibrate(problem, whole.rest), whole.spent
+        fixed = BOUND not in paid.steps
+        return Account(
+            calibration=calibration,
+            claimed=whole.claimed,
+            spent=spent,
+            status=whole.status(spent),
+            edges=mechanism.spectrum_edges(calibration) if fixed else None,
+            threshold=mechanism.detection_threshold(calibration) if fixed else None,
+        )
+    calibration = mechanism.calibrate(problem, budget)
+    spent = mechanism.spent(problem, budget)
+    return Account(
+        calibration=calibration,
+        claimed=mechanism.claim(problem, budget),
+        spent=spent,
+        status=mechanism.judged(problem, budget, spent),
+        edges=mechanism.spectrum_edges(calibration),
+        threshold=mechanism.detection_threshold(calibration),
+    )
+
+
+def why_not(
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    paid: Wanted | None,
+    *,
+    rows: bool = True,
+) -> str | None:
+    """Return why a variant cannot run behind a preparation, or None if it can."""
+    reason = mechanism.why_not(problem, budget, rows=rows)
+    if reason is None and paid is not None:
+        try:
+            chain(mechanism, problem, budget, paid)
+        except CannotRun as error:
+            return error.reason
+    return reason
+
+
+def memory_of(cell: Cell, measured: Measured) -> float:
+    """Return about the most bytes that a cell takes beside its table."""
+    draws = len(in_blocks(cell)[0].trials)
+    thin = measured.moment.root is not None
+    # a second decomposition, and what it makes
+    after = 8.0 * cell.problem.d**2 * 4 * draws if cell.free else 0.0
+    return cell.mechanism.memory(cell.problem, draws, thin=thin) + after
+
+
+def too_large(cell: Cell, measured: Measured) -> str | None:
+    """Return why this machine has not the memory for a cell, or None if it has."""
+    size = memory_of(cell, measured)
+    # what is always there need not be asked for before every cell
+    reason = too_much(size) if size > _ASK_FROM else None
+    return None if reason is None else f"it takes {reason}: leave columns out, or draw less"
+
+
+def cell_at(
+    measured: Measured, settings: Settings, mechanism: Mechanism, trials: range
+) -> Cell | str:
+    """Return the cell of one variant in one setting, or why it cannot run."""
+    problem, budget = measured.problem(settings), measured.budget(settings)
+    paid = wanted_of(settings)
+    reason = why_not(mechanism, problem, budget, paid, rows=measured.serves(mechanism))
+    if reason is not None:
+        return reason
+    cell = Cell(mechanism, problem, budget, settings.seed, trials, paid, settings.post == FREE)
+    return too_large(cell, measured) or cell
+
+
+@dataclass(frozen=True, eq=False)
+class CellTrials(Trials):
+    """Trials of a cell, with what their releases are compared with.
+
+    Attributes
+    ----------
+    prepared : Measured
+    paid : PaidDraws or None
+        The preparation of each trial, where it is paid for.
+    """
+
+    prepared: Measured = field(kw_only=True)
+    paid: PaidDraws | None = field(default=None, kw_only=True)
+
+    def outcome(self, release: Release) -> Outcome:
+        """Return a batch of releases beside what they estimate.
+
+        A private row bound is another unit in each draw: what is released is brought back to that
+        of the reference, by a factor that is released too.
+        """
+        reference, moment = self.prepared.reference, self.prepared.moment
+        if self.paid is None:
+            return Outcome(reference, moment, release)
+        units = self.paid.units
+        seen = units[:, None, None] * self.paid.made.moments
+        return Outcome(reference, moment, release.times(units), seen)
+
+
+def part_of(cell: Cell, prepared: Measured) -> CellTrials:
+    """Return what a cell draws, in one block.
+
+    Raises
+    ------
+    CannotRun
+        If the mechanism cannot run on this problem and budget.
+    """
+    mechanism = cell.mechanism
+    mechanism.check(cell.problem, cell.budget, rows=prepared.serves(mechanism))
+    streams = Named(cell.seed, mechanism.key, cell.trials)
+    if cell.paid is not None:
+        paid = paid_draws(cell, prepared)
+        return CellTrials(
+            mechanism, paid.calibration, paid.sees, streams, prepared=prepared, paid=paid
+        )
+    return CellTrials(
+        mechanism,
+        account_of(mechanism, cell.problem, cell.budget).calibration,
+        prepared.moment_with_rows if mechanism.needs_rows else prepared.moment,
+        streams,
+        keeps_noise=True,
+        prepared=prepared,
+    )
+
+
+def parts_of(cell: Cell, prepared: Measured, most: int | None = None) -> Iterator[CellTrials]:
+    """Yield what a cell draws, block by block; see `in_blocks`."""
+    for block in in_blocks(cell, most):
+        yield part_of(block, prepared)
+
+
+def evaluate(cell: Cell, prepared: Measured) -> Outcome:
+    """Return all trials of a cell beside the reference; memory is that of all of them.
+
+    Raises
+    ------
+    CannotRun
+        If the mechanism cannot run on this problem and budget.
+    """
+    (outcome,) = simulate([part_of(cell, prepared)], CellTrials.outcome)
+    return outcome
+
+
+_ALL_THE_WAY = 0.995
+"""From here on a bias is shown as 100 per cent, and not spoken of."""
+
+
+def bias_of(cell: Cell, prepared: Measured) -> float | None:
+    """Return the recovery of a release of a cell without noise, see `Result.bias`."""
+    chance = chance_share(prepared.reference, cell.problem.k)
+    if cell.paid is not None or 1 - chance < FLAT:
+        return None
+    mechanism, reference = cell.mechanism, prepared.reference
+    data = prepared.moment_with_rows if mechanism.needs_rows else prepared.moment
+    target = mechanism.target(data, cell.problem, cell.budget)
+    if target is None:
+        return None
+    # the moment keeps its own components
+    seen = prepared.moment if target is data else target
+    if seen is reference:
+        return 1.0
+    V = seen.top(cell.problem.k)
+    share = float(np.einsum("ij,ij->", V, reference.times(V))) / optimum(reference, cell.problem.k)
+    return float(recovery_of(share, chance))
+
+
+def hint_of(aim: Aim, bias: float | None) -> str | None:
+    """Return an aim and its bias in words, None where it leads all the way or nothing is known."""
+    if bias is None or bias >= _ALL_THE_WAY:
+        return None
+    what = "rows within their bound" if aim is Aim.COMPONENTS else str(aim)
+    return f"aims at {what}: at best {percent(max(bias, 0.0))} here"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one variant did in one setting.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    claimed : Budget or None
+    spent : Spent or None
+    status : Status
+    metrics : dict of str to ndarray of shape (trials,)
+    eigenvalues : ndarray of shape (trials, d) or None
+        Of the released matrices.
+    captured_each : ndarray of shape (trials, k)
+        Variance along each released direction.
+    angles : ndarray of shape (trials, k)
+        Principal angles, radians, ascending.
+    components : ndarray of shape (trials, d, k)
+    edges : (float, float) or None
+        Limits of the noise's own spectrum.
+    threshold : float or None
+        Variance below which the noise hides a lone component, for large d.
+    trace : ndarray of shape (trials, steps) or None
+        Of a sampler that only converges.
+    aim : Aim
+        What a release would hold without noise.
+    bias : float or None
+        Recovery of such a release, which no epsilon lifts while it aims at the same; None where
+        nothing is aimed at or can be recovered, and behind a paid preparation.
+    before : dict of str to ndarray of shape (trials,), or None
+        The same metrics of the same releases as they were, where all else is after post-processing.
+    """
+
+    mechanism: Mechanism
+    claimed: Budget | None
+    spent: Spent | None
+    status: Status
+    metrics: dict[str, FloatArray]
+    eigenvalues: FloatArray | None
+    captured_each: FloatArray
+    angles: FloatArray
+    components: FloatArray
+    edges: tuple[float, float] | None
+    threshold: float | None
+    trace: FloatArray | None
+    aim: Aim
+    bias: float | None
+    before: dict[str, FloatArray] | None = None
+
+    @property
+    def hint(self) -> str | None:
+        """What it aims at and how far that can lead, where it is not all the way; else None."""
+        return hint_of(self.aim, self.bias)
+
+    @property
+    def diagnostics(self) -> dict[str, float]:
+        """What a reader needs to judge an approximate sampler, by name."""
+        return {} if self.trace is None else self.mechanism.diagnose(self.trace)
+
+    @property
+    def summaries(self) -> dict[str, Summary]:
+        """Summary of each metric over the draws."""
+        return {key: summarise(values) for key, values in self.metrics.items()}
+
+
+def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
+    """Draw the trials of a cell and measure them."""
+    account, wanted = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid), [*metrics]
+    aim = cell.mechanism.aims_at(cell.problem, cell.budget)
+    with one_blas_thread():
+        bias = bias_of(cell, prepared)
+
+    def found(part: CellTrials, release: Release) -> Result:
+        outcome, before = part.outcome(release), None
+        if cell.free:
+            before = measure(outcome, wanted)
+            release = processed(cell, part.calibration, outcome.release)
+            outcome = replace(outcome, release=release)
+        return Result(
+            mechanism=cell.mechanism,
+            claimed=account.claimed,
+            spent=account.spent,
+            status=account.status,
+            metrics=measure(outcome, wanted),
+            eigenvalues=outcome.release.eigenvalues,
+            captured_each=outcome.captured_each,
+            angles=outcome.angles,
+            components=outcome.release.components,
+            edges=account.edges,
+            threshold=account.threshold,
+            trace=outcome.release.trace,
+            aim=aim,
+            bias=bias,
+            before=before,
+        )
+
+    return joined(list(simulate(parts_of(cell, prepared), found)))
+
+
+def in_blocks(cell: Cell, most: int | None = None) -> list[Cell]:
+    """Return the cell in parts to be run one after the other.
+
+    Large matrices are taken a few draws at a time, in memory that the next ones use again: the
+    same numbers, as every draw has its own stream.
+
+    Parameters
+    ----------
+    cell : Cell
+    most : int, optional
+        Trials in a part; as many as memory holds if not given.
+    """
+    d, trials = cell.problem.d, cell.trials
+    if most is None:
+        large = cell.mechanism.info.release == "matrix" and d >= BATCHED_BELOW
+        most = max(1, _BLOCK_ENTRIES // d**2) if large else max(1, len(trials))
+    return [
+        replace(cell, trials=trials[start : start + most]) for start in range(0, len(trials), most)
+    ]
+
+
+def taste(d: int, trials: int) -> int:
+    """Return how many draws tell what the others take, or 0 where all are done in no time."""
+    few = 1 if d >= BATCHED_BELOW else 20
+    return few if trials >= 5 * few and trials * d**2 >= 1_000_000 else 0
+
+
+def first_draws(result: Result, most: int) -> Result:
+    """Return a result as if only its first draws had been made."""
+
+    def of(values: FloatArray | None) -> FloatArray | None:
+        return None if values is None else values[:most]
+
+    return replace(
+        result,
+        metrics={key: values[:most] for key, values in result.metrics.items()},
+        before=result.before and {key: values[:most] for key, values in result.before.items()},
+        eigenvalues=of(result.eigenvalues),
+        captured_each=result.captured_each[:most],
+        angles=result.angles[:most],
+        components=result.components[:most],
+        trace=of(result.trace),
+    )
+
+
+def joined(chunks: Sequence[Result]) -> Result:
+    """Return one result from chunks of trials of the same cell, in order."""
+    if len(chunks) == 1:
+        return chunks[0]
+
+    def together(parts: Sequence[FloatArray | None]) -> FloatArray | None:
+        present = [part for part in parts if part is not None]
+        return np.concatenate(present) if present else None
+
+    return replace(
+        chunks[0],
+        metrics={
+            key: np.concatenate([chunk.metrics[key] for chunk in chunks])
+            for key in chunks[0].metrics
+        },
+        before=chunks[0].before
+        and {
+            key: np.concatenate([(chunk.before or {})[key] for chunk in chunks])
+            for key in chunks[0].before
+        },
+        eigenvalues=together([chunk.eigenvalues for chunk in chunks]),
+        captured_each=np.concatenate([chunk.captured_each for chunk in chunks]),
+        angles=np.concatenate([chunk.angles for chunk in chunks]),
+        components=np.concatenate([chunk.components for chunk in chunks]),
+        trace=together([chunk.trace for chunk in chunks]),
+    )
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A variant that could not run, and why."""
+
+    mechanism: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """One setting, resolved once: what everything after it takes its values from.
+
+    Attributes
+    ----------
+    prepared : Measured
+    settings : Settings
+    problem : Problem
+    budget : Budget
+    cells : tuple of Cell
+        One for each variant that can run.
+    skipped : tuple of Skipped
+        The variants that cannot, and why.
+    """
+
+    prepared: Measured
+    settings: Settings
+    problem: Problem
+    budget: Budget
+    cells: tuple[Cell, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def variants_of(settings: Settings) -> list[Mechanism]:
+    """Return the variants that a setting names; who supplies its directions is checked too.
+
+    Raises
+    ------
+    InvalidSetting
+        If a variant is not legal, or the directions name what can never supply them.
+    """
+    check_supplier(settings.directions)
+    return parse_variants(settings.mechanisms)
+
+
+def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan:
+    """Return one setting with its problem, its budget and its cells.
+
+    Parameters
+    ----------
+    prepared : Measured
+    settings : Settings
+    strict : bool
+        Whether a variant that was named and cannot run is an error; otherwise,
+        like one that was not named, it is skipped with its reason.
+
+    Raises
+    ------
+    CannotRun
+        If ``strict`` and a named variant cannot run.
+    """
+    problem, budget = prepared.problem(settings), prepared.budget(settings)
+    paid, trials = wanted_of(settings), range(settings.trials)
+    named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
+    cells, skipped = [], []
+    for mechanism in variants_of(settings):
+        reason = why_not(mechanism, problem, budget, paid, rows=prepared.serves(mechanism))
+        if reason is None:
+            free = settings.post == FREE
+            cell = Cell(mechanism, problem, budget, settings.seed, trials, paid, free)
+            reason = too_large(cell, prepared)
+        if reason is None:
+            cells.append(cell)
+        elif strict and mechanism in named:
+            raise CannotRun(mechanism.text, reason)
+        else:
+            skipped.append(Skipped(mechanism.text, reason))
+    return Plan(prepared, settings, problem, budget, tuple(cells), tuple(skipped))

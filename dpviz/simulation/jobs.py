@@ -1,0 +1,349 @@
+"""The one engine for long work: keep what is done, go on after a stop, report progress.
+
+Sweeps, tasks and experiments say what a job is; `work` finds what earlier runs kept, runs the rest
+here, in processes or on a cluster, and yields after each. Pages bring a keeper of their own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol
+
+from dpviz.core.apart import Apart
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.here import in_browser
+
+Arrays = dict[str, FloatArray]
+"""What a job makes: named arrays."""
+
+
+class Job(Protocol):
+    """One piece of work, small enough to lose.
+
+    Attributes
+    ----------
+    key : str
+        Its name in a keeper: a digest of all that its arrays depend on.
+    size : int
+        How much of the progress it counts for.
+    """
+
+    @property
+    def key(self) -> str:
+        """Name in a keeper."""
+
+    @property
+    def size(self) -> int:
+        """Share of the progress."""
+
+    def run(self) -> Arrays:
+        """Do the work."""
+
+
+class Keeper(Protocol):
+    """Where finished jobs are kept, such as `dpviz.simulation.store.Store`."""
+
+    def get(self, key: str) -> Arrays | None:
+        """Return what was kept under a key."""
+
+    def put(self, key: str, metrics: Mapping[str, FloatArray]) -> None:
+        """Keep the arrays of a finished job."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the work is.
+
+    Attributes
+    ----------
+    done, total : int
+        Sizes of jobs: cells of a sweep, rounds of a task, parts of an experiment.
+    reused : int
+        Of those done, how many an earlier run had kept.
+    seconds : float
+        Since the start.
+    left : float or None
+        Seconds still to go, judged by the jobs so far; None before the first.
+    """
+
+    done: int
+    total: int
+    reused: int
+    seconds: float
+    left: float | None
+
+
+WORKERS_RANGE = (1, 1_024)
+DASK = "dask"
+
+_held = 0  # how many runs of this process keep BLAS on one thread
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Who runs the cells.
+
+    Attributes
+    ----------
+    workers : int
+        Processes or threads; with a cluster, how many cells are under way.
+    backend : str
+        A joblib backend: ``loky``, ``threading``, ``multiprocessing``, ``dask``, ...
+    scheduler : str or None
+        Address of a Dask scheduler.
+    apart : bool
+        Whether a single worker is a process of its own, which ends at once where the caller's
+        `dpviz.core.pauses.pause` raises.
+
+    Raises
+    ------
+    InvalidSetting
+        If the number or the combination is not legal.
+    """
+
+    workers: int = 1
+    backend: str = "loky"
+    scheduler: str | None = None
+    apart: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = WORKERS_RANGE
+        if not low <= self.workers <= high:
+            raise InvalidSetting(
+                "workers", f"a whole number from {low} to {high}", self.workers, "--workers"
+            )
+        known = _backends()
+        if self.backend not in known:
+            words = f"one of {', '.join(known)}"
+            raise InvalidSetting("backend", words, self.backend, "--backend")
+        if (self.backend == DASK) != (self.scheduler is not None):
+            given = "none" if self.scheduler is None else self.scheduler
+            raise InvalidSetting(
+                "scheduler", "given with --backend dask, and only then", given, "--scheduler"
+            )
+
+
+def _backends() -> list[str]:
+    from joblib.parallel import BACKENDS, EXTERNAL_BACKENDS
+
+    # joblib leaves out the default where there are no processes; such a run stays in this one
+    return sorted({*BACKENDS, *EXTERNAL_BACKENDS, "loky"} - {"sequential"})
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Work under way.
+
+    Attributes
+    ----------
+    progress : Progress
+    done : dict of int to arrays
+        What each finished job made, by its place among the jobs. It grows as the work goes on.
+    """
+
+    progress: Progress
+    done: dict[int, Arrays]
+
+
+def kept(jobs: Sequence[Job], keeper: Keeper | None) -> Step:
+    """Return what earlier runs kept, without running anything."""
+    done: dict[int, Arrays] = {}
+    for place, job in enumerate(jobs if keeper is not None else ()):
+        arrays = keeper.get(job.key) if keeper is not None else None
+        if arrays is not None:
+            done[place] = arrays
+    finished = sum(jobs[place].size for place in done)
+    total = sum(job.size for job in jobs)
+    return Step(Progress(finished, total, finished, 0.0, None), done)
+
+
+def work(
+    jobs: Sequence[Job], keeper: Keeper | None = None, pool: Pool | None = None
+) -> Generator[Step, None, None]:
+    """Run the jobs that are not kept yet; yield before the first and after each.
+
+    A job is in the keeper before its step is yielded, so a run that was stopped goes on where it
+    was. Close the generator to stop.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    keeper : Keeper, optional
+    pool : Pool, optional
+        Who runs them; this process if not given.
+    """
+    started = time.monotonic()
+    pool = Pool() if pool is None else pool
+    first = kept(jobs, keeper)
+    done, reused, total = first.done, first.progress.done, first.progress.total
+    yield first
+    todo = [(place, job) for place, job in enumerate(jobs) if place not in done]
+    if not todo:
+        return
+    finished = reused
+    # The workers of a cluster may not see this machine's folders.
+    far = pool.backend == DASK
+    with closing(_run_all(todo, None if far else keeper, pool)) as results:
+        for place, arrays in results:
+            if far and keeper is not None:
+                keeper.put(jobs[place].key, arrays)
+            done[place] = arrays
+            finished += jobs[place].size
+            seconds = time.monotonic() - started
+            left = seconds / (finished - reused) * (total - finished)
+            yield Step(Progress(finished, total, reused, seconds, left), done)
+
+
+_Placed = tuple[int, Job]
+_Finished = tuple[int, Arrays]
+
+
+def _run_one(placed: _Placed, keeper: Keeper | None) -> _Finished:
+    """Run a job where it is to be run, and keep what it made before handing it over."""
+    if not _held:
+        _one_blas_thread_for_good()
+        _end_with_the_parent()
+    place, job = placed
+    arrays = job.run()
+    if keeper is not None:
+        keeper.put(job.key, arrays)
+    return place, arrays
+
+
+@cache
+def _one_blas_thread_for_good() -> None:
+    # A worker may run cells in several threads at once, and a limit that one of them lifts when
+    # it is done would be lifted for all. So a worker process keeps it for its life.
+    one_blas_thread()
+
+
+@cache
+def _end_with_the_parent() -> None:
+    """End this worker soon after the process that started it, also if that was killed."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        # what started it, not what it hangs below now: that may have been killed already
+        while parent is not None and os.getppid() == parent.pid:
+            time.sleep(1.0)
+        os._exit(1)
+
+    if parent is not None:  # a process of this machine, and no thread of the caller's
+        threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+@contextmanager
+def _blas_held() -> Iterator[None]:
+    """Keep BLAS on one thread in this process while cells run in it or its threads."""
+    global _held
+    with one_blas_thread():
+        _held += 1
+        try:
+            yield
+        finally:
+            _held -= 1
+
+
+@contextmanager
+def sent_whole(classes: Iterable[type]) -> Iterator[None]:
+    """Send classes that live outside this package to workers as code, not by name.
+
+    A worker cannot import what was loaded from a path or typed into a notebook.
+    """
+    ours = __name__.partition(".")[0]
+    modules = {sys.modules[cls.__module__] for cls in classes if cls.__module__ in sys.modules}
+    strange = {one for one in modules if one.__name__.partition(".")[0] != ours}
+    with ExitStack() as after:
+        with suppress(ImportError):  # in the browser edition there are no workers
+            pickler = import_module("cloudpickle")  # joblib's, and that of a Dask cluster
+            for module in strange:
+                pickler.register_pickle_by_value(module)
+                after.callback(pickler.unregister_pickle_by_value, module)
+        yield
+
+
+def _run_all(
+    jobs: Sequence[_Placed], keeper: Keeper | None, pool: Pool
+) -> Generator[_Finished, None, None]:
+    """Yield the place and the arrays of each job as it finishes, in any order."""
+    with _blas_held():
+        if pool.apart and pool.workers == 1 and pool.backend != DASK:
+            with Apart() as own:
+                for job in jobs:
+                    yield own.run(_run_one, job, keeper)
+        elif in_browser() or (pool.workers == 1 and pool.backend != DASK):
+            for job in jobs:
+                yield _run_one(job, keeper)
+        elif pool.backend == DASK:
+            with _cluster(pool):
+                yield from _with_joblib(jobs, keeper, pool)
+        else:
+            yield from _with_joblib(jobs, keeper, pool)
+
+
+def _with_joblib(
+    jobs: Sequence[_Placed], keeper: Keeper | None, pool: Pool
+) -> Generator[_Finished, None, None]:
+    from joblib import Parallel, delayed, parallel_config
+    from joblib.parallel import get_active_backend
+
+    # a worker that has no job yet must end with its parent too
+    begin: dict[str, Any] = {}
+    if pool.backend == "loky":
+        begin["initializer"] = _end_with_the_parent
+    with parallel_config(backend=pool.backend, n_jobs=pool.workers, **begin):
+        if not get_active_backend()[0].supports_return_generator:
+            # Such a backend hands results over all at once: a few cells at a time, so that an
+            # interruption loses no more.
+            for start in range(0, len(jobs), 4 * pool.workers):
+                part = jobs[start : start + 4 * pool.workers]
+                yield from Parallel(batch_size=1)(delayed(_run_one)(job, keeper) for job in part)
+            return
+        # One cell a task: a batch of them would be lost together when interrupted.
+        parallel = Parallel(return_as="generator_unordered", batch_size=1)
+        results = parallel(delayed(_run_one)(job, keeper) for job in jobs)
+    try:
+        # `yield from` would close the results before the warning is silenced.
+        for finished in results:  # noqa: UP028
+            yield finished
+    finally:
+        with warnings.catch_warnings():
+            # Abandoned tasks are meant to be abandoned, and what is finished is in the store.
+            warnings.simplefilter("ignore")
+            results.close()
+
+
+@contextmanager
+def _cluster(pool: Pool) -> Iterator[Any]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InvalidSetting(
+            "backend",
+            'one whose library is installed (python -m pip install "dask[dataframe,distributed]")',
+            pool.backend,
+            "--backend",
+        ) from None
+    try:
+        client = Client(pool.scheduler, timeout="10s")
+    except (OSError, ValueError):
+        raise InvalidSetting(
+            "scheduler",
+            "the address of a Dask scheduler that answers, such as tcp://host:8786",
+            pool.scheduler,
+            "--scheduler",
+        ) from None
+    with client:
+        yield client

@@ -1,0 +1,248 @@
+"""Finished cells on disk, found again by what they were made of.
+
+A cell's key is a digest of everything its numbers depend on: the moments, the
+problem, the variant, the budget, the seed, the trials, the metrics, the source
+of the core itself with the versions of NumPy and SciPy, and the kernel of BLAS,
+which moves the last digits from one processor to another. One small file
+per cell is written aside and renamed, so that an interrupted run leaves whole
+files only. Files hold utility metrics of the user's data, which are not
+private: the folder is the user's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import json
+import os
+import time
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import kernel
+from dpviz.core.by_length import ByLength
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.paths import PACKAGE, user_cache
+from dpviz.core.whole import cannot_write, whole
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.prepared import Measured
+from dpviz.simulation.cells import Cell
+
+CAP_BYTES = 512 << 20
+"""A folder that has grown beyond this loses its least recently used cells after a run."""
+
+_MAGIC = b"dpviz cell 1\n"
+_DIGEST = 32
+_PART_SECONDS = 3600.0
+# What draws pictures, talks or stores changes no number. Paths are relative to the package.
+_NOT_SOURCE = (
+    "figures", "reproduce", "narrative", "cli", "edition", "_app", "run/store.py", "base/paths.py",
+    "base/here.py",
+)  # fmt: skip
+
+
+def default_folder() -> Path:
+    """Return the folder for cached cells of this user."""
+    return user_cache() / "cells"
+
+
+@cache
+def source_digest(package: Path = PACKAGE) -> str:
+    """Return the digest of the core's source and of the libraries its numbers come from.
+
+    Parameters
+    ----------
+    package : Path
+        The folder of the package: every room below it counts but those that change no number.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(package.rglob("*.py")):
+        inside = path.relative_to(package)
+        if not any(inside.is_relative_to(aside) for aside in _NOT_SOURCE):
+            digest.update(inside.as_posix().encode() + b"\0")
+            digest.update(path.read_bytes() + b"\0")
+    for library in ("numpy", "scipy"):
+        digest.update(version(library).encode() + b"\0")
+    return digest.hexdigest()
+
+
+class Keys:
+    """Keys of the cells of one measured table; its arrays are digested once."""
+
+    def __init__(self, measured: Measured) -> None:
+        self._measured = measured
+        self._digest: dict[bool, str] = {}
+
+    def key(self, cell: Cell, metrics: tuple[str, ...]) -> str:
+        """Return the key of a cell."""
+        with_rows = cell.mechanism.needs_rows
+        if with_rows not in self._digest:
+            self._digest[with_rows] = data_digest(self._measured, with_rows)
+        facts = [
+            source_digest(),
+            kernel(),
+            self._digest[with_rows],
+            cell.mechanism.text,
+            "" if cell.mechanism.ours else _class_digest(type(cell.mechanism)),
+            repr(cell.problem),
+            repr(cell.budget),
+            repr(cell.seed),
+            repr(cell.trials),
+            repr(cell.paid),
+            repr(cell.free),
+            repr(metrics),
+        ]
+        return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()
+
+
+@cache
+def _class_digest(cls: type) -> str:
+    """Return a digest of a class that is not this package's: of its file, else of its code."""
+    try:
+        source = Path(inspect.getfile(cls)).read_bytes()
+    except (TypeError, OSError):  # typed into a notebook
+        from cloudpickle import dumps  # not in the browser edition, which keeps no cells
+
+        source = dumps(cls)
+    return hashlib.blake2b(source, digest_size=16).hexdigest()
+
+
+def data_digest(measured: Measured, with_rows: bool | None = None) -> str:
+    """Return a digest of a prepared table: its facts, its moments and, where they count, its rows.
+
+    Parameters
+    ----------
+    measured : Measured
+    with_rows : bool, optional
+        Whether the rows count; by default where they are in memory.
+    """
+    if with_rows is None:
+        with_rows = isinstance(measured, Prepared) and measured.has_rows
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(repr((measured.n, measured.d, measured.row_bound, measured.domain)).encode())
+    arrays = [measured.moment.kept, measured.reference.kept]
+    if with_rows:
+        seen = measured.moment_with_rows
+        if seen.rows is not None:
+            arrays.append(seen.rows)
+        else:
+            assert isinstance(seen.lengths, ByLength)
+            arrays += seen.lengths.arrays
+    if measured.raw is not None:
+        raw = measured.raw
+        digest.update(repr((raw.row_bound, raw.centered)).encode())
+        arrays += [raw.rows, raw.low, raw.high, raw.center, raw.scale]
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+class Store:
+    """A folder of finished cells.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there, for this user alone.
+    cap : int
+        Bytes that `prune` leaves.
+
+    Raises
+    ------
+    InvalidSetting
+        If the folder cannot be made or written.
+    """
+
+    def __init__(self, folder: Path, cap: int = CAP_BYTES) -> None:
+        self.folder, self._cap = folder, cap
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError:
+            raise self._not_writable() from None
+        if not os.access(folder, os.W_OK):
+            raise self._not_writable()
+
+    def _not_writable(self) -> InvalidSetting:
+        return InvalidSetting(
+            "cache", "a folder that can be written, or none", str(self.folder), "--cache"
+        )
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.cell"
+
+    def get(self, key: str) -> dict[str, FloatArray] | None:
+        """Return the metrics of a cell, or None if it is not there whole."""
+        path = self._path(key)
+        try:
+            found = _unpack(path.read_bytes(), key)
+        except OSError:
+            return None
+        if found is not None:
+            with contextlib.suppress(OSError):  # a store that may only be read
+                os.utime(path)  # used just now: the last to be pruned
+        return found
+
+    def put(self, key: str, metrics: Mapping[str, FloatArray]) -> None:
+        """Keep the metrics of a finished cell; the file appears whole or not at all."""
+        path = self._path(key)
+        try:
+            path.parent.mkdir(exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise cannot_write(path.parent, error) from None
+        with whole(path, private=True) as aside:
+            aside.write_bytes(_pack(metrics, key))
+
+    def prune(self) -> None:
+        """Remove the least recently used cells beyond the cap, and parts left by a crash."""
+        found = []
+        for path in self.folder.glob("??/*"):
+            try:
+                stat = path.stat()
+                # Nobody writes a cell for an hour: whoever began this one was killed.
+                if path.name.startswith(".") and stat.st_mtime < time.time() - _PART_SECONDS:
+                    path.unlink(missing_ok=True)
+                    continue
+            except OSError:  # another run pruned it, or a folder in a cell's place
+                continue
+            found.append((stat.st_mtime, stat.st_size, path))
+        total = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found, key=lambda item: item[0]):
+            if total <= self._cap:
+                break
+            try:
+                path.unlink(missing_ok=True)
+            except OSError:  # a folder in a cell's place, or another's file: it stays
+                continue
+            total -= size
+
+
+def _pack(metrics: Mapping[str, FloatArray], key: str) -> bytes:
+    header = json.dumps({"key": key, "metrics": {name: len(v) for name, v in metrics.items()}})
+    body = header.encode() + b"\n"
+    body += b"".join(values.astype("<f8").tobytes() for values in metrics.values())
+    return _MAGIC + hashlib.blake2b(body, digest_size=_DIGEST).digest() + body
+
+
+def _unpack(content: bytes, key: str) -> dict[str, FloatArray] | None:
+    """Return what was packed, or None for anything else: the digest covers all of it."""
+    start = len(_MAGIC) + _DIGEST
+    body = content[start:]
+    digest = hashlib.blake2b(body, digest_size=_DIGEST).digest()
+    if content[:start] != _MAGIC + digest:
+        return None
+    line, _, numbers = body.partition(b"\n")
+    header = json.loads(line)
+    if header["key"] != key:
+        return None
+    values = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
+    found, at = {}, 0
+    for name, size in header["metrics"].items():
+        found[name] = values[at : at + size]
+        at += size
+    return found

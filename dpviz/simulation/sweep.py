@@ -1,0 +1,371 @@
+"""Sweeps: mechanisms over a grid of settings, as one tidy table.
+
+`sweep` crosses values of epsilon, delta, k, n and the row bound. Streams are
+named by seed, mechanism and trial, so one draw runs along each axis and makes a
+smooth curve, while trials are independent of each other.
+
+- n below the table's takes a random subsample, each inside the next larger; n
+  above keeps A and enlarges n. Results are always compared with the whole
+  table, with the bound held.
+- A row bound prepares the rows again. Results are compared with the rows before
+  bounding, and metrics in units of the squared row bound are given in those of
+  the base setting, so that they compare along the axis.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.settings import FREE, Settings
+from dpviz.datasets.table import Table
+from dpviz.mechanisms import ALL, parse_variant
+from dpviz.metrics import METRICS, measure
+from dpviz.preparation.bounding import BoundedRows, prepare
+from dpviz.preparation.load import load_measured
+from dpviz.preparation.plan import Planned
+from dpviz.preparation.prepared import Measured
+from dpviz.preparation.steps import wanted_of
+from dpviz.simulation.axes import N_RANGE, axis_param, clean_value
+from dpviz.simulation.cells import Cell, parts_of, taste, too_large, variants_of, why_not
+from dpviz.simulation.compare import TABLE_COLUMNS
+from dpviz.simulation.export import write_table
+from dpviz.simulation.jobs import Arrays, Pool, Progress, kept, sent_whole, work
+from dpviz.simulation.simulate import simulate
+from dpviz.simulation.store import Keys, Store
+
+SKIPPED_COLUMNS = (
+    "table", "mechanism", "epsilon", "delta", "k", "n", "row_bound", "relation", "reason",
+)  # fmt: skip
+
+_SQUARED_BOUND = "squared row bound"  # the unit that a row bound changes
+_TEXT = ("table", "mechanism", "relation", "metric", "reason")
+_WHOLE = ("k", "n", "trial")
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The result of a sweep.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Columns `dpviz.simulation.compare.TABLE_COLUMNS`: one row per cell, metric and
+        trial. ``row_bound`` is in units of the (scaled) table, ``value`` in the
+        metric's own unit, or in squared row bounds of the base setting.
+    skipped : DataFrame
+        Columns `SKIPPED_COLUMNS`: the cells that cannot run, and why.
+    reused, computed : int
+        Cells from the cache, and cells run now.
+    """
+
+    table: pd.DataFrame
+    skipped: pd.DataFrame
+    reused: int
+    computed: int
+
+    def write(self, path: str | Path) -> None:
+        """Write the table as CSV or Parquet, by the ending; whole or not at all.
+
+        Raises
+        ------
+        InvalidSetting
+            If the ending is another, or the folder cannot be written.
+        """
+        write_table(self.table, path)
+
+
+def sweep(
+    table: str | Table | BoundedRows | Planned,
+    over: Mapping[str, Iterable[Any]],
+    settings: Settings | None = None,
+    *,
+    metrics: Iterable[str] = tuple(METRICS),
+    pool: Pool | None = None,
+    store: Store | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    foretell: Callable[[float], None] | None = None,
+) -> Sweep:
+    """Run mechanisms over a grid of settings.
+
+    Parameters
+    ----------
+    table : str, Table, BoundedRows or Planned
+        A built-in name, a path, a plan (see `dpviz.preparation.plan`), a table, or rows
+        prepared with the settings.
+    over : mapping of str to values
+        Axes among epsilon, delta, k, n and row_bound, with the values of each;
+        their product is swept. Repeated values count once.
+    settings : Settings, optional
+        All the rest: mechanisms, trials, seed, relation, preparation.
+    metrics : iterable of str
+        Which of `dpviz.metrics.METRICS`.
+    pool : Pool, optional
+        Who runs the cells; this process if not given.
+    store : Store, optional
+        Where finished cells are kept and found again.
+    progress : callable, optional
+        Called after each finished cell, once it is in the store.
+    foretell : callable, optional
+        Called once, before the first cell, with the seconds that a long sweep is expected to take,
+        judged by a few draws of every mechanism.
+
+    Returns
+    -------
+    Sweep
+        In the order of row bound, n, k, epsilon, delta and mechanism, whatever
+        the order in which cells finished.
+
+    Raises
+    ------
+    InvalidSetting
+        If an axis, a value or a metric is not legal.
+    CannotRun
+        If a mechanism that was named can run in no cell.
+    """
+    settings = settings or Settings()
+    wanted = tuple(metrics)
+    for name in wanted:
+        if name not in METRICS:
+            raise InvalidSetting("metrics", f"among {', '.join(METRICS)}", name)
+    axes = {
+        axis: list(dict.fromkeys(clean_value(axis_param(axis), axis, value) for value in values))
+        for axis, values in over.items()
+    }
+    for axis, values in axes.items():
+        if not values:
+            raise InvalidSetting(axis, "given at least one value", "none", f"--values (of {axis})")
+    if isinstance(table, str):
+        table = load_measured(replace(settings, table=table))
+    base = prepare(table, settings) if isinstance(table, Table) else table
+    grid = _Grid(base, settings, axes, wanted)
+    if foretell is not None:
+        seconds = expected_seconds(grid.jobs, store, pool)
+        if seconds is not None:
+            foretell(seconds)
+    with sent_whole({type(job.cell.mechanism) for job in grid.jobs}):
+        for step in work(grid.jobs, store, pool):
+            if progress is not None:
+                progress(step.progress)
+    reused = step.progress.reused
+    if store is not None:
+        store.prune()
+    return Sweep(
+        checked(_table(grid, step.done), TABLE_COLUMNS),
+        checked(pd.DataFrame(grid.skipped, columns=list(SKIPPED_COLUMNS)), SKIPPED_COLUMNS),
+        reused,
+        len(grid.jobs) - reused,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CellJob:
+    """A cell, the data it needs and the metrics wanted; see `dpviz.simulation.jobs.Job`."""
+
+    cell: Cell
+    measured: Measured
+    metrics: tuple[str, ...]
+    key: str
+    size: int = 1
+
+    def run(self) -> Arrays:
+        """Draw the cell's trials and measure them."""
+        found = simulate(
+            parts_of(self.cell, self.measured),
+            lambda part, release: measure(part.outcome(release), self.metrics),
+        )
+        parts = list(found)
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def expected_seconds(
+    jobs: Sequence[CellJob], store: Store | None = None, pool: Pool | None = None
+) -> float | None:
+    """Return about how long the cells that are not kept will take, or None where that is short.
+
+    A few draws of one cell of every mechanism are timed, and shared out among the workers; they
+    are drawn again by the cells.
+    """
+    have = kept(jobs, store).done
+    todo = [job for place, job in enumerate(jobs) if place not in have]
+    draws: dict[str, list[CellJob]] = {}
+    for job in todo:
+        draws.setdefault(job.cell.mechanism.text, []).append(job)
+    total = 0.0
+    for alike in draws.values():
+        middle = alike[len(alike) // 2]
+        trials = sum(len(job.cell.trials) for job in alike)
+        few = min(taste(middle.cell.problem.d, trials), len(middle.cell.trials))
+        if few:
+            cell = replace(middle.cell, trials=middle.cell.trials[:few])
+            started = time.monotonic()
+            replace(middle, cell=cell).run()
+            total += (time.monotonic() - started) * trials / few
+    return total / (1 if pool is None else pool.workers) if total else None
+
+
+class _Grid:
+    """The cells of a sweep in order, with what they need and where they stand in the table."""
+
+    def __init__(
+        self,
+        base: BoundedRows | Planned,
+        settings: Settings,
+        axes: Mapping[str, Sequence[Any]],
+        metrics: tuple[str, ...],
+    ) -> None:
+        self.jobs: list[CellJob] = []
+        self.places: list[dict[str, Any]] = []
+        self.factors: list[float] = []
+        self.skipped: list[dict[str, Any]] = []
+        self._metrics = metrics
+        if max(axes.get("k", [settings.k])) > base.d:
+            at_fault = max(axes.get("k", [settings.k]))
+            flag = "--values (of k)" if "k" in axes else "--k"
+            raise InvalidSetting("k", f"a whole number from 1 to {base.d}", at_fault, flag)
+        bounds = set()
+        for row_bound in axes.get("row_bound", [None]):
+            rows = base if row_bound is None else base.again(row_bound)
+            here = settings if row_bound is None else replace(settings, row_bound=row_bound)
+            bound = (rows.row_bound, rows.domain.kind, wanted_of(here))
+            if bound in bounds:  # max and quantile:1 are one bound
+                continue
+            bounds.add(bound)
+            factor = (rows.row_bound / base.row_bound) ** 2
+            for n in axes.get("n", [base.n]):
+                self._add(rows, n, here, axes, factor)
+        self._check_named(settings)
+
+    def _add(
+        self,
+        rows: BoundedRows | Planned,
+        n: int,
+        settings: Settings,
+        axes: Mapping[str, Sequence[Any]],
+        factor: float,
+    ) -> None:
+        """Add the cells of one row bound and one n."""
+        measured = rows.with_n(n, settings.seed)
+        _diagonalise(measured)
+        keys = Keys(measured)
+        heavy: tuple[Measured, Keys] | None = None
+        paid = wanted_of(settings)
+        for k, epsilon, delta in itertools.product(
+            axes.get("k", [settings.k]),
+            axes.get("epsilon", [settings.epsilon]),
+            axes.get("delta", [settings.delta]),
+        ):
+            here = replace(settings, k=k, epsilon=epsilon, delta=delta)
+            problem, budget = measured.problem(here), measured.budget(here)
+            place = {
+                "table": measured.name,
+                "epsilon": budget.epsilon,
+                "delta": budget.delta,
+                "k": k,
+                "n": n,
+                "row_bound": measured.row_bound,
+                "relation": str(problem.relation),
+            }
+            for mechanism in variants_of(settings):
+                at_hand = rows.serves(mechanism) and n <= rows.n
+                reason = why_not(mechanism, problem, budget, paid, rows=at_hand)
+                cell = Cell(
+                    mechanism, problem, budget, settings.seed, range(settings.trials), paid,
+                    settings.post == FREE,
+                )  # fmt: skip
+                reason = reason or too_large(cell, measured)
+                placed = place | {"mechanism": mechanism.text}
+                if reason is not None:
+                    self.skipped.append(placed | {"reason": reason})
+                    continue
+                if mechanism.needs_rows and heavy is None:
+                    with_rows = rows.with_n(n, settings.seed, with_rows=True)
+                    heavy = with_rows, Keys(with_rows)
+                data, named = heavy if heavy and mechanism.needs_rows else (measured, keys)
+                key = named.key(cell, self._metrics)
+                self.jobs.append(CellJob(cell, data, self._metrics, key))
+                self.places.append(placed)
+                self.factors.append(factor)
+
+    def _check_named(self, settings: Settings) -> None:
+        """Raise CannotRun if a named mechanism can run nowhere."""
+        runs = {place["mechanism"] for place in self.places}
+        for text in settings.mechanisms:
+            if text == ALL:
+                continue
+            name = parse_variant(text).text
+            if name not in runs:
+                reasons = [item["reason"] for item in self.skipped if item["mechanism"] == name]
+                raise CannotRun(name, reasons[0])
+
+
+def _diagonalise(measured: Measured) -> None:
+    """Have the eigenvectors found here, once, and not again in every worker."""
+    with one_blas_thread():
+        for moment in (measured.moment, measured.reference):
+            _ = moment.span
+
+
+def _table(grid: _Grid, found: Mapping[int, Mapping[str, FloatArray]]) -> pd.DataFrame:
+    """Return the tidy table, in the order of the jobs."""
+    places, sizes, trials, names, values = [], [], [], [], []
+    for number, (place, factor) in enumerate(zip(grid.places, grid.factors, strict=True)):
+        for metric, drawn in found[number].items():
+            scaled = drawn * factor if METRICS[metric].unit == _SQUARED_BOUND else drawn
+            places.append(place)
+            sizes.append(len(drawn))
+            names.append(metric)
+            trials.append(np.arange(len(drawn)))
+            values.append(scaled)
+    columns: dict[str, Any] = {
+        name: np.repeat(np.array([place[name] for place in places], dtype=object), sizes)
+        for name in TABLE_COLUMNS
+        if name not in ("trial", "metric", "value")
+    }
+    columns["trial"] = np.concatenate(trials) if trials else []
+    columns["metric"] = np.repeat(np.array(names, dtype=object), sizes)
+    columns["value"] = np.concatenate(values) if values else []
+    return pd.DataFrame(columns, columns=list(TABLE_COLUMNS))
+
+
+def checked(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table with the types of its schema, having checked it.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a number is not finite or out of its range, or a
+        row is repeated: a bug and not an input.
+    """
+    if tuple(table.columns) != tuple(columns):
+        raise ValueError(f"columns must be {columns}; got {tuple(table.columns)}")
+    kinds = {
+        name: "str" if name in _TEXT else "int64" if name in _WHOLE else "float64"
+        for name in columns
+    }
+    typed = table.astype(kinds)
+    numbers = typed[[name for name in columns if name not in _TEXT]].to_numpy(dtype=float)
+    if not np.isfinite(numbers).all():
+        raise ValueError("every number of a sweep's table must be finite")
+    legal = (
+        (typed["epsilon"] > 0)
+        & typed["delta"].between(0, 1, inclusive="left")
+        & (typed["k"] >= 1)
+        & (typed["n"] >= N_RANGE[0])
+        & (typed["row_bound"] > 0)
+    )
+    if not legal.all():
+        raise ValueError("a setting in a sweep's table is out of its range")
+    if typed.duplicated([name for name in columns if name != "value"]).any():
+        raise ValueError("a sweep's table repeats a cell")
+    return typed

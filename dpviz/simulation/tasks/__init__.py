@@ -1,0 +1,63 @@
+"""Learning after a private projection, or from a private data release."""
+
+from dpviz.simulation.tasks.learners import LEARNERS, SCORES, Learner, Score, learner_of
+from dpviz.simulation.tasks.plan import (
+    CHANCE,
+    CLEAN,
+    TaskPart,
+    TaskPlan,
+    load_labelled,
+    plan_task,
+    releasing_rows,
+)
+from dpviz.simulation.tasks.run import TaskStep, finish, kept, task_curve, work
+from dpviz.simulation.tasks.scores import (
+    Labelled,
+    score_guess,
+    score_projected,
+    score_released,
+    split,
+)
+from dpviz.simulation.tasks.task import Task, kinds_of, label_words, learner_for, learners_for
+from dpviz.simulation.tasks.tidy import (
+    FLOOR,
+    TASK_BAND_COLUMNS,
+    TASK_COLUMNS,
+    band_table,
+    score_table,
+)
+
+__all__ = [
+    "CHANCE",
+    "CLEAN",
+    "FLOOR",
+    "LEARNERS",
+    "SCORES",
+    "TASK_BAND_COLUMNS",
+    "TASK_COLUMNS",
+    "Labelled",
+    "Learner",
+    "Score",
+    "Task",
+    "TaskPart",
+    "TaskPlan",
+    "TaskStep",
+    "band_table",
+    "finish",
+    "kept",
+    "kinds_of",
+    "label_words",
+    "learner_for",
+    "learner_of",
+    "learners_for",
+    "load_labelled",
+    "plan_task",
+    "releasing_rows",
+    "score_guess",
+    "score_projected",
+    "score_released",
+    "score_table",
+    "split",
+    "task_curve",
+    "work",
+]

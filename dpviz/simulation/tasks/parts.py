@@ -1,0 +1,269 @@
+"""The rows of one split: what the privacy covers, what is learned from, what is tested on.
+
+After a projection, the mean, the scale and the row bound come from the rows
+the subspace is computed from, and n in the calibration is their number;
+where they are paid for each draw has its own, and
+training and test rows pass through the same preparation without the bound,
+which protects nobody there. In a data release they come from the rows that
+are released.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.moments import SecondMoment
+from dpviz.core.problem import Domain
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
+from dpviz.datasets.table import Table
+from dpviz.preparation.bounding import Bounds, Prepared, prepare
+from dpviz.preparation.prepared import Measured
+from dpviz.preparation.transform import Transform
+from dpviz.simulation.tasks.codes import (
+    ClassCode,
+    Code,
+    NoCode,
+    NumberCode,
+    joined,
+    joint_domain,
+    parted,
+)
+from dpviz.simulation.tasks.learners import CLUSTERING, REGRESSION, Labels, Learner
+from dpviz.simulation.tasks.scores import Labelled, split
+from dpviz.simulation.tasks.task import APART, PROJECTION, Task
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Row numbers of one split.
+
+    Attributes
+    ----------
+    private : ndarray of int
+        Rows that the release is about.
+    train, test : ndarray of int
+        At most `Task.most` each.
+    """
+
+    private: Rows
+    train: Rows
+    test: Rows
+
+
+def sides(task: Task, n: int, seed: int, number: int, learned: int | None = None) -> Sides:
+    """Return the rows of one split; labels play no part in it.
+
+    Parameters
+    ----------
+    task : Task
+    n, seed, number : int
+        Rows, the stream, and which split.
+    learned : int, optional
+        Rows that are trained on at most, besides what the task says.
+
+    Raises
+    ------
+    InvalidSetting
+        If a part would be empty.
+    """
+    parts = split(n, task.shares, generator(seed, "task", "split", number))
+    train, test = parts[-2][: min(task.most, learned or n)], parts[-1][: task.most]
+    if task.source != PROJECTION:
+        return Sides(train, train, test)
+    return Sides(parts[0] if task.subspace == APART else parts[-2], train, test)
+
+
+@dataclass(frozen=True, eq=False)
+class Projecting:
+    """One split of a task after a projection.
+
+    Attributes
+    ----------
+    measured : Measured
+        Of the rows that the subspace is computed from, without them.
+    transform : Transform
+        Their preparation; where it is paid for, what an exact one would be.
+    private : ndarray of int
+        Their numbers, for mechanisms that need the rows themselves.
+    sides : Sides
+    train, test : Labelled
+        Prepared without the bound.
+    """
+
+    measured: Measured
+    transform: Transform
+    private: Rows
+    sides: Sides
+    train: Labelled
+    test: Labelled
+
+    def prepared(self, table: Table, transform: Transform) -> tuple[Labelled, Labelled]:
+        """Return training and test rows by the preparation of one draw."""
+        return (
+            Labelled(transform.unbounded(table.rows[self.sides.train]), self.train.labels),
+            Labelled(transform.unbounded(table.rows[self.sides.test]), self.test.labels),
+        )
+
+    def with_rows(self, table: Table) -> Measured:
+        """Return what mechanisms see, with the bounded rows."""
+        rows, _ = self.transform.bounded(table.rows[self.private])
+        moment = SecondMoment(self.measured.moment.A, self.measured.n, rows)
+        return replace(self.measured, moment=moment)
+
+
+@dataclass(frozen=True, eq=False)
+class Releasing:
+    """One split of a task learned from a data release.
+
+    Attributes
+    ----------
+    measured : Measured
+        Of the bounded rows with their labels beside them; the rows are at hand.
+    d : int
+        Features; the cells of the label come after them.
+    code : Code
+        How labels are written.
+    transform : Transform
+        Of the features; where it is paid for, what an exact one would be.
+    sides : Sides
+    train, test : Labelled
+        Clean rows, prepared without the bound, in the units of the released features.
+    """
+
+    measured: Measured
+    d: int
+    code: Code
+    transform: Transform
+    sides: Sides
+    train: Labelled
+    test: Labelled
+
+    def beside(self, rows: FloatArray) -> FloatArray:
+        """Return bounded features with the cells of the training labels beside them."""
+        return joined(rows, self.code.write(self.train.labels), Domain.ball(self.d))
+
+    def prepared_test(self, table: Table, transform: Transform) -> Labelled:
+        """Return the test rows by the preparation of one draw."""
+        return Labelled(transform.unbounded(table.rows[self.sides.test]), self.test.labels)
+
+    def read(self, released: FloatArray) -> Labelled:
+        """Return a released table, shape (n, d + width), as rows and labels."""
+        features, cells = parted(released, self.d, self.measured.domain)
+        return Labelled(features, self.code.read(cells))
+
+
+def _prepared(table: Table, rows: Rows, settings: Settings, bounds: Bounds | None) -> Prepared:
+    # In the table's own order, so that sums do not depend on the order of the draw.
+    part = replace(table, rows=table.rows[np.sort(rows)], labels=None, label_name=None)
+    return prepare(part, settings, bounds)
+
+
+def _clean(table: Table, labels: Labels, rows: Rows, transform: Transform) -> Labelled:
+    return Labelled(transform.unbounded(table.rows[rows]), labels[rows])
+
+
+def projecting(
+    table: Table, labels: Labels, chosen: Sides, settings: Settings, bounds: Bounds | None
+) -> Projecting:
+    """Return the data of one split of a task after a projection."""
+    ready = _prepared(table, chosen.private, settings, bounds)
+    with one_blas_thread():
+        _ = ready.moment.eigenvectors, ready.reference.eigenvectors
+    return Projecting(
+        ready.light(),
+        ready.transform,
+        np.sort(chosen.private),
+        chosen,
+        _clean(table, labels, chosen.train, ready.transform),
+        _clean(table, labels, chosen.test, ready.transform),
+    )
+
+
+def releasing(
+    table: Table,
+    labels: Labels,
+    chosen: Sides,
+    settings: Settings,
+    bounds: Bounds | None,
+    learner: Learner,
+    label_bounds: tuple[float, float] | None,
+) -> Releasing:
+    """Return the data of one split of a task learned from a data release.
+
+    Parameters
+    ----------
+    table : Table
+    labels : ndarray of shape (n,)
+        Classes 0, 1, ..., or numbers.
+    chosen : Sides
+    settings : Settings
+    bounds : mapping or None
+        Public bounds of the features, where they were read from a file.
+    learner : Learner
+    label_bounds : (float, float) or None
+        Public bounds of a number, in units of ``labels``; None takes them from the training labels.
+    """
+    ready = _prepared(table, chosen.train, settings, bounds)
+    order = np.sort(chosen.train)
+    train = _clean(table, labels, order, ready.transform)
+    code = _code(learner, labels, train.labels, ready.domain.kind, label_bounds)
+    rows, _ = ready.transform.bounded(table.rows[order])
+    both = joined(rows, code.write(train.labels), ready.domain)
+    with one_blas_thread():
+        A = both.T @ both / len(both)
+    moment = SecondMoment((A + A.T) / 2, len(both), both)
+    domain = joint_domain(ready.domain, code.width)
+    names = tuple(f"label {number}" for number in range(1, code.width + 1))
+    measured = Measured(
+        ready.name,
+        (*ready.columns, *names),
+        domain,
+        domain.radius,
+        moment,
+        moment,
+        ready.bounded_rows,
+        ready.notes,
+        ready.assumed_public,
+        raw=ready.raw,
+    )
+    test = _clean(table, labels, chosen.test, ready.transform)
+    return Releasing(measured, ready.d, code, ready.transform, chosen, train, test)
+
+
+def _code(
+    learner: Learner,
+    labels: Labels,
+    train: Labels,
+    domain: str,
+    bounds: tuple[float, float] | None,
+) -> Code:
+    if learner.kind == CLUSTERING:
+        return NoCode()
+    if learner.kind == REGRESSION:
+        low, high = (float(train.min()), float(train.max())) if bounds is None else bounds
+        return NumberCode(low, high)
+    # How many classes there are is public; which of them a split happens to hold is not asked.
+    return ClassCode(int(labels.max()) + 1, low=-1.0 if domain == "box" else 0.0)
+
+
+def canonical(labels: NDArray[Any], learner: Learner) -> tuple[Labels, float]:
+    """Return labels as learners see them, and the unit of numbers.
+
+    Classes become 0, 1, ... in sorted order; numbers are divided by their
+    standard deviation over the whole table.
+    """
+    if learner.kind != REGRESSION:
+        codes: Labels = np.unique(labels, return_inverse=True)[1].ravel()
+        return codes, 1.0
+    numbers = labels.astype(np.float64)
+    unit = float(numbers.std())
+    return numbers / unit, unit

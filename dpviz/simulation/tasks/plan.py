@@ -1,0 +1,512 @@
+"""Which parts a task asks for, and what they need."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.errors import CannotRun, InvalidTable
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Verdict
+from dpviz.core.seeding import Draws
+from dpviz.core.settings import Settings, names_in
+from dpviz.datasets import builtin_tables, load
+from dpviz.datasets.table import Table
+from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
+from dpviz.preparation.batches import LARGE_BYTES, is_large
+from dpviz.preparation.bounding import Bounds
+from dpviz.preparation.load import load_bounds
+from dpviz.preparation.steps import Wanted, wanted_of
+from dpviz.simulation.cells import Cell, Skipped, account_of, evaluate, why_not
+from dpviz.simulation.simulate import Named, simulate_tables
+from dpviz.simulation.store import source_digest
+from dpviz.simulation.tasks.chained import chain_scores
+from dpviz.simulation.tasks.learners import (
+    CLASSIFICATION,
+    CLUSTERING,
+    REGRESSION,
+    Labels,
+    Learner,
+    Parameters,
+)
+from dpviz.simulation.tasks.parts import (
+    Projecting,
+    Releasing,
+    Sides,
+    canonical,
+    projecting,
+    releasing,
+    sides,
+)
+from dpviz.simulation.tasks.scores import Labelled, score_guess, score_projected, score_released
+from dpviz.simulation.tasks.task import FIXED, LEAST_ROWS, PROJECTION, Task, learner_for
+
+CLEAN, CHANCE = "without privacy", "random subspace"
+
+_CHUNK = 5  # rounds of one part: some tenths of a second
+_RARE = 5  # a class of fewer rows may be missing from a part
+
+
+@dataclass(frozen=True)
+class TaskPart:
+    """A few rounds of one mechanism at one epsilon, or of a floor.
+
+    Attributes
+    ----------
+    name : str
+        Text of the variant, or the floor's name.
+    epsilon : float or None
+        None for a floor.
+    trials : range
+        Each is one release (or one random subspace) on one split.
+    """
+
+    name: str
+    epsilon: float | None
+    trials: range
+
+    @property
+    def floor(self) -> bool:
+        """Whether it is a floor."""
+        return self.epsilon is None
+
+
+@dataclass(frozen=True, eq=False)
+class TaskPlan:
+    """What a task asks for on one table, and the data of its splits, made when asked for.
+
+    Attributes
+    ----------
+    table : Table
+    settings : Settings
+        Reads the preparation, delta, k, relation, allocation, trials and seed.
+    task : Task
+    learner : Learner
+    epsilons : tuple of float
+    mechanisms : tuple of Mechanism
+        Those that can run somewhere.
+    parts : tuple of TaskPart
+        In the order in which a picture fills best.
+    skipped : tuple of Skipped
+    bounds : mapping or None
+        Public bounds of features (and of a label that is a number) from a file.
+    """
+
+    table: Table
+    settings: Settings
+    task: Task
+    learner: Learner
+    epsilons: tuple[float, ...]
+    bounds: Bounds | None = None
+    mechanisms: tuple[Mechanism, ...] = ()
+    parts: tuple[TaskPart, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    _splits: dict[int, Projecting | Releasing] = field(default_factory=dict)
+    _verdicts: dict[tuple[Mechanism, float], Verdict] = field(default_factory=dict)
+
+    @cached_property
+    def paid(self) -> Wanted | None:
+        """The steps of the preparation that are paid for; of a data release, of its features."""
+        wanted = wanted_of(self.settings)
+        data = self.data(0) if wanted is not None else None
+        if wanted is not None and isinstance(data, Releasing):
+            return replace(wanted, features=data.d)
+        return wanted
+
+    @property
+    def splits(self) -> range:
+        """Numbers of the splits in use: no more than there are trials."""
+        return range(min(self.task.splits, self.settings.trials))
+
+    @cached_property
+    def _canonical(self) -> tuple[Labels, float]:
+        assert self.table.labels is not None
+        return canonical(self.table.labels, self.learner)
+
+    @property
+    def labels(self) -> Labels:
+        """Labels as learners see them."""
+        return self._canonical[0]
+
+    @property
+    def unit(self) -> float:
+        """Standard deviation of a label that is a number, in its own units; else 1."""
+        return self._canonical[1]
+
+    @cached_property
+    def sides(self) -> tuple[Sides, ...]:
+        """Row numbers of each split in use."""
+        n, seed = len(self.table.rows), self.settings.seed
+        most = self.learner.most
+        return tuple(sides(self.task, n, seed, number, most) for number in self.splits)
+
+    @property
+    def shown_epsilon(self) -> float:
+        """The epsilon of the axis that is nearest to the setting's."""
+        at = math.log(self.settings.epsilon)
+        return min(self.epsilons, key=lambda epsilon: abs(math.log(epsilon) - at))
+
+    def data(self, number: int) -> Projecting | Releasing:
+        """Return the data of one split."""
+        if number not in self._splits:
+            arguments = (self.table, self.labels, self.sides[number], self.settings, self.bounds)
+            if self.task.source == PROJECTION:
+                self._splits[number] = projecting(*arguments)
+            else:
+                limits = self._label_bounds()
+                self._splits[number] = releasing(*arguments, self.learner, limits)
+        return self._splits[number]
+
+    def _label_bounds(self) -> tuple[float, float] | None:
+        """Return the bounds of a label that is a number, if a file gave them."""
+        known = (self.bounds or {}).get(self.table.label_name or "")
+        return None if known is None else (known[0] / self.unit, known[1] / self.unit)
+
+    def problem_and_budget(self, number: int, epsilon: float) -> tuple[Problem, Budget]:
+        """Return what mechanisms calibrate to in one split."""
+        measured = self.data(number).measured
+        here = replace(self.settings, epsilon=epsilon)
+        return measured.problem(here), measured.budget(here)
+
+    def verdict(self, mechanism: Mechanism, epsilon: float) -> Verdict:
+        """Return what is known of a mechanism's claim in the first split."""
+        place = (mechanism, epsilon)
+        if place not in self._verdicts:
+            account = account_of(mechanism, *self.problem_and_budget(0, epsilon), self.paid)
+            self._verdicts[place] = account.status.verdict
+        return self._verdicts[place]
+
+    def why_not(self, mechanism: Mechanism, epsilon: float) -> str | None:
+        """Return why a mechanism cannot run here, or None."""
+        if self.task.source != PROJECTION and mechanism.why_no_rows is not None:
+            return mechanism.why_no_rows
+        for number in self.splits:
+            problem, budget = self.problem_and_budget(number, epsilon)
+            reason = why_not(mechanism, problem, budget, self.paid)
+            if reason is not None:
+                return reason
+        return None
+
+    def _parameters(self, data: Projecting | Releasing) -> Parameters | None:
+        """Return fixed parameters of the estimator, or None for those of cross-validation."""
+        if self.learner.kind == CLUSTERING:
+            return {"n_clusters": int(self.labels.max()) + 1}
+        if self.task.tuning != FIXED:
+            return None
+        return self.learner.fixed(data.d if isinstance(data, Releasing) else self.settings.k)
+
+    # What a reader must know ---------------------------------------------------------------
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Rows that the release is about, that are trained on, and that are tested on."""
+        first = self.sides[0]
+        return len(first.private), len(first.train), len(first.test)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what was done to the table."""
+        n, found = len(self.table.rows), list(self.data(0).measured.notes)
+        share = self.task.shares
+        for name, part, size in (
+            ("training", share[-2], self.sizes[1]),
+            ("test", share[-1], self.sizes[2]),
+        ):
+            if round(part * n) > size + 1:
+                found.append(f"Of about {round(part * n):,} {name} rows, {size:,} are used.")
+        if self.learner.kind == REGRESSION:
+            found.append("Errors are in units of the label's standard deviation over the table.")
+        return (*found, *self._class_notes())
+
+    def _class_notes(self) -> Iterator[str]:
+        """Yield what rare classes do to the scores."""
+        if self.learner.kind == REGRESSION:
+            return
+        counts = np.bincount(self.labels)
+        missing = sum(
+            len(np.unique(self.labels[chosen.train])) < len(counts) for chosen in self.sides
+        )
+        if self.learner.kind == CLASSIFICATION and missing:
+            yield (
+                f"In {missing} of {len(self.sides)} splits a class has no training row: its test "
+                "rows cannot be predicted and count as errors."
+            )
+        rare = int((counts < _RARE).sum())
+        if rare:
+            verb = "class has" if rare == 1 else "classes have"
+            yield f"{rare} of {len(counts)} {verb} fewer than {_RARE} rows."
+
+    @property
+    def assumed_public(self) -> tuple[str, ...]:
+        """What was taken from the data without protection."""
+        found = list(self.data(0).measured.assumed_public)
+        if self.task.source != PROJECTION and self.learner.kind == REGRESSION:
+            if self._label_bounds() is None:
+                found.append("the smallest and the largest training label")
+        elif self.learner.kind != REGRESSION:
+            found.append("which classes there are")
+        shown = (item for mechanism in self.mechanisms for item in mechanism.assumed_public)
+        return (*found, *shown)
+
+    # Running -------------------------------------------------------------------------------
+
+    def run(self, part: TaskPart, tick: Callable[[], object] | None = None) -> FloatArray:
+        """Return the score of each trial of a part.
+
+        Parameters
+        ----------
+        part : TaskPart
+        tick : callable, optional
+            Called before each fit, so that a long one can be stopped.
+        """
+        scores = np.empty(len(part.trials))
+        count = self.task.splits
+        for number in dict.fromkeys(trial % count for trial in part.trials):
+            mine = [index for index, trial in enumerate(part.trials) if trial % count == number]
+            trials = range(part.trials[mine[0]], part.trials[mine[-1]] + 1, count)
+            scores[mine] = self._run(part, number, trials, tick)
+        return scores
+
+    def _run(
+        self, part: TaskPart, number: int, trials: range, tick: Callable[[], object] | None
+    ) -> FloatArray:
+        """Return the scores of trials that share a split."""
+        data, seed = self.data(number), self.settings.seed
+        options: dict[str, Any] = {
+            "parameters": self._parameters(data), "numbers": trials, "tick": tick,
+        }  # fmt: skip
+        key = self.learner.key
+        if part.name == self.learner.score.chance:
+            return np.full(len(trials), score_guess(key, data.train, data.test))
+        if self.paid is not None and part.epsilon is not None:
+            return chain_scores(self._cell(part, trials), data, self.table, key, options)
+        if isinstance(data, Projecting):
+            frames = self._frames(part, data, trials)
+            return score_projected(key, frames, data.train, data.test, seed, **options)
+        if part.name == CLEAN:
+            return score_released(key, data.train, data.test, seed, **options)
+        return score_released(key, self._tables(part, data, trials), data.test, seed, **options)
+
+    def _frames(self, part: TaskPart, data: Projecting, trials: range) -> FloatArray:
+        """Return the components of each trial, shape (trials, d, k)."""
+        measured, k, seed = data.measured, self.settings.k, self.settings.seed
+        if part.name == CLEAN:
+            frames = measured.reference.eigenvectors[:, :k][None]
+            return np.broadcast_to(frames, (len(trials), measured.d, k))
+        if part.name == CHANCE:
+            normal = Draws.trials(seed, "task random subspace", trials).normal(measured.d, k)
+            with one_blas_thread():
+                return np.linalg.qr(normal)[0]
+        mechanism = parse_variant(part.name)
+        assert part.epsilon is not None
+        problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
+        seen = data.with_rows(self.table) if mechanism.needs_rows else data.measured
+        cell = Cell(mechanism, problem, budget, seed, trials)
+        return evaluate(cell, seen).release.components
+
+    def _tables(self, part: TaskPart, data: Releasing, trials: range) -> Iterator[Labelled]:
+        """Yield the released table of each trial, one at a time."""
+        mechanism = parse_variant(part.name)
+        assert part.epsilon is not None
+        problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
+        mechanism.check(problem, budget)
+        calibration = mechanism.calibrate(problem, budget)
+        rows = data.measured.moment_with_rows.rows
+        assert rows is not None
+        streams = Named(self.settings.seed, mechanism.key, trials)
+        for released in simulate_tables(mechanism, calibration, lambda _: rows, streams):
+            yield data.read(released)
+
+    def _cell(self, part: TaskPart, trials: range) -> Cell:
+        mechanism = parse_variant(part.name)
+        assert part.epsilon is not None
+        problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
+        return Cell(mechanism, problem, budget, self.settings.seed, trials, self.paid)
+
+    # Keeping -------------------------------------------------------------------------------
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of everything a score depends on but its own part."""
+        digest = hashlib.blake2b(digest_size=16)
+        table, labels = self.table, self.table.labels
+        assert labels is not None
+        # What chooses parts, and names of the table, change no score.
+        settings = replace(
+            self.settings, table="", label=None, mechanisms=(), trials=1, epsilon=1.0
+        )
+        task = replace(self.task, epsilons="1", learner=self.learner.key)
+        facts = (
+            source_digest(), version("scikit-learn"), settings, task, table.columns,
+            table.label_name, self.bounds, labels.dtype.str, labels.tolist(),
+            None if table.bounds is None else table.bounds.tolist(),
+        )  # fmt: skip
+        digest.update(repr(facts).encode())
+        digest.update(np.ascontiguousarray(table.rows).tobytes())
+        return digest.hexdigest()
+
+    def key(self, part: TaskPart) -> str:
+        """Return the name of a part in a store: a digest of all that its scores depend on."""
+        facts = "\x1f".join([self.digest, part.name, repr(part.epsilon), repr(part.trials)])
+        return hashlib.blake2b(facts.encode(), digest_size=20).hexdigest()
+
+
+def load_labelled(settings: Settings) -> tuple[Table, Bounds | None]:
+    """Return the table that settings name, in memory, and its bounds where a file gives them.
+
+    Raises
+    ------
+    DpvizError
+        If there is no such table, or it is too large to be held in memory.
+    """
+    name = settings.table
+    if name not in builtin_tables() and is_large(name):
+        raise InvalidTable(
+            f"A task needs the rows in memory, and {Path(name).name[:60]} is larger than "
+            f"{LARGE_BYTES:,} bytes: take a sample of its rows."
+        )
+    table = load(
+        name,
+        label=settings.label,
+        categorical=settings.categorical,
+        missing=settings.missing,
+        decimal=settings.decimal,
+        leave_out=names_in(settings.leave_out),
+    )
+    return replace(table, name=settings.name or table.name), load_bounds(settings)
+
+
+def plan_task(
+    table: Table,
+    settings: Settings,
+    task: Task,
+    epsilons: Sequence[float] | None = None,
+    mechanisms: Sequence[Mechanism] = (),
+    *,
+    bounds: Bounds | None = None,
+    strict: bool = False,
+    splits: dict[int, Projecting | Releasing] | None = None,
+) -> TaskPlan:
+    """Return what a task asks for.
+
+    Parameters
+    ----------
+    table : Table
+        With labels.
+    settings : Settings
+        ``trials`` counts rounds: one release on one split each.
+    task : Task
+    epsilons : sequence of float, optional
+        The task's own if not given.
+    mechanisms : sequence of Mechanism
+        Those without a claim are left out: they are the floors.
+    bounds : mapping, optional
+        Public bounds of features (and of the label) where they were read from a file.
+    strict : bool
+        Whether a variant that the settings name and that can run nowhere is an error.
+    splits : dict, optional
+        Data of splits made before, for a plan that differs in epsilons, mechanisms
+        or trials alone; what is made now is added.
+
+    Raises
+    ------
+    InvalidTable
+        If the table has no label, or too few rows.
+    InvalidSetting
+        If the learner does not suit the label, or a setting the table.
+    CannotRun
+        If ``strict`` and a named variant can run nowhere.
+    """
+    learner = learner_for(task, table.labels)
+    values = task.values if epsilons is None else tuple(float(value) for value in epsilons)
+    start = TaskPlan(
+        table, settings, task, learner, values, bounds, _splits={} if splits is None else splits
+    )
+    _check_rows(start)
+    named = {parse_variant(text).text for text in settings.mechanisms if text != ALL}
+    places: list[tuple[Mechanism, float]] = []
+    skipped = []
+    for mechanism in mechanisms:
+        if mechanism.info.guarantee == "none":
+            skipped.append(Skipped(mechanism.text, "it is drawn as a floor"))
+            continue
+        reasons = {epsilon: start.why_not(mechanism, epsilon) for epsilon in values}
+        able = [(mechanism, epsilon) for epsilon in values if reasons[epsilon] is None]
+        found = [reason for reason in reasons.values() if reason is not None]
+        if strict and not able and mechanism.text in named:
+            raise CannotRun(mechanism.text, found[0])
+        if found:
+            skipped.append(Skipped(mechanism.text, found[0]))
+        places += able
+    return replace(
+        start,
+        mechanisms=tuple(dict.fromkeys(mechanism for mechanism, _ in places)),
+        parts=tuple(_parts(start, places)),
+        skipped=tuple(skipped),
+    )
+
+
+def releasing_rows() -> list[Mechanism]:
+    """Return every mechanism that releases rows to learn from."""
+    known = (cls() for cls in all_mechanisms().values())
+    return [mechanism for mechanism in known if mechanism.why_no_rows is None]
+
+
+def _check_rows(plan: TaskPlan) -> None:
+    """Raise InvalidTable where there are too few rows to divide."""
+    name, n = plan.table.name, len(plan.table.rows)
+    if n < LEAST_ROWS:
+        raise InvalidTable(f"A task needs at least {LEAST_ROWS} labelled rows; {name} has {n}.")
+    private, train, test = plan.sizes
+    least = int(plan.labels.max()) + 1 if plan.learner.kind == CLUSTERING else 2
+    if min(private, train) < least or test < 2:
+        raise InvalidTable(
+            f"A task needs at least {least} rows to learn from and 2 to test on; these shares "
+            f"leave {train} and {test} of the {n} rows of {name}."
+        )
+
+
+def _parts(plan: TaskPlan, places: Sequence[tuple[Mechanism, float]]) -> Iterator[TaskPart]:
+    """Yield parts: one round everywhere first; the setting's epsilon, the ends, what is between."""
+    spread = dict.fromkeys([plan.shown_epsilon, *_spread(plan.epsilons)])
+    order = {value: place for place, value in enumerate(spread)}
+    ordered = sorted(places, key=lambda place: order[place[1]])  # stable: mechanisms keep theirs
+    trials, step = plan.settings.trials, max(plan.task.splits, _CHUNK)
+    ends = sorted({0, 1, *range(step, trials, step), trials})
+    once = min(trials, plan.task.splits)  # what does not draw is the same on a split every time
+    for start, stop in itertools.pairwise(ends):
+        for floor in (CLEAN, plan.learner.score.chance):
+            if start < once:
+                yield TaskPart(floor, None, range(start, min(stop, once)))
+        if plan.task.source == PROJECTION:
+            yield TaskPart(CHANCE, None, range(start, stop))
+        for mechanism, epsilon in ordered:
+            yield TaskPart(mechanism.text, epsilon, range(start, stop))
+
+
+def _spread(values: Sequence[float]) -> list[float]:
+    """Return values so that the first few already span them: the ends, then middles."""
+    found: list[float] = []
+    gaps = [(0, len(values) - 1)]
+    seen = {0, len(values) - 1}
+    found += [values[index] for index in sorted(seen)]
+    while gaps:
+        low, high = gaps.pop(0)
+        middle = (low + high) // 2
+        if middle in seen:
+            continue
+        seen.add(middle)
+        found.append(values[middle])
+        gaps += [(low, middle), (middle, high)]
+    return found

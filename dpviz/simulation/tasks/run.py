@@ -1,0 +1,132 @@
+"""Run a task over epsilons and mechanisms: in small parts, so that it can stop and go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import pandas as pd
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.settings import Settings
+from dpviz.datasets.table import Table
+from dpviz.mechanisms import Mechanism
+from dpviz.preparation.bounding import Bounds
+from dpviz.simulation import jobs as engine
+from dpviz.simulation.jobs import Arrays, Keeper, Progress, Step
+from dpviz.simulation.tasks.plan import TaskPart, TaskPlan, plan_task
+from dpviz.simulation.tasks.task import Task
+from dpviz.simulation.tasks.tidy import score_table
+
+
+@dataclass(frozen=True, eq=False)
+class RoundsJob:
+    """Some rounds of a task; see `dpviz.simulation.jobs.Job`.
+
+    ``tick`` is called before each fit, so that a long one can be stopped.
+    """
+
+    plan: TaskPlan
+    part: TaskPart
+    tick: Callable[[], object] | None = None
+
+    @property
+    def key(self) -> str:
+        """Digest of all that the scores depend on."""
+        return self.plan.key(self.part)
+
+    @property
+    def size(self) -> int:
+        """Number of rounds."""
+        return len(self.part.trials)
+
+    def run(self) -> Arrays:
+        """Return the score of each round."""
+        return {"score": self.plan.run(self.part, self.tick)}
+
+
+@dataclass(frozen=True, eq=False)
+class TaskStep:
+    """A task under way.
+
+    Attributes
+    ----------
+    progress : Progress
+        Counts rounds: one fit each.
+    scores : dict of TaskPart to ndarray
+        What has been found so far.
+    """
+
+    progress: Progress
+    scores: dict[TaskPart, FloatArray]
+
+
+def kept(plan: TaskPlan, store: Keeper | None) -> TaskStep:
+    """Return what is known of a task without running anything."""
+    return _scored(plan, engine.kept(_jobs(plan), store))
+
+
+def work(
+    plan: TaskPlan, store: Keeper | None = None, tick: Callable[[], object] | None = None
+) -> Generator[TaskStep, None, None]:
+    """Run the parts that are not kept yet; yield before the first and after each.
+
+    Close the generator, or raise in ``tick``, to stop: what is kept stays.
+    """
+    with closing(engine.work(_jobs(plan, tick), store)) as steps:
+        for step in steps:
+            yield _scored(plan, step)
+
+
+def _jobs(plan: TaskPlan, tick: Callable[[], object] | None = None) -> list[RoundsJob]:
+    return [RoundsJob(plan, part, tick) for part in plan.parts]
+
+
+def _scored(plan: TaskPlan, step: Step) -> TaskStep:
+    scores = {plan.parts[place]: arrays["score"] for place, arrays in step.done.items()}
+    return TaskStep(step.progress, scores)
+
+
+def task_curve(
+    table: Table,
+    settings: Settings,
+    task: Task,
+    epsilons: Sequence[float] | None = None,
+    mechanisms: Sequence[Mechanism] = (),
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    bounds: Bounds | None = None,
+    store: Keeper | None = None,
+) -> pd.DataFrame:
+    """Return the score of a task against epsilon, for every mechanism and every round.
+
+    Parameters
+    ----------
+    table, settings, task, epsilons, mechanisms, bounds
+        As in `plan_task`; what cannot run is left out.
+    progress : callable, optional
+        Called after each part.
+    store : Keeper, optional
+        Where finished parts are kept, so that a run that is stopped goes on.
+
+    Returns
+    -------
+    DataFrame
+        Columns `TASK_COLUMNS`; see `score_table`.
+    """
+    plan = plan_task(table, settings, task, epsilons, mechanisms, bounds=bounds)
+    return finish(plan, progress, store)
+
+
+def finish(
+    plan: TaskPlan,
+    progress: Callable[[Progress], None] | None = None,
+    store: Keeper | None = None,
+) -> pd.DataFrame:
+    """Run a plan to its end and return its scores; see `task_curve`."""
+    for step in work(plan, store):
+        if progress is not None:
+            progress(step.progress)
+        last = step
+    return score_table(plan, last.scores)

@@ -1,0 +1,232 @@
+"""Scores of what is learned after a private projection, or from a private data release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.core.apart import Apart
+from dpviz.core.arrays import FloatArray
+from dpviz.core.blas import one_blas_thread
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.pauses import pausing
+from dpviz.core.seeding import generator
+from dpviz.simulation.tasks.learners import (
+    CLASSIFICATION,
+    REGRESSION,
+    Labels,
+    Learner,
+    Parameters,
+    fitted,
+    learner_of,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Rows and their labels.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, d), or (trials, n, d) for several releases
+    labels : ndarray of shape (n,), or (trials, n)
+        Texts or numbers.
+    """
+
+    rows: FloatArray
+    labels: Labels
+
+    def __post_init__(self) -> None:
+        if self.rows.ndim not in (2, 3) or self.labels.shape != self.rows.shape[:-1]:
+            raise ValueError(
+                f"a label is needed for each row; rows have the shape {self.rows.shape} and "
+                f"labels {self.labels.shape}"
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[-2])
+
+
+def split(
+    n: int, shares: Sequence[float], rng: np.random.Generator
+) -> tuple[NDArray[np.intp], ...]:
+    """Return disjoint random parts of n rows.
+
+    Parameters
+    ----------
+    n : int
+    shares : sequence of float
+        Share of each part, above 0; together at most 1. Rows beyond their sum
+        are in no part.
+    rng : Generator
+
+    Returns
+    -------
+    tuple of ndarray
+        Row numbers of each part, in random order.
+
+    Raises
+    ------
+    InvalidSetting
+        If the shares are not legal, or a part would be empty.
+    """
+    if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:
+        raise InvalidSetting("shares", "above 0 and at most 1 together", tuple(shares))
+    ends = np.rint(n * np.minimum(np.cumsum(shares), 1.0)).astype(int)
+    sizes = np.diff(ends, prepend=0)
+    if sizes.min() < 1:
+        raise InvalidSetting("rows", "enough for one in every part", n)
+    order = rng.permutation(n)
+    return tuple(np.split(order[: ends[-1]], ends[:-1]))
+
+
+def score_projected(
+    learner: str,
+    components: FloatArray,
+    train: Labelled,
+    test: Labelled,
+    seed: int,
+    *,
+    parameters: Parameters | None = None,
+    numbers: Sequence[int] | None = None,
+    tick: Callable[[], object] | None = None,
+) -> FloatArray:
+    """Return the score of a learner after projection on each of several subspaces.
+
+    Training and test rows are projected, the learner learns from the projected
+    training rows with their true labels, and predicts the projected test rows.
+
+    Parameters
+    ----------
+    learner : str
+        Key of `LEARNERS`.
+    components : ndarray of shape (trials, d, k)
+    train, test : Labelled
+        Rows in the coordinates of the components.
+    seed : int
+        Streams are named (seed, learner, trial): folds, and estimators that draw.
+    parameters : mapping, optional
+        Fixed parameters of the estimator (``C``; ``alpha``; ``alpha`` and
+        ``gamma``; ``n_clusters``). If not given, they are chosen by
+        cross-validation within the training rows; ``n_clusters`` is the number
+        of labels in the training rows.
+    numbers : sequence of int, optional
+        Trial numbers; from 0 if not given.
+    tick : callable, optional
+        Called before each fit, and all the time while a long one goes on in a process of its
+        own; what it raises ends the work.
+
+    Returns
+    -------
+    ndarray of shape (trials,)
+        Accuracy, root mean squared error in units of the labels, or adjusted
+        Rand index.
+    """
+    chosen = learner_of(learner)
+    found = []
+    for number, frame in zip(_numbers(numbers, len(components)), components, strict=True):
+        inside = Labelled(train.rows @ frame, train.labels)
+        outside = Labelled(test.rows @ frame, test.labels)
+        found.append(_score(chosen, inside, outside, seed, number, parameters, tick))
+    return np.array(found)
+
+
+def score_released(
+    learner: str,
+    released: Labelled | Iterable[Labelled],
+    test: Labelled,
+    seed: int,
+    *,
+    parameters: Parameters | None = None,
+    numbers: Sequence[int] | None = None,
+    tick: Callable[[], object] | None = None,
+) -> FloatArray:
+    """Return the score on clean test rows of a learner of released rows and labels.
+
+    Parameters
+    ----------
+    learner : str
+        Key of `LEARNERS`.
+    released : Labelled or iterable of Labelled
+        One release; several as one `Labelled` with a leading axis, or one by
+        one, so that memory holds one at a time.
+    test : Labelled
+        Clean rows in the coordinates of the released ones.
+    seed, parameters, numbers, tick
+        As in `score_projected`.
+
+    Returns
+    -------
+    ndarray of shape (trials,)
+    """
+    chosen = learner_of(learner)
+    each = _one_by_one(released) if isinstance(released, Labelled) else released
+    found = []
+    for index, train in enumerate(each):
+        number = index if numbers is None else numbers[index]
+        found.append(_score(chosen, train, test, seed, number, parameters, tick))
+    return np.array(found)
+
+
+def score_guess(learner: str, train: Labelled, test: Labelled) -> float:
+    """Return the score of a constant guess: the majority class, the mean, or one cluster."""
+    chosen = learner_of(learner)
+    if chosen.kind == REGRESSION:
+        guess = train.labels.mean()
+    elif chosen.kind == CLASSIFICATION:
+        values, counts = np.unique(train.labels, return_counts=True)
+        guess = values[counts.argmax()]
+    else:
+        guess = 0
+    return chosen.score.measure(test.labels, np.full(len(test.labels), guess))
+
+
+def _one_by_one(released: Labelled) -> list[Labelled]:
+    if released.rows.ndim == 2:
+        return [released]
+    pairs = zip(released.rows, released.labels, strict=True)
+    return [Labelled(rows, labels) for rows, labels in pairs]
+
+
+def _numbers(numbers: Sequence[int] | None, count: int) -> Sequence[int]:
+    return range(count) if numbers is None else numbers
+
+
+def _score(
+    learner: Learner,
+    train: Labelled,
+    test: Labelled,
+    seed: int,
+    number: int,
+    parameters: Parameters | None,
+    tick: Callable[[], object] | None,
+) -> float:
+    state = int(generator(seed, "learner", learner.key, number).integers(2**31 - 1))
+    given = (learner.key, train, test, state, parameters)
+    if tick is None or not learner.is_long(train.rows, train.labels):
+        return _learned(*given, tick)
+
+    def told() -> None:
+        tick()
+
+    with pausing(told), Apart() as own:  # whoever ticks may stop, and a long fit looks up nowhere
+        return own.run(_learned, *given)
+
+
+def _learned(
+    key: str,
+    train: Labelled,
+    test: Labelled,
+    state: int,
+    parameters: Parameters | None,
+    tick: Callable[[], object] | None = None,
+) -> float:
+    learner = learner_of(key)
+    with one_blas_thread():
+        model = fitted(learner, train.rows, train.labels, state, parameters, tick)
+        return learner.score.measure(test.labels, model.predict(test.rows))

@@ -1,0 +1,435 @@
+"""What the front door hands back: one file a question, each answer with the same ways to read it.
+
+`Answer.summary` says it in words, `Answer.table` in numbers, `Answer.figure` draws it,
+`Answer.to_json` writes it as the command line does, `Answer.save` keeps it in a file that `load`
+reads back, `Answer.made` says what made it, and a notebook shows all of it.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import platform
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+import dpviz
+from dpviz.core.blas import kernel
+from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.json_text import json_text, strict_json
+from dpviz.core.number_text import numeral
+from dpviz.core.whole import whole
+from dpviz.preparation.prepared import Measured
+from dpviz.simulation.export import write_table
+from dpviz.simulation.store import data_digest
+
+if TYPE_CHECKING:
+    from dpviz.report.figures.theme import Figure
+
+_STYLE = "font-variant-numeric:tabular-nums;margin:0.4em 0"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Made:
+    """What made an answer.
+
+    Attributes
+    ----------
+    question : str
+        The function of `dpviz`, and the command.
+    options : dict
+        What it was asked with, as JSON data; a table or bounds that a caller had in memory are
+        None, and so is where a file lay.
+    command : str
+        The shell command that asks the same.
+    rows : str or None
+        Digest of the prepared rows, or of their second moments where the rows are not in memory;
+        None for what looks at no table, and for a release, which must not tell its rows.
+    versions : dict of str to str
+        Of dpviz, Python, NumPy and SciPy, and the BLAS with its kernel.
+    date : str
+        When it was asked, UTC.
+    """
+
+    question: str
+    options: Mapping[str, Any]
+    command: str
+    rows: str | None
+    versions: Mapping[str, str]
+    date: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the front door notes of a call: see `Made`."""
+
+    question: str
+    options: Mapping[str, Any]
+    command: str
+    date: str
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that numbers depend on."""
+    return {
+        "dpviz": dpviz.__version__,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "scipy": version("scipy"),
+        "blas": kernel(),
+    }
+
+
+def now() -> str:
+    """Return the date and time as `Made` has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class Answer(ABC):
+    """One answer: words, a table, figures and JSON.
+
+    Attributes
+    ----------
+    figures : tuple of str
+        Names that `figure` takes; the first is drawn when none is said.
+    with_rows : tuple of str
+        Those of them that show rows of the table. `save` leaves them out.
+    """
+
+    figures: ClassVar[tuple[str, ...]] = ()
+    with_rows: ClassVar[tuple[str, ...]] = ()
+    _asked: Asked | None = None
+
+    @abstractmethod
+    def summary(self) -> str:
+        """Return the answer in a few sentences."""
+
+    @abstractmethod
+    def table(self) -> pd.DataFrame:
+        """Return the answer as a table."""
+
+    @abstractmethod
+    def data(self) -> Any:
+        """Return the answer as JSON data: dictionaries, lists, texts and numbers."""
+
+    def to_json(self) -> str:
+        """Return `data` as text; NaN and infinities, which JSON lacks, are null.
+
+        These are the bytes that the command prints: the same seed gives the same bytes. What made
+        them (the date too) is in `made` and in the file of `save`.
+        """
+        return json_text(self.data())
+
+    def printed(self) -> str:
+        """Return what the command prints for people."""
+        return self.summary()
+
+    @property
+    def status(self) -> int:
+        """Exit status of the command that prints it."""
+        return 0
+
+    def figure(self, name: str | None = None) -> Figure:
+        """Return a Plotly figure.
+
+        Parameters
+        ----------
+        name : str, optional
+            One of `figures`; the first if not said.
+
+        Raises
+        ------
+        InvalidSetting
+            If there is no figure of that name.
+        """
+        raise InvalidSetting("figure", "left out: this answer has none", name)
+
+    @property
+    def made(self) -> Made | None:
+        """What made it; None for an answer that no function of `dpviz` gave."""
+        if self._asked is None:
+            return None
+        seen = self._looked_at()
+        rows = None if seen is None else data_digest(seen)
+        return Made(**asdict(self._asked), rows=rows, versions=versions())
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Keep the answer in a file that `dpviz.load` reads back.
+
+        The file is JSON: what made it, the data of `to_json`, the words, the table, and the
+        figures but those that show rows. Like all that is compared with the exact answer, it is
+        not private.
+
+        Parameters
+        ----------
+        path : str or path
+            A file, new or to be replaced, in a folder that is there.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InvalidSetting, CannotWrite
+            If the folder is not there, or the system refuses.
+        """
+        file = Path(path)
+        if not file.resolve().parent.is_dir():
+            raise InvalidSetting("path", "a file in a folder that is there", str(file.name))
+        made = self.made
+        content = {
+            "dpviz_answer": _FORMAT,
+            "made": None if made is None else asdict(made),
+            "answer": self.data(),
+            "json": None if self.to_json() == json_text(self.data()) else self.to_json(),
+            "summary": self.summary(),
+            "printed": self.printed(),
+            "table": _table_json(self.table()),
+            "figures": dict(self._drawn()),
+            "left_out": list(self.with_rows),
+        }
+        text = json_text(content)
+        with whole(file) as aside:
+            aside.write_text(text + "\n", encoding="utf-8")
+        return file
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the table as CSV or Parquet, by the ending; whole or not at all.
+
+        Raises
+        ------
+        InvalidSetting
+            If the ending is another, or the folder cannot be written.
+        """
+        write_table(self.table(), Path(path))
+
+    def _drawn(self) -> Iterator[tuple[str, Any]]:
+        """Yield each figure that may be kept, as JSON data; one that cannot be drawn is absent."""
+        for name in self.figures:
+            if name in self.with_rows:
+                continue
+            try:
+                yield name, strict_json(str(self.figure(name).to_json()))
+            except DpvizError:
+                continue
+
+    def _looked_at(self) -> Measured | None:
+        """Return the prepared table that the answer is about."""
+        found = getattr(self, "prepared", None)
+        return found if isinstance(found, Measured) else None
+
+    def _named(self, name: str | None) -> str:
+        """Return the name of a figure, checked."""
+        if name is None:
+            return self.figures[0]
+        if name not in self.figures:
+            raise InvalidSetting("figure", f"one of {', '.join(self.figures)}", name)
+        return name
+
+    def _shown(self) -> pd.DataFrame:
+        """Return the columns that a notebook shows of the table."""
+        return self.table()
+
+    def _picture(self) -> str:
+        """Return the HTML of the picture that a notebook shows; empty for none."""
+        return ""
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the words, the table and the picture."""
+        first, *rest = self.summary().splitlines()
+        words = f"<p><strong>{html.escape(first)}</strong></p>"
+        words += "".join(f"<p>{html.escape(line)}</p>" for line in rest if line)
+        numbers = self._shown().to_html(
+            index=False, border=0, na_rep="-", float_format=partial(numeral, digits=4)
+        )
+        return f'<div style="{_STYLE}">{words}{numbers}{self._picture()}</div>'
+
+
+# Kept in a file ------------------------------------------------------------------------------
+
+
+class Saved(Answer):
+    """An answer read from a file: it says, lists and draws what it did when it was kept.
+
+    Attributes
+    ----------
+    question : str
+        The function of `dpviz` that gave it; empty if none did.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self._content = content
+        made = content["made"]
+        self._made = None if made is None else Made(**made)
+        self.question = "" if self._made is None else self._made.question
+        self.figures = tuple(content["figures"])  # type: ignore[misc]
+        self.with_rows = tuple(content["left_out"])  # type: ignore[misc]
+
+    def summary(self) -> str:
+        """Return the words that were kept."""
+        return str(self._content["summary"])
+
+    def printed(self) -> str:
+        """Return what the command printed."""
+        return str(self._content["printed"])
+
+    def table(self) -> pd.DataFrame:
+        """Return the table that was kept."""
+        return _table_of(self._content["table"])
+
+    def data(self) -> Any:
+        """Return the data that was kept."""
+        return self._content["answer"]
+
+    def to_json(self) -> str:
+        """Return the JSON that was kept, to the byte."""
+        return super().to_json() if self._content["json"] is None else str(self._content["json"])
+
+    @property
+    def made(self) -> Made | None:
+        """What made the answer when it was kept."""
+        return self._made
+
+    def figure(self, name: str | None = None) -> Figure:
+        """Return a figure that was kept.
+
+        Parameters
+        ----------
+        name : str, optional
+            One of `figures`; the first if not said.
+
+        Raises
+        ------
+        InvalidSetting
+            If no figure of that name was kept.
+        """
+        from dpviz.report.figures.theme import figure_of
+
+        if name in self.with_rows:
+            raise InvalidSetting("figure", "one without rows of the table: none are kept", name)
+        if not self.figures:
+            return super().figure(name)
+        return figure_of(self._content["figures"][self._named(name)])
+
+    def _drawn(self) -> Iterator[tuple[str, Any]]:
+        yield from self._content["figures"].items()
+
+
+def load(path: str | PathLike[str]) -> Saved:
+    """Read back an answer that was kept by its ``save``.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    Saved
+        With the same ``summary()``, ``table()``, ``figure(name)``, ``data()`` and ``to_json()``,
+        and what made it in ``made``.
+
+    Raises
+    ------
+    InvalidSetting
+        If it is no such file.
+
+    See Also
+    --------
+    rerun : Ask again what made it, and compare.
+
+    Notes
+    -----
+    Figures that show rows of the table are not kept.
+
+    Examples
+    --------
+    >>> import dpviz, tempfile
+    >>> found = dpviz.audit("gaussian", epsilon=1, trials=300)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = dpviz.load(found.save(f"{folder}/audit.json"))
+    >>> again.to_json() == found.to_json()
+    True
+    >>> again.made.question
+    'audit'
+    """
+    file = Path(path)
+    allowed = "a file that the save of an answer wrote"
+    try:
+        content = strict_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InvalidSetting("path", allowed, file.name) from None
+    if not isinstance(content, dict) or "dpviz_answer" not in content:
+        raise InvalidSetting("path", allowed, file.name)
+    if content["dpviz_answer"] != _FORMAT:
+        wanted = f"{allowed}, of format {_FORMAT} as this version writes it"
+        raise InvalidSetting("path", wanted, f"format {content['dpviz_answer']}")
+    try:
+        found = Saved(content)
+        found.table()
+        found.to_json()
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InvalidSetting("path", allowed, file.name) from None
+    return found
+
+
+def _table_json(table: pd.DataFrame) -> dict[str, Any]:
+    """Return a table as JSON data from which `_table_of` makes the same table."""
+    return {
+        "columns": [str(name) for name in table.columns],
+        "types": [str(kind) for kind in table.dtypes],
+        "rows": [[_cell(value) for value in row] for row in table.itertuples(index=False)],
+    }
+
+
+def _table_of(found: Mapping[str, Any]) -> pd.DataFrame:
+    columns = {}
+    for place, (name, kind) in enumerate(zip(found["columns"], found["types"], strict=True)):
+        values = [_value(row[place]) for row in found["rows"]]
+        columns[name] = pd.Series(values, dtype=kind)
+    return pd.DataFrame(columns, columns=list(found["columns"]))
+
+
+_SPECIAL: dict[str, Callable[[], float]] = {
+    "nan": lambda: math.nan,
+    "inf": lambda: math.inf,
+    "-inf": lambda: -math.inf,
+}
+
+
+def _cell(value: Any) -> Any:
+    """Return one cell as JSON data; what JSON lacks is an object."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": str(value)}
+    if isinstance(value, (tuple, list)):
+        return [_cell(item) for item in value]
+    if isinstance(value, dict):
+        return {"fields": {str(key): _cell(item) for key, item in value.items()}}
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+
+
+def _value(cell: Any) -> Any:
+    if isinstance(cell, list):
+        return [_value(item) for item in cell]
+    if isinstance(cell, dict):
+        if "number" in cell:
+            return _SPECIAL[cell["number"]]()
+        return {key: _value(item) for key, item in cell["fields"].items()}
+    return cell

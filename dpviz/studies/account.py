@@ -1,0 +1,227 @@
+"""The question `account`: what a mechanism costs, once and many times, with its preparation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from dpviz.auditing import AuditOptions
+from dpviz.auditing.account import RELEASES, AccountView, account_view
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.params import Declared, again, params_of, text
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.settings import Settings
+from dpviz.mechanisms import Mechanism, parse_variant
+from dpviz.preparation.steps import Wanted, wanted_of
+from dpviz.report.sentences.phrases import text_table
+from dpviz.studies import Answer
+from dpviz.studies.asked import asks
+
+if TYPE_CHECKING:
+    from dpviz.report.figures.theme import Figure
+
+
+def _counts(written: str) -> str:
+    """Return numbers of releases in canonical text."""
+    try:
+        counts = [int(item) for item in written.split(",")]
+    except ValueError:
+        counts = [0]
+    if not all(1 <= count <= 100_000 for count in counts):
+        raise InvalidSetting(
+            "releases", "whole numbers from 1 to 100000, with commas", written, "--releases"
+        )
+    return ",".join(str(count) for count in counts)
+
+
+@dataclass(frozen=True)
+class AccountOptions(Declared):
+    """Whose account, in which setting, and which steps of the preparation it pays for."""
+
+    mechanism: str | Mechanism = again(AuditOptions, "mechanism")  # noqa: RUF009, a declaration
+    epsilon: float = again(AuditOptions, "epsilon")
+    delta: float = again(
+        AuditOptions,
+        "delta",
+        default=1e-6,
+        optional=False,
+        help="The delta that is claimed, and at which repeated releases are quoted.",
+    )
+    rows: int = again(AuditOptions, "rows", default=1000, high=10**15, help="Rows of the table.")
+    dimension: int = again(
+        AuditOptions, "dimension", default=10, high=100_000, help="Features of the table."
+    )
+    k: int = again(Settings, "k")
+    relation: str = again(AuditOptions, "relation")
+    domain: str = again(Settings, "domain")
+    releases: str = text(
+        ",".join(map(str, RELEASES)),
+        label="Releases",
+        help="How often the same table is released, with commas.",
+        check=_counts,
+    )
+    center: str | None = again(Settings, "center")
+    scale: str = again(Settings, "scale")
+    row_bound: str = again(Settings, "row_bound")
+    count: str = again(Settings, "count")
+    bounds: str = again(Settings, "bounds")
+    range_share: float = again(Settings, "range_share")
+    mean_share: float = again(Settings, "mean_share")
+    scale_share: float = again(Settings, "scale_share")
+    bound_share: float = again(Settings, "bound_share")
+    count_share: float = again(Settings, "count_share")
+
+    @property
+    def paid(self) -> Wanted | None:
+        """The steps of the preparation that are paid for, or None where all is public."""
+        both = {name: getattr(self, name) for name in params_of(Settings) if hasattr(self, name)}
+        return wanted_of(Settings(**both))
+
+
+class Account(Answer):
+    """What a mechanism, or the whole chain of a private preparation and it, costs.
+
+    Attributes
+    ----------
+    view : dpviz.auditing.account.AccountView
+        The curve, mu, rho, the trade-off and what repeating costs.
+    """
+
+    figures: ClassVar[tuple[str, ...]] = ("repeated", "curve")
+
+    def __init__(self, view: AccountView) -> None:
+        self.view = view
+
+    def summary(self) -> str:
+        """Return what is spent, by which account, and how."""
+        view = self.view
+        kind = "exact" if view.exact else "at most"
+        lines = []
+        if view.paid is not None:
+            steps = ", ".join(
+                f"{step} {numeral(view.paid.share(step), 6)}" for step in view.paid.steps
+            )
+            lines.append(
+                f"the whole chain: preparation (shares: {steps}), then {view.mechanism.text} with "
+                f"what is left, epsilon {numeral(view.rest.epsilon, 6)} at delta "
+                f"{numeral(view.rest.delta, 6)}"
+            )
+        who = view.mechanism.text if view.paid is None else "together"
+        lines.append(
+            f"{who}: spends epsilon {numeral(view.spent, 6)} at delta "
+            f"{numeral(view.spent_delta, 6)} ({kind}; {view.source})"
+        )
+        known = (("mu", view.mu), ("rho", view.rho))
+        shown = [f"{name} {numeral(value, 6)}" for name, value in known if value]
+        lines.append("; ".join(shown) or "neither mu nor rho describes it")
+        return "\n".join(lines)
+
+    def printed(self) -> str:
+        """Return the summary and what repeated releases cost, as the command prints them."""
+        repeated = text_table(
+            ("releases", "basic", "zCDP", "exact"),
+            [
+                [
+                    str(item.releases),
+                    numeral(item.basic, 4),
+                    "-" if item.zcdp is None else numeral(item.zcdp, 4),
+                    "-" if item.exact is None else numeral(item.exact, 4),
+                ]
+                for item in self.view.repeated
+            ],
+        )
+        at = numeral(self.view.budget.delta, 6)
+        note = f"epsilon for all of them, at delta {at} in total"
+        return f"{self.summary()}\n\n{repeated}\n{note}"
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per number of releases: releases, delta, basic, zcdp, exact."""
+        rows = [
+            (item.releases, item.delta, item.basic, item.zcdp, item.exact)
+            for item in self.view.repeated
+        ]
+        table = pd.DataFrame(rows, columns=["releases", "delta", "basic", "zcdp", "exact"])
+        return table.astype(dict.fromkeys(("delta", "basic", "zcdp", "exact"), float))
+
+    def data(self) -> dict[str, Any]:
+        """Return the object that ``dpviz account --format json`` prints."""
+        return self.view.to_json()
+
+    def figure(self, name: str | None = None) -> Figure:
+        """Draw what repeating costs, or delta against epsilon.
+
+        Parameters
+        ----------
+        name : {"repeated", "curve"}, optional
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+        """
+        from dpviz.report.figures.account import curve_figure, repeated_figure
+
+        if self._named(name) == "curve":
+            return curve_figure(self.view.curve_table())
+        return repeated_figure(self.view.repeated_table())
+
+
+@asks(
+    "what a mechanism, or the whole chain of a paid preparation and it, costs",
+    AccountOptions,
+    hints={"mechanism": str | Mechanism},
+)
+def account(mechanism: str | Mechanism = AccountOptions.mechanism, **options: Any) -> Account:
+    """Say what a mechanism spends, once and many times; with its preparation if that is paid for.
+
+    Parameters
+    ----------
+    mechanism : str or Mechanism
+        A variant such as ``"wishart_difference"`` or ``"mvg[theorem=3]"``.
+    **options
+        The setting, and the steps of the preparation that the budget pays for as well.
+
+    Returns
+    -------
+    Account
+        ``table()`` has a row for each number of releases; ``to_json()`` writes the bytes of
+        ``dpviz account --format json``.
+
+    Raises
+    ------
+    WrongArgument
+        If an argument is none of these, or is given by position.
+    InvalidSetting
+        If an option is out of its range, or there is no such mechanism.
+    CannotRun
+        If it cannot run here, or no epsilon describes what it releases.
+
+    See Also
+    --------
+    audit : What it costs at least, by attack.
+    ledger : What real releases have spent.
+
+    Notes
+    -----
+    Basic composition adds epsilons, zCDP adds rhos (Bun and Steinke 2016), and exact composes the
+    dominating privacy losses (Sommer et al. 2019): the least that is known.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> found = dpviz.account("gaussian", releases="1,10")
+    >>> found.table()["releases"].tolist()
+    [1, 10]
+    >>> bool((found.table()["exact"] <= found.table()["basic"]).all())
+    True
+    """
+    chosen = AccountOptions(mechanism=mechanism, **options)
+    d = chosen.dimension
+    domain = Domain.box(d) if chosen.domain == "box" else Domain.ball(d)
+    problem = Problem(chosen.rows, d, chosen.k, Relation(chosen.relation), domain)
+    releases = tuple(int(item) for item in chosen.releases.split(","))
+    budget = Budget(chosen.epsilon, chosen.delta)
+    view = account_view(parse_variant(chosen.mechanism), problem, budget, releases, chosen.paid)
+    return Account(view)

@@ -1,0 +1,604 @@
+"""What a caller of the front door asks for, checked and made into settings.
+
+Every option is declared once, in `dpviz.core.settings.Settings`; `Options` repeats only the types,
+for type checkers, and a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import shlex
+import textwrap
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, make_dataclass, replace
+from importlib import import_module
+from os import PathLike, fspath
+from pathlib import Path
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import dpviz
+from dpviz.auditing import AuditOptions
+from dpviz.core.allocation_text import of_mapping
+from dpviz.core.errors import InvalidSetting, WrongArgument
+from dpviz.core.number_text import numeral
+from dpviz.core.params import (
+    Declared,
+    Param,
+    choice,
+    format_number,
+    integer,
+    number,
+    params_of,
+    text,
+)
+from dpviz.core.settings import Settings
+from dpviz.mechanisms import Mechanism
+from dpviz.metrics import FLAT, METRICS, chance_share
+from dpviz.preparation.bounding import BoundedRows, Bounds
+from dpviz.preparation.given import name_of, prepare_given
+from dpviz.preparation.load import resolve_allocation
+from dpviz.preparation.plan import PREFIX, Planned
+from dpviz.preparation.prepared import Measured
+from dpviz.simulation.axes import axis_param, parse_values
+from dpviz.simulation.goal import Goal
+from dpviz.studies import Answer, Asked, now
+
+YOUR_FILE = "YOUR_FILE.csv"
+"""What a command says for a table whose name is nobody else's business."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Variants = str | Mechanism | Iterable[str | Mechanism]
+BOUNDS_GIVEN = "given"
+"""What the settings say of bounds that were passed as a mapping."""
+
+
+Relations = Literal["replace", "zero-out"]
+Domains = Literal["ball", "box"]
+Steps = Literal["none", "standardize", "private"]
+
+
+class Options(TypedDict, total=False):
+    """The keywords of the front door: `dpviz.core.settings.Settings` without the table."""
+
+    epsilon: float
+    delta: float | None
+    k: int
+    relation: Relations
+    mechanisms: Variants
+    trials: int
+    seed: int
+    center: Literal["mean", "midpoint", "none", "private"] | None
+    scale: Steps
+    row_bound: str | float
+    count: Literal["public", "private"]
+    range_share: float
+    mean_share: float
+    scale_share: float
+    bound_share: float
+    count_share: float
+    domain: Domains
+    bounds: str | PathLike[str] | Bounds
+    allocation: str | PathLike[str] | Mapping[str, float]
+    directions: str
+    label: str | None
+    categorical: Literal["drop", "onehot"]
+    decimal: Literal["auto", "point", "comma"]
+    leave_out: str
+    missing: Literal["drop", "median"]
+    name: str
+
+
+class AuditKeywords(TypedDict, total=False):
+    """The keywords of an audit: the fields of `AuditOptions`, without the mechanism."""
+
+    epsilon: float
+    delta: float | None
+    dimension: int
+    k: int
+    rows: int
+    relation: Relations
+    domain: Domains
+    seed: int
+    trials: int
+    confidence: float
+
+
+class Goals(Options, total=False):
+    """`Options`, and one metric with the value that it must reach."""
+
+    recovery: float
+    captured_share: float
+    captured_total: float
+    projection_distance: float
+    largest_angle: float
+    noise_spectral: float
+    noise_frobenius: float
+    low_rank_error: float
+
+
+GOAL_METRICS = tuple(key for key, metric in METRICS.items() if metric.better != "neither")
+
+
+def _goal(key: str) -> Any:
+    metric = METRICS[key]
+    words = f"{metric.help[:1].upper()}{metric.help[1:]}"
+    return number(None, 0.0, 1e300, label=metric.label, help=f"The goal: {words}", optional=True)
+
+
+GoalOptions = make_dataclass(
+    "GoalOptions",
+    [(key, float | None, _goal(key)) for key in GOAL_METRICS],
+    bases=(Declared,),
+    frozen=True,
+)
+"""One of these is the goal, with the value to reach."""
+
+
+@dataclass(frozen=True)
+class SearchOptions(Declared):
+    """What is found for a goal, and how surely."""
+
+    over: str = choice(
+        "epsilon",
+        {"epsilon": "least epsilon", "n": "fewest people"},
+        label="What is found",
+        help="What to find. For n the same population has more or fewer people.",
+    )
+    of_draws: float | None = number(
+        None, 1e-9, 1 - 1e-9, label="Share of draws", optional=True,
+        help="The share of releases that must reach the goal; if not said, their mean must.",
+    )  # fmt: skip
+    confidence: float = number(
+        0.95, 1e-9, 1 - 1e-12, label="Confidence", help="With which each interval holds."
+    )
+    most_draws: int = integer(
+        256, 2, 1_000_000, label="Most draws", help="At each value tried at first."
+    )
+
+
+@dataclass(frozen=True)
+class PlanOptions(Declared):
+    """A plan in the place of a table, or another number of people."""
+
+    n: float | None = number(
+        None, 2, 1e15, label="People", optional=True,
+        help="Beside a spectrum, or in the place of the table's: the same population.",
+    )  # fmt: skip
+    spectrum: str | None = text(
+        None, label="Spectrum", optional=True,
+        help="Eigenvalues in squared row bounds in the place of a table: a file with one a line, "
+        "or a text such as power:d=50,exponent=1.5,total=0.5.",
+    )  # fmt: skip
+
+
+ASIDE = {
+    "progress", "foretell", "memory", "cache", "workers", "backend", "scheduler", "out", "ledger",
+}  # fmt: skip
+"""Keywords that change no number: what made an answer does not name them."""
+
+
+# A question of the front door ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """A function of `dpviz` as the command line and the documentation know it.
+
+    Attributes
+    ----------
+    function : callable
+    help : str
+        Of the command, in a line.
+    declared : tuple of type
+        Whose fields its keywords are.
+    base : Settings or None
+        Its defaults, where they are not those of the settings.
+    noun : str
+        What its progress counts; empty where it says names and not times.
+    formats : tuple of str
+        In which the command prints.
+    once : bool
+        Whether it may not be asked again for the sake of it: a release spends.
+    command : str
+        The command, where it is not the function's name.
+    """
+
+    function: Callable[..., Any]
+    help: str
+    declared: tuple[type[Declared], ...]
+    base: Declared | None = None
+    noun: str = ""
+    formats: tuple[str, ...] = ("table", "json")
+    once: bool = False
+    command: str = ""
+
+    @property
+    def word(self) -> str:
+        """The command."""
+        return self.command or str(self.function.__name__)
+
+    def params(self) -> dict[str, Param]:
+        """Return what is declared of each keyword."""
+        return {name: param for cls in self.declared for name, param in params_of(cls).items()}
+
+    def default(self, name: str) -> Any:
+        """Return what a keyword is where nothing is said."""
+        if self.base is not None and hasattr(self.base, name):
+            return getattr(self.base, name)
+        return self.params()[name].default
+
+
+def asks(
+    help: str,
+    *declared: type[Declared],
+    hints: Mapping[str, Any] | None = None,
+    base: Declared | None = None,
+    **more: Any,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function whose ``**options`` are declared a question of the front door.
+
+    It refuses all else in one sentence; its signature and its help list the declared fields with
+    types, defaults and ranges, after the function's own keywords; and its answer knows what it was
+    asked. `question_of` gives what is said here.
+
+    Parameters
+    ----------
+    help : str
+        Of the command, in a line.
+    *declared : type
+        Whose fields the keywords are, but those that the function itself has.
+    hints : mapping of str to type, optional
+        Types of keywords; of others the declaration says it.
+    base : Settings, optional
+        Defaults that differ from the declared.
+    **more
+        Further attributes of `Question`.
+    """
+
+    def made(function: Callable[P, R]) -> Callable[P, R]:
+        question = Question(function, help, declared, base, **more)
+        plain = inspect.signature(function, eval_str=True)
+        own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        taken = [p.name for p in own if p.kind is not p.KEYWORD_ONLY]
+        params = question.params()
+        mine = {p.name for p in own}
+        known = get_type_hints(Options) if Settings in declared else {}
+        known |= hints or {}
+        keywords = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=question.default(name),
+                annotation=known[name] if name in known else type_of(params[name]),
+            )
+            for name in params
+            if name not in mine
+        ]
+        signature = plain.replace(parameters=[*own, *keywords])
+
+        @functools.wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            if len(args) > len(taken):
+                own_first = f"{taken[0]} by position and all else" if taken else "everything"
+                raise WrongArgument(
+                    f"{function.__name__} takes {own_first} by name, such as "
+                    f"{list(params)[bool(taken)]}=...; got {len(args)} arguments by position."
+                )
+            for name in kwargs:
+                if name not in signature.parameters:
+                    raise WrongArgument(_unknown(function.__name__, name, signature))
+            date = now()
+            answer = function(*args, **kwargs)
+            if isinstance(answer, Answer):
+                answer._asked = _noted(
+                    question, dict(zip(taken, args, strict=False)) | kwargs, date
+                )
+            return answer
+
+        checked.__signature__ = signature  # type: ignore[attr-defined]
+        checked.__doc__ = _with_options(function.__doc__ or "", keywords, params)
+        checked.question = question  # type: ignore[attr-defined]
+        return checked
+
+    return made
+
+
+def asking_functions() -> dict[str, Callable[..., Any]]:
+    """Return every function that asks a question, by its name: a file of its name holds it."""
+    names = {path.stem for path in Path(__file__).parent.glob("[!_]*.py")} | set(dpviz.__all__)
+    found = {name: function_named(name) for name in sorted(names)}
+    return {name: function for name, function in found.items() if function is not None}
+
+
+def function_named(name: str) -> Callable[..., Any] | None:
+    """Return the function that asks a question, importing no other; None where there is none."""
+    if name in dpviz.__all__:
+        found = getattr(dpviz, name)
+    elif (Path(__file__).parent / f"{name}.py").is_file():
+        found = getattr(import_module(f"dpviz.studies.{name}"), name, None)
+    else:
+        found = None
+    return found if hasattr(found, "question") else None
+
+
+def question_of(function: Callable[..., Any]) -> Question:
+    """Return what a function of the front door was declared with."""
+    found: Question = function.question  # type: ignore[attr-defined]
+    return found
+
+
+def type_of(param: Param) -> Any:
+    """Return the type that a declared parameter has in Python."""
+    kind: Any = {"number": float, "integer": int, "list": tuple[str, ...]}.get(param.kind, str)
+    if param.choices and param.kind == "choice":
+        kind = Literal[tuple(param.choices)]
+    return kind | None if param.optional or param.required else kind
+
+
+def _with_options(doc: str, keywords: Sequence[inspect.Parameter], params: Any) -> str:
+    """Return a docstring with every declared option: type, default, range and help."""
+    lines = []
+    for keyword in keywords:
+        param: Param = params[keyword.name]
+        default = repr(keyword.default) if keyword.default != () else "all that apply"
+        lines.append(f"{keyword.name} : {_type_words(keyword.annotation)}, default {default}")
+        words = param.help
+        if param.kind in ("number", "integer"):
+            words += f" From {numeral(param.low, 6)} to {numeral(param.high, 6)}."
+        lines += textwrap.wrap(
+            words, 92, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+        )
+    if not lines:
+        return doc
+    section = ["Other Parameters", "----------------", *lines, "", ""]
+    text = textwrap.indent("\n".join(section), "    ").rstrip(" ")
+    before, found, after = doc.partition("    Raises\n    ------\n")
+    return f"{before}{text}{found}{after}" if found else doc
+
+
+def _type_words(kind: Any) -> str:
+    """Return a type as a docstring writes it."""
+    if get_origin(kind) is Literal:
+        return "{" + ", ".join(map(repr, get_args(kind))) + "}"
+    if isinstance(kind, types.UnionType) or get_origin(kind) is Union:
+        return " or ".join(_type_words(item) for item in get_args(kind))
+    if kind is type(None):
+        return "None"
+    if get_args(kind)[1:] == (...,):
+        return f"sequence of {_type_words(get_args(kind)[0])}"
+    inner = [_type_words(item) for item in get_args(kind)]
+    if not inner:
+        return str(kind.__name__)
+    if get_origin(kind) is tuple:
+        return f"({', '.join(inner)})"
+    words = f"{get_origin(kind).__name__.lower()} of {' to '.join(inner)}"
+    return words.replace("pathlike of str", "path")
+
+
+def _unknown(function: str, name: str, signature: inspect.Signature) -> str:
+    known = list(signature.parameters)
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"{function} takes the keywords {', '.join(known)}; got {name[:40]!r}{hint}."
+
+
+# What made an answer -------------------------------------------------------------------------
+
+
+def _noted(question: Question, given: Mapping[str, Any], date: str) -> Asked:
+    """Return what is noted of a call: no folder, and nothing that a caller had in memory."""
+    options = {
+        name: _written(name, value)
+        for name, value in given.items()
+        if name not in ASIDE and value is not None
+    }
+    name = question.function.__name__
+    return Asked(name, options, command_of(question, options), date)
+
+
+def _written(name: str, value: Any) -> Any:
+    """Return the value of an option as JSON data."""
+    if isinstance(value, Mechanism):
+        return value.text
+    if isinstance(value, (str, PathLike)):
+        written = fspath(value)
+        place = written.partition("spectrum=")[2] if written.startswith(PREFIX) else written
+        return None if name in _PLACES and place and Path(place).is_file() else written
+    if isinstance(value, Mapping):
+        return {str(key): _written("", item) for key, item in value.items()}
+    if hasattr(value, "tolist") and name != "table":
+        value = value.tolist()
+    if isinstance(value, Iterable) and name != "table":
+        return [_written("", item) for item in value]
+    return value if isinstance(value, (bool, int, float)) else None
+
+
+_PLACES = ("table", "bounds", "allocation", "schema", "spectrum")
+"""Options that may be the path of a file: neither its name nor where it lies is noted."""
+
+
+def command_of(question: Question, options: Mapping[str, Any]) -> str:
+    """Return the shell command that asks the same; what was in memory has a name to fill in."""
+    params = question.params()
+    words = ["python", "-m", "dpviz", question.word]
+    rest = []
+    for name, value in options.items():
+        param = params.get(name)
+        first = (param is not None and not param.flag.startswith("-")) or name == "table"
+        if first:
+            words.append(YOUR_FILE if value is None else str(value))
+        elif name in ("over", "values"):
+            continue
+        else:
+            flag = f"--{name.replace('_', '-')}" if param is None else param.flag
+            many = value if isinstance(value, list) else [value]
+            for item in many if param is None or param.kind == "list" else [value]:
+                unnamed = item is None or isinstance(item, Mapping)
+                text = f"{name}.csv" if unnamed else _text(param, item)
+                if item is True:
+                    rest.append(flag)
+                elif item is not False:
+                    rest += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+    return shlex.join([*words, *_axes_words(options), *rest])
+
+
+def _text(param: Param | None, value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(_text(param, item) for item in value)
+    if isinstance(value, float):
+        return format_number(value)
+    return str(value) if param is None or param.kind == "list" else str(param.format(value))
+
+
+def _axes_words(options: Mapping[str, Any]) -> list[str]:
+    """Return the axes of a sweep as the command line takes them."""
+    over, values = options.get("over"), options.get("values")
+    if over is None or (isinstance(over, str) and values is None):
+        return [] if over is None else ["--over", over]
+    if isinstance(over, Mapping):
+        pairs = list(over.items())
+    elif isinstance(over, str):
+        pairs = [(over, values)]
+    else:
+        pairs = list(zip(over, values or (), strict=True))
+    return [w for axis, item in pairs for w in ("--over", axis, "--values", _text(None, item))]
+
+
+def settings_of(table: object, options: Mapping[str, Any]) -> tuple[Settings, Bounds | None]:
+    """Return the settings that a call states, and the bounds it passes as a mapping.
+
+    Raises
+    ------
+    InvalidSetting, WrongArgument
+        If a value, or the kind of table, is not legal.
+    """
+    values = dict(options)
+    if "mechanisms" in values:
+        values["mechanisms"] = variants(values["mechanisms"])
+    bound = values.get("row_bound")
+    if isinstance(bound, (int, float)) and not isinstance(bound, bool):
+        values["row_bound"] = format_number(float(bound))
+    given: Bounds | None = None
+    if isinstance(values.get("bounds"), Mapping):
+        given = values["bounds"]
+        values["bounds"] = BOUNDS_GIVEN
+    if isinstance(values.get("allocation"), Mapping):
+        values["allocation"] = "uniform"  # until the features are known
+    for name in ("bounds", "allocation"):
+        if isinstance(values.get(name), PathLike):
+            values[name] = fspath(values[name])
+    return Settings(table=name_of(table), **values), given
+
+
+def variants(given: Variants) -> Any:
+    """Return variants as settings hold them: texts, and mechanisms as they are."""
+    if isinstance(given, str):
+        return params_of(Settings)["mechanisms"].parse(given)
+    if isinstance(given, Mechanism):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise params_of(Settings)["mechanisms"].error(given)
+    return tuple(given)
+
+
+def ready(table: object, options: Mapping[str, Any]) -> tuple[BoundedRows | Planned, Settings]:
+    """Return the prepared table of a call, and its settings with the allocation resolved."""
+    settings, bounds = settings_of(table, options)
+    prepared = prepare_given(table, settings, bounds)
+    shares = options.get("allocation")
+    if isinstance(shares, Mapping):
+        text = of_mapping(shares, prepared.columns, settings.directions)
+        return prepared, replace(settings, allocation=text)
+    return prepared, resolve_allocation(settings, prepared)
+
+
+def options_of(settings: Settings) -> Options:
+    """Return the keywords that state these settings; the table is the function's first argument."""
+    named = {name: getattr(settings, name) for name in params_of(Settings) if name != "table"}
+    return cast(Options, named)
+
+
+def audit_options(mechanism: str | Mechanism, options: Mapping[str, Any]) -> AuditOptions:
+    """Return what to audit."""
+    return AuditOptions(mechanism=mechanism, **options)
+
+
+def goal_of(metric: str, value: Any, of_draws: float | None, prepared: Measured, k: int) -> Goal:
+    """Return the goal that a call states; a recovery becomes the captured share that means it.
+
+    Raises
+    ------
+    InvalidSetting
+        If the value is not a number, or out of its range.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidSetting("the goal", "a positive number", value)
+    if metric != "recovery":
+        return Goal(metric, float(value), of_draws)
+    chance = chance_share(prepared.reference, k)
+    if chance > 1 - FLAT:
+        allowed = f"another measure than recovery: any {k} directions capture as much here"
+        raise InvalidSetting("the goal", allowed, f"recovery {numeral(value, 6)}")
+    return replace(Goal.of_recovery(float(value), chance), of_draws=of_draws)
+
+
+def axes_of(over: Any, values: Any) -> dict[str, list[Any]]:
+    """Return the values of each axis of a sweep, parsed.
+
+    Parameters
+    ----------
+    over, values
+        As in `dpviz.studies.api.sweep`.
+    """
+    if isinstance(over, Mapping):
+        if values is not None:
+            raise InvalidSetting("values", "left out where over is a mapping", values)
+        written = dict(over)
+    else:
+        names = [over] if isinstance(over, str) else list(over)
+        items = [values] if isinstance(over, str) else values
+        if isinstance(items, str) or not isinstance(items, Sequence) or len(items) != len(names):
+            raise InvalidSetting("values", "given once for each axis", values)
+        written = dict(zip(names, items, strict=True))
+    axes: dict[str, list[Any]] = {}
+    for axis, item in written.items():
+        param = axis_param(axis)
+        if item is None:
+            allowed = "given: numbers, or a text such as 0.1:10:9 or 0.1,1,10"
+            raise InvalidSetting("values", allowed, item)
+        if isinstance(item, str):
+            axes[axis] = parse_values(axis, item)
+        else:
+            alone = not isinstance(item, Iterable)
+            axes[axis] = [
+                format_number(float(value))
+                if param.kind == "text" and isinstance(value, (int, float))
+                else value
+                for value in ([item] if alone else item)
+            ]
+    return axes
+
+
+def numbers_of(spectrum: Any) -> list[float]:
+    """Return eigenvalues as a list of numbers."""
+    try:
+        return [float(value) for value in spectrum]
+    except (TypeError, ValueError):
+        allowed = "a text, a path or a sequence of numbers"
+        raise InvalidSetting("spectrum", allowed, type(spectrum).__name__) from None

@@ -1,0 +1,212 @@
+"""The question `board`: mechanisms side by side along epsilon, as one file without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Unpack, cast
+
+import pandas as pd
+
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.settings import Settings
+from dpviz.core.whole import whole
+from dpviz.lessons import decide
+from dpviz.lessons.questions import Answers
+from dpviz.lessons.risk import risk
+from dpviz.mechanisms import featured
+from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.load import handed_on
+from dpviz.preparation.plan import Planned
+from dpviz.report.sentences import again
+from dpviz.report.tables.payload import Payload
+from dpviz.simulation.compare import compare
+from dpviz.studies import Answer
+from dpviz.studies.asked import YOUR_FILE, Options, asks, ready
+
+Told = Callable[[int, int, str], None]
+Levels = Literal["50", "75", "90", "95"]
+ENDINGS = (".html", ".py", ".ipynb")
+
+
+class Board(Answer):
+    """The board of one table and setting; it shows rows, and so does every file of it.
+
+    Attributes
+    ----------
+    prepared : BoundedRows or Planned
+    settings : Settings
+    """
+
+    def __init__(
+        self, prepared: BoundedRows | Planned, settings: Settings, progress: Told | None
+    ) -> None:
+        self.prepared, self.settings, self._progress = prepared, settings, progress
+        self._written = handed_on(settings, YOUR_FILE)
+
+    @cached_property
+    def payload(self) -> Payload:
+        """All that the board is drawn from; its format is docs/board.schema.json."""
+        from dpviz.report.figures.boardfile import full_payload, in_memory
+
+        return full_payload(in_memory(self.prepared), self.settings, self._progress)
+
+    def summary(self) -> str:
+        """Return the headline at the setting's epsilon."""
+        now = self.payload["now"]
+        frames = self.payload["frames"]
+        at = min(frames, key=lambda frame: abs(frame["epsilon"] - now))
+        said = [at["answer"]["recovery"], at["answer"]["risk"] or ""]
+        return "\n".join(line for line in said if line)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per epsilon and mechanism: the recovery, its range, and the distance."""
+        rows = []
+        for frame in self.payload["frames"]:
+            for key, cell in frame["cells"].items():
+                mean, low, high, _ = cell["recovery"] or (None,) * 4
+                distance = cell["distance"][0]
+                row = (frame["epsilon"], key, cell["status"]["verdict"], mean, low, high, distance)
+                rows.append(row)
+        columns = ["epsilon", "mechanism", "status", "recovery", "low", "high", "distance"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def data(self) -> dict[str, Any]:
+        """Return the payload."""
+        return cast(dict[str, Any], self.payload)
+
+    def html(self, command: str = "") -> str:
+        """Return one page that shows the board offline.
+
+        Parameters
+        ----------
+        command : str
+            What makes the file again, for its foot.
+        """
+        from dpviz.report.figures.boardfile import board_file, in_memory
+
+        made = command or self._written.command(verb="board")
+        prepared = in_memory(self.prepared)
+        return board_file(prepared, self.settings, self._progress, command=made)
+
+    def report(self, card: Levels | None = None) -> str:
+        """Return a page to print: settings, board, claims, assumptions and papers.
+
+        Parameters
+        ----------
+        card : {"50", "75", "90", "95"}, optional
+            Also the least epsilon of each mechanism that keeps so many percent of the structure.
+        """
+        from dpviz.report.figures.handout import report_page
+
+        found = compare(self.prepared, self.settings, self._progress)
+        found = replace(found, plan=replace(found.plan, settings=self._written))
+        return report_page(found, command=self._written.command(), link="", card=self._card(card))
+
+    def _card(self, survive: str | None) -> str:
+        """Return what Decide answers as HTML; nothing where it is not asked."""
+        if survive is None:
+            return ""
+        from dpviz.lessons.card import card_html
+
+        def tell(step: decide.Step) -> None:
+            if self._progress is not None:
+                self._progress(step.place, step.total, step.words)
+
+        card = decide.card(self.prepared, self.settings, Answers(survive=survive), tell)
+        seen = None if card.best is None else risk(card, card.best)
+        return card_html(card, seen, handed_on(card.settings, YOUR_FILE).command(), "")
+
+    def script(self) -> str:
+        """Return a Python script that computes the view."""
+        return again.script(self._written)
+
+    def notebook(self) -> str:
+        """Return a Jupyter notebook that computes the view."""
+        return again.notebook(self._written)
+
+    def write(
+        self, path: str | PathLike[str], *, report: bool = False, card: Levels | None = None
+    ) -> None:
+        """Write the board, a report of it, or what computes it, by the ending.
+
+        Parameters
+        ----------
+        path : str or path
+            FILE.html; FILE.py or FILE.ipynb for a script or a notebook that computes the view.
+        report : bool
+            Whether a page is the report and not the board.
+        card : str, optional
+            As in `report`.
+
+        Raises
+        ------
+        InvalidSetting
+            If the ending is another, or the folder is not there.
+        """
+        out = Path(path)
+        if out.suffix not in ENDINGS or not out.resolve().parent.is_dir():
+            allowed = f"a file in a folder that is there, ending in {', '.join(ENDINGS)}"
+            raise InvalidSetting("out", allowed, str(path), "--out")
+        if out.suffix == ".py":
+            text = self.script()
+        elif out.suffix == ".ipynb":
+            text = self.notebook()
+        elif report:
+            text = self.report(card)
+        else:
+            text = self.html(f"{self._written.command(verb='board')} --out {out.name}")
+        with whole(out) as aside:
+            aside.write_text(text, encoding="utf-8")
+
+
+@asks("write the board as one file that needs no network, or a report of it", Settings)
+def board(
+    table: Any = "digits", *, progress: Told | None = None, **options: Unpack[Options]
+) -> Board:
+    """Assemble the board: mechanisms side by side along epsilon, to be scrubbed without a network.
+
+    Parameters
+    ----------
+    table
+        As in `compare`; its rows must be in memory.
+    progress : callable, optional
+        Told (done, total, what comes next) before each frame.
+    **options
+        As in `compare`; the featured mechanisms if none are named.
+
+    Returns
+    -------
+    Board
+        ``write(path)`` writes the file of ``dpviz board``, or a script or notebook, by the ending;
+        ``to_json()`` its payload.
+
+    Raises
+    ------
+    WrongArgument, InvalidSetting, InvalidTable, CannotRun
+        As in `compare`, and where the rows are not in memory or the file would be too large.
+
+    See Also
+    --------
+    compare : One epsilon, with every measure.
+
+    Notes
+    -----
+    It shows rows and exact components of the table and is not itself private.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> found = dpviz.board("iris", mechanisms="gaussian", trials=2)
+    >>> found.table()["mechanism"].unique().tolist()
+    ['gaussian']
+    >>> "<html" in found.html()
+    True
+    """
+    prepared, settings = ready(table, options)
+    prepared.problem(settings)
+    settings = replace(settings, mechanisms=settings.mechanisms or featured())
+    return Board(prepared, settings, progress)

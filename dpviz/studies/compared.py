@@ -1,0 +1,183 @@
+"""The answer of `dpviz.compare`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.metrics import METRICS, chance_distance, farthest_distance
+from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.prepared import Measured
+from dpviz.report.sentences import explore
+from dpviz.report.sentences.phrases import text_table
+from dpviz.report.tables.comparison import distance_table, measure_table, spectrum_table
+from dpviz.report.tables.projection import picture_table
+from dpviz.simulation.cells import Cell
+from dpviz.simulation.compare import Comparison
+from dpviz.studies import Answer
+
+if TYPE_CHECKING:
+    from dpviz.report.figures.theme import Figure
+
+_SHOWN = ("mechanism", "status", "spent_epsilon")
+_POINTS = 300
+
+
+class Compared(Answer):
+    """Mechanisms side by side in one setting.
+
+    Attributes
+    ----------
+    comparison : dpviz.simulation.compare.Comparison
+        Every draw: metrics, eigenvalues, components.
+    """
+
+    figures: ClassVar[tuple[str, ...]] = ("spectrum", "distance", "projection", *METRICS)
+    with_rows: ClassVar[tuple[str, ...]] = ("projection",)
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+    def _looked_at(self) -> Measured:
+        return self.comparison.prepared
+
+    def summary(self) -> str:
+        """Return the verdict, what was analysed, what was left out and what is assumed public."""
+        found = self.comparison
+        lines = [explore.verdict(found), explore.facts(found), *found.prepared.notes]
+        lines += [f"{item.mechanism} was left out: {item.reason}." for item in found.skipped]
+        lines.append("Assumed public: " + "; ".join(found.assumed_public) + ".")
+        return "\n".join(lines)
+
+    def printed(self) -> str:
+        """Return the setting, what is assumed public and the means, as the command prints them."""
+        found = self.comparison
+        prepared, budget, problem = found.prepared, found.budget, found.problem
+        bound = f"row bound {numeral(prepared.row_bound, 4)}"
+        if not prepared.domain.bounded:
+            bound = "no row bound"
+        lines = [
+            f"{prepared.name}: n {prepared.n}, d {prepared.d}, {prepared.domain.kind}, "
+            f"{bound}; epsilon {numeral(budget.epsilon, 6)}, "
+            f"delta {numeral(budget.delta, 6)}, k {problem.k}, {problem.relation}",
+            *(f"note: {note}" for note in prepared.notes),
+            "assumed public: " + "; ".join(found.assumed_public),
+            "",
+        ]
+        names = [name for name in METRICS if any(name in r.metrics for r in found.results)]
+        rows = []
+        for result in found.results:
+            means = result.summaries
+            spent = numeral(result.spent.epsilon, 3) if result.spent else "-"
+            cells = [numeral(means[name].mean, 4) if name in means else "-" for name in names]
+            rows.append([result.mechanism.text, str(result.status.verdict), spent, *cells])
+        lines.append(text_table(["mechanism", "status", "spent_epsilon", *names], rows))
+        hinted = [result for result in found.results if result.hint is not None]
+        lines += [f"{result.mechanism.text} {result.hint}" for result in hinted]
+        lines += [f"skipped {item.mechanism}: {item.reason}" for item in found.skipped]
+        return "\n".join(lines)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per variant: status, account, and each metric's mean and range.
+
+        Columns that end in ``_low`` and ``_high`` hold the central 95 % of the draws.
+        """
+        return self.comparison.summary_table()
+
+    def draws(self) -> pd.DataFrame:
+        """Return a row per variant, trial and metric: `dpviz.simulation.compare.TABLE_COLUMNS`."""
+        return self.comparison.table()
+
+    def data(self) -> dict[str, Any]:
+        """Return the object that ``dpviz compare --format json`` prints.
+
+        Behind a paid preparation each result has the account of the whole chain too.
+        """
+        found = self.comparison.to_json()
+        for cell, result in zip(self.comparison.plan.cells, found["results"], strict=True):
+            if cell.paid is not None:
+                result["account"] = _account(cell)
+        return found
+
+    def figure(self, name: str | None = None) -> Figure:
+        """Draw the mechanisms side by side.
+
+        Parameters
+        ----------
+        name : str, optional
+            ``spectrum`` (the default): noisy eigenvalues against the true ones; ``distance``: of
+            each draw's subspace from the true one; ``projection``: the 2-D picture of the first
+            draw; or a metric of `dpviz.metrics.METRICS`: its mean and the central 95 % of draws.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+
+        Raises
+        ------
+        InvalidSetting
+            If there is no figure of that name, or the picture needs rows that are not in memory.
+        """
+        from dpviz.report.figures import side_by_side
+        from dpviz.report.figures.distance import distance_figure
+        from dpviz.report.figures.theme import panels
+
+        name, found = self._named(name), self.comparison
+        shown = panels(found.results)
+        prepared, problem = found.prepared, found.problem
+        if name == "spectrum":
+            edges = {r.mechanism.text: r.edges for r in found.results if r.edges is not None}
+            thresholds = {
+                r.mechanism.text: r.threshold for r in found.results if r.threshold is not None
+            }
+            table = spectrum_table(prepared, found.results)
+            return side_by_side.spectra(table, shown, edges, thresholds)
+        if name == "distance":
+            d, k = problem.d, problem.k
+            return distance_figure(
+                distance_table(found.results),
+                shown,
+                farthest=farthest_distance(d, k),
+                chance=chance_distance(d, k),
+            )
+        if name == "projection":
+            if not isinstance(prepared, Prepared):
+                allowed = ", ".join(other for other in self.figures if other != name)
+                allowed = f"one of {allowed} where the rows are not in memory"
+                raise InvalidSetting("figure", allowed, name)
+            results = list(found.results)
+            table = picture_table(prepared, results, 0, "aligned", _POINTS)
+            ribbon = prepared.table.ribbon
+            return side_by_side.pictures(table, shown, strip=problem.k == 1, ribbon=ribbon)
+        return side_by_side.measures(measure_table(found.results, name), shown, METRICS[name])
+
+    def _shown(self) -> pd.DataFrame:
+        table = self.table()
+        means = [name for name in METRICS if name in table]
+        return table[[name for name in (*_SHOWN, *means) if name in table]]
+
+    def _picture(self) -> str:
+        from dpviz.report.figures.small import ranges_image
+        from dpviz.report.figures.theme import panels
+
+        found = self.comparison
+        if not found.results:
+            return ""
+        # Without recovery where k = d: every subspace is then the whole space.
+        metric = "recovery" if "recovery" in found.results[0].metrics else "captured_share"
+        title = f"{METRICS[metric].label}: mean and the central 95 % of the draws"
+        return ranges_image(measure_table(found.results, metric), panels(found.results), title)
+
+
+def _account(cell: Cell) -> dict[str, Any] | None:
+    """Return the account of a whole chain, or None where no epsilon describes it."""
+    from dpviz.auditing.account import account_view
+
+    try:
+        view = account_view(cell.mechanism, cell.problem, cell.budget, paid=cell.paid)
+    except CannotRun:
+        return None
+    return view.to_json()

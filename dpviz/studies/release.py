@@ -1,0 +1,130 @@
+"""The question `release`: one real release, with noise that is safe on a computer."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpviz.core.number_text import numeral
+from dpviz.datasets import Table
+from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.making import RealRelease, given_by, make
+from dpviz.releasing.options import ReleaseOptions
+from dpviz.releasing.schema import Schema
+from dpviz.studies import Answer
+from dpviz.studies.asked import asks
+
+
+class Released(Answer):
+    """What was released, and what a reader needs to judge it: nothing else of the table.
+
+    Attributes
+    ----------
+    release : dpviz.releasing.making.RealRelease
+    """
+
+    def __init__(self, release: RealRelease) -> None:
+        self.release = release
+
+    def summary(self) -> str:
+        """Return what was released, what is proved of it, and what the ledger says."""
+        made = self.release
+        proved, mapped = made.noise.proved, made.noise.mapped
+        return (
+            f"{made.mechanism} released: proved epsilon {numeral(proved.epsilon, 6)} at delta "
+            f"{numeral(proved.delta, 6)} (OpenDP's map: {numeral(mapped.epsilon, 6)})\n{made.said}"
+        )
+
+    def table(self) -> pd.DataFrame:
+        """Return the released components: a row for each feature, a column for each component."""
+        found = pd.DataFrame(self.release.components)
+        found.columns = pd.Index([f"component {j + 1}" for j in range(found.shape[1])])
+        found.insert(0, "feature", list(self.release.declared.columns))
+        return found
+
+    def data(self) -> dict[str, Any]:
+        """Return the release as its file holds it."""
+        return self.release.to_json()
+
+    def to_json(self) -> str:
+        """Return the text of the release's file, without the end of its last line."""
+        return self.release.to_text().decode().rstrip("\n")
+
+
+@asks("make one real release, with noise that is safe on a computer", ReleaseOptions, once=True)
+def release(
+    table: str | PathLike[str] | Table,
+    *,
+    ledger: str | PathLike[str] | Ledger,
+    out: str | PathLike[str] | None = None,
+    schema: str | PathLike[str] | Schema | None = None,
+    schema_from_data: bool = False,
+    **options: Any,
+) -> Released:
+    """Make one real release: the spend is written first, then the rows are looked at.
+
+    Parameters
+    ----------
+    table : str, path or Table
+        A built-in table, or a file: each cell is parsed by itself under the schema.
+    ledger : path or Ledger
+        Where the spend is written down before anything else; `ledger` makes it. The release is
+        kept beside it.
+    out : path, optional
+        A new file for the release.
+    schema : path or Schema, optional
+        How the table is read; by default the public schema of a built-in table.
+    schema_from_data : bool
+        Whether a schema that is still marked as taken from the data may be used.
+    **options
+        What is released. The row bound and delta have no default: somebody must state them.
+
+    Returns
+    -------
+    Released
+        ``to_json()`` writes the bytes of the release's file.
+
+    Raises
+    ------
+    WrongArgument, InvalidSetting
+        If an argument is none of these, or is out of its range.
+    DpvizError
+        If anything is missing, does not fit or cannot be written; nothing is then spent.
+
+    See Also
+    --------
+    ledger : What releases have spent.
+    schema : Drafts how a table is read.
+    PrivatePCA : One private PCA in a pipeline, in floating point.
+
+    Notes
+    -----
+    Whole-number rows and OpenDP's discrete Gaussian or Laplace noise, with entropy from the system:
+    no two releases are the same, and none is asked again. What made it names no digest of the rows.
+
+    Examples
+    --------
+    >>> import dpviz, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book = dpviz.ledger(f"{folder}/mine.jsonl", limit=(3, 1e-5)).ledger
+    ...     found = dpviz.release("digits", ledger=book, row_bound=60, delta=1e-6)
+    >>> found.data()["ledger"]["spends"]
+    1
+    """
+    if "row_bound" in options:
+        options["row_bound"] = str(options["row_bound"])
+    chosen = ReleaseOptions(**options)
+    book = ledger if isinstance(ledger, Ledger) else Ledger(Path(ledger))
+    stated = schema if schema is None or isinstance(schema, Schema) else Schema.read(Path(schema))
+    made = make(
+        chosen,
+        table if isinstance(table, Table) else given_by(fspath(table)),
+        stated,
+        from_data=schema_from_data,
+        ledger=book,
+        out=None if out is None else Path(out),
+    )
+    return Released(made)

@@ -1,0 +1,192 @@
+"""The answer of `dpviz.sweep`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.settings import Settings
+from dpviz.mechanisms import Mechanism
+from dpviz.metrics import METRICS
+from dpviz.preparation.bounding import BoundedRows
+from dpviz.preparation.load import handed_on
+from dpviz.preparation.plan import Planned
+from dpviz.report.sentences.phrases import join_words
+from dpviz.report.sentences.tradeoffs import curve_caption
+from dpviz.report.tables.curves import frontier, limit_table
+from dpviz.report.tables.swept import at_one_value, band_table_of_sweep
+from dpviz.simulation.axes import AXES
+from dpviz.simulation.cells import variants_of
+from dpviz.simulation.sweep import Sweep
+from dpviz.studies import Answer
+
+if TYPE_CHECKING:
+    from dpviz.report.figures.theme import Figure
+
+
+class Swept(Answer):
+    """Mechanisms along one or several axes.
+
+    Attributes
+    ----------
+    sweep : dpviz.simulation.sweep.Sweep
+    prepared : BoundedRows or Planned
+        What was swept.
+    settings : Settings
+    over : dict of str to list
+        The axes and their values.
+    """
+
+    figures: ClassVar[tuple[str, ...]] = tuple(METRICS)
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        prepared: BoundedRows | Planned,
+        settings: Settings,
+        over: Mapping[str, Sequence[Any]],
+    ) -> None:
+        self.sweep, self.prepared, self.settings = sweep, prepared, settings
+        self.over = {axis: list(values) for axis, values in over.items()}
+
+    @property
+    def skipped(self) -> pd.DataFrame:
+        """The cells that cannot run, and why: `dpviz.simulation.sweep.SKIPPED_COLUMNS`."""
+        return self.sweep.skipped
+
+    @property
+    def axis(self) -> str:
+        """The axis that figures are drawn along: the first with more than one value."""
+        several = [axis for axis in self.over if self.sweep.table[axis].nunique() > 1]
+        return (several or list(self.over))[0]
+
+    def summary(self) -> str:
+        """Return which mechanism does best where, and what could not run."""
+        table, axis, metric = self.sweep.table, self.axis, self.figures[0]
+        shown, elsewhere = self._slice(axis, {})
+        bands = band_table_of_sweep(shown, self.prepared, self.settings, axis, metric)
+        best = frontier(bands, metric)
+        lines = [curve_caption(bands, best, axis, metric, self._mechanisms)]
+        if elsewhere:
+            lines[0] += f" Read at {self._words(elsewhere)}."
+        names = join_words(f"{axis} ({table[axis].nunique()} values)" for axis in self.over)
+        cells = self.sweep.reused + self.sweep.computed
+        lines.append(f"{cells} cells over {names}, {self.settings.trials} draws each.")
+        for (name, reason), part in self.skipped.groupby(["mechanism", "reason"], sort=False):
+            count = "1 cell" if len(part) == 1 else f"{len(part)} cells"
+            lines.append(f"{name} was left out of {count}: {reason}.")
+        return "\n".join(lines)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per cell, trial and metric: `dpviz.simulation.compare.TABLE_COLUMNS`."""
+        return self.sweep.table
+
+    def data(self) -> dict[str, Any]:
+        """Return settings, axes, and the table and the skipped cells as columns."""
+        return {
+            "settings": handed_on(self.settings).to_json(),
+            "over": self.over,
+            "table": self.sweep.table.to_dict("list"),
+            "skipped": self.skipped.to_dict("records"),
+        }
+
+    def figure(
+        self,
+        name: str | None = None,
+        *,
+        over: str | None = None,
+        at: Mapping[str, Any] | None = None,
+    ) -> Figure:
+        """Draw one metric along one axis.
+
+        Parameters
+        ----------
+        name : str, optional
+            A metric of `dpviz.metrics.METRICS`.
+        over : str, optional
+            Which axis; by default the first with more than one value.
+        at : mapping of str to value, optional
+            Values of the other axes; by default the first of each.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+
+        Raises
+        ------
+        InvalidSetting
+            If there is no such metric or axis, or a value was not swept.
+        """
+        from dpviz.report.figures.theme import panels_of
+        from dpviz.report.figures.tradeoff import tradeoff_figure
+
+        name, axis = self._named(name), over or self.axis
+        if axis not in self.over:
+            raise InvalidSetting("over", f"one of {', '.join(self.over)}", axis)
+        shown, elsewhere = self._slice(axis, at or {})
+        rows, settings = self.prepared, self.settings
+        bands = band_table_of_sweep(shown, rows, settings, axis, name)
+        metric = METRICS[name]
+        title = AXES[axis].label
+        if elsewhere:
+            title += f" (at {self._words(elsewhere)})"
+        return tradeoff_figure(
+            bands,
+            panels_of(self._mechanisms, rows.problem(settings), rows.budget(settings)),
+            x_title=title,
+            y_title=metric.label + (f", {metric.unit}" if metric.unit else ""),
+            shares=metric.share,
+            log_x=axis in ("epsilon", "delta", "n"),
+            log_y=metric.upper(rows.d, settings.k) > 1e300,
+            now=float(bands["x"].iloc[0]) if len(bands) else float("nan"),
+            limits=limit_table(rows, settings, axis, self.over[axis], name),
+        )
+
+    def _slice(self, axis: str, at: Mapping[str, Any]) -> tuple[pd.DataFrame, dict[str, Any]]:
+        """Return the table along one axis, and the values of the others."""
+        table, fixed = self.sweep.table, {}
+        for other in self.over:
+            if other == axis or table.empty:
+                continue
+            values = list(dict.fromkeys(table[other]))
+            value = at.get(other, values[0])
+            if value not in values:
+                allowed = ", ".join(numeral(known, 6) for known in values)
+                raise InvalidSetting(other, f"one of {allowed}", value)
+            if len(values) > 1:
+                fixed[other] = value
+        wrong = [name for name in at if name not in self.over or name == axis]
+        if wrong:
+            others = [other for other in self.over if other != axis]
+            raise InvalidSetting("at", f"about {', '.join(others) or 'no axis here'}", wrong[0])
+        return at_one_value(table, fixed), fixed
+
+    @staticmethod
+    def _words(fixed: Mapping[str, Any]) -> str:
+        return join_words(f"{axis} {numeral(value, 6)}" for axis, value in fixed.items())
+
+    @property
+    def _mechanisms(self) -> list[Mechanism]:
+        ran = set(self.sweep.table["mechanism"])
+        return [m for m in variants_of(self.settings) if m.text in ran]
+
+    def _shown(self) -> pd.DataFrame:
+        table, _ = self._slice(self.axis, {})
+        bands = band_table_of_sweep(table, self.prepared, self.settings, self.axis, self.figures[0])
+        return bands.rename(columns={"x": self.axis, "mean": self.figures[0]})
+
+    def _picture(self) -> str:
+        from dpviz.report.figures.small import curves_image
+        from dpviz.report.figures.theme import panels_of
+
+        rows, settings, axis = self.prepared, self.settings, self.axis
+        metric = METRICS[self.figures[0]]
+        table, _ = self._slice(axis, {})
+        bands = band_table_of_sweep(table, rows, settings, axis, metric.key)
+        shown = panels_of(self._mechanisms, rows.problem(settings), rows.budget(settings))
+        logarithmic = axis in ("epsilon", "delta", "n") and bool((bands["x"] > 0).all())
+        return curves_image(bands, shown, f"{metric.label} against {axis}", log=logarithmic)

@@ -1,1 +1,0 @@
-"""Inverse questions: the least epsilon, or the least n, for a target."""

@@ -1,1 +1,0 @@
-"""The values that pass between rooms: problem, budget, moments, allocation, release."""
