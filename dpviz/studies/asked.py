@@ -82,6 +82,7 @@ class Options(TypedDict, total=False):
     relation: Relations
     mechanisms: Variants
     trials: int
+    post: Literal["none", "free"]
     seed: int
     center: Literal["mean", "midpoint", "none", "private"] | None
     scale: Steps
