@@ -79,7 +79,11 @@ class Spending:
 
     def __str__(self) -> str:
         fits = "1 fit" if self.fits == 1 else f"{self.fits} fits"
-        cost = f"epsilon {self.epsilon:.3g}" if math.isfinite(self.epsilon) else "no finite epsilon"
+        cost = (
+            f"epsilon {numeral(self.epsilon, 3)}"
+            if math.isfinite(self.epsilon)
+            else "no finite epsilon"
+        )
         at = f" at delta {numeral(self.delta)}" if self.delta > 0 else ""
         return f"{fits}, {cost} {self.where}{at}"
 
@@ -275,7 +279,7 @@ def _budgets() -> list[Path]:
 
 def _refusal(spent: Spending, limit: Budget) -> CannotRun:
     at = f" and delta {numeral(limit.delta)}" if limit.delta > 0 else ""
-    said = f"{spent}, and this one would pass its limit of epsilon {limit.epsilon:g}{at}"
+    said = f"{spent}, and this one would pass its limit of epsilon {numeral(limit.epsilon)}{at}"
     return CannotRun("this fit", f"{said}: nothing was spent")
 
 

@@ -29,7 +29,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
 from dpviz.core.release import Release, Status, Verdict
 from dpviz.core.seeding import Draws
-from dpviz.mechanisms import parse_variant
+from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import Chain, chain
 from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.chain import Public, radius_to_cut, run, variances_along
@@ -89,7 +89,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         k, from 1 to the number of features; None takes all of them. A share between 0 and 1 takes
         the fewest whose noisy variances reach it of their total. A mechanism that releases a
         subspace draws all but the last of all directions, which the others leave.
-    mechanism : str, default="auto"
+    mechanism : str or Mechanism, default="auto"
         Key or variant such as ``"mvg[theorem=3]"``. ``"auto"`` takes the one that the measured
         rule of `dpviz.simulation.defaults` advises for n, d, k and the budget, or with ``spectrum``
         the one that is predicted to capture most of it. Neither looks at the data.
@@ -214,7 +214,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self,
         n_components: int | float | None = 2,
         *,
-        mechanism: str = AUTO,
+        mechanism: str | Mechanism = AUTO,
         epsilon: float = 1.0,
         delta: float | None = None,
         row_bound: float | str | None = None,
@@ -601,9 +601,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _check_types(self) -> None:
         """Raise `InvalidSetting` where a parameter is of a kind that it never is."""
-        a_word = ("mechanism", "relation", "scale", "count")
+        a_word = ("relation", "scale", "count")
         for name, kinds, allowed in (
             *((name, (str,), "a word") for name in a_word),
+            ("mechanism", (str, Mechanism), "a word or a Mechanism"),
             ("center", (str, type(None)), "a word or None"),
             ("row_bound", (Real, str, type(None)), BOUND_ALLOWED),
             ("delta", (Real, type(None)), "a number or None"),

@@ -87,7 +87,18 @@ def test_a_sweep_keeps_the_name_of_a_file_as_text(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(30, 3))
     pd.DataFrame(rows, columns=["=a", "-b", "c"]).to_csv(table, index=False)
     out = tmp_path / "curve.csv"
-    words = ["sweep", str(table), "--over", "epsilon", "--values", "1,2", "--trials", "2"]
+    words = [
+        "sweep",
+        str(table),
+        "--over",
+        "epsilon",
+        "--values",
+        "1,2",
+        "--trials",
+        "2",
+        "--name",
+        "=1+1.csv",
+    ]
     assert main([*words, "--mechanism", "gaussian", "--out", str(out), "--cache", "none"]) == 0
     with out.open(encoding="utf-8", newline="") as file:
         _, *lines = csv.reader(file)

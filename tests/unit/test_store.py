@@ -26,7 +26,7 @@ def changed(path: Path) -> None:
 
 def test_the_default_covers_the_package() -> None:
     assert (PACKAGE / "mechanisms" / "gaussian.py").is_file()
-    assert (PACKAGE / "run" / "store.py").is_file()
+    assert (PACKAGE / "simulation" / "store.py").is_file()
 
 
 def test_a_copy_has_the_same_digest(copied: Path) -> None:
@@ -35,14 +35,22 @@ def test_a_copy_has_the_same_digest(copied: Path) -> None:
 
 @pytest.mark.parametrize(
     "inside",
-    ["mechanisms/gaussian.py", "noise/goe.py", "privacy/gaussian.py", "metrics.py", "run/cells.py"],
+    [
+        "mechanisms/gaussian.py",
+        "sampling/goe.py",
+        "accounting/gaussian.py",
+        "metrics.py",
+        "simulation/cells.py",
+    ],  # fmt: skip
 )
 def test_a_byte_of_what_makes_numbers_changes_the_key(copied: Path, inside: str) -> None:
     changed(copied / inside)
     assert source_digest(copied) != source_digest()
 
 
-@pytest.mark.parametrize("inside", ["figures/distance.py", "narrative/explore.py", "cli/claims.py"])
+@pytest.mark.parametrize(
+    "inside", ["report/figures/distance.py", "report/sentences/explore.py", "cli/board.py"]
+)
 def test_words_and_pictures_do_not(copied: Path, inside: str) -> None:
     changed(copied / inside)
     assert source_digest(copied) == source_digest()

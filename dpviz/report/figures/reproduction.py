@@ -205,7 +205,7 @@ def table_exhibit(rows: Sequence[Row], place: str) -> str:
         for place_of, (name, stated, mean) in enumerate(rows):
             y = _ROW * place_of + 18
             value, half = (mean.value, mean.half) if ours else (stated.value, stated.error)
-            told = number(value) + (f" ± {half:.2g}" if half else "")
+            told = number(value) + (f" ± {numeral(half, 2)}" if half else "")
             if ours:
                 x = across(stated.value)
                 parts.append(
@@ -222,7 +222,7 @@ def table_exhibit(rows: Sequence[Row], place: str) -> str:
         bottom = _ROW * len(rows) + 10
         ticks = "".join(
             f'<path d="M{across(t)} 2V{bottom}" stroke="currentColor" opacity=".18"/>'
-            f'<text x="{across(t)}" y="{bottom + 15}" text-anchor="middle">{t:g}</text>'
+            f'<text x="{across(t)}" y="{bottom + 15}" text-anchor="middle">{numeral(t)}</text>'
             for t in _ticks(low, high)
         )
         drawn.append(
@@ -254,13 +254,13 @@ _INK = (
 def _svg(width: float, height: float, body: str, label: str) -> str:
     """Return a picture; the page takes no drawing as markup, and so gets it as an image."""
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height:.1f}" '
         f'font-size="13" fill="currentColor">{_INK}{body}</svg>'
     )
     coded = base64.b64encode(svg.encode()).decode()
     return (
         f'<img src="data:image/svg+xml;base64,{coded}" alt="{escape(label, quote=True)}" '
-        f'width="{width:g}" height="{height:g}">'
+        f'width="{width:.1f}" height="{height:.1f}">'
     )
 
 
@@ -349,12 +349,12 @@ def _cell(here: pd.DataFrame, chart: Chart, frame: Frame, ours: bool, width: flo
     for mark in x_marks:
         parts.append(
             f'<path d="M{one(mark)} {top + high}v4" stroke="currentColor"/><text x="{one(mark)}" '
-            f'y="{top + high + 17}" text-anchor="middle" font-size="11">{mark:g}</text>'
+            f'y="{top + high + 17}" text-anchor="middle" font-size="11">{numeral(mark)}</text>'
         )
     for mark in y_marks:
         parts.append(
             f'<path d="M{left} {two(mark)}h-4" stroke="currentColor"/><text x="{left - 6}" '
-            f'y="{two(mark) + 4}" text-anchor="end" font-size="11">{mark:.2g}</text>'
+            f'y="{two(mark) + 4}" text-anchor="end" font-size="11">{numeral(mark, 2)}</text>'
         )
     for place, series in enumerate(chart.series) if ours else ():
         line = here[here["series"] == series.name].sort_values("x")

@@ -108,6 +108,15 @@ REFERENCES = (
         eprint="2205.14324",
     ),
     _paper(
+        "d'Orsi2025",
+        "d'Orsi, Tommaso and Novikov, Gleb",
+        "On Purely Private Covariance Estimation",
+        "",
+        2025,
+        journal="arXiv preprint",
+        eprint="2510.26717",
+    ),
+    _paper(
         "Dwork2006",
         "Dwork, Cynthia and McSherry, Frank and Nissim, Kobbi and Smith, Adam",
         "Calibrating Noise to Sensitivity in Private Data Analysis",
@@ -128,6 +137,14 @@ REFERENCES = (
         "ACM Symposium on Theory of Computing",
         2014,
         doi="10.1145/2591796.2591883",
+    ),
+    _paper(
+        "Hardt2010",
+        "Hardt, Moritz and Talwar, Kunal",
+        "On the Geometry of Differential Privacy",
+        "ACM Symposium on Theory of Computing",
+        2010,
+        eprint="0907.3754",
     ),
     _paper(
         "Hardt2014",
@@ -189,7 +206,9 @@ REFERENCES = (
 )
 
 # A source says "Jiang et al. 2016", "Balle and Wang 2018" or "Liu, Kong, Jain and Oh 2022".
-_NAMED = re.compile(r"([A-Z][a-z]+)(?: et al\.|(?:, [A-Z][a-z]+)*(?: and [A-Z][a-z]+)?) (\d{4})")
+_NAMED = re.compile(
+    r"((?:d')?[A-Z][a-z]+)(?: et al\.|(?:, [A-Z][a-z]+)*(?: and [A-Z][a-z]+)?) (\d{4})"
+)
 
 
 def sources_of(mechanism: Mechanism) -> list[tuple[str, str]]:
