@@ -41,7 +41,7 @@ def test_a_copy_has_the_same_digest(copied: Path) -> None:
         "accounting/gaussian.py",
         "metrics.py",
         "simulation/cells.py",
-    ],  # fmt: skip
+    ],
 )
 def test_a_byte_of_what_makes_numbers_changes_the_key(copied: Path, inside: str) -> None:
     changed(copied / inside)
