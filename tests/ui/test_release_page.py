@@ -120,7 +120,7 @@ def test_nothing_is_spent_before_all_is_declared(folder: Path) -> None:
     for changed, sentence in (
         ({"row_bound": ""}, "row_bound must be a number above 0"),
         ({"delta": ""}, "delta must be stated: a number from 0 to below 1"),
-        ({"epsilon": ""}, "limit must be written EPSILON,DELTA"),
+        ({"epsilon": ""}, "epsilon must be a number from"),
         ({"k": "99"}, "k must be a whole number from 1 to"),
         ({"epsilon": "26"}, "refuses: epsilon 26"),
     ):
