@@ -129,8 +129,8 @@ def why_left_out(
     if answers.hand_out != "directions" and not mechanism.releases_variances:
         what = "noisy rows" if mechanism.info.release == "data" else "directions"
         return f"it releases {what} and no variances"
-    if "d^4" in mechanism.info.complexity:
-        return "its exact draws take long; it needs about a tenth less than with Wishart noise"
+    if not mechanism.quick:
+        return "its draws take too long to search among here; `dpviz least` does"
     problem, budget = measured.problem(settings), measured.budget(settings)
     for epsilon in (1.0, 0.1):
         now = Budget(epsilon, budget.delta)

@@ -175,6 +175,11 @@ class Mechanism(Declared, ABC):
         return self.info.by_length
 
     @property
+    def quick(self) -> bool:
+        """Whether ten thousand draws take seconds: what is not, is not searched for an answer."""
+        return "d^4" not in self.info.complexity
+
+    @property
     def needs_row_bound(self) -> bool:
         """Whether a public bound on the rows must be declared for its guarantee to mean anything.
 

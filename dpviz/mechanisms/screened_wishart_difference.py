@@ -95,6 +95,11 @@ class ScreenedWishartDifference(OfDirections):
         parts = (LaplacePart(reach, sizes), PurePart(reach / scale, reason))
         return Calibration(problem, budget, scale, parts, {"sizes_scale": sizes})
 
+    @property
+    def quick(self) -> bool:
+        """No: each draw has features of its own."""
+        return False
+
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the components of both steps, each draw with features of its own."""
         assert data.rows is not None

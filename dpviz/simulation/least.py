@@ -251,7 +251,7 @@ class _Question:
 
     def drawn(self, point: float) -> bool:
         """Return whether the mean of a few draws reaches the goal."""
-        slow = self.measured.d > _MANY or "d^4" in self.mechanism.info.complexity
+        slow = self.measured.d > (_MANY if self.mechanism.quick else _MANY // 2)
         few = _GUESSES[slow]
         values = self.sample(point, range(_GUESS_FROM, _GUESS_FROM + few))
         return float(values.mean()) >= self.goal.unit_threshold(self.problem(point))
