@@ -371,7 +371,7 @@ def test_unrelated_clicks_leave_the_view_alone(page: Page, server: Server) -> No
     shown, link, runs = numbers(page), page.url, watch_of(page).runs
     page.locator(f"{BOARD} .dpv-legend").first.click()
     found = page.locator(CHARTS)
-    expect(found).to_have_count(3)  # pictures are another board
+    expect(found).to_have_count(2)  # pictures and the eigenspectrum are other boards
     for chart in found.all():
         chart.click(position={"x": 30, "y": 30})
     assert numbers(page) == shown
@@ -391,7 +391,7 @@ def test_downloads_hold_what_the_page_shows(page: Page, server: Server) -> None:
         page.get_by_role("button", name="Summary (CSV)").click()
     text = Path(waiting.value.path()).read_text()
     assert waiting.value.suggested_filename == "dpviz-summary.csv"
-    assert text.splitlines()[0].startswith("mechanism,status,claimed_epsilon")
+    assert text.splitlines()[0].startswith("mechanism,status,aims_at,bias,claimed_epsilon")
     assert len(text.splitlines()) == 1 + 6
 
 
