@@ -260,7 +260,7 @@ def _svg(width: float, height: float, body: str, label: str) -> str:
     coded = base64.b64encode(svg.encode()).decode()
     return (
         f'<img src="data:image/svg+xml;base64,{coded}" alt="{escape(label, quote=True)}" '
-        f'width="{width:.1f}" height="{height:.1f}">'
+        'style="width:100%;height:auto">'
     )
 
 
