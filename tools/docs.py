@@ -19,6 +19,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import get_args
 from urllib.parse import unquote, urlsplit
 
 import plotly.graph_objects as go
@@ -149,10 +150,12 @@ def _functions() -> str:
 
 
 def _answers() -> str:
-    given = {  # the class that each function returns, in the order of the functions
-        inspect.signature(inspect.unwrap(function), eval_str=True).return_annotation
+    given = {  # the classes that functions return
+        cls
         for function in (getattr(dpviz, name) for name in dpviz.__all__)
         if inspect.isfunction(function)
+        for returned in [inspect.signature(inspect.unwrap(function), eval_str=True)]
+        for cls in get_args(returned.return_annotation) or [returned.return_annotation]
     }
     lines = []
     for cls in (Answer, Made, *sorted(given, key=lambda one: str(one.__name__))):

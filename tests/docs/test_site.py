@@ -138,7 +138,7 @@ def test_every_figure_has_its_page_with_a_picture_and_its_code(site: Path) -> No
 
 def figure_functions() -> Iterator[str]:
     """Yield the public functions of `dpviz.report.figures` that make a Plotly figure."""
-    for path in sorted((ROOT / "dpviz" / "figures").rglob("*.py")):
+    for path in sorted((ROOT / "dpviz" / "report" / "figures").rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 returned = "" if node.returns is None else ast.unparse(node.returns)
@@ -149,7 +149,7 @@ def figure_functions() -> Iterator[str]:
 
 
 def test_no_figure_is_missing_from_the_gallery() -> None:
-    drawing = [ROOT / "tools" / "gallery.py", *(ROOT / "dpviz" / "answers").glob("*.py")]
+    drawing = [ROOT / "tools" / "gallery.py", *(ROOT / "dpviz" / "studies").glob("*.py")]
     called = {
         node.attr if isinstance(node, ast.Attribute) else node.id
         for path in drawing
