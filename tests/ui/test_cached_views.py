@@ -39,6 +39,7 @@ PAID: dict[str, Any] = {
 SHARES = ("range_share", "mean_share", "scale_share", "bound_share", "count_share")
 # One thing at a time, from the same session cache; every one gives other numbers.
 CHANGES: dict[str, dict[str, Any]] = {
+    "post": {"post": "free"},
     "nothing": {},
     "epsilon": {"epsilon": 1.1},
     "delta": {"delta": 1e-9},
