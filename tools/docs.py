@@ -175,8 +175,8 @@ def _estimator() -> str:
 def _contract() -> str:
     lines = []
     for name in ("mechanisms._base.Mechanism", "mechanisms._base.AdditiveMechanism",
-                 "values.problem.Problem", "values.problem.Budget", "values.release.Calibration",
-                 "values.release.Release", "values.release.Status"):  # fmt: skip
+                 "core.problem.Problem", "core.problem.Budget", "core.release.Calibration",
+                 "core.release.Release", "core.release.Status"):  # fmt: skip
         module, _, cls = f"dpviz.{name}".rpartition(".")
         lines += [f".. currentmodule:: {module}", "", f".. autoclass:: {cls}", "   :members:", ""]
     words = (
