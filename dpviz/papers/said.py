@@ -231,6 +231,8 @@ def _side(gap: Mean) -> float:
 
 
 def _told(means: Sequence[Mean]) -> str:
+    if not means:
+        raise Absent("nothing was measured yet")
     if len(means) == 1:
         mean = means[0]
         half = f" ± {mean.half:.2g}" if mean.half else ""

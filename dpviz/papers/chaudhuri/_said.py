@@ -64,7 +64,8 @@ def _height(mechanism: Mechanism) -> Callable[[View], Curve]:
     def heights(view: View) -> Curve:
         floor, ceiling = _q(RANDOM)(view), _q(NON_PRIVATE)(view)
         curve = _q(mechanism)(view)
-        return {n: (curve[n] - floor[n]) / (ceiling[n] - floor[n]) for n in curve}
+        drawn = [n for n in curve if n in floor and n in ceiling]  # a run may be half done
+        return {n: (curve[n] - floor[n]) / (ceiling[n] - floor[n]) for n in drawn}
 
     return heights
 
@@ -72,7 +73,7 @@ def _height(mechanism: Mechanism) -> Callable[[View], Curve]:
 def _over_ppca(mechanism: Mechanism) -> Callable[[View], Curve]:
     def over(view: View) -> Curve:
         curve, ppca = _q(mechanism)(view), _q(PPCA)(view)
-        return {n: curve[n] / ppca[n] for n in curve}
+        return {n: curve[n] / ppca[n] for n in curve if n in ppca}
 
     return over
 
