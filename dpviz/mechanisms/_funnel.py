@@ -9,11 +9,15 @@ noise, and the top k are taken.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from dpviz.core.arrays import FloatArray
+from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.problem import Problem
-from dpviz.mechanisms._sphere import unit_moment
+from dpviz.core.release import Calibration, Release
+from dpviz.mechanisms._sphere import OfDirections, unit_moment
+from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
 
 GUESS = 0.25
 """Size that a component is guessed to have, of rows of length one: the second look has as many
@@ -70,3 +74,62 @@ def looked_again(
     both -= left * (base.T @ (back[:, None] * base))
     components: FloatArray = base @ top(both, k)
     return components
+
+
+@dataclass(frozen=True)
+class TwoLooks(OfDirections, Weighing):
+    """A mechanism that looks at unit rows twice, the second time inside what it found."""
+
+    @property
+    def looks_again(self) -> bool:
+        """Yes: inside the directions that weighing leaves."""
+        return True
+
+    def looked(
+        self,
+        calibration: Calibration,
+        unit: FloatArray,
+        first: FloatArray,
+        second_noise: FloatArray,
+        second_std: float,
+        roots: FloatArray | None = None,
+    ) -> Release:
+        """Return the release of both looks together.
+
+        Parameters
+        ----------
+        calibration : Calibration
+        unit : ndarray of shape (n, d)
+            Rows of length one.
+        first : ndarray of shape (size, d, d)
+            The first look of each draw.
+        second_noise : ndarray of shape (size, m, m)
+        second_std : float
+            Of the second look's noise along a direction.
+        roots : ndarray of shape (size, d), optional
+            Noisy means of |u_j|, with the noise ``sizes_std`` of the calibration.
+        """
+        stds = (self.weighing_std(calibration), second_std)
+        frames = [
+            looked_again(
+                unit,
+                one,
+                second_noise[index],
+                stds,
+                calibration.problem.k,
+                self._held(one, calibration, None if roots is None else roots[index]),
+            )
+            for index, one in enumerate(first)
+        ]
+        return Release(raw=first, components=fix_signs(np.stack(frames)))
+
+    def _held(
+        self, first: FloatArray, calibration: Calibration, roots: FloatArray | None
+    ) -> FloatArray | None:
+        """Return what is held back of each feature, as `Weighing` does."""
+        if not self.weighs:
+            return None
+        noisy = np.diagonal(first) - (np.trace(first) - 1) / len(first)
+        seen = None if roots is None else (roots, calibration.values["sizes_std"])
+        sizes = feature_sizes(noisy, self.weighing_std(calibration), 1.0, seen)
+        return held_back(calibration.problem.k, sizes)

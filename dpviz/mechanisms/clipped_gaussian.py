@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,18 +11,16 @@ from dpviz.accounting.accounting import Spent, greatest_mu_beside
 from dpviz.accounting.gaussian import mu_of, noise_std
 from dpviz.accounting.sensitivity import frobenius
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import at_rank
-from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import number
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.release import Aim, Calibration, Release
+from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._clipped import OfClippedRows
 from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, climb
 from dpviz.mechanisms._sphere import on_the_sphere
-from dpviz.mechanisms._weighing import Weighing
 from dpviz.sampling.goe import goe
 
 _OCTAVE_COUNTS = 6  # 2^6 octaves
@@ -35,7 +33,7 @@ _MARGIN = 1.5  # standard deviations: without it noise at empty radii lifts the 
 
 
 @dataclass(frozen=True)
-class ClippedGaussian(Weighing):
+class ClippedGaussian(OfClippedRows):
     """r^2 (M + G), M the second moment of rows clipped at r, in units of r^2, and G a GOE.
 
     Source
@@ -129,54 +127,21 @@ class ClippedGaussian(Weighing):
         parts = (*counts, GaussianPart(sensitivity, scale))
         return Calibration(problem, budget, scale, parts, values)
 
-    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return the noisy moment of clipped rows with its radius, or of directions alone."""
-        k, rows = calibration.problem.k, data.lengths
-        # drawn first, so that both branches add the same noise
-        matrices = goe(draws, calibration.problem.d)
-        matrices *= calibration.scale
-        if "rank" not in calibration.values:
-            matrices += rows.moment(None)
-            return Release(matrices, self.of_matrices(matrices, calibration).components)
-        radii = radii_of(rows, calibration, draws)
-        for radius in np.unique(radii):
-            matrices[radii == radius] += rows.moment(float(radius))
-        estimate = matrices * np.square(radii)[:, None, None]
-        release = replace(Release.of_matrices(estimate, k, raw=matrices), radius=radii)
-        return self.weighed(release, calibration) if self.weighs else release
+    def noise_of(self, problem: Problem, draws: Draws) -> FloatArray:
+        """Return noise at unit scale, shape (size, d, d)."""
+        return goe(draws, problem.d)
 
-    def public_total(self, calibration: Calibration) -> float | None:
-        """Return 1 where every row has length one, None where rows are clipped."""
-        return None if "rank" in calibration.values else 1.0
+    def radii(self, lengths: Lengths, calibration: Calibration, draws: Draws) -> FloatArray:
+        """Return the radius that each draw finds, shape (size,)."""
+        return radii_of(lengths, calibration, draws)
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of w'Gw for unit w, in units of r^2."""
         return calibration.scale
 
-    @property
-    def needs_row_bound(self) -> bool:
-        """No: a row enters as a unit vector times a number from 0 to 1."""
-        return False
-
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
         """Return 3: the least regret where rows are at hand."""
         return 3.0
-
-    def releases(self, problem: Problem, budget: Budget) -> str:
-        """Return matrix where a radius is sought, subspace elsewhere."""
-        sought = "rank" in self.calibrate(problem, budget).values
-        return "matrix" if sought else "subspace"
-
-    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return clipped rows where a radius is sought, directions elsewhere."""
-        sought = "rank" in self.calibrate(problem, budget).values
-        return Aim.CLIPPED if sought else Aim.DIRECTIONS
-
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
-        """Return the moment of rows clipped at the rank sought, or of directions."""
-        rows, values = data.lengths, self.calibrate(problem, budget).values
-        radius = at_rank(rows, values["rank"]) if "rank" in values else None
-        return SecondMoment(rows.moment(radius), data.n)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.sensitivity import nuclear
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import at_rank
-from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import choice, number
 from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Problem
-from dpviz.core.release import Aim, Calibration, Release
+from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._clipped import OfClippedRows
 from dpviz.mechanisms._pure import AUTO, LAWS, PureLaw, law_for
 from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, drawn
 from dpviz.mechanisms._sphere import on_the_sphere
-from dpviz.mechanisms._weighing import Weighing
 
 _PER_OCTAVE, _FINE = 8, 24
 _FEW, _SURE = 1e-3, 6.0  # share of rows and margin at which it is among whole octaves
@@ -37,7 +35,7 @@ _REASON = "exponential mechanism on the clipping radius"
 
 
 @dataclass(frozen=True)
-class ClippedPure(Weighing):
+class ClippedPure(OfClippedRows):
     """r^2 (M + N), M the second moment of rows clipped at r, in units of r^2, and N pure noise.
 
     Source
@@ -150,55 +148,22 @@ class ClippedPure(Weighing):
         }
         return Calibration(problem, budget, scale, (*choices, noise), values)
 
-    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return the noisy moment of clipped rows with its radius, or of directions alone."""
-        problem, rows = calibration.problem, data.lengths
-        # drawn first, so that both branches add the same noise
-        matrices = law_for(self.noise, problem.d).draw(draws, problem.d)
-        matrices *= calibration.scale
-        if "rank" not in calibration.values:
-            matrices += rows.moment(None)
-            return Release(matrices, self.of_matrices(matrices, calibration).components)
-        radii = radii_of(rows, calibration, draws.uniform(2))
-        for radius in np.unique(radii):
-            matrices[radii == radius] += rows.moment(float(radius))
-        estimate = matrices * np.square(radii)[:, None, None]
-        release = replace(Release.of_matrices(estimate, problem.k, raw=matrices), radius=radii)
-        return self.weighed(release, calibration) if self.weighs else release
+    def noise_of(self, problem: Problem, draws: Draws) -> FloatArray:
+        """Return noise at unit scale, shape (size, d, d)."""
+        return law_for(self.noise, problem.d).draw(draws, problem.d)
 
-    def public_total(self, calibration: Calibration) -> float | None:
-        """Return 1 where every row has length one, None where rows are clipped."""
-        return None if "rank" in calibration.values else 1.0
+    def radii(self, lengths: Lengths, calibration: Calibration, draws: Draws) -> FloatArray:
+        """Return the radius that each draw finds, shape (size,)."""
+        return radii_of(lengths, calibration, draws.uniform(2))
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of w'Nw for unit w, in units of r^2."""
         d = calibration.problem.d
         return law_for(self.noise, d).direction_std(d) * calibration.scale
 
-    @property
-    def needs_row_bound(self) -> bool:
-        """No: a row enters as a unit vector times a number from 0 to 1."""
-        return False
-
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
         """Return 4: the least regret where rows are at hand."""
         return 4.0
-
-    def releases(self, problem: Problem, budget: Budget) -> str:
-        """Return matrix where a radius is sought, subspace elsewhere."""
-        sought = "rank" in self.calibrate(problem, budget).values
-        return "matrix" if sought else "subspace"
-
-    def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return clipped rows where a radius is sought, directions elsewhere."""
-        sought = "rank" in self.calibrate(problem, budget).values
-        return Aim.CLIPPED if sought else Aim.DIRECTIONS
-
-    def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
-        """Return the moment of rows clipped at the rank sought, or of directions."""
-        rows, values = data.lengths, self.calibrate(problem, budget).values
-        radius = at_rank(rows, values["rank"]) if "rank" in values else None
-        return SecondMoment(rows.moment(radius), data.n)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""

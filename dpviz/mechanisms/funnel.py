@@ -10,7 +10,6 @@ import numpy as np
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.gaussian import noise_std
 from dpviz.accounting.sensitivity import frobenius
-from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.moments import SecondMoment
 from dpviz.core.params import number
 from dpviz.core.parts import GaussianPart
@@ -18,14 +17,13 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
-from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
-from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
+from dpviz.mechanisms._funnel import GUESS, TwoLooks, dimensions
+from dpviz.mechanisms._sphere import on_the_sphere, unit_moment, unit_rows
 from dpviz.sampling.goe import goe
 
 
 @dataclass(frozen=True)
-class Funnel(OfDirections, Weighing):
+class Funnel(TwoLooks):
     """Two adaptive Gaussian steps; see `dpviz.mechanisms._funnel`.
 
     Notes
@@ -90,33 +88,7 @@ class Funnel(OfDirections, Weighing):
         roots = None
         if self.sizes > 0:
             roots = np.abs(unit).mean(axis=0) + values["sizes_std"] * draws.normal(problem.d)
-        frames = [
-            looked_again(
-                unit,
-                one,
-                second[index],
-                (scale, scale),
-                problem.k,
-                self._held(one, calibration, None if roots is None else roots[index]),
-            )
-            for index, one in enumerate(first)
-        ]
-        return Release(raw=first, components=fix_signs(np.stack(frames)))
-
-    def _held(
-        self, first: FloatArray, calibration: Calibration, roots: FloatArray | None
-    ) -> FloatArray | None:
-        """Return what is held back of each feature, as `Weighing` does."""
-        if not self.weighs:
-            return None
-        noisy = np.diagonal(first) - (np.trace(first) - 1) / len(first)
-        seen = None if roots is None else (roots, calibration.values["sizes_std"])
-        return held_back(calibration.problem.k, feature_sizes(noisy, calibration.scale, 1.0, seen))
-
-    @property
-    def looks_again(self) -> bool:
-        """Yes: inside the directions that weighing leaves."""
-        return True
+        return self.looked(calibration, unit, first, second, scale, roots)
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of each look along a direction."""

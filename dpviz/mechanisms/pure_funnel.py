@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpviz.accounting.accounting import Spent
 from dpviz.accounting.sensitivity import nuclear
-from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.moments import SecondMoment
 from dpviz.core.params import choice
 from dpviz.core.parts import PurePart
@@ -17,14 +14,13 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._funnel import GUESS, dimensions, looked_again
+from dpviz.mechanisms._funnel import GUESS, TwoLooks, dimensions
 from dpviz.mechanisms._pure import LAWS, PureLaw
-from dpviz.mechanisms._sphere import OfDirections, on_the_sphere, unit_moment, unit_rows
-from dpviz.mechanisms._weighing import Weighing, feature_sizes, held_back
+from dpviz.mechanisms._sphere import on_the_sphere, unit_moment, unit_rows
 
 
 @dataclass(frozen=True)
-class PureFunnel(OfDirections, Weighing):
+class PureFunnel(TwoLooks):
     """Two adaptive pure steps of half of epsilon each; see `dpviz.mechanisms._funnel`.
 
     Notes
@@ -94,25 +90,7 @@ class PureFunnel(OfDirections, Weighing):
         first += unit_moment(data.rows)
         second = self.law.draw(draws, m)
         second *= scale
-        stds = (self.weighing_std(calibration), self.law.direction_std(m) * scale)
-        frames = [
-            looked_again(unit, one, second[index], stds, problem.k, self._held(one, calibration))
-            for index, one in enumerate(first)
-        ]
-        return Release(raw=first, components=fix_signs(np.stack(frames)))
-
-    def _held(self, first: FloatArray, calibration: Calibration) -> FloatArray | None:
-        """Return what is held back of each feature, as `Weighing` does."""
-        if not self.weighs:
-            return None
-        noisy = np.diagonal(first) - (np.trace(first) - 1) / len(first)
-        sizes = feature_sizes(noisy, self.weighing_std(calibration), 1.0)
-        return held_back(calibration.problem.k, sizes)
-
-    @property
-    def looks_again(self) -> bool:
-        """Yes: inside the directions that weighing leaves."""
-        return True
+        return self.looked(calibration, unit, first, second, self.law.direction_std(m) * scale)
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of the first look along a direction."""
