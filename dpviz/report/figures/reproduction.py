@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -16,6 +15,7 @@ from dpviz.core.number_text import numeral
 from dpviz.papers import Answer, Chart, Claim, Frame, Stated, counted
 from dpviz.papers.measurements import Mean
 from dpviz.papers.said import number
+from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import DASHES, GREY, MARKERS, colour_of_key, scatter, told
 from dpviz.report.tables.labels import LABEL_COLOURS
 from dpviz.report.tables.ticks import log_ticks
@@ -257,11 +257,7 @@ def _svg(width: float, height: float, body: str, label: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height:.1f}" '
         f'font-size="13" fill="currentColor">{_INK}{body}</svg>'
     )
-    coded = base64.b64encode(svg.encode()).decode()
-    return (
-        f'<img src="data:image/svg+xml;base64,{coded}" alt="{escape(label, quote=True)}" '
-        'style="width:100%;height:auto">'
-    )
+    return image(svg, label, "width:100%;height:auto")
 
 
 def _ticks(low: float, high: float) -> list[float]:

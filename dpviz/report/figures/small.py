@@ -6,7 +6,6 @@ away.
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Sequence
 from html import escape
@@ -16,6 +15,7 @@ import pandas as pd
 
 from dpviz.core.number_text import numeral
 from dpviz.mechanisms import Mechanism
+from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import TRUE_COLOUR, Panel, colour_of
 from dpviz.report.tables.portrait import Portrait
 
@@ -28,11 +28,7 @@ def _image(width: int, height: int, inside: Sequence[str], words: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}">{"".join(inside)}</svg>'
     )
-    coded = base64.b64encode(svg.encode()).decode()
-    return (
-        f'<img src="data:image/svg+xml;base64,{coded}" alt="{escape(words)}" '
-        'style="max-width:100%;height:auto">'
-    )
+    return image(svg, words, "max-width:100%;height:auto")
 
 
 def _path(xs: Sequence[float], ys: Sequence[float]) -> str:

@@ -6,7 +6,6 @@ elements; texts are HTML of the page's own font, so that they keep their size at
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -16,6 +15,7 @@ import pandas as pd
 
 from dpviz.core.number_text import numeral
 from dpviz.core.release import Verdict
+from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import TRUE_COLOUR, Panel
 from dpviz.report.tables.ticks import decades, round_ticks
 
@@ -89,14 +89,12 @@ def still_curves(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 1000" '
         f'preserveAspectRatio="none">{"".join(inside)}</svg>'
     )
-    coded = base64.b64encode(svg.encode()).decode()
     frame = f"left:{_LEFT}px;right:{_RIGHT}px;top:{_TOP}px;bottom:{_BOTTOM}px"
     return (
         f'<div class="still" data-predicted="{foretold}" '
         f'style="position:relative;height:{HEIGHT}px">'
         f'<div style="position:absolute;{frame}">'
-        f'<img src="data:image/svg+xml;base64,{coded}" alt="{escape(words)}" '
-        'style="position:absolute;width:100%;height:100%">'
+        f"{image(svg, words, 'position:absolute;width:100%;height:100%')}"
         f'<div aria-hidden="true">{"".join(said)}</div></div></div>'
     )
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
+
+from dpviz.report.figures.svg import source
 
 IN_COLOUR = "#2a7fd0"
 
 
 def picture(svg: str, words: str, width: int, height: int | None = None) -> str:
     """Return an SVG as an image element, which pages that strip SVG elements show too."""
-    coded = base64.b64encode(svg.encode()).decode()
     return (
-        f'<img src="data:image/svg+xml;base64,{coded}" width="{width}" height="{height or width}" '
+        f'<img src="{source(svg)}" width="{width}" height="{height or width}" '
         f'alt="{escape(words)}">'
     )
 
