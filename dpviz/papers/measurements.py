@@ -109,17 +109,6 @@ def _fewest(*means: Mean) -> int:
     return min((mean.draws for mean in means if mean.error > 0), default=1)
 
 
-def difference_draws(one: Mean, two: Mean) -> FloatArray:
-    """Return two draws with the mean of a difference of independent means and its error.
-
-    For comparing a difference with another: n values of spread s sqrt(n) have
-    the standard error s; here n = 2.
-    """
-    error = math.hypot(one.se, two.se)
-    found: FloatArray = one.value - two.value + error * np.array([1.0, -1.0])
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Measurements:
     """Draws by point.

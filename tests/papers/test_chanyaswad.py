@@ -20,22 +20,21 @@ from dpviz.mechanisms._mvg import precision_of_theorem
 from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg_data import MvgData
 from dpviz.papers import Reproduction, experiment
-from dpviz.papers.measurements import Measurements
+from dpviz.papers.measurements import Absent, Mean, Measurements
 from dpviz.papers.mvg import _ctg as ctg
 from dpviz.papers.mvg import _liver as liver
 from dpviz.papers.mvg import _movement as movement
 from dpviz.papers.mvg import figure4, table4, theorems
+from dpviz.papers.mvg._said import _least
 from dpviz.papers.mvg._shared import (
     CLAIMED,
     EXACT,
     TAUS,
     TEXTBOOK,
-    best_of,
     calibrated,
     favouring,
     log_pnr,
     log_pnr_of_answer,
-    ratio_of_means,
 )
 from dpviz.papers.run import PartJob
 from dpviz.papers.said import Stated
@@ -184,23 +183,10 @@ def test_gamma_does_not_matter_for_the_cardiotocograms() -> None:
 
 
 def test_the_best_tau_is_one_of_those_tried() -> None:
-    curve = {0.5: np.zeros(3), 0.55: np.full(3, 2.0), 0.75: np.ones(3)}
-    best = best_of(curve)
-    assert best is not None
-    assert best.tau == 0.75  # equal shares (.5) are better and are not among the five
-    assert best_of({0.5: np.zeros(3)}) is None
-
-
-def test_a_ratio_of_means_counts_the_noise_of_both() -> None:
-    rng = np.random.default_rng(0)
-    base = rng.uniform(1, 3, 4_000)
-    same = ratio_of_means(2 * base, base)
-    assert same.mean() == pytest.approx(2.0)
-    assert same.std() < 1e-12  # the two move together
-    other = ratio_of_means(2 * rng.uniform(1, 3, 4_000), base)
-    # To first order the variance is 2^2 (c^2 + c^2) for a coefficient of variation c.
-    c = math.sqrt(4 / 12) / 2
-    assert other.std() == pytest.approx(2 * math.sqrt(2) * c, rel=0.1)
+    curve = {0.5: Mean.near(0, 0, 3), 0.55: Mean.near(2, 0, 3), 0.75: Mean.near(1, 0, 3)}
+    assert _least(curve) is curve[0.75]  # equal shares (.5) are better and not among the five
+    with pytest.raises(Absent):
+        _least({0.5: curve[0.5]})
 
 
 # --- without data -----------------------------------------------------------------------------

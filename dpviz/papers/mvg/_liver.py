@@ -68,14 +68,6 @@ REPORTED = {
 """Table 3, as a number and not in hundredths."""
 
 
-def over_non_private(stated: Stated | None) -> Stated | None:
-    """Return a reported RMSE as a multiple of the reported non-private one."""
-    if stated is None:
-        return None
-    unit = REPORTED[NON_PRIVATE].value
-    return Stated(stated.value / unit, stated.error / unit, stated.rounding / unit)
-
-
 @dataclass(frozen=True, eq=False)
 class Liver:
     """Blood tests and daily drinks of 345 patients, centred and in [-1, 1].

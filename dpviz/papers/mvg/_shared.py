@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -65,43 +64,9 @@ def favouring(columns: Sequence[str], features: Sequence[str], tau: float) -> Al
     return Allocation("binary", chosen=chosen, tau=tau)
 
 
-class Best(NamedTuple):
-    """The draws at the tau with the least mean, and that tau."""
-
-    tau: float
-    values: FloatArray
-
-
-def best_of(curve: Mapping[float, FloatArray]) -> Best | None:
-    """Return the best tau of draws by tau, among `TAUS`; None where there are none."""
-    tried = {tau: values for tau, values in curve.items() if tau in TAUS}
-    if not tried:
-        return None
-    tau = min(tried, key=lambda tau: float(np.mean(tried[tau])))
-    return Best(tau, tried[tau])
-
-
-def at_best(best: Best | None) -> str:
-    """Return the sentence on the best tau."""
-    if best is None:
-        return ""
-    return f"Best tau {best.tau:g}, chosen by looking at private data."
-
-
 def single(value: float) -> FloatArray:
     """Return a number without draws, as an array of one."""
     return np.array([value])
-
-
-def ratio_of_means(values: FloatArray, base: FloatArray) -> FloatArray:
-    """Return draws whose mean is the ratio of two means over the same trials.
-
-    Their spread is that of the ratio to first order, so an interval of their
-    mean counts the noise of the base too.
-    """
-    ratio = values.mean() / base.mean()
-    drawn: FloatArray = ratio + (values - ratio * base) / base.mean()
-    return drawn
 
 
 # --- accounts ---------------------------------------------------------------------------------

@@ -49,7 +49,6 @@ REPORTED = {
     (ALL, TEXTBOOK_ROW): TABLE_3[TEXTBOOK_ROW],
     (TWO, TEXTBOOK_ROW): Stated(0.02538, 0.00065, ROUNDING),
 }
-SCALED_RATIO = f"{RATIO}, learner on scaled values"
 TRIALS = 1_000
 
 
