@@ -92,7 +92,7 @@ def test_both_looks_of_the_funnel_have_the_stated_noise(
         handed.append(second)
         return looked_again(unit, first, second, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("dpviz.mechanisms.funnel.looked_again", noted)
+    monkeypatch.setattr("dpviz.mechanisms._funnel.looked_again", noted)
     release = Funnel().release_many(data, calibration, draws("funnel", size))
     second = np.stack(handed)
     assert second.shape == (size, 5, 5)
