@@ -39,6 +39,13 @@ class Relation(StrEnum):
     ZERO_OUT = "zero-out"
 
 
+class Unit(StrEnum):
+    """Who is protected as one: a row, or a person with all the rows that one person may have."""
+
+    ROW = "row"
+    PERSON = "person"
+
+
 @dataclass(frozen=True)
 class Budget:
     """Privacy budget (epsilon, delta): epsilon > 0, 0 <= delta < 1."""

@@ -42,11 +42,10 @@ from dpviz.core.environment import server_options
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.json_text import strict_json
 from dpviz.core.number_text import decimals, numeral
-from dpviz.core.problem import Budget, Relation
+from dpviz.core.problem import Budget, Relation, Unit
 from dpviz.core.whole import flush_folder
 
 ACCOUNTS = ("basic", "zcdp")
-ROW = "row"
 RELEASE, FIT = "release", "fit"
 _FORMAT = 2
 _WAIT_SECONDS = 60.0
@@ -167,8 +166,8 @@ class Contents:
         delta. Fixed when the ledger is made, so that nobody picks the kinder one afterwards.
     relation : Relation
         Under which every spend counts.
-    unit : str
-        Who counts as one: ``row``.
+    unit : Unit
+        Who counts as one.
     schema : str
         Digest of the only schema that may be released; empty where any may.
     purpose : str
@@ -187,7 +186,7 @@ class Contents:
     limit: Budget
     account: str
     relation: Relation
-    unit: str
+    unit: Unit
     schema: str
     purpose: str
     spends: tuple[Spend, ...]
@@ -245,7 +244,7 @@ class Contents:
             "limit": {"epsilon": self.limit.epsilon, "delta": self.limit.delta},
             "account": self.account,
             "relation": str(self.relation),
-            "unit": self.unit,
+            "unit": str(self.unit),
             "schema": self.schema,
             "purpose": self.purpose,
             "total": {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": delta},
@@ -346,7 +345,7 @@ class Ledger:
         relation: Relation,
         account: str = "basic",
         *,
-        unit: str = ROW,
+        unit: Unit = Unit.ROW,
         schema: str = "",
         purpose: str = "",
     ) -> Contents:
@@ -360,8 +359,8 @@ class Ledger:
             Under which spends count; those under another are refused.
         account : str
             ``basic`` or ``zcdp``.
-        unit : str
-            Who counts as one; ``row`` for now.
+        unit : Unit
+            Who counts as one: a row, or a person, where schemas say how many rows one has.
         schema : str
             Digest of the only schema that may be released; empty for any.
         purpose : str
@@ -372,7 +371,7 @@ class Ledger:
         LedgerError
             If the file is there already, or cannot be written.
         InvalidSetting
-            If the account or unit is not known, or a zcdp account has no limit with a delta.
+            If the account is not known, or a zcdp account has no limit with a delta.
         """
         if account not in ACCOUNTS:
             raise InvalidSetting("account", "basic or zcdp", account, "--account")
@@ -380,8 +379,6 @@ class Ledger:
             raise InvalidSetting(
                 "limit", "given with a delta above 0 for a zcdp account", limit.delta, "--limit"
             )
-        if unit != ROW:
-            raise InvalidSetting("unit", ROW, unit, "--unit")
         file = self.file
         with _Lock(file):
             if os.path.lexists(file) or _left_of(file):
@@ -395,7 +392,7 @@ class Ledger:
                 "limit": [limit.epsilon, limit.delta],
                 "account": account,
                 "relation": str(relation),
-                "unit": unit,
+                "unit": str(unit),
                 "schema": schema,
                 "purpose": purpose,
                 "salt": secrets.token_hex(32),
@@ -457,13 +454,13 @@ class Ledger:
             self._write(file, lines)
         return self._parse(lines)
 
-    def check(self, spend: Spend, relation: Relation, unit: str = ROW) -> Contents:
+    def check(self, spend: Spend, relation: Relation, unit: Unit = Unit.ROW) -> Contents:
         """Return what the ledger says, or raise `LedgerError` if it would not pay for this."""
         contents = self.read()
         self._payable(contents, spend, relation, unit)
         return contents
 
-    def spend(self, spend: Spend, relation: Relation, unit: str = ROW) -> Receipt:
+    def spend(self, spend: Spend, relation: Relation, unit: Unit = Unit.ROW) -> Receipt:
         """Write a spend down; call it before the data is touched.
 
         Parameters
@@ -473,7 +470,7 @@ class Ledger:
             has none.
         relation : Relation
             Under which it is; that of the ledger.
-        unit : str
+        unit : Unit
             Who counts as one; that of the ledger.
 
         Returns
@@ -504,7 +501,7 @@ class Ledger:
 
     # --- what is refused ----------------------------------------------------------------------
 
-    def _payable(self, contents: Contents, made: Spend, relation: Relation, unit: str) -> None:
+    def _payable(self, contents: Contents, made: Spend, relation: Relation, unit: Unit) -> None:
         name, limit = self.path.name, contents.limit
         if relation != contents.relation or unit != contents.unit:
             raise LedgerError(
@@ -664,11 +661,10 @@ class Ledger:
             epsilon, delta = heading["limit"]
             limit = Budget(_number(epsilon), _number(delta))
             relation, account = Relation(heading["relation"]), heading["account"]
-            unit, schema, purpose, salt = (
-                _text(heading[key]) for key in ("unit", "schema", "purpose", "salt")
-            )
+            schema, purpose, salt = (_text(heading[key]) for key in ("schema", "purpose", "salt"))
             bytes.fromhex(salt)
-            if account not in ACCOUNTS or unit != ROW:
+            unit = Unit(heading["unit"])
+            if account not in ACCOUNTS:
                 raise ValueError
             for found in objects[1:]:
                 number += 1

@@ -97,6 +97,11 @@ class RealRelease:
             "made": self.made,
             "mechanism": self.mechanism,
             "relation": str(self.relation),
+            "unit": {
+                "protected": str(self.schema.unit),
+                "rows": self.schema.rows_a_person or 1,
+                "person": self.schema.person or None,
+            },
             "n": n,
             "d": d,
             "k": k,
@@ -163,6 +168,9 @@ SCHEMA_FROM_DATA = (
     "the schema (names, bounds, typical values, how the table is written), TAKEN FROM THE TABLE "
     "without protection"
 )
+ONE_ROW = "that nobody has a second row: this protects ONE ROW, and who has more is protected less"
+ROWS_A_PERSON = "that nobody has more than {} rows"
+PERSON_COLUMN = "that column {!r} names the person of each row rightly"
 COLUMNS_PUBLIC = "the names and types of the table's columns"
 BOUND_PUBLIC = "the row bound, which nobody took from the data"
 TIME_PUBLIC = "how long the release took"
@@ -388,10 +396,11 @@ def plan(
     claimed = Budget(options.epsilon, 0.0 if law is Law.LAPLACE else options.stated_delta)
     require_words(claimed.epsilon, claimed.delta, n, options.accept)
     bits = bits_for(n, options.grid)
-    noise = calibrated(law, claimed, relation, d, bits)
+    rows = schema.rows_a_person or 1
+    noise = calibrated(law, claimed, relation, d, bits, rows)
     while noise.scale > _LARGEST_SCALE and options.grid is None and bits > 8:
         bits -= 2
-        noise = calibrated(law, claimed, relation, d, bits)
+        noise = calibrated(law, claimed, relation, d, bits, rows)
     name = options.name or _public_name(given)
     written = options.texts() | {"grid": str(bits), "mechanism": mechanism.text, "name": name}
     return Plan(
@@ -442,13 +451,14 @@ def make(
         If anything is missing, does not fit or cannot be written; nothing is then spent.
     """
     planned = plan(options, given, schema, from_data=from_data)
+    counts = planned.relation, planned.schema.unit
     spend = planned.spend(token=token)
     if ledger is not None:
         spend = planned.spend(ledger.fingerprint(content_of(given)), token)
-        ledger.check(spend, planned.relation)
+        ledger.check(spend, *counts)
     outputs = Outputs(ledger, out, planned.largest_file)
     try:
-        receipt = None if ledger is None else ledger.spend(spend, planned.relation)
+        receipt = None if ledger is None else ledger.spend(spend, *counts)
         now = _now()  # before a row is looked at: how long that takes depends on them
         with telling(ledger, receipt), one_blas_thread():
             estimate = released(planned.moment(), planned.noise, planned.records.n, planned.bits)
@@ -485,7 +495,13 @@ def _assumed_public(given: Given, schema: Schema) -> tuple[str, ...]:
     """Return what nothing protects, in words."""
     own = given.assumed_public if isinstance(given, Table) else ()
     said = SCHEMA_FROM_DATA if schema.from_data else SCHEMA_PUBLIC
-    return (ROWS_PUBLIC, said, COLUMNS_PUBLIC, BOUND_PUBLIC, TIME_PUBLIC, *own)
+    if schema.person:
+        unit = PERSON_COLUMN.format(schema.person)
+    elif schema.rows_a_person:
+        unit = ROWS_A_PERSON.format(schema.rows_a_person)
+    else:
+        unit = ONE_ROW
+    return (ROWS_PUBLIC, unit, said, COLUMNS_PUBLIC, BOUND_PUBLIC, TIME_PUBLIC, *own)
 
 
 def _public_name(given: Given) -> str:

@@ -134,8 +134,14 @@ def sensitivity_l1(relation: Relation, d: int, bits: int) -> int:
     return min(first, second)
 
 
-def calibrated(law: Law, budget: Budget, relation: Relation, d: int, bits: int) -> Noise:
+def calibrated(
+    law: Law, budget: Budget, relation: Relation, d: int, bits: int, rows: int = 1
+) -> Noise:
     """Return the least noise that is proved to meet the budget.
+
+    A person with up to m rows changes the moment by at most m times what one row does: it is
+    changed one row after the other, in either norm, so the claim holds for persons at m times the
+    sensitivity, and every proof goes by the sensitivity alone.
 
     Parameters
     ----------
@@ -145,6 +151,8 @@ def calibrated(law: Law, budget: Budget, relation: Relation, d: int, bits: int) 
     relation : Relation
     d : int
     bits : int
+    rows : int
+        Most rows that change together: those of one person.
 
     Raises
     ------
@@ -154,11 +162,11 @@ def calibrated(law: Law, budget: Budget, relation: Relation, d: int, bits: int) 
         If the law cannot meet a budget without delta.
     """
     if law is Law.LAPLACE:
-        return _laplace(budget, relation, d, bits)
+        return _laplace(budget, rows * sensitivity_l1(relation, d, bits))
     if budget.delta == 0:
         raise CannotRun(str(law), "it needs a delta above 0; got 0")
     opendp()
-    sensitivity, entries = sensitivity_l2(relation, bits), d * (d + 1) // 2
+    sensitivity, entries = rows * sensitivity_l2(relation, bits), d * (d + 1) // 2
     rho = rho_meeting(budget.epsilon, budget.delta)
     by_map = sensitivity / math.sqrt(2 * rho)
     while _mapped(by_map, sensitivity, budget.delta)[0] > budget.epsilon:
@@ -184,8 +192,7 @@ def _mapped(scale: float, sensitivity: int, delta: float) -> tuple[float, float]
     return max(float(curve.epsilon(delta)), epsilon_of_rho(rho, delta)), rho
 
 
-def _laplace(budget: Budget, relation: Relation, d: int, bits: int) -> Noise:
-    sensitivity = sensitivity_l1(relation, d, bits)
+def _laplace(budget: Budget, sensitivity: int) -> Noise:
     scale = sensitivity / budget.epsilon
     while True:
         epsilon = float(_measurement(Law.LAPLACE, scale).map(sensitivity))

@@ -16,7 +16,7 @@ from dpviz.core.params import (
     text,
     texts,
 )
-from dpviz.core.problem import Budget, Relation, check_delta
+from dpviz.core.problem import Budget, Relation, Unit, check_delta
 from dpviz.core.settings import Settings
 from dpviz.releasing.grid import BITS_RANGE, DEFAULT_BITS
 from dpviz.releasing.ledger import Ledger
@@ -114,6 +114,15 @@ class LedgerOptions(Declared):
         "relation",
         help="When two tables are neighbours, for every release of this ledger.",
     )
+    unit: str = choice(
+        str(Unit.ROW),
+        {
+            Unit.ROW: "rows: each counts for itself",
+            Unit.PERSON: "persons: all rows of one together",
+        },
+        label="Counts",
+        help="Who counts as one: a row, or a person, where the schema says how many rows one has.",
+    )
     account: str = choice(
         "basic",
         {"basic": "epsilons and deltas add up", "zcdp": "rhos add up (zCDP)"},
@@ -142,6 +151,7 @@ class LedgerOptions(Declared):
             Budget(epsilon, delta),
             Relation(self.relation),
             self.account,
+            unit=Unit(self.unit),
             schema=schema,
             purpose=self.purpose,
         )

@@ -7,12 +7,17 @@ cells that it has too many are not looked at. A cell is a number if it is writte
 to 9, a sign, the declared decimal mark and an exponent, and missing otherwise. How many lines there
 are, and what the line of names says, is public; nothing else can stop a reader.
 
-Memory is bounded by the block of rows and `LONGEST_LINE`, whatever stands in the file.
+Where the schema names the column of the person, the first so many rows of each count, and the rest
+are rows of missing cells: what is left of a person depends on that person's lines alone.
+
+Memory is bounded by the block of rows and `LONGEST_LINE`, whatever stands in the file, and by the
+people that a schema tells apart.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -87,15 +92,50 @@ def open_records(given: Given, schema: Schema) -> Records:
 
 
 def places_of(names: Sequence[str], schema: Schema, name: str) -> list[int]:
-    """Return where the columns that a schema uses stand among a table's names."""
+    """Return where the columns that a schema uses stand among a table's names.
+
+    The last one, where the schema names it, is that of the person.
+    """
     known = {found: place for place, found in enumerate(clean_names(names)[0])}
-    for column in schema.used:
-        if column.name not in known:
+    wanted = [column.name for column in schema.used]
+    if schema.person:
+        wanted.append(schema.person)
+    for column in wanted:
+        if column not in known:
             raise InvalidTable(
                 f"{name} must have the columns of the schema; none of its {len(names):,} is named "
-                f"{column.name!r}."
+                f"{column!r}."
             )
-    return [known[column.name] for column in schema.used]
+    return [known[column] for column in wanted]
+
+
+class _People:
+    """Which rows of a table count, where a schema says how many one person has at most."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._met: Counter[bytes] = Counter()
+
+    def over(self, person: bytes) -> bool:
+        """Count one more row of a person; return whether it is one too many.
+
+        Rows without a person are those of one, so that nobody escapes the limit by a gap.
+        """
+        person = person[:LONGEST_NUMBER]
+        self._met[person] += 1
+        return self._met[person] > self._most
+
+    def blank(self, rows: FloatArray, people: Iterable[bytes]) -> FloatArray:
+        """Return rows of which those that are too many hold no number."""
+        over = np.fromiter((self.over(person) for person in people), bool, len(rows))
+        return np.where(over[:, np.newaxis], np.nan, rows)
+
+
+def _people(schema: Schema) -> _People | None:
+    if not schema.person:
+        return None
+    assert schema.rows_a_person is not None
+    return _People(schema.rows_a_person)
 
 
 @dataclass(frozen=True)
@@ -114,9 +154,13 @@ class _OfTable:
 
     def blocks(self) -> Iterator[FloatArray]:
         places = places_of(self.table.columns, self.schema, self.table.name)
+        people = _people(self.schema)
         step = max(1, _CELLS // len(places))
         for start in range(0, self.n, step):
-            yield self.table.rows[start : start + step][:, places]
+            found = self.table.rows[start : start + step][:, places]
+            if people is not None:
+                found = people.blank(found[:, :-1], (value.tobytes() for value in found[:, -1]))
+            yield found
 
 
 class _OfText:
@@ -135,11 +179,13 @@ class _OfText:
             names = [cell.decode(schema.encoding, "replace") for cell in cells]
             self._places = places_of(names, schema, source.name)
         else:
-            self._places = [j for j, column in enumerate(schema.columns) if column.use]
+            names = [column.name for column in schema.columns]
+            self._places = places_of(names, schema, source.name)
+        self._person = self._places.pop() if schema.person else None
         self.n = max(self._count() - self._above, 0)
 
     def blocks(self) -> Iterator[FloatArray]:
-        parse = line_parser(self._schema, self._places)
+        parse = self._parser()
         most = max(1, _CELLS // len(self._places))
         left, size = self.n, 0
         rows: list[list[float]] = []
@@ -157,6 +203,25 @@ class _OfText:
             gone = min(left, most)
             yield np.full((gone, len(self._places)), np.nan)
             left -= gone
+
+    def _parser(self) -> Callable[[bytes], list[float]]:
+        """Return what reads the lines in order; one too many of a person holds no number."""
+        parse, place, people = (
+            line_parser(self._schema, self._places),
+            self._person,
+            _people(self._schema),
+        )
+        if people is None or place is None:
+            return parse
+        delimiter = self._schema.delimiter.encode()
+        gone = [np.nan] * len(self._places)
+
+        def counted(line: bytes) -> list[float]:
+            cells = split(line.removesuffix(b"\r"), delimiter, place + 1)
+            person = cells[place].strip() if len(cells) > place else b""
+            return gone if people.over(person) else parse(line)
+
+        return counted
 
     def _count(self) -> int:
         lines, last = 0, b"\n"
@@ -199,7 +264,7 @@ class _OfParquet:
         flat = [place for place, field in enumerate(fields) if is_flat(field)]
         found = places_of([fields[place].name for place in flat], schema, source.name)
         places = [flat[place] for place in found]
-        for column, place in zip(schema.used, places, strict=True):
+        for column, place in zip(schema.used, places, strict=False):  # that of the person is last
             if not usable(fields[place].type):
                 raise InvalidTable(
                     f"column {column.name!r} of {source.name} must hold numbers or texts; its type "
@@ -214,16 +279,27 @@ class _OfParquet:
         self._places = wanted if alone else places
 
     def blocks(self) -> Iterator[FloatArray]:
-        number = number_parser(self._schema)
+        number, people = number_parser(self._schema), _people(self._schema)
         step = max(1, _CELLS // len(self._places))
         with readable(DAMAGED.format(self._source.name)):
             # texts arrive coded: a file may hold one long text a million times
             file = parquet.ParquetFile(self._source.open(), read_dictionary=self._texts)
             for batch in file.iter_batches(batch_size=step, columns=self._names):
-                block = np.empty((batch.num_rows, len(self._places)))
-                for j, place in enumerate(self._places):
-                    block[:, j] = _numbers(batch.column(place), number)
+                columns = [batch.column(place) for place in self._places]
+                persons = None if people is None else columns.pop()
+                block = np.empty((batch.num_rows, len(columns)))
+                for j, column in enumerate(columns):
+                    block[:, j] = _numbers(column, number)
+                if people is not None and persons is not None:
+                    block = people.blank(block, map(_person, persons.to_pylist()))
                 yield block
+
+
+def _person(cell: Any) -> bytes:
+    """Return who a cell of a Parquet file names, as a line of text would."""
+    if cell is None:
+        return b""
+    return cell.strip() if isinstance(cell, bytes) else str(cell).strip().encode()
 
 
 def usable(kind: Any) -> bool:

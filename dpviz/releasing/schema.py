@@ -23,6 +23,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.json_text import strict_json
 from dpviz.core.number_text import numeral
+from dpviz.core.problem import Unit
 from dpviz.core.whole import whole
 from dpviz.datasets import Table
 
@@ -34,6 +35,7 @@ LARGEST = 1e100
 """Of a bound: squares of numbers up to it, and sums of them, are far from overflow."""
 MOST_COLUMNS = 20_000
 MOST_SKIPPED = 1_000
+MOST_ROWS_A_PERSON = 1_000
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "blanks"}
 DECIMALS = {".": "point", ",": "comma"}
@@ -133,6 +135,12 @@ class Schema:
     packing : {"auto", "text", "gzip"}
         What the bytes are. Where there is a line of names, or a line above the rows, the first
         bytes are nobody's row, and ``auto`` looks at them.
+    rows_a_person : int or None
+        Most rows that one person has, so that a release protects persons; None where nobody said,
+        and it protects rows.
+    person : str
+        Column that names the person: of each, the first `rows_a_person` rows count, and the rest
+        hold typical values. Empty where the table is said to hold no more of anybody.
     from_data : bool
         Whether it was taken from the table itself and nobody has declared it since.
     """
@@ -145,6 +153,8 @@ class Schema:
     thousands: str = ""
     encoding: str = "utf-8"
     packing: str = "auto"
+    rows_a_person: int | None = None
+    person: str = ""
     from_data: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -160,6 +170,7 @@ class Schema:
             raise InvalidSetting("skip", "a whole number of lines", self.skip)
         if not 0 <= self.skip <= MOST_SKIPPED:
             raise InvalidSetting("skip", f"from 0 to {MOST_SKIPPED:,} lines", self.skip)
+        self._check_person()
         if self.thousands == self.decimal:
             raise InvalidSetting("thousands", "another mark than the decimal one", self.thousands)
         if not 1 <= len(self.columns) <= MOST_COLUMNS:
@@ -168,6 +179,22 @@ class Schema:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InvalidSetting("columns", "named once each", twice)
+
+    def _check_person(self) -> None:
+        rows, name = self.rows_a_person, self.person
+        if not isinstance(name, str):
+            raise InvalidSetting("person", "the name of a column", name)
+        name = printable(name)  # as the names of columns are
+        object.__setattr__(self, "person", name)
+        allowed = f"a whole number of rows from 1 to {MOST_ROWS_A_PERSON:,}"
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int)):
+            raise InvalidSetting("rows_a_person", allowed, rows)
+        if rows is not None and not 1 <= rows <= MOST_ROWS_A_PERSON:
+            raise InvalidSetting("rows_a_person", allowed, rows)
+        if name and rows is None:
+            raise InvalidSetting("rows_a_person", f"stated beside person, {allowed}", "nothing")
+        if name and any(column.name == name for column in self.used):
+            raise InvalidSetting("person", "a column that takes no part in the analysis", name)
 
     @property
     def used(self) -> tuple[Column, ...]:
@@ -195,6 +222,11 @@ class Schema:
                         f"the schema must state low and high of every column that is used; "
                         f"{what} of {column.name!r} is missing."
                     )
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected: a row, until somebody says how many rows one person has."""
+        return Unit.ROW if self.rows_a_person is None else Unit.PERSON
 
     @property
     def limits(self) -> FloatArray:
@@ -239,6 +271,9 @@ class Schema:
 
     def _json(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in _READING}
+        for name in ("rows_a_person", "person"):  # a schema without them keeps its digest
+            if not found[name]:
+                del found[name]
         return {**found, "columns": [_column_json(column) for column in self.columns]}
 
     @classmethod

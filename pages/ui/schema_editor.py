@@ -16,6 +16,7 @@ from dpviz.releasing.schema import (
     DECIMALS,
     DELIMITERS,
     ENCODINGS,
+    MOST_ROWS_A_PERSON,
     MOST_SKIPPED,
     THOUSANDS,
     Column,
@@ -31,7 +32,8 @@ ORIGINS = {
     KNOWN: "Known before anybody looked at this table",
     TAKEN: "Taken from this table: not private, and the release says so",
 }
-_READING = ("delimiter", "decimal", "thousands", "header", "skip", "encoding")
+_PEOPLE = ("rows_a_person", "person")
+_READING = ("delimiter", "decimal", "thousands", "header", "skip", "encoding", *_PEOPLE)
 _HEIGHT = 320  # of the list of columns: some eight of them
 
 
@@ -56,6 +58,7 @@ def draw(table: Table | BinaryIO) -> None:
         if not isinstance(table, Table):
             _reading()
         _columns()
+        _people()
         _files(table)
         if "schema.problem" in st.session_state:
             say_error(st.session_state["schema.problem"])
@@ -220,6 +223,36 @@ def _columns() -> None:
                 "Numbers for missing", help="Such as -999, 9999. Texts need none."
             ),
         },
+    )
+
+
+def _people() -> None:
+    """Ask how many rows one person has: who is protected hangs on it."""
+    frame: pd.DataFrame = st.session_state["schema.now"]
+    free = [str(row["name"]) for row in frame.to_dict("records") if row["use"] is False]
+    rows, person = st.columns(2)
+    rows.number_input(
+        "At most how many rows has one person?",
+        1,
+        MOST_ROWS_A_PERSON,
+        value=None,
+        key="schema.rows_a_person",
+        placeholder="not said: this protects one row",
+        persist_state="session",
+        help="Until it is said, a release protects one row, and a person with three has far less. "
+        "Three rows need three times the noise.",
+    )
+    if st.session_state["schema.person"] not in free:
+        st.session_state["schema.person"] = ""
+    person.selectbox(
+        "Which column is the person?",
+        ["", *free],
+        format_func=lambda name: name or "none: nobody has more rows than that",
+        key="schema.person",
+        persist_state="session",
+        disabled=st.session_state["schema.rows_a_person"] is None,
+        help="One that is not used. Of each person the first rows count; what is beyond them is "
+        "read as missing.",
     )
 
 

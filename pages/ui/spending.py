@@ -125,7 +125,7 @@ def _make() -> None:
                 persist_state="session",
             )
         with middle:
-            for name in ("relation", "account"):
+            for name in ("relation", "unit", "account"):
                 st.selectbox(
                     PARAMS[name].label,
                     list(PARAMS[name].choices),
@@ -179,6 +179,7 @@ def _stands(contents: Contents) -> None:
     said = [
         plain(contents.purpose),
         f"neighbours: {PARAMS['relation'].choices[contents.relation]}",
+        PARAMS["unit"].choices[contents.unit],
         PARAMS["account"].choices[contents.account],
     ]
     st.caption(" · ".join(word for word in said if word))
@@ -232,7 +233,7 @@ def _cost(wanted: Wanted, name: str, ledger: Ledger, contents: Contents) -> dict
     relation = str(contents.relation)
     planned = wanted.plan(relation, tuple(ACCEPT))
     spend = planned.spend()
-    ledger.check(spend, contents.relation)
+    ledger.check(spend, contents.relation, planned.schema.unit)
     claimed = planned.claimed
     return {
         "token": secrets.token_hex(16),

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.cli import main
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.problem import Budget, Relation
+from dpviz.core.problem import Budget, Relation, Unit
 from dpviz.datasets.source import Source
 from dpviz.releasing import making
 from dpviz.releasing.ledger import Ledger, ledger_folder, ledger_named
@@ -329,3 +329,34 @@ def test_beside_a_release_nothing_is_asked_that_it_does_not_read() -> None:
     assert "upload" in keys(at)
     assert not asked & set(keys(at))
     assert asked < set(keys(upload(start(**QUICK), "people.csv", b"a,b\n1,2\n3,4\n5,7\n")))
+
+
+def test_the_page_asks_how_many_rows_one_person_has(
+    folder: Path, moments: list[np.ndarray]
+) -> None:
+    rows = "".join(f"{who};{a};{b}\n" for who, a, b in [("p", 1, 0), ("p", 1, 1), ("q", 0, 1)] * 4)
+    at = _loaded(
+        _uploaded("who;a;b\n" + rows),
+        Schema(
+            (Column("who", use=False), Column("a", -1, 1, 0), Column("b", -1, 1, 0)), delimiter=";"
+        ),
+    )
+    assert found(at, "schema.person").disabled  # while nobody says how many
+    ledger = Ledger(ledger_named("persons"))
+    ledger.create(Budget(5.0, 1e-4), Relation.REPLACE, unit=Unit.PERSON)
+    at = change(at.run(), "release.ledger", "persons")
+    for name, value in {"row_bound": "2", "delta": "1e-6", "k": "1"}.items():
+        found(at, f"release.{name}").set_value(value)
+    (said,) = errors(press(at, "release.look"))
+    assert "adds up releases under the relation replace, one person at a time" in said
+    at = change(at, "schema.rows_a_person", 2)
+    assert found(at, "schema.person").options[1:] == ["who"]
+    at = change(at, "schema.person", "who")
+    at = press(press(at, "release.look"), "release.send")
+    assert errors(at) == []
+    made = json.loads(ledger.kept()[1].read_text())
+    assert made["unit"] == {"protected": "person", "rows": 2, "person": "who"}
+    (moment,) = moments
+    bits = made["noise"]["grid_bits"]
+    # two rows of p and two of q: (1, 0), (1, 1), (0, 1), (0, 1), over a row bound of 2
+    assert (moment == np.array([[2, 1], [1, 3]]) * 4 ** (bits - 1)).all()

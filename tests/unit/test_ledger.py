@@ -17,7 +17,7 @@ from dpviz.accounting.composition import epsilon_of_rho
 from dpviz.cli import main
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.paths import PACKAGE
-from dpviz.core.problem import Budget, Relation
+from dpviz.core.problem import Budget, Relation, Unit
 from dpviz.releasing import ledger as ledger_module
 from dpviz.releasing.ledger import Contents, Ledger, LedgerError, Receipt, Spend
 from dpviz.releasing.options import LedgerOptions
@@ -180,11 +180,14 @@ def test_another_relation_or_unit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"under the relation zero-out, .* under replace"):
         _spend(ledger, relation=Relation.REPLACE)
     with pytest.raises(LedgerError, match="one person at a time, and counts differently"):
-        ledger.spend(Spend("m", 1.0), Relation.ZERO_OUT, "person")
+        ledger.spend(Spend("m", 1.0), Relation.ZERO_OUT, Unit.PERSON)
     assert _bytes(tmp_path) == before
     assert _spend(ledger, relation=Relation.ZERO_OUT).number == 1
-    with pytest.raises(InvalidSetting, match="unit must be row; got 'person'"):
-        _new(tmp_path / "other", unit="person")
+    other = _new(tmp_path / "other", unit=Unit.PERSON)
+    with pytest.raises(
+        LedgerError, match=r"one person at a time; this one is .* one row at a time"
+    ):
+        _spend(other)
 
 
 def test_the_first_table_is_bound_and_another_is_refused(tmp_path: Path) -> None:
@@ -303,7 +306,7 @@ def _rewritten(text: str, number: int, **changed: object) -> str:
         (1, {"limit": None}),
         (1, {"relation": "add"}),
         (1, {"relation": []}),
-        (1, {"unit": "person"}),
+        (1, {"unit": "house"}),
         (1, {"account": {}}),
         (1, {"salt": "xyz"}),
         (1, {"salt": 3}),

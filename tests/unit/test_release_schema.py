@@ -68,7 +68,8 @@ def schemas(draw: st.DrawFn) -> Schema:
         draw(st.sampled_from([mark for mark in THOUSANDS if mark != decimal])),
         draw(st.sampled_from(ENCODINGS)),
         draw(st.sampled_from(list(PACKINGS))),
-        draw(st.booleans()),
+        *draw(st.sampled_from([(None, ""), (1, ""), (1_000, "who is\tmeant")])),
+        from_data=draw(st.booleans()),
     )
 
 
@@ -82,7 +83,8 @@ def test_a_schema_comes_back_from_its_file_as_it_was(schema: Schema) -> None:
     assert again.to_text() == text
     assert Schema.from_text(text.encode()).digest == schema.digest
     jsonschema.validate(json.loads(text), PUBLISHED)
-    assert text.count("\n") == 13 + len(schema.columns)  # one column a line
+    stated = (schema.rows_a_person is not None) + bool(schema.person)
+    assert text.count("\n") == 13 + stated + len(schema.columns)  # one column a line
 
 
 def test_the_digest_is_of_what_is_read_and_not_of_who_declared_it() -> None:

@@ -1,0 +1,178 @@
+"""Who is protected: a row, or a person with all of her rows."""
+
+from __future__ import annotations
+
+import functools
+import io
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.accounting.gaussian import epsilon_of, mu_of
+from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.core.problem import Budget, Relation, Unit
+from dpviz.datasets import Table
+from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT
+from dpviz.releasing.ledger import Ledger, LedgerError
+from dpviz.releasing.making import Plan, make, plan
+from dpviz.releasing.noise import Law, calibrated
+from dpviz.releasing.options import ReleaseOptions
+from dpviz.releasing.records import open_records
+from dpviz.releasing.schema import Column, Schema, SchemaError
+
+ABC = Schema(tuple(Column(name, -1, 1) for name in "abc"))
+TWO = replace(ABC, rows_a_person=2, person="who")
+WORST = [b"1,1,1", b"-1,1,0", b"0,0,0", b"1,0,0", b"0,-1,1", b"junk", b""]
+lines = st.lists(st.sampled_from(WORST), max_size=6)
+
+
+def _text(people: list[tuple[str, bytes]]) -> bytes:
+    return b"who,a,b,c\n" + b"".join(b"%s,%s\n" % (who.encode(), row) for who, row in people)
+
+
+@functools.cache
+def _calibrated() -> Plan:
+    return plan(ReleaseOptions(row_bound="1", k=1, delta=1e-6), _text([("p", b"1,0,0")] * 2), TWO)
+
+
+def _planned(text: bytes, schema: Schema) -> Plan:
+    return replace(_calibrated(), records=open_records(text, schema), schema=schema)
+
+
+def _moved(one: Plan, other: Plan) -> float:
+    """Return the change of the weighted moment over the noise's stated sensitivity."""
+    upper = np.triu_indices(3)
+    weights = np.where(upper[0] == upper[1], DIAGONAL_WEIGHT, OTHER_WEIGHT)
+    moved = (one.moment() - other.moment())[upper] * weights
+    return math.sqrt(sum(int(value) ** 2 for value in moved)) / one.noise.sensitivity
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("pq"), st.sampled_from(WORST)), max_size=8), lines, lines)
+def test_all_rows_of_one_person_move_no_more_than_stated(
+    rest: list[tuple[str, bytes]], before: list[bytes], after: list[bytes]
+) -> None:
+    """Her lines change, and may be in other places: she is left with two rows, as is stated."""
+    length = max(len(before), len(after), 2)
+    gone = [b""] * length
+    first = [("her", row) for row in (before + gone)[:length]]
+    second = [("her", row) for row in (after + gone)[:length]]
+    one = _planned(_text(first[:1] + rest + first[1:]), TWO)
+    other = _planned(_text(second[:-1] + rest + second[-1:]), TWO)
+    assert _moved(one, other) <= 1
+
+
+def test_the_sensitivity_is_reached_and_a_schema_that_does_not_count_passes_it() -> None:
+    many = [("her", b"1,0,0")] * 6, [("her", b"0,1,0")] * 6
+    one, other = (_planned(_text(lines), TWO) for lines in many)
+    assert 0.98 < _moved(one, other) <= 1
+    unknown = replace(TWO, person="")  # the table is said to hold no more than two of anybody
+    one, other = (_planned(_text(lines), unknown) for lines in many)
+    assert _moved(one, other) > 2.9
+
+
+def _parquet(ids: pa.Array) -> bytes:
+    out = io.BytesIO()
+    rows = {name: pa.array(np.arange(1.0, len(ids) + 1) / 10) for name in "abc"}
+    parquet.write_table(pa.table({"who": ids, **rows}), out)
+    return out.getvalue()
+
+
+def test_every_kind_of_table_counts_the_same_rows() -> None:
+    ids = [7, 8, 7, 7, None, None, None, 8]
+    kept = np.array([1, 1, 1, 0, 1, 1, 0, 1], bool)
+    body = "".join(
+        f"{'' if who is None else who},{j / 10},{j / 10},{j / 10}\n"
+        for j, who in enumerate(ids, start=1)
+    )
+    words = [None if who is None else f" {who}" for who in ids]
+    for table in (
+        b"who,a,b,c\n" + body.encode(),
+        _parquet(pa.array(ids)),
+        _parquet(pa.array(words)),
+        _parquet(pa.array(words).dictionary_encode()),
+    ):
+        (block,) = open_records(table, TWO).blocks()
+        assert block.shape == (8, 3)
+        assert np.array_equal(np.isfinite(block).all(1), kept)
+    numbers = np.array([[0 if who is None else who, 0.1, 0.2, 0.3] for who in ids])
+    (block,) = open_records(Table("t", numbers, ("who", *"abc")), TWO).blocks()
+    assert np.array_equal(np.isfinite(block).all(1), kept)
+    with_header = replace(TWO, header=False, columns=(Column("who", use=False), *TWO.columns))
+    (block,) = open_records(body.encode(), with_header).blocks()
+    assert np.array_equal(np.isfinite(block).all(1), kept)
+
+
+def test_a_person_column_that_is_not_there_is_one_sentence() -> None:
+    with pytest.raises(InvalidTable, match="none of its 3 is named 'who'"):
+        open_records(b"a,b,c\n1,1,1\n", TWO)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"rows_a_person": 0},
+        {"rows_a_person": 1_001},
+        {"rows_a_person": True},
+        {"person": "who"},
+        {"rows_a_person": 1, "person": "a"},
+        {"rows_a_person": 1, "person": 3},
+    ],
+)
+def test_what_cannot_be_declared(changed: dict[str, object]) -> None:
+    with pytest.raises(InvalidSetting):
+        replace(ABC, **changed)
+
+
+def test_a_schema_without_the_unit_is_the_schema_it_was() -> None:
+    text = ABC.to_text()
+    assert "person" not in text
+    assert Schema.from_text(TWO.to_text()) == TWO
+    assert len({ABC.digest, TWO.digest, replace(TWO, person="").digest}) == 3
+    with pytest.raises(SchemaError, match="a whole number of rows from 1 to 1,000"):
+        Schema.from_text(TWO.to_text().replace("2", "2.5"))
+
+
+@pytest.mark.parametrize("law", list(Law))
+def test_three_rows_need_three_times_the_noise(law: Law) -> None:
+    budget = Budget(1.0, 1e-6 if law is Law.NORMAL else 0.0)
+    one, three = (calibrated(law, budget, Relation.REPLACE, 5, 20, rows) for rows in (1, 3))
+    assert three.scale == pytest.approx(3 * one.scale, rel=1e-9)
+    assert three.proved.epsilon <= 1.0
+
+
+def test_a_release_of_rows_says_what_it_is_for_a_person() -> None:
+    """Three rows at (1, 1e-6) are epsilon 3.32, ten 13.5: what counting rows alone would hide."""
+    mu = mu_of(Budget(1.0, 1e-6))
+    assert epsilon_of(1e-6, 3 * mu) == pytest.approx(3.32, abs=0.01)
+    assert epsilon_of(1e-6, 10 * mu) == pytest.approx(13.5, abs=0.05)
+
+
+def test_the_release_and_the_ledger_say_who_is_protected(tmp_path: Path) -> None:
+    options = ReleaseOptions(row_bound="1", k=1, delta=1e-6)
+    table = _text([("p", b"1,0,0"), ("q", b"0,1,0"), ("p", b"0,0,1")])
+    persons, rows = Ledger(tmp_path / "persons"), Ledger(tmp_path / "rows")
+    persons.create(Budget(5, 1e-4), Relation.REPLACE, unit=Unit.PERSON)
+    rows.create(Budget(5, 1e-4), Relation.REPLACE)
+    assert persons.read().unit is Unit.PERSON
+    made = make(options, table, TWO, ledger=persons).to_json()
+    assert made["unit"] == {"protected": "person", "rows": 2, "person": "who"}
+    assert any("'who' names the person" in said for said in made["assumed_public"])
+    with pytest.raises(
+        LedgerError, match="one row at a time; this one is under replace, one perso"
+    ):
+        make(options, table, TWO, ledger=rows)
+    with pytest.raises(
+        LedgerError, match="one person at a time; this one is under replace, one ro"
+    ):
+        make(options, table, ABC, ledger=persons)
+    made = make(options, table, ABC, ledger=rows).to_json()
+    assert made["unit"] == {"protected": "row", "rows": 1, "person": None}
+    assert any("protects ONE ROW" in said for said in made["assumed_public"])
