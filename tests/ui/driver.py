@@ -164,6 +164,8 @@ def another(widget: Any) -> Any:
     if isinstance(widget, Checkbox | Toggle):
         return not widget.value
     if isinstance(widget, NumberInput | Slider):
+        if widget.value is None:
+            return widget.min
         step = widget.step or 1
         up = widget.value + step
         return up if widget.max is None or up <= widget.max else widget.value - step
