@@ -28,7 +28,7 @@ from dpviz.core.settings import Settings, names_in
 from dpviz.datasets.table import Table
 from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.frames import FrameBatches
-from dpviz.preparation.passes import Batched, InMemory, Passes
+from dpviz.preparation.passes import Batched, Facts, InMemory, Passes
 from dpviz.preparation.prepared import Measured, Raw
 from dpviz.preparation.subsample import Subsample
 from dpviz.preparation.transform import Transform
@@ -246,102 +246,35 @@ def prepare_batches(
 
 
 def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> BoundedRows:
-    """Return the bounded rows that passes over the raw ones lead to."""
+    """Return the bounded rows that passes over the raw ones lead to, step by step.
+
+    Each step adds to the notes, and to what is taken for public, what it changed or took.
+    """
+    paid = settings.paid_shares
     facts = passes.facts()
     said, assumed = passes.said()
-    notes = list(said)
-    paid = settings.paid_shares
-    public = [PADDED if "count" in paid else PEOPLE, *assumed]
-
-    keep = facts.low < facts.high
-    low, high = facts.low[keep], facts.high[keep]
-    columns = tuple(name for name, kept in zip(passes.columns, keep, strict=True) if kept)
-    if len(columns) < 2:
-        raise InvalidTable(
-            f"{passes.name} must have at least 2 numeric columns that vary; it has {len(columns)}."
-        )
-    _check_sizes(passes.name, columns, low, high)
-    if not keep.all():
-        constant = int((~keep).sum())
-        notes.append(
-            f"{constant} constant column{'s were' if constant > 1 else ' was'} left out; "
-            f"{len(columns)} features remain."
-        )
-        public.append("which columns are constant")
-
-    limits = None
-    if settings.domain == "box" or settings.centring == "midpoint" or paid:
-        limits = _limits(passes.bounds, columns, keep, settings, bounds, low, high)
-        if settings.bounds == "max":
-            public.append("the feature bounds (smallest and largest value of each feature)")
-
-    center = np.zeros(len(columns))
-    if settings.centring in ("mean", PRIVATE):
-        center = facts.mean[keep]
-        if "mean" not in paid:
-            public.append("the feature means")
-    elif settings.centring == "midpoint" and limits is not None:
-        center = (limits[0] + limits[1]) / 2
-
-    scale = np.ones(len(columns))
-    if settings.scale != "none":
-        if settings.domain == "box":
-            notes.append("On a box, features are scaled by their bounds; standardising is unused.")
-        else:
-            scale = passes.deviations(keep)
-            if "scale" not in paid:
-                public.append("the feature scales (standard deviations)")
-            elif settings.centring not in ("mean", PRIVATE) and limits is not None:
-                # without a mean what is private is the spread about the middle of the bounds
-                scale = np.hypot(scale, facts.mean[keep] - (limits[0] + limits[1]) / 2)
-
-    d = len(columns)
-    if settings.domain == "box" and limits is not None:
-        if settings.row_bound != "max":
-            notes.append("On a box, the feature bounds replace the row bound.")
-        half = (limits[1] - limits[0]) / 2
-        if settings.centring == "none":
-            half = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
-        transform = Transform(keep, center, half, Domain.box(d))
+    notes, public = [*said], [PADDED if "count" in paid else PEOPLE, *assumed]
+    keep, columns = _varying(passes, facts, notes, public)
+    seen = Facts(facts.n, facts.low[keep], facts.high[keep], facts.mean[keep])
+    limits = _limits(passes.bounds, columns, keep, settings, bounds, seen, public)
+    center = _center(settings, seen, limits, public)
+    scale = _scale(passes, keep, settings, seen, limits, notes, public)
+    free = Transform(keep, center, scale, Domain.unbounded(len(columns)))
+    if settings.domain == "box":
+        assert limits is not None
+        transform = _in_box(free, settings, limits, notes)
         row_bound = transform.domain.radius
-    elif settings.row_bound == UNDECLARED:
-        transform = Transform(keep, center, scale, Domain.unbounded(d))
-        row_bound = 1.0
     else:
-        unscaled = Transform(keep, center, scale, Domain.ball(d))
-        wanted = "max" if "bound" in paid else settings.row_bound
-        row_bound = _row_bound(passes, unscaled, wanted)
-        farthest = np.maximum(np.abs(low - center), np.abs(high - center)) / scale
-        # in logarithms, for a quotient of extremes overflows
-        apart = math.log(farthest.max()) - math.log(row_bound)
-        if not (math.log(_SMALL) < apart < math.log(_LARGE)):
-            raise InvalidSetting(
-                "row bound",
-                f"within a factor {numeral(_LARGE, 6)} of the lengths of the rows",
-                settings.row_bound,
-                "--row-bound",
-            )
-        if settings.row_bound == "max":
-            public.append("the row bound R (largest row norm)")
-        elif settings.row_bound.startswith("quantile:"):
-            public.append("the row bound R (a quantile of the row norms)")
-        transform = Transform(keep, center, scale * row_bound, Domain.ball(d))
-
+        transform, row_bound = _in_ball(passes, free, settings, seen, public)
     raw = None
-    if paid and limits is not None:
-        rows = passes.raw_rows(keep)
-        centered = settings.centring in ("mean", PRIVATE)
-        bound = float(row_bound) if transform.domain.bounded else math.inf
-        raw = Raw(rows, *limits, center, scale, bound, centered)
+    if paid:
+        assert limits is not None
+        raw = _raw(passes, free, settings, limits, row_bound)
         shares = ", ".join(f"{step} {numeral(share, 6)}" for step, share in paid.items())
         notes.append(f"Paid for out of the budget, by share: {shares}.")
     if settings.count == PRIVATE and "count" not in paid:
         notes.append("Under replace n is the same for all neighbours: there is nothing to pay for.")
-
-    taken = settings.bounds if settings.domain == "box" else settings.row_bound
-    # a bound that is paid for is another in each draw, and none cuts nothing
-    inside = taken == "max" or "bound" in paid or not transform.domain.bounded
-    moment, reference, outside = passes.moments(transform, inside=inside)
+    moment, reference, outside = passes.moments(transform, inside=_nothing_is_cut(settings))
     if outside:
         share = outside / facts.n
         how = "clipped to the box" if settings.domain == "box" else "scaled down to the row bound"
@@ -350,7 +283,7 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
         settings.name or passes.called,
         columns,
         transform.domain,
-        float(row_bound),
+        row_bound,
         moment,
         reference,
         outside,
@@ -362,6 +295,27 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
         bounds,
         raw=raw,
     )
+
+
+def _varying(
+    passes: Passes, facts: Facts, notes: list[str], public: list[str]
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Return which columns vary, shape (d_raw,), and their names."""
+    keep = facts.low < facts.high
+    columns = tuple(name for name, kept in zip(passes.columns, keep, strict=True) if kept)
+    if len(columns) < 2:
+        raise InvalidTable(
+            f"{passes.name} must have at least 2 numeric columns that vary; it has {len(columns)}."
+        )
+    _check_sizes(passes.name, columns, facts.low[keep], facts.high[keep])
+    if not keep.all():
+        constant = int((~keep).sum())
+        notes.append(
+            f"{constant} constant column{'s were' if constant > 1 else ' was'} left out; "
+            f"{len(columns)} features remain."
+        )
+        public.append("which columns are constant")
+    return keep, columns
 
 
 def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: FloatArray) -> None:
@@ -382,14 +336,18 @@ def _limits(
     keep: NDArray[np.bool_],
     settings: Settings,
     bounds: Bounds | None,
-    low: FloatArray,
-    high: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the bounds of the kept features, shape (d,) each."""
+    seen: Facts,
+    public: list[str],
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the bounds of the kept features, shape (d,) each; None where nothing rests on them."""
+    paid = settings.paid_shares
+    if not (settings.domain == "box" or settings.centring == "midpoint" or paid):
+        return None
     if settings.bounds == "max":
-        return low, high
+        public.append("the feature bounds (smallest and largest value of each feature)")
+        return seen.low, seen.high
     if settings.bounds == PRIVATE:  # in each draw another range; this is what it stands for
-        reach = np.maximum(np.abs(low), np.abs(high)).max()
+        reach = np.maximum(np.abs(seen.low), np.abs(seen.high)).max()
         return np.full(len(columns), -reach), np.full(len(columns), reach)
     if settings.bounds == "known":
         if known is None:
@@ -425,6 +383,108 @@ def _limits(
                 "--bounds",
             )
     return pairs[:, 0], pairs[:, 1]
+
+
+def _center(
+    settings: Settings,
+    seen: Facts,
+    limits: tuple[FloatArray, FloatArray] | None,
+    public: list[str],
+) -> FloatArray:
+    """Return what is subtracted from each feature; where a mean is paid for, the exact one."""
+    if settings.centring in ("mean", PRIVATE):
+        if settings.centring != PRIVATE:
+            public.append("the feature means")
+        return seen.mean
+    if settings.centring == "midpoint" and limits is not None:
+        middle: FloatArray = (limits[0] + limits[1]) / 2
+        return middle
+    return np.zeros(len(seen.mean))
+
+
+def _scale(
+    passes: Passes,
+    keep: NDArray[np.bool_],
+    settings: Settings,
+    seen: Facts,
+    limits: tuple[FloatArray, FloatArray] | None,
+    notes: list[str],
+    public: list[str],
+) -> FloatArray:
+    """Return what features are divided by; where a scale is paid for, the exact one."""
+    if settings.scale == "none":
+        return np.ones(len(seen.mean))
+    if settings.domain == "box":
+        notes.append("On a box, features are scaled by their bounds; standardising is unused.")
+        return np.ones(len(seen.mean))
+    deviations = passes.deviations(keep)
+    if settings.scale != PRIVATE:
+        public.append("the feature scales (standard deviations)")
+    elif settings.centring not in ("mean", PRIVATE) and limits is not None:
+        # without a mean what is private is the spread about the middle of the bounds
+        deviations = np.hypot(deviations, seen.mean - (limits[0] + limits[1]) / 2)
+    return deviations
+
+
+def _in_box(
+    free: Transform, settings: Settings, limits: tuple[FloatArray, FloatArray], notes: list[str]
+) -> Transform:
+    """Return the transform that maps the bounds of each feature to [-1, 1]."""
+    if settings.row_bound != "max":
+        notes.append("On a box, the feature bounds replace the row bound.")
+    half = (limits[1] - limits[0]) / 2
+    if settings.centring == "none":
+        half = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
+    return replace(free, scale=half, domain=Domain.box(free.domain.d))
+
+
+def _in_ball(
+    passes: Passes, free: Transform, settings: Settings, seen: Facts, public: list[str]
+) -> tuple[Transform, float]:
+    """Return the transform into the unit ball, and the row bound R, in scaled units.
+
+    Where none is declared rows stay as they are, and their own unit is 1.
+    """
+    if settings.row_bound == UNDECLARED:
+        return free, 1.0
+    private = settings.row_bound.startswith(PRIVATE)
+    bound = _row_bound(passes, free, "max" if private else settings.row_bound)
+    farthest = np.maximum(np.abs(seen.low - free.center), np.abs(seen.high - free.center))
+    # in logarithms, for a quotient of extremes overflows
+    apart = math.log((farthest / free.scale).max()) - math.log(bound)
+    if not (math.log(_SMALL) < apart < math.log(_LARGE)):
+        raise InvalidSetting(
+            "row bound",
+            f"within a factor {numeral(_LARGE, 6)} of the lengths of the rows",
+            settings.row_bound,
+            "--row-bound",
+        )
+    if settings.row_bound == "max":
+        public.append("the row bound R (largest row norm)")
+    elif settings.row_bound.startswith("quantile:"):
+        public.append("the row bound R (a quantile of the row norms)")
+    return replace(free, scale=free.scale * bound, domain=Domain.ball(free.domain.d)), bound
+
+
+def _raw(
+    passes: Passes,
+    free: Transform,
+    settings: Settings,
+    limits: tuple[FloatArray, FloatArray],
+    row_bound: float,
+) -> Raw:
+    """Return what a paid preparation is made from, anew in each draw."""
+    declared = math.inf if settings.row_bound == UNDECLARED else row_bound
+    centered = settings.centring in ("mean", PRIVATE)
+    return Raw(passes.raw_rows(free.keep), *limits, free.center, free.scale, declared, centered)
+
+
+def _nothing_is_cut(settings: Settings) -> bool:
+    """Return whether no row can lie beyond the bound, as it was taken from the rows."""
+    if settings.domain == "box":
+        return settings.bounds == "max"
+    # a bound that is paid for is another in each draw, and none cuts nothing
+    return settings.row_bound in ("max", UNDECLARED) or settings.row_bound.startswith(PRIVATE)
 
 
 def _row_bound(passes: Passes, unscaled: Transform, setting: str) -> float:
