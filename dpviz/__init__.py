@@ -8,7 +8,8 @@ preparation does, and `task` what can still be learned. `schema` drafts how a re
 `release` makes one, and `ledger` says what releases have spent. `list_mechanisms` and
 `list_datasets` say what there is. An answer is kept by its ``save``, read by `load` and asked again
 by `rerun`. `PrivatePCA` makes one private release as a scikit-learn estimator; `budget` limits what
-several cost together, and `spending` says it.
+several cost together, and `spending` says it. `mechanism` makes a mechanism of a function of
+yours, `Mechanism` is the base of classes; `dpviz.extend` has what an author imports beside them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpviz.mechanisms import Mechanism
+    from dpviz.mechanisms._function import mechanism
     from dpviz.releasing.budget import budget, spending
     from dpviz.releasing.declared import PrivacyWarning
     from dpviz.releasing.private_pca import PrivatePCA
@@ -43,13 +46,16 @@ if TYPE_CHECKING:
     from dpviz.studies.waterfall import waterfall
 
 __all__ = [
-    "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "claims", "compare",
-    "least", "ledger", "list_datasets", "list_mechanisms", "load", "predict", "release",
-    "reproduce", "rerun", "schema", "spending", "sweep", "task", "waterfall",
+    "Mechanism", "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "claims",
+    "compare", "least", "ledger", "list_datasets", "list_mechanisms", "load", "mechanism",
+    "predict", "release", "reproduce", "rerun", "schema", "spending", "sweep", "task",
+    "waterfall",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Mechanism": "dpviz.mechanisms",
+    "mechanism": "dpviz.mechanisms._function",
     "PrivacyWarning": "dpviz.releasing.declared",
     "PrivatePCA": "dpviz.releasing.private_pca",
     **dict.fromkeys(("budget", "spending"), "dpviz.releasing.budget"),

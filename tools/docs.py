@@ -27,6 +27,7 @@ from plotly.offline import get_plotlyjs
 from sphinx.cmd.build import build_main
 
 import dpviz
+from dpviz import extend
 from dpviz.cli import build_parser
 from dpviz.core.params import Param, params_of
 from dpviz.core.settings import Settings
@@ -179,8 +180,11 @@ def _contract() -> str:
                  "core.release.Release", "core.release.Status"):  # fmt: skip
         module, _, cls = f"dpviz.{name}".rpartition(".")
         lines += [f".. currentmodule:: {module}", "", f".. autoclass:: {cls}", "   :members:", ""]
+    names = ", ".join(f"`{name}`" for name in extend.__all__)
     words = (
-        "What a mechanism is. CONTRIBUTING.md in the repository says how to add one in one file."
+        "What a mechanism is. CONTRIBUTING.md in the repository says how to add one in one file; "
+        "`dpviz.mechanism` makes one of a function. Authors of other packages import from "
+        f"`dpviz.extend`, whose names keep their meaning between minor versions: {names}."
     )
     return _automatic("A mechanism", words, lines)
 

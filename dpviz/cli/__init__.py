@@ -16,6 +16,7 @@ from typing import Any
 
 from dpviz.cli.options import OneLineParser, with_negative_numbers
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
+from dpviz.core.plugins import add_plugins
 from dpviz.studies.asked import asking_functions, function_named, question_of
 
 _FILES = {
@@ -61,7 +62,12 @@ def build_parser(command: str | None = None) -> OneLineParser:
 
     A command's file brings its own imports, so only the one that is needed is imported.
     """
-    parser = OneLineParser(prog="dpviz", description="See what differential privacy costs a PCA.")
+    parser = OneLineParser(
+        prog="dpviz",
+        description="See what differential privacy costs a PCA.",
+        epilog="Any command takes --plugin FILE.py, repeatable: mechanisms of your own, on every "
+        "page and list.",
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     mine = [file for file, added in _FILES.items() if command in added]
     function = None if mine else _question(command)
@@ -73,15 +79,38 @@ def build_parser(command: str | None = None) -> OneLineParser:
     return parser
 
 
+def with_plugins(words: Sequence[str]) -> list[str]:
+    """Load the files that ``--plugin`` names, at any command; return the other words.
+
+    Before any parser is made: what a plugin brings is named in help and may be a default.
+    """
+    rest: list[str] = []
+    files: list[str] = []
+    left = iter(words)
+    for word in left:
+        name, equals, file = word.partition("=")
+        if name != "--plugin":
+            rest.append(word)
+            continue
+        given = file if equals else next(left, None)
+        if not given:
+            raise InvalidSetting("plugin", "a Python file that is there", "none", "--plugin")
+        files.append(given)
+    if files:
+        add_plugins(files)
+    return rest
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     words = sys.argv[1:] if argv is None else argv
     if sys.stdout is None:  # closed before the start: Python opens nothing for it
         print(f"dpviz: {FULL_OR_CLOSED[errno.EBADF]}", file=sys.stderr)
         return 2
-    parser = build_parser(words[0] if words else None)
-    arguments = parser.parse_args(with_negative_numbers(words))
     try:
+        words = with_plugins(words)
+        parser = build_parser(words[0] if words else None)
+        arguments = parser.parse_args(with_negative_numbers(words))
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except InvalidSetting as error:

@@ -88,7 +88,9 @@ class Apart:
     def _ask(
         self, process: subprocess.Popen[bytes], work: Callable[..., _Out], given: tuple[Any, ...]
     ) -> _Out:
-        message = pickle.dumps((work, given), pickle.HIGHEST_PROTOCOL)
+        import cloudpickle  # a mechanism may have been typed into a notebook
+
+        message = cloudpickle.dumps((work, given), pickle.HIGHEST_PROTOCOL)
         answers: list[bytes] = []
 
         def exchange() -> None:

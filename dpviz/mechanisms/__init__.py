@@ -1,7 +1,8 @@
-"""Discovery: every public module of this package is one mechanism.
+"""Discovery: every public module of this package is one mechanism, and others may bring theirs.
 
 Nothing is registered. A new file appears in lists, pages, the command line
-and the contract tests by being here.
+and the contract tests by being here; what packages and plugins offer
+(`dpviz.core.plugins`) appears in lists, pages and the command line.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import Declared, split_outside_brackets
+from dpviz.core.plugins import from_plugin, offered
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms._base import Mechanism
 
@@ -22,6 +24,7 @@ __all__ = [
     "Mechanism",
     "all_mechanisms",
     "featured",
+    "mechanisms_among",
     "parse_variant",
     "parse_variants",
     "with_parameter",
@@ -32,12 +35,14 @@ ALL = "all"
 
 @cache
 def all_mechanisms() -> dict[str, type[Mechanism]]:
-    """Return every mechanism class by key, in the order of their slots.
+    """Return every mechanism class by key, in the order of their slots, ours first.
 
     Raises
     ------
     TypeError
-        If a module does not define exactly one concrete mechanism.
+        If a module of this package does not define exactly one concrete mechanism.
+    InvalidSetting
+        If what another package or a plugin offers is none, or its name is taken.
     """
     found = {}
     for module in pkgutil.iter_modules(__path__):
@@ -55,25 +60,52 @@ def all_mechanisms() -> dict[str, type[Mechanism]]:
         if len(classes) != 1:
             raise TypeError(f"{loaded.__name__} must define one mechanism; it has {len(classes)}")
         found[module.name] = classes[0]
+    ours = dict(sorted(found.items(), key=lambda item: item[1].info.slot))
+    return ours | _brought(ours)
+
+
+def _brought(ours: Mapping[str, type[Mechanism]]) -> dict[str, type[Mechanism]]:
+    """Return the mechanisms that packages and plugins offer, in the order of their slots."""
+    found: dict[str, type[Mechanism]] = {}
+    for one in mechanisms_among(offered("mechanisms")):
+        if one.key in ours or one.key in found:
+            allowed = "one whose mechanisms have names of their own"
+            raise InvalidSetting("plugin", allowed, f"{one.key} twice", "--plugin")
+        found[one.key] = one
     return dict(sorted(found.items(), key=lambda item: item[1].info.slot))
 
 
+def mechanisms_among(objects: Iterable[object]) -> list[type[Mechanism]]:
+    """Return those of some objects that are mechanisms which can run."""
+    return [
+        one
+        for one in objects
+        if inspect.isclass(one) and issubclass(one, Mechanism) and not inspect.isabstract(one)
+    ]
+
+
 def featured() -> tuple[str, ...]:
-    """Return the keys shown before a user chooses: what is advised for a table first."""
-    shown = {key: cls() for key, cls in all_mechanisms().items() if cls.info.featured}
+    """Return the keys shown before a user chooses: what is advised for a table first.
+
+    What a plugin brings is shown after it: that is what it was named for.
+    """
+    everything = all_mechanisms()
+    shown = {key: cls() for key, cls in everything.items() if cls.ours and cls.info.featured}
+    brought = [key for key, cls in everything.items() if from_plugin(cls)]
     table = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     ranks = {key: one.advised_rank(table, Budget(1.0, 1e-6)) or 0.0 for key, one in shown.items()}
     first = max(ranks, key=ranks.__getitem__)
-    return (first, *(key for key in shown if key != first))
+    return (first, *brought, *(key for key in shown if key != first))
 
 
-def parse_variant(text: str | Declared) -> Mechanism:
+def parse_variant(text: str | Declared | type[Declared]) -> Mechanism:
     """Return the mechanism a variant's text names, with its parameters set.
 
     Parameters
     ----------
     text : str or Mechanism
-        A key, or a key and parameters: ``mvg[theorem=3,tail=tight]``. A mechanism is itself.
+        A key, or a key and parameters: ``mvg[theorem=3,tail=tight]``. A mechanism is itself, and a
+        class of them its default variant.
 
     Raises
     ------
@@ -82,6 +114,8 @@ def parse_variant(text: str | Declared) -> Mechanism:
     """
     if isinstance(text, Mechanism):
         return text
+    if isinstance(text, type) and issubclass(text, Mechanism):
+        return text()
     if not isinstance(text, str):
         raise InvalidSetting("mechanism", "a mechanism or its text", text, "--mechanism")
     key, bracket, rest = text.strip().partition("[")

@@ -44,9 +44,11 @@ _ALL_OF_IT = 1e-6
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MechanismInfo:
     """What a reader must know of a mechanism; shown on cards and in lists.
+
+    What an author of another package leaves out is said for them.
 
     Attributes
     ----------
@@ -60,13 +62,13 @@ class MechanismInfo:
         Where to read the source, or empty.
     family : str
         Groups mechanisms by their noise: ``laplace``, ``gaussian``, ``wishart``,
-        ``subspace``, ``directional``, ``data``, ``iterative``, ``baseline``.
+        ``subspace``, ``directional``, ``data``, ``iterative``, ``baseline``; ``other``.
     release : str
         ``matrix``, ``subspace`` or ``data``: what every release has, see `Mechanism.releases`.
     guarantee : str
         ``pure``, ``approximate`` or ``none``.
     slot : int
-        Fixed place in lists, unique; adding one moves nobody.
+        Fixed place in lists, unique; adding one moves nobody. Those of other packages come last.
     law, calibration : str
         LaTeX of the released law and of how its scale follows from the budget.
     complexity : str
@@ -100,16 +102,16 @@ class MechanismInfo:
     """
 
     label: str
-    summary: str
-    paper: str
-    family: str
     release: str
     guarantee: str
-    slot: int
-    law: str
-    calibration: str
-    complexity: str
-    advice: str
+    summary: str = "A mechanism of its author's own."
+    paper: str = "its author"
+    family: str = "other"
+    slot: int = 10_000
+    law: str = r"\text{as its author's code draws it}"
+    calibration: str = r"\text{as its author's code says}"
+    complexity: str = "d^3"
+    advice: str = "Compare and audit it first."
     url: str = ""
     featured: bool = False
     highlight: int = 0
@@ -124,7 +126,28 @@ class MechanismInfo:
 
 @dataclass(frozen=True)
 class Mechanism(Declared, ABC):
-    """Base of all mechanisms; see the module docstring."""
+    """Base of all mechanisms: a frozen dataclass whose fields are its tuning parameters.
+
+    A class of your own states ``info``, `calibrate`, `release_many` and `evidence`, and is handed
+    to the functions of `dpviz` as it is.
+
+    Examples
+    --------
+    >>> import dpviz, numpy as np
+    >>> from dpviz.extend import Calibration, MechanismInfo, Release
+    >>> class ByChance(dpviz.Mechanism):
+    ...     info = MechanismInfo(label="By chance", release="subspace", guarantee="pure")
+    ...     def calibrate(self, problem, budget):
+    ...         return Calibration(problem, budget, 1.0)
+    ...     def release_many(self, data, calibration, draws):
+    ...         d, k = calibration.problem.d, calibration.problem.k
+    ...         return Release.of_frames(np.linalg.qr(draws.normal(d, k))[0])
+    ...     def evidence(self, problem, budget, spent):
+    ...         return "It looks at no row."
+    >>> found = dpviz.compare("iris", trials=5, mechanisms=[ByChance, "gaussian"])
+    >>> found.table()["mechanism"].tolist()
+    ['by_chance', 'gaussian']
+    """
 
     info: ClassVar[MechanismInfo]
     key: ClassVar[str]
@@ -208,8 +231,10 @@ class Mechanism(Declared, ABC):
         return self.info.release
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return what a release really costs, or None where there is no epsilon."""
+        """Return what a release really costs, or None where nothing says it."""
         calibration = self.calibrate(problem, budget)
+        if not (calibration.parts or self.ours):
+            return None  # ours release nothing of the data then; of others nobody knows it
         return accounting.spent(calibration.parts, budget)
 
     def row_profile(self, problem: Problem, budget: Budget) -> RowProfile | None:
@@ -219,7 +244,11 @@ class Mechanism(Declared, ABC):
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
         """Return what is known of the claim; by default spent against claimed."""
         claim = self.claim(problem, budget)
+        if claim is None and not self.ours:
+            return Verdict.BASELINE
         if claim is None or spent is None:
+            if not self.ours:
+                return Verdict.UNPROVEN  # nothing says what it spends
             raise NotImplementedError(f"{self.key} must state its verdict: it has no account")
         if spent.epsilon > claim.epsilon * (1 + _ALL_OF_IT):
             if not spent.exact:
@@ -467,6 +496,8 @@ class Mechanism(Declared, ABC):
     @property
     def rerun(self) -> str:
         """The command that reruns the evidence for this mechanism."""
+        if not self.ours:
+            return f"python -m dpviz audit {self.text}"
         return f"python -m pytest tests -k {self.key}"
 
     @property

@@ -105,6 +105,8 @@ class Keys:
 def _class_digest(cls: type) -> str:
     """Return a digest of a class that is not this package's: of its file, else of its code."""
     try:
+        if "<locals>" in cls.__qualname__:  # what encloses it is not in the file alone
+            raise OSError
         source = Path(inspect.getfile(cls)).read_bytes()
     except (TypeError, OSError):  # typed into a notebook
         from cloudpickle import dumps  # not in the browser edition, which keeps no cells

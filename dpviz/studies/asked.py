@@ -63,7 +63,9 @@ YOUR_FILE = "YOUR_FILE.csv"
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Variants = str | Mechanism | Iterable[str | Mechanism]
+Variant = str | Mechanism | type[Mechanism]
+Variants = Variant | Iterable[Variant]
+_VARIANTS = {"mechanism", "mechanisms"}
 BOUNDS_GIVEN = "given"
 """What the settings say of bounds that were passed as a mapping."""
 
@@ -305,11 +307,17 @@ def asks(
                 if name not in signature.parameters:
                     raise WrongArgument(_unknown(function.__name__, name, signature))
             date = now()
-            answer = function(*args, **kwargs)
+            first: Any = tuple(
+                _made(one) if name in _VARIANTS else one
+                for name, one in zip(taken, args, strict=False)
+            )
+            named: Any = {
+                name: _made(one) if name in _VARIANTS else one for name, one in kwargs.items()
+            }
+            answer = function(*first, **named)
             if isinstance(answer, Answer):
-                answer._asked = _noted(
-                    question, dict(zip(taken, args, strict=False)) | kwargs, date
-                )
+                given = dict(zip(taken, first, strict=False)) | named
+                answer._asked = _noted(question, given, date)
             return answer
 
         checked.__signature__ = signature  # type: ignore[attr-defined]
@@ -318,6 +326,13 @@ def asks(
         return checked
 
     return made
+
+
+def _made(given: Any) -> Any:
+    """Return mechanisms where classes of them were given: what is written in a notebook."""
+    if isinstance(given, type) and issubclass(given, Mechanism):
+        return given()
+    return [_made(one) for one in given] if isinstance(given, (list, tuple)) else given
 
 
 def asking_functions() -> dict[str, Callable[..., Any]]:

@@ -22,7 +22,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.prepared import Measured
-from dpviz.report.figures.theme import Panel, panels_of
+from dpviz.report.figures.theme import GREY, Panel, colour_of, panels_of
 from dpviz.report.figures.tradeoff import FEW
 from dpviz.report.tables import curves
 from dpviz.report.tables.curves import CurvePoint
@@ -255,13 +255,13 @@ def judged(mechanisms: Sequence[Mechanism], problem: Problem, budget: Budget) ->
 
 def coloured_first(mechanisms: Sequence[Mechanism]) -> list[Mechanism]:
     """Return mechanisms with those that have a colour of their own in front."""
-    return sorted(mechanisms, key=lambda one: one.info.highlight or math.inf)
+    return sorted(mechanisms, key=lambda one: (colour_of(one) == GREY, one.info.highlight))
 
 
 def marked(mechanisms: Sequence[Mechanism]) -> list[Mechanism]:
     """Return whose components are marked: all of a few, of many those with a colour."""
     few = len(mechanisms) <= FEW
-    return [one for one in mechanisms if few or one.info.highlight]
+    return [one for one in mechanisms if few or colour_of(one) != GREY]
 
 
 class Paced:

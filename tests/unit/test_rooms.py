@@ -17,7 +17,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("core",),
     ("accounting", "datasets", "edition", "metrics", "sampling"),
     ("mechanisms",),
-    ("preparation",),
+    ("extend", "preparation"),
     ("theory",),
     ("simulation",),
     ("auditing", "releasing"),
@@ -36,6 +36,7 @@ ARROWS: dict[str, str] = {
     "metrics": "core",
     "sampling": "core",
     "mechanisms": "accounting core sampling",
+    "extend": "accounting core mechanisms",
     "preparation": "accounting core datasets mechanisms",
     "theory": "core mechanisms metrics preparation sampling",
     "simulation": "accounting core datasets mechanisms metrics preparation theory",
@@ -52,7 +53,7 @@ ARROWS: dict[str, str] = {
         "auditing core datasets lessons mechanisms metrics papers preparation releasing report "
         "simulation"
     ),
-    "__init__": "releasing studies",
+    "__init__": "mechanisms releasing studies",
     "cli": (
         "auditing core datasets edition lessons mechanisms papers preparation releasing report "
         "simulation studies"

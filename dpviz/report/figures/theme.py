@@ -29,6 +29,9 @@ if TYPE_CHECKING:  # a board needs colours and no Plotly
 HIGHLIGHTS = (
     "#218FFF", "#9A8F00", "#BB168F", "#5842FD", "#4D6E4D", "#F2006E", "#C66EB0", "#846300",
 )  # fmt: skip
+BROUGHT = ("#009048", "#7860A8", "#A86060")
+"""Colours of mechanisms that others bring. No further colour is told from all of the above by every
+reader, so their lines are dashed too."""
 GREY = "#7F7F7F"
 """Every other mechanism, drawn thin and named beside its line."""
 
@@ -99,7 +102,7 @@ def _panels(shown: Sequence[tuple[Mechanism, Status | None]]) -> list[Panel]:
     found = []
     for mechanism, status in shown:
         colour = colour_of(mechanism)
-        place = seen[colour]
+        place = seen[colour] + (not mechanism.ours)
         seen[colour] += 1
         found.append(
             Panel(
@@ -117,6 +120,12 @@ def _panels(shown: Sequence[tuple[Mechanism, Status | None]]) -> list[Panel]:
 
 def colour_of(mechanism: Mechanism | type[Mechanism]) -> str:
     """Return the colour of a mechanism, the same wherever it stands."""
+    if not mechanism.ours:
+        brought = [key for key, cls in all_mechanisms().items() if not cls.ours]
+        known = mechanism.key in brought
+        # an object in a notebook is on no list: its name decides
+        place = brought.index(mechanism.key) if known else sum(mechanism.key.encode())
+        return BROUGHT[place % len(BROUGHT)]
     place = mechanism.info.highlight
     return HIGHLIGHTS[(place - 1) % len(HIGHLIGHTS)] if place else GREY
 

@@ -1,0 +1,135 @@
+"""What others bring: files that a user names, and packages that offer entry points.
+
+``DPVIZ_PLUGINS`` names the files, as ``--plugin`` does; it is inherited by every process that works
+for this one. A package offers an object under one of `GROUPS`. The rooms that hold such objects ask
+`offered` for theirs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dpviz.core.errors import InvalidSetting
+
+VARIABLE = "DPVIZ_PLUGINS"
+"""Files to load, parted as in ``PATH``."""
+
+GROUPS = ("mechanisms", "metrics", "datasets")
+"""The entry points ``dpviz.mechanisms``, ``dpviz.metrics`` and ``dpviz.datasets``."""
+
+_NAMES = "dpviz_plugin_"
+
+
+def add_plugins(files: list[str]) -> None:
+    """Have files loaded here, and in every process that this one starts.
+
+    Raises
+    ------
+    InvalidSetting
+        If one is not there, or is no Python file.
+    """
+    known = _files()
+    for file in files:
+        path = Path(file)
+        if path.suffix != ".py" or not path.is_file():
+            raise InvalidSetting("plugin", "a Python file that is there", path.name, "--plugin")
+        known.append(str(path.resolve()))
+    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(known))
+
+
+def offered(group: str) -> Iterator[Any]:
+    """Yield what packages and files offer: an entry point's object, and every name of a file.
+
+    Parameters
+    ----------
+    group : str
+        One of `GROUPS`.
+
+    Raises
+    ------
+    InvalidSetting
+        If one of them cannot be loaded: what is asked for and does not come is no small thing.
+    """
+    for point in entry_points(group=f"dpviz.{group}"):
+        yield _loaded(point)
+    for file in _files():
+        yield from of_module(plugin_module(file))
+
+
+def of_module(module: ModuleType) -> list[Any]:
+    """Return what a module itself defines, in order: not what it imports."""
+    own = [one for one in vars(module).values() if _home(one) == module.__name__]
+    return list({id(one): one for one in own}.values())
+
+
+def from_plugin(cls: type) -> bool:
+    """Return whether a class stands in a file that a user named."""
+    return cls.__module__.startswith(_NAMES)
+
+
+def _home(one: Any) -> str | None:
+    home = getattr(one, "__module__", None)
+    return home if isinstance(home, str) else None
+
+
+def _files() -> list[str]:
+    return [file for file in os.environ.get(VARIABLE, "").split(os.pathsep) if file]
+
+
+def _loaded(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        allowed = "a package whose entry points load, or one that is not installed"
+        given = f"{point.group} {point.name} = {point.value}: {type(error).__name__}"
+        raise InvalidSetting("plugin", allowed, given) from error
+
+
+@cache
+def plugin_module(file: str) -> ModuleType:
+    """Return the module of a plugin's file, run once in this process.
+
+    Raises
+    ------
+    InvalidSetting
+        If it cannot be run: the message says where.
+    """
+    path = Path(file)
+    name = f"{_NAMES}{path.stem}_{blake2b(file.encode(), digest_size=4).hexdigest()}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InvalidSetting("plugin", "a Python file that is there", path.name, "--plugin")
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # so that its classes are found by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        given = f"{path.name}{_line_of(error, path)}: {type(error).__name__}: {error}"
+        raise InvalidSetting("plugin", "a Python file that runs", given, "--plugin") from error
+    with suppress(ImportError):  # in the browser edition there are no workers
+        # no other process can import it by its name
+        import_module("cloudpickle").register_pickle_by_value(module)
+    return module
+
+
+def _line_of(error: BaseException, path: Path) -> str:
+    """Return where in the file an error arose, in words."""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return "" if line is None else f", line {line}"

@@ -1,0 +1,66 @@
+"""What an author of a mechanism, a measure or a table imports.
+
+These names keep their meaning: what is taken away or changed is announced one minor version ahead
+by a `DeprecationWarning` and in the changelog. Every other module of dpviz may change at any time.
+
+A mechanism is a class, or a function::
+
+    from dpviz.extend import mechanism
+
+    @mechanism(claim="pure", release="subspace")
+    def mine(rows, epsilon, delta, k, rng):
+        ...
+        return V
+
+In a notebook its name is handed to `dpviz.compare` and the other functions. In a file it is named
+by ``--plugin mine.py``, and in a package by an entry point of the group ``dpviz.mechanisms``.
+"""
+
+from dpviz.accounting.accounting import Spent
+from dpviz.accounting.gaussian import noise_std
+from dpviz.accounting.sensitivity import (
+    frobenius,
+    frobenius_attained,
+    l1_upper,
+)
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.moments import SecondMoment
+from dpviz.core.params import choice, integer, number
+from dpviz.core.parts import GaussianPart, LaplacePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.release import Calibration, Release, Verdict
+from dpviz.core.seeding import Draws, generator
+from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
+from dpviz.mechanisms._function import mechanism
+
+__all__ = [
+    "AdditiveMechanism",
+    "Budget",
+    "Calibration",
+    "CannotRun",
+    "Domain",
+    "Draws",
+    "FloatArray",
+    "GaussianPart",
+    "InvalidSetting",
+    "LaplacePart",
+    "Mechanism",
+    "MechanismInfo",
+    "Problem",
+    "Relation",
+    "Release",
+    "SecondMoment",
+    "Spent",
+    "Verdict",
+    "choice",
+    "frobenius",
+    "frobenius_attained",
+    "generator",
+    "integer",
+    "l1_upper",
+    "mechanism",
+    "noise_std",
+    "number",
+]

@@ -1,0 +1,236 @@
+"""A mechanism from one function: what its author has, and no more.
+
+The function is told the rows, the budget, k and a generator, and returns one release. Without a
+calibration nothing says what it spends, so its claim is "not proved"; an audit can refute it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from dpviz.accounting.accounting import Spent
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import CannotRun, InvalidSetting, WrongArgument
+from dpviz.core.moments import SecondMoment
+from dpviz.core.params import integer, number, params_of
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.release import Calibration, Release
+from dpviz.core.seeding import Draws
+from dpviz.mechanisms._base import Mechanism, MechanismInfo
+
+Calibrate = Callable[[Problem, Budget], Calibration]
+
+_TOLD = ("rows", "epsilon", "delta", "k", "rng", "scale")
+_NEEDED = _TOLD[:5]
+_GUARANTEES = ("pure", "approximate", "none")
+_RELEASES = ("subspace", "matrix")
+# An author's rounding is no reason to refuse a frame, and a mistake is far above it.
+_NEARLY = 1e-6
+
+
+@dataclass(frozen=True)
+class FunctionMechanism(Mechanism):
+    """Base of the classes that `mechanism` makes."""
+
+    function: ClassVar[Callable[..., Any]]
+    calibration: ClassVar[Calibrate | None] = None
+
+    def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
+        """Return what the author's calibration says; without one, that nothing is known."""
+        calibration = type(self).calibration
+        if calibration is None:
+            return Calibration(problem, budget, 0.0)
+        return calibration(problem, budget)
+
+    def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
+        """Call the function once for each draw, with a generator of its own."""
+        assert data.rows is not None, "`why_not` asks for rows"
+        budget, k = calibration.budget, calibration.problem.k
+        told = {"scale": calibration.scale} if "scale" in _named(type(self).function) else {}
+        options = {name: getattr(self, name) for name in params_of(type(self))} | told
+        rows = data.rows.view()
+        rows.setflags(write=False)
+        found = [
+            self._checked(
+                type(self).function(
+                    rows, budget.epsilon, budget.delta, k, single.generators[0], **options
+                ),
+                data.d,
+                k,
+            )
+            for single in draws.single()
+        ]
+        stacked = np.stack(found)
+        if self.info.release == "matrix":
+            return Release.of_matrices(stacked, k)
+        return Release.of_frames(stacked)
+
+    def _checked(self, given: Any, d: int, k: int) -> FloatArray:
+        """Return one release as an array, or say what is wrong with it."""
+        try:
+            found = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise CannotRun(
+                self.text, f"it must return an array of numbers; got {type(given).__name__}"
+            ) from None
+        shape = (d, d) if self.info.release == "matrix" else (d, k)
+        if found.shape != shape:
+            raise CannotRun(
+                self.text, f"it must return an array of shape {shape}; got {found.shape}"
+            )
+        if not np.isfinite(found).all():
+            raise CannotRun(self.text, "it must return finite numbers; got others")
+        size = float(np.abs(found).max())
+        if self.info.release == "matrix":
+            if np.abs(found - found.T).max() > _NEARLY * size:
+                raise CannotRun(self.text, "it must return a symmetric matrix; got another")
+            return (found + found.T) / 2
+        if np.abs(found.T @ found - np.eye(k)).max() > _NEARLY:
+            raise CannotRun(self.text, "it must return orthonormal columns; got others")
+        # to the last digit, which changes nothing that is released
+        frame, upper = np.linalg.qr(found)
+        signed: FloatArray = frame * np.where(np.diag(upper) < 0, -1.0, 1.0)
+        return signed
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
+        """Return what is known."""
+        if self.info.guarantee == "none":
+            return "It claims nothing."
+        if spent is None:
+            return "No calibration was given, so nothing says what it spends."
+        return "Its calibration says what it does, and the account follows from that."
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def mechanism(
+    *,
+    claim: str,
+    release: str = "subspace",
+    label: str | None = None,
+    calibrate: Calibrate | None = None,
+    **facts: Any,
+) -> Callable[[Callable[..., Any]], type[FunctionMechanism]]:
+    """Make a mechanism of a function ``f(rows, epsilon, delta, k, rng)`` that makes one release.
+
+    What comes out is a class of mechanisms: hand it to `dpviz.compare`, `dpviz.sweep`,
+    `dpviz.least`, `dpviz.board` and `dpviz.audit`, alone or beside keys.
+
+    Parameters
+    ----------
+    claim : {"pure", "approximate", "none"}
+        What is promised: (epsilon, 0), (epsilon, delta), or nothing.
+    release : {"subspace", "matrix"}
+        What the function returns: k orthonormal columns, shape (d, k), or a symmetric estimate of
+        A = X'X/n, shape (d, d).
+    label : str, optional
+        Its name on pages; the function's if not said.
+    calibrate : callable, optional
+        ``calibrate(problem, budget)`` to a `dpviz.extend.Calibration`: the noise that meets the
+        claim, from shapes and budget alone. Its parts say what is spent. A function with a
+        keyword ``scale`` is told its scale. Without one the claim is "not proved".
+    **facts
+        Further attributes of `dpviz.extend.MechanismInfo`, such as ``paper`` and ``url``.
+
+    Returns
+    -------
+    callable
+        Takes the function; keywords of it that have a number as default are parameters of the
+        mechanism, written ``name[keyword=value]``.
+
+    Raises
+    ------
+    WrongArgument
+        If the function takes other arguments.
+    InvalidSetting
+        If the claim or the release is none of these.
+
+    Notes
+    -----
+    ``rows`` are the prepared rows, shape (n, d), at most 1 long (on a box, between -1 and 1) and
+    read-only; ``rng`` is a `numpy.random.Generator` of the draw's own, and all randomness has to
+    come from it: the same seed then gives the same bytes with any number of workers.
+
+    Examples
+    --------
+    >>> import dpviz, numpy as np
+    >>> @dpviz.mechanism(claim="pure", release="subspace")
+    ... def by_chance(rows, epsilon, delta, k, rng):
+    ...     return np.linalg.qr(rng.standard_normal((rows.shape[1], k)))[0]
+    >>> found = dpviz.compare("iris", k=2, trials=5, mechanisms=[by_chance, "gaussian"])
+    >>> found.table()["status"].tolist()
+    ['unproven', 'holds']
+    """
+    if claim not in _GUARANTEES:
+        raise InvalidSetting("claim", f"one of {', '.join(_GUARANTEES)}", claim)
+    if release not in _RELEASES:
+        raise InvalidSetting("release", f"one of {', '.join(_RELEASES)}", release)
+
+    def made(function: Callable[..., Any]) -> type[FunctionMechanism]:
+        parameters = _parameters(function)
+        name = function.__name__
+        info = MechanismInfo(
+            **{
+                "label": label or name.replace("_", " ").capitalize(),
+                "release": release,
+                "guarantee": claim,
+                "summary": _first_line(function, name),
+                "needs_rows": True,
+                "redraws": True,
+                **facts,
+            }
+        )
+        namespace = {
+            "__module__": function.__module__,
+            "__qualname__": function.__qualname__,
+            "__doc__": function.__doc__ or info.summary,
+            "__annotations__": {key: type(value.default) for key, value in parameters.items()},
+            "info": info,
+            "function": staticmethod(function),
+            "calibration": None if calibrate is None else staticmethod(calibrate),
+            **parameters,
+        }
+        return dataclass(frozen=True)(type(name, (FunctionMechanism,), namespace))
+
+    return made
+
+
+def _named(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the declared parameters that a function's further keywords make."""
+    named = _named(function)
+    first = tuple(named)[: len(_NEEDED)]
+    if first != _NEEDED:
+        raise WrongArgument(
+            f"{function.__name__} must take {', '.join(_NEEDED)} first; it takes "
+            f"{', '.join(named) or 'nothing'}."
+        )
+    found: dict[str, Any] = {}
+    for name, one in named.items():
+        if name in _TOLD:
+            continue
+        words = {"label": name.replace("_", " "), "help": f"The keyword {name} of its function."}
+        if isinstance(one.default, int) and not isinstance(one.default, bool):
+            found[name] = integer(one.default, -(2**53), 2**53, **words)
+        elif isinstance(one.default, float):
+            found[name] = number(one.default, -1e300, 1e300, **words)
+        else:
+            raise WrongArgument(
+                f"{function.__name__} may have further keywords with a number as default; "
+                f"{name} has none."
+            )
+    return found
+
+
+def _first_line(function: Callable[..., Any], name: str) -> str:
+    words = (inspect.getdoc(function) or f"The function {name} of its author").strip()
+    return words.splitlines()[0].rstrip(".") + "."
