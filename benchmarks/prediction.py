@@ -26,7 +26,8 @@ from dpviz.preparation.load import load_prepared
 from dpviz.preparation.plan import planned
 from dpviz.preparation.prepared import Measured, worth
 from dpviz.preparation.spectrum import spectrum_of
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 from dpviz.theory.predict import predict
 
 EPSILONS = (0.3, 1.0, 3.0, 10.0)

@@ -26,22 +26,19 @@ if TYPE_CHECKING:
     from dpviz.releasing.private_pca import PrivatePCA
     from dpviz.studies import load
     from dpviz.studies.account import account
-    from dpviz.studies.api import (
-        audit,
-        compare,
-        least,
-        list_datasets,
-        list_mechanisms,
-        predict,
-        sweep,
-    )
+    from dpviz.studies.audit import audit
     from dpviz.studies.board import board
     from dpviz.studies.claims import claims
+    from dpviz.studies.compare import compare
+    from dpviz.studies.least import least
     from dpviz.studies.ledger import ledger
+    from dpviz.studies.listing import list_datasets, list_mechanisms
+    from dpviz.studies.predict import predict
     from dpviz.studies.release import release
     from dpviz.studies.reproduce import reproduce
     from dpviz.studies.rerun import rerun
     from dpviz.studies.schema import schema
+    from dpviz.studies.sweep import sweep
     from dpviz.studies.task import task
     from dpviz.studies.waterfall import waterfall
 
@@ -51,7 +48,7 @@ __all__ = [
     "predict", "release", "reproduce", "rerun", "schema", "spending", "sweep", "task",
     "waterfall",
 ]  # fmt: skip
-__version__ = "0.1.0"
+__version__: str
 
 _HOMES = {
     "Mechanism": "dpviz.mechanisms",
@@ -60,16 +57,15 @@ _HOMES = {
     "PrivatePCA": "dpviz.releasing.private_pca",
     **dict.fromkeys(("budget", "spending"), "dpviz.releasing.budget"),
     "load": "dpviz.studies",
-    **dict.fromkeys(
-        ("audit", "compare", "least", "list_datasets", "list_mechanisms", "predict", "sweep"),
-        "dpviz.studies.api",
-    ),
+    **dict.fromkeys(("list_datasets", "list_mechanisms"), "dpviz.studies.listing"),
 }
 """Where a name is defined, if not in the file of its own name among the questions."""
 
 
 def __getattr__(name: str) -> Any:
     # On demand: the command line and the pages need not wait for what they do not use.
+    if name == "__version__":
+        return import_module("dpviz.core").VERSION
     if name in __all__:
         return getattr(import_module(_HOMES.get(name, f"dpviz.studies.{name}")), name)
     near = get_close_matches(f"list_{name}" if f"list_{name}" in __all__ else name, __all__, 1)

@@ -352,10 +352,9 @@ def figures() -> dict[str, object]:
 
 def entry(house: House) -> tuple[str, str]:
     """Return the file and the name of the function behind ``dpviz.compare``."""
-    for file in ("studies/compare.py", "studies/api.py"):
-        for one in house.functions:
-            if one.file == file and one.name in ("compare", "run"):
-                return file, one.name
+    for one in house.functions:
+        if (one.file, one.name) == ("studies/compare.py", "compare"):
+            return one.file, one.name
     raise LookupError("dpviz.compare was not found")
 
 

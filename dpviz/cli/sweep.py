@@ -23,8 +23,8 @@ from dpviz.preparation.plan import Planned
 from dpviz.simulation.axes import AXES, parse_values
 from dpviz.simulation.export import check_out
 from dpviz.simulation.jobs import WORKERS_RANGE
-from dpviz.studies import api
 from dpviz.studies.asked import options_of
+from dpviz.studies.sweep import sweep
 
 
 def add(commands: Commands) -> None:
@@ -86,7 +86,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     fetch_table(settings.table)
     watch = Watch()
     try:
-        found = api.sweep(
+        found = sweep(
             settings.table,
             over=over,
             workers=workers,

@@ -17,8 +17,9 @@ from dpviz.lessons.needed import goal_of
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
 from dpviz.report.tables.projection import coordinates
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
 from dpviz.simulation.least import predicted_crossing
+from dpviz.simulation.simulate import Cell
 
 _POINTS = 300
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz import __version__
+from dpviz.core import VERSION
 from dpviz.papers.experiment import Effort, Experiment
 from dpviz.papers.measurements import SUMMARY_COLUMNS, Found
 from dpviz.papers.run import Reproduction, answers, lines_of
@@ -247,7 +247,7 @@ def ship(found: Reproduction, date: str, folder: Path = FOLDER) -> Path:
     key = found.experiment.key
     if found.effort is not Effort.FULL:
         raise ValueError(f"{key}: only a full run ships")
-    versions = {"dpviz": __version__, **{name: version(name) for name in _LIBRARIES}}
+    versions = {"dpviz": VERSION, **{name: version(name) for name in _LIBRARIES}}
     made = Made(date, code_digest(found.experiment), versions)
     rows = found.points[list(SUMMARY_COLUMNS)].to_numpy(dtype=object).tolist()
     content = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz import __version__
+from dpviz.core import VERSION
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
@@ -142,7 +142,7 @@ class RealRelease:
             "settings_hash": digest(self.settings),
             "ledger": None if self.receipt is None else self.receipt.to_json(),
             "versions": {
-                "dpviz": __version__,
+                "dpviz": VERSION,
                 "opendp": opendp_version(),
                 "numpy": version("numpy"),
                 "python": platform.python_version(),

@@ -1,6 +1,6 @@
 """One setting, resolved: its cells, what is known of each before a draw, and what a run found.
 
-A cell is one variant in one setting. `parts_of` says what of it is to be drawn, for
+`parts_of` says what of it is to be drawn, for
 `dpviz.simulation.simulate`; `run_cell` measures what comes out.
 """
 
@@ -40,7 +40,7 @@ from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import BOUND, Wanted, wanted_of
 from dpviz.simulation.chains import PaidDraws, paid_draws
 from dpviz.simulation.lunch import processed
-from dpviz.simulation.simulate import Named, Trials, simulate
+from dpviz.simulation.simulate import Cell, Named, Trials, simulate
 
 _BLOCK_ENTRIES = 1 << 21
 """Most entries of released matrices held at once where they are decomposed one by one."""
@@ -48,34 +48,6 @@ _BLOCK_ENTRIES = 1 << 21
 
 _ASK_FROM = 1 << 28
 """Bytes from which a cell is held against the memory that is free."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One variant in one setting, with the trials to draw.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-        The variant.
-    problem : Problem
-    budget : Budget
-    seed : int
-    trials : range
-        Which named trials; chunks of trials join without a seam.
-    paid : Wanted or None
-        The steps of the preparation that the budget pays for as well.
-    free : bool
-        Whether releases are measured after post-processing as well (`dpviz.simulation.lunch`).
-    """
-
-    mechanism: Mechanism
-    problem: Problem
-    budget: Budget
-    seed: int
-    trials: range
-    paid: Wanted | None = None
-    free: bool = False
 
 
 @dataclass(frozen=True)

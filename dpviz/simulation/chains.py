@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +18,7 @@ from dpviz.preparation.chain import Prepared as PaidRows
 from dpviz.preparation.chain import Public, noise_edge, run
 from dpviz.preparation.prepared import Measured, Raw
 from dpviz.preparation.transform import Transform
-
-if TYPE_CHECKING:
-    from dpviz.simulation.cells import Cell
+from dpviz.simulation.simulate import Cell
 
 
 @dataclass(frozen=True, eq=False)

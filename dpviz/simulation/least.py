@@ -42,10 +42,10 @@ from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.preparation.prepared import Measured, worth
 from dpviz.preparation.steps import wanted_of
-from dpviz.simulation.cells import Cell, CellTrials, account_of, parts_of, variants_of, why_not
+from dpviz.simulation.cells import CellTrials, account_of, parts_of, variants_of, why_not
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.search import SEARCH_STEP, crossing
-from dpviz.simulation.simulate import simulate
+from dpviz.simulation.simulate import Cell, simulate
 from dpviz.theory.predict import predict
 
 

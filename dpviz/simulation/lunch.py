@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.release import Calibration, Release
 from dpviz.mechanisms._weighing import weighed
-
-if TYPE_CHECKING:
-    from dpviz.simulation.cells import Cell
+from dpviz.simulation.simulate import Cell
 
 WHY_THE_BASIS = (
     "No rule that treats all directions alike does better than the leading directions of the noisy "

@@ -17,13 +17,42 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.moments import SecondMoment
 from dpviz.core.pauses import pause
-from dpviz.core.problem import Problem
+from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
+from dpviz.preparation.steps import Wanted
 
 _SHARED_ENTRIES = 1 << 18
 """Most entries of noise that are kept for the next epsilon: 2 MB for each of some variants."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One variant in one setting, with the trials to draw.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The variant.
+    problem : Problem
+    budget : Budget
+    seed : int
+    trials : range
+        Which named trials; chunks of trials join without a seam.
+    paid : Wanted or None
+        The steps of the preparation that the budget pays for as well.
+    free : bool
+        Whether releases are measured after post-processing as well (`dpviz.simulation.lunch`).
+    """
+
+    mechanism: Mechanism
+    problem: Problem
+    budget: Budget
+    seed: int
+    trials: range
+    paid: Wanted | None = None
+    free: bool = False
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from dpviz.core.paths import PACKAGE, user_cache
 from dpviz.core.whole import cannot_write, whole
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import Cell
+from dpviz.simulation.simulate import Cell
 
 CAP_BYTES = 512 << 20
 """A folder that has grown beyond this loses its least recently used cells after a run."""

@@ -37,11 +37,11 @@ from dpviz.preparation.plan import Planned
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import wanted_of
 from dpviz.simulation.axes import N_RANGE, axis_param, clean_value
-from dpviz.simulation.cells import Cell, parts_of, taste, too_large, variants_of, why_not
+from dpviz.simulation.cells import parts_of, taste, too_large, variants_of, why_not
 from dpviz.simulation.compare import TABLE_COLUMNS
 from dpviz.simulation.export import write_table
 from dpviz.simulation.jobs import Arrays, Pool, Progress, kept, sent_whole, work
-from dpviz.simulation.simulate import simulate
+from dpviz.simulation.simulate import Cell, simulate
 from dpviz.simulation.store import Keys, Store
 
 SKIPPED_COLUMNS = (

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-import dpviz
+from dpviz.core import VERSION
 from dpviz.core.blas import kernel
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.core.json_text import json_text, strict_json
@@ -82,7 +82,7 @@ class Asked:
 def versions() -> dict[str, str]:
     """Return the versions that numbers depend on."""
     return {
-        "dpviz": dpviz.__version__,
+        "dpviz": VERSION,
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "scipy": version("scipy"),

@@ -13,7 +13,7 @@ import shlex
 import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
@@ -30,31 +30,16 @@ from typing import (
     get_type_hints,
 )
 
-import dpviz
-from dpviz.auditing import AuditOptions
 from dpviz.core.allocation_text import of_mapping
-from dpviz.core.errors import InvalidSetting, WrongArgument
+from dpviz.core.errors import WrongArgument
 from dpviz.core.number_text import numeral
-from dpviz.core.params import (
-    Declared,
-    Param,
-    choice,
-    format_number,
-    integer,
-    number,
-    params_of,
-    text,
-)
+from dpviz.core.params import Declared, Param, format_number, params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.metrics import FLAT, METRICS, chance_share
 from dpviz.preparation.bounding import BoundedRows, Bounds
 from dpviz.preparation.given import name_of, prepare_given
 from dpviz.preparation.load import resolve_allocation
 from dpviz.preparation.plan import PREFIX, Planned
-from dpviz.preparation.prepared import Measured
-from dpviz.simulation.axes import axis_param, parse_values
-from dpviz.simulation.goal import Goal
 from dpviz.studies import Answer, Asked, now
 
 YOUR_FILE = "YOUR_FILE.csv"
@@ -105,89 +90,6 @@ class Options(TypedDict, total=False):
     leave_out: str
     missing: Literal["drop", "median"]
     name: str
-
-
-class AuditKeywords(TypedDict, total=False):
-    """The keywords of an audit: the fields of `AuditOptions`, without the mechanism."""
-
-    epsilon: float
-    delta: float | None
-    dimension: int
-    k: int
-    rows: int
-    relation: Relations
-    domain: Domains
-    seed: int
-    trials: int
-    confidence: float
-
-
-class Goals(Options, total=False):
-    """`Options`, and one metric with the value that it must reach."""
-
-    recovery: float
-    captured_share: float
-    captured_total: float
-    projection_distance: float
-    largest_angle: float
-    noise_spectral: float
-    noise_frobenius: float
-    low_rank_error: float
-
-
-GOAL_METRICS = tuple(key for key, metric in METRICS.items() if metric.better != "neither")
-
-
-def _goal(key: str) -> Any:
-    metric = METRICS[key]
-    words = f"{metric.help[:1].upper()}{metric.help[1:]}"
-    return number(None, 0.0, 1e300, label=metric.label, help=f"The goal: {words}", optional=True)
-
-
-GoalOptions = make_dataclass(
-    "GoalOptions",
-    [(key, float | None, _goal(key)) for key in GOAL_METRICS],
-    bases=(Declared,),
-    frozen=True,
-)
-"""One of these is the goal, with the value to reach."""
-
-
-@dataclass(frozen=True)
-class SearchOptions(Declared):
-    """What is found for a goal, and how surely."""
-
-    over: str = choice(
-        "epsilon",
-        {"epsilon": "least epsilon", "n": "fewest people"},
-        label="What is found",
-        help="What to find. For n the same population has more or fewer people.",
-    )
-    of_draws: float | None = number(
-        None, 1e-9, 1 - 1e-9, label="Share of draws", optional=True,
-        help="The share of releases that must reach the goal; if not said, their mean must.",
-    )  # fmt: skip
-    confidence: float = number(
-        0.95, 1e-9, 1 - 1e-12, label="Confidence", help="With which each interval holds."
-    )
-    most_draws: int = integer(
-        256, 2, 1_000_000, label="Most draws", help="At each value tried at first."
-    )
-
-
-@dataclass(frozen=True)
-class PlanOptions(Declared):
-    """A plan in the place of a table, or another number of people."""
-
-    n: float | None = number(
-        None, 2, 1e15, label="People", optional=True,
-        help="Beside a spectrum, or in the place of the table's: the same population.",
-    )  # fmt: skip
-    spectrum: str | None = text(
-        None, label="Spectrum", optional=True,
-        help="Eigenvalues in squared row bounds in the place of a table: a file with one a line, "
-        "or a text such as power:d=50,exponent=1.5,total=0.5.",
-    )  # fmt: skip
 
 
 ASIDE = {
@@ -336,20 +238,22 @@ def _made(given: Any) -> Any:
 
 
 def asking_functions() -> dict[str, Callable[..., Any]]:
-    """Return every function that asks a question, by its name: a file of its name holds it."""
-    names = {path.stem for path in Path(__file__).parent.glob("[!_]*.py")} | set(dpviz.__all__)
-    found = {name: function_named(name) for name in sorted(names)}
+    """Return every function that asks a question, by its name."""
+    files = [path.stem for path in Path(__file__).parent.glob("[!_]*.py")]
+    found = {name: function_named(name) for name in sorted([*files, *_LISTS])}
     return {name: function for name, function in found.items() if function is not None}
+
+
+_LISTS = {"list_datasets": "listing", "list_mechanisms": "listing"}
+"""Questions that share a file; any other is asked by the file of its own name."""
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
     """Return the function that asks a question, importing no other; None where there is none."""
-    if name in dpviz.__all__:
-        found = getattr(dpviz, name)
-    elif (Path(__file__).parent / f"{name}.py").is_file():
-        found = getattr(import_module(f"dpviz.studies.{name}"), name, None)
-    else:
-        found = None
+    file = _LISTS.get(name, name)
+    if not (Path(__file__).parent / f"{file}.py").is_file():
+        return None
+    found = getattr(import_module(f"dpviz.studies.{file}"), name, None)
     return found if hasattr(found, "question") else None
 
 
@@ -548,73 +452,3 @@ def options_of(settings: Settings) -> Options:
     """Return the keywords that state these settings; the table is the function's first argument."""
     named = {name: getattr(settings, name) for name in params_of(Settings) if name != "table"}
     return cast(Options, named)
-
-
-def audit_options(mechanism: str | Mechanism, options: Mapping[str, Any]) -> AuditOptions:
-    """Return what to audit."""
-    return AuditOptions(mechanism=mechanism, **options)
-
-
-def goal_of(metric: str, value: Any, of_draws: float | None, prepared: Measured, k: int) -> Goal:
-    """Return the goal that a call states; a recovery becomes the captured share that means it.
-
-    Raises
-    ------
-    InvalidSetting
-        If the value is not a number, or out of its range.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidSetting("the goal", "a positive number", value)
-    if metric != "recovery":
-        return Goal(metric, float(value), of_draws)
-    chance = chance_share(prepared.reference, k)
-    if chance > 1 - FLAT:
-        allowed = f"another measure than recovery: any {k} directions capture as much here"
-        raise InvalidSetting("the goal", allowed, f"recovery {numeral(value, 6)}")
-    return replace(Goal.of_recovery(float(value), chance), of_draws=of_draws)
-
-
-def axes_of(over: Any, values: Any) -> dict[str, list[Any]]:
-    """Return the values of each axis of a sweep, parsed.
-
-    Parameters
-    ----------
-    over, values
-        As in `dpviz.studies.api.sweep`.
-    """
-    if isinstance(over, Mapping):
-        if values is not None:
-            raise InvalidSetting("values", "left out where over is a mapping", values)
-        written = dict(over)
-    else:
-        names = [over] if isinstance(over, str) else list(over)
-        items = [values] if isinstance(over, str) else values
-        if isinstance(items, str) or not isinstance(items, Sequence) or len(items) != len(names):
-            raise InvalidSetting("values", "given once for each axis", values)
-        written = dict(zip(names, items, strict=True))
-    axes: dict[str, list[Any]] = {}
-    for axis, item in written.items():
-        param = axis_param(axis)
-        if item is None:
-            allowed = "given: numbers, or a text such as 0.1:10:9 or 0.1,1,10"
-            raise InvalidSetting("values", allowed, item)
-        if isinstance(item, str):
-            axes[axis] = parse_values(axis, item)
-        else:
-            alone = not isinstance(item, Iterable)
-            axes[axis] = [
-                format_number(float(value))
-                if param.kind == "text" and isinstance(value, (int, float))
-                else value
-                for value in ([item] if alone else item)
-            ]
-    return axes
-
-
-def numbers_of(spectrum: Any) -> list[float]:
-    """Return eigenvalues as a list of numbers."""
-    try:
-        return [float(value) for value in spectrum]
-    except (TypeError, ValueError):
-        allowed = "a text, a path or a sequence of numbers"
-        raise InvalidSetting("spectrum", allowed, type(spectrum).__name__) from None

@@ -1,4 +1,4 @@
-"""The answer of `dpviz.list_mechanisms` and `dpviz.list_datasets`."""
+"""The questions `list_mechanisms` and `list_datasets`: what there is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.auditing.table import listing_rows
+from dpviz.datasets import dataset_rows, remote
 from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
+from dpviz.studies.asked import asks
 
 
 class Listing(Answer):
@@ -59,3 +62,63 @@ class Listing(Answer):
 
 def _word(value: object) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+@asks("list every mechanism and what holds of it", command="mechanisms")
+def list_mechanisms() -> Listing:
+    """List every mechanism under both relations, and what holds of its claim.
+
+    Returns
+    -------
+    Listing
+        One row per key and relation: key, label, paper, relation, release (matrix, subspace or
+        data), guarantee (pure, approximate or none), status and evidence, at epsilon 1, delta
+        1e-6, n 1000, d 10 and k 2. ``to_json()`` writes the bytes of
+        ``dpviz mechanisms --format json``.
+
+    See Also
+    --------
+    compare : Run them.
+    audit : Attack one.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> "wishart_difference" in dpviz.list_mechanisms().keys
+    True
+    >>> table = dpviz.list_mechanisms().table()
+    >>> row = table[(table["key"] == "gaussian") & (table["relation"] == "replace")]
+    >>> row["status"].item()
+    'holds'
+    """
+    columns = ("key", "relation", "release", "guarantee", "status", "paper")
+    return Listing(listing_rows(), "mechanisms", columns)
+
+
+@asks("list the built-in and the remote tables", command="datasets")
+def list_datasets() -> Listing:
+    """List the built-in tables, and the papers' data sets that can be fetched.
+
+    Returns
+    -------
+    Listing
+        One row per table: key, label, description, n and d as loaded, labels, source, licence,
+        origin (built-in or remote) and whether it is at hand. ``to_json()`` writes the bytes of
+        ``dpviz datasets --format json``.
+
+    See Also
+    --------
+    compare : Takes a key as its table.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> dpviz.list_datasets().keys[:2]
+    ['digits', 'breast_cancer']
+    """
+    rows: list[dict[str, Any]] = [
+        {**row, "origin": "built-in", "at_hand": True} for row in dataset_rows()
+    ]
+    rows += remote.dataset_rows()
+    columns = ("key", "origin", "at_hand", "n", "d", "labels", "licence")
+    return Listing(rows, "tables", columns)

@@ -18,7 +18,8 @@ from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.steps import Wanted
 from dpviz.releasing.making import float_safe
 from dpviz.releasing.noise import Law
-from dpviz.simulation.cells import Cell, bias_of, cell_at, hint_of
+from dpviz.simulation.cells import bias_of, cell_at, hint_of
+from dpviz.simulation.simulate import Cell
 from dpviz.simulation.waterfall import mechanism_of, stages, waterfall_table
 
 

@@ -26,8 +26,9 @@ from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore as narrative
 from dpviz.report.tables import curves
 from dpviz.simulation import cells as sweeps
-from dpviz.simulation.cells import Cell, Plan, Result, Skipped
+from dpviz.simulation.cells import Plan, Result, Skipped
 from dpviz.simulation.compare import Comparison
+from dpviz.simulation.simulate import Cell
 from pages.ui import limits
 from pages.ui.turns import turns
 

@@ -34,8 +34,9 @@ from dpviz.preparation.steps import (
     preparation,
     wanted_of,
 )
-from dpviz.simulation.cells import Cell, cell_at, joined, run_cell
+from dpviz.simulation.cells import cell_at, joined, run_cell
 from dpviz.simulation.compare import compare
+from dpviz.simulation.simulate import Cell
 from dpviz.simulation.store import Keys
 from dpviz.simulation.sweep import sweep
 from tests.chain_attack import audit_chain

@@ -44,7 +44,8 @@ from dpviz.papers.chaudhuri.figure1 import (
 from dpviz.papers.chaudhuri.table1 import ACCURACY, MAJORITY, ChaudhuriTable1, accuracy
 from dpviz.papers.experiment import Effort, Experiment
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 
 GAUSSIAN, DIFFERENCE = ADDED
 

@@ -28,7 +28,8 @@ from dpviz.papers.xu.figure5 import XuFigure5
 from dpviz.papers.xu.statements import XuStatements
 from dpviz.papers.xu.theorems import XuTheorems
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import Cell, run_cell
+from dpviz.simulation.cells import run_cell
+from dpviz.simulation.simulate import Cell
 
 Z = 6.0  # standard errors; a false alarm about once in 5e8 tests
 EXPERIMENTS = (XuFigure1, XuFigure2, XuFigure3, XuFigure4, XuFigure5)

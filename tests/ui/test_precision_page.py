@@ -16,7 +16,8 @@ from dpviz.report.tables.planted import EXAMPLES
 from dpviz.report.tables.precision import precision_variants
 from dpviz.report.tables.shares import shares_file
 from dpviz.simulation import cells as sweeps
-from dpviz.simulation.cells import Cell, Result
+from dpviz.simulation.cells import Result
+from dpviz.simulation.simulate import Cell
 from tests.ui.driver import (
     QUICK,
     as_seen,

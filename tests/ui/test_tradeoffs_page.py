@@ -21,7 +21,8 @@ from dpviz.metrics import METRICS
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation import cells as sweeps
 from dpviz.simulation.axes import AXES, AXES_OF_PLANS
-from dpviz.simulation.cells import Cell, Result
+from dpviz.simulation.cells import Result
+from dpviz.simulation.simulate import Cell
 from tests.ui.driver import (
     ROOT,
     change,

@@ -16,8 +16,9 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.mechanisms._base import Mechanism
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.report.tables.board import compute
-from dpviz.simulation.cells import Cell, bias_of, cell_at, run_cell
+from dpviz.simulation.cells import bias_of, cell_at, run_cell
 from dpviz.simulation.compare import compare
+from dpviz.simulation.simulate import Cell
 
 VARIANTS = [*(cls() for cls in all_mechanisms().values()), parse_variant("ppca[rows=unit]")]
 LOUD = Settings(table="made", epsilon=1e6, delta=1e-6, k=1, trials=8)

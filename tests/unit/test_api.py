@@ -30,7 +30,12 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
 from dpviz.metrics import METRICS, chance_share
 from dpviz.preparation.plan import plan_of
-from dpviz.studies import Answer, api, asked
+from dpviz.studies import Answer, asked
+from dpviz.studies.audit import AuditKeywords
+from dpviz.studies.compare import Compared
+from dpviz.studies.least import Needed
+from dpviz.studies.predict import Predictions
+from dpviz.studies.sweep import Swept
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = 7316.4859  # a cell that no message may show
@@ -49,7 +54,7 @@ def test_every_example_runs() -> None:
     flags = doctest.ELLIPSIS
     for name in dpviz.__all__:
         finder = doctest.DocTestFinder(recurse=False)
-        function = inspect.unwrap(getattr(api, name, None) or getattr(dpviz, name))
+        function = inspect.unwrap(getattr(dpviz, name))
         tests = finder.find(function, name, module=inspect.getmodule(function), globs={})
         assert sum(len(test.examples) for test in tests) >= 2, name
         for test in tests:
@@ -79,19 +84,19 @@ def test_a_wrong_example_fails() -> None:
     assert doctest.DocTestRunner(verbose=False).run(test, out=lambda text: None).failed == 1
 
 
-@pytest.mark.parametrize("name", api.__all__)
+@pytest.mark.parametrize("name", asked.asking_functions())
 def test_every_function_says_what_a_reader_needs(name: str) -> None:
-    words = inspect.getdoc(getattr(api, name)) or ""
+    words = inspect.getdoc(getattr(dpviz, name)) or ""
     for section in ("Returns", "See Also", "Examples"):
         assert f"\n{section}\n{'-' * len(section)}" in words
-    if inspect.signature(getattr(api, name)).parameters:
+    if inspect.signature(getattr(dpviz, name)).parameters:
         for section in ("Parameters", "Raises", "Notes"):
             assert f"\n{section}\n{'-' * len(section)}" in words
 
 
 def test_the_front_door_is_complete_and_typed() -> None:
     assert sorted(dpviz.__all__) == dpviz.__all__
-    assert set(api.__all__) < set(dpviz.__all__)
+    assert {*asked.asking_functions()} < set(dpviz.__all__)
     assert set(dpviz.__all__) <= set(dir(dpviz))
     assert (ROOT / "dpviz" / "py.typed").is_file()
     with pytest.raises(AttributeError, match="no attribute 'compere'"):
@@ -101,12 +106,10 @@ def test_the_front_door_is_complete_and_typed() -> None:
 def test_keywords_are_the_fields_of_settings_in_their_order() -> None:
     fields = [name for name in params_of(Settings) if name != "table"]
     assert list(asked.Options.__annotations__) == fields
-    assert list(asked.AuditKeywords.__annotations__) == list(params_of(AuditOptions))[1:]
-    goals = [name for name, metric in METRICS.items() if metric.better != "neither"]
-    assert sorted(asked.Goals.__annotations__) == sorted([*fields, *goals])
-    for function in (api.compare, api.sweep, api.predict, api.least):
+    assert list(AuditKeywords.__annotations__) == list(params_of(AuditOptions))[1:]
+    for function in (dpviz.compare, dpviz.sweep, dpviz.predict, dpviz.least):
         assert list(inspect.signature(function).parameters)[-len(fields) :] == fields
-    defaults = inspect.signature(api.compare).parameters
+    defaults = inspect.signature(dpviz.compare).parameters
     for name in fields:
         assert defaults[name].default == params_of(Settings)[name].default
 
@@ -377,7 +380,7 @@ def test_an_answer_can_be_read_in_every_way(name: str) -> None:
     shown = found._repr_html_()
     assert "<table" in shown
     assert shown.count("<div") == shown.count("</div>")
-    if isinstance(found, api.Compared | api.Swept | api.Needed | api.Predictions):
+    if isinstance(found, Compared | Swept | Needed | Predictions):
         (coded,) = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]+)" alt="[^"]+"', shown)
         picture = ElementTree.fromstring(base64.b64decode(coded))
         label = parse_variant(found.table()["mechanism"].iloc[0]).label
@@ -402,7 +405,7 @@ def test_names_of_a_table_are_escaped_in_a_notebook() -> None:
 
 def test_a_sweep_is_drawn_along_the_axis_and_at_the_values_asked_for() -> None:
     found = ANSWERS["sweep"]()
-    assert isinstance(found, api.Swept)
+    assert isinstance(found, Swept)
     first, second = (found.figure("captured_share", at={"k": k}) for k in (1, 2))
     assert first.to_json() != second.to_json()
     assert first.to_json() == found.figure("captured_share").to_json()

@@ -28,7 +28,7 @@ from dpviz.core.release import (
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms.gaussian import Gaussian
-from dpviz.studies import api
+from dpviz.studies import audit as asking
 
 
 def test_limits_at_the_ends() -> None:
@@ -321,6 +321,6 @@ def test_the_table_format_says_the_same(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_the_package_offers_the_audit_by_its_short_name() -> None:
-    assert dpviz.audit is api.audit
+    assert dpviz.audit is asking.audit
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = dpviz.nothing

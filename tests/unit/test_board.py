@@ -33,8 +33,9 @@ from dpviz.report.sentences.explore import least_words, verdict
 from dpviz.report.tables import board
 from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES
 from dpviz.report.tables.projection import coordinates
-from dpviz.simulation.cells import Cell, CellTrials, Result, parts_of, run_cell
+from dpviz.simulation.cells import CellTrials, Result, parts_of, run_cell
 from dpviz.simulation.compare import Comparison, compare
+from dpviz.simulation.simulate import Cell
 from dpviz.theory.predict import predict
 
 BASE = Settings(table="wine", mechanisms=featured(), trials=7)

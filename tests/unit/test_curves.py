@@ -25,9 +25,10 @@ from dpviz.report.tables import curves
 from dpviz.report.tables.foretold import prediction_table
 from dpviz.simulation import axes
 from dpviz.simulation.axes import AXES
-from dpviz.simulation.cells import Cell, cell_at, run_cell
+from dpviz.simulation.cells import cell_at, run_cell
 from dpviz.simulation.growth import growth_table
 from dpviz.simulation.least import measured_need
+from dpviz.simulation.simulate import Cell
 from dpviz.simulation.sweep import sweep
 from dpviz.theory.needs import PROVED, SCALING, needs
 from dpviz.theory.predict import direction_overlaps

@@ -30,8 +30,9 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.preparation.bounding import prepare
 from dpviz.preparation.load import load_measured
 from dpviz.report.figures.handout import report_page
-from dpviz.simulation.cells import Cell, evaluate, parts_of
+from dpviz.simulation.cells import evaluate, parts_of
 from dpviz.simulation.compare import compare
+from dpviz.simulation.simulate import Cell
 
 SETTINGS = Settings(table="iris")
 MEASURED = load_measured(SETTINGS)

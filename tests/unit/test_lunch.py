@@ -17,8 +17,9 @@ from dpviz.datasets.table import Table
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.report.tables.board import frame
-from dpviz.simulation.cells import Cell, Result, cell_at, first_draws, joined, run_cell
+from dpviz.simulation.cells import Result, cell_at, first_draws, joined, run_cell
 from dpviz.simulation.lunch import on_the_simplex
+from dpviz.simulation.simulate import Cell
 from dpviz.simulation.store import Keys
 
 SETTINGS = Settings(epsilon=0.3, delta=1e-6, trials=12, post=FREE)

@@ -31,9 +31,9 @@ from dpviz.preparation.subsample import Subsample, _keys
 from dpviz.simulation import store
 from dpviz.simulation import sweep as sweeping
 from dpviz.simulation.axes import AXES, parse_values
-from dpviz.simulation.cells import Cell
 from dpviz.simulation.compare import TABLE_COLUMNS, compare
 from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation.simulate import Cell
 from dpviz.simulation.store import Keys, Store, default_folder, source_digest
 from dpviz.simulation.sweep import SKIPPED_COLUMNS, Sweep, checked, sweep
 

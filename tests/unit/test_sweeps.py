@@ -26,8 +26,9 @@ from dpviz.report.tables.comparison import (
     spectrum_table,
 )
 from dpviz.simulation import cells, simulate
-from dpviz.simulation.cells import Cell, evaluate, joined, plan, run_cell
+from dpviz.simulation.cells import evaluate, joined, plan, run_cell
 from dpviz.simulation.compare import TABLE_COLUMNS, Comparison, compare
+from dpviz.simulation.simulate import Cell
 
 SETTINGS = Settings(
     table="iris", k=2, trials=6, seed=4, mechanisms=("gaussian", "ppca[sweeps=5]", "non_private")

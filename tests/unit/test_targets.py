@@ -25,7 +25,7 @@ from dpviz.preparation.plan import planned
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.spectrum import spectrum_of
 from dpviz.report.sentences.targets import goal_words, predicted_sentence, range_words, sentence
-from dpviz.simulation.cells import Cell, CellTrials, parts_of, run_cell
+from dpviz.simulation.cells import CellTrials, parts_of, run_cell
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import (
     PEOPLE_RANGE,
@@ -38,6 +38,7 @@ from dpviz.simulation.least import (
     targets,
 )
 from dpviz.simulation.search import WITHIN, Bets, Found, crossing
+from dpviz.simulation.simulate import Cell
 
 POINTS = np.geomspace(0.01, 100, 461)
 

@@ -27,7 +27,8 @@ from dpviz.papers.chaudhuri._shared import (
 from dpviz.papers.experiment import Chart, Effort, Experiment, Part, series_of
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 
 UTILITY = "q_F(U)"
 ON_SAMPLE = "q_F(U) on the sample itself"

@@ -20,7 +20,8 @@ from dpviz.papers.chaudhuri._shared import (
 )
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 
 DATA = DATA_SETS["localization"]
 SEQUENCES, TAGS, COORDINATES = 25, 4, 3

@@ -26,7 +26,8 @@ from dpviz.papers.chaudhuri._shared import (
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.said import Stated
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 
 ACCURACY = "accuracy, %"
 MAJORITY = "always saying the larger class, %"

@@ -21,9 +21,9 @@ from dpviz.papers.chaudhuri._shared import ALPHA, BUDGET, DATA_SETS, DELTA, PPCA
 from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series, series_of
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.plan import planned
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
 from dpviz.simulation.least import measured_need
-from dpviz.simulation.simulate import Named, Trials, simulate
+from dpviz.simulation.simulate import Cell, Named, Trials, simulate
 from dpviz.theory.bounds import mod_sulq_scaling, ppca_sample_size, pure_lower_sample_size
 
 RHO, ETA = 0.9, 0.05

@@ -14,8 +14,9 @@ from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.metrics import measure
 from dpviz.papers.jiang._shared import DELTA, DIFFERENCE, WISHART, with_people
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
 from dpviz.simulation.least import measured_need
+from dpviz.simulation.simulate import Cell
 from dpviz.theory.bounds import (
     ppca_sample_size,
     wishart_difference_sample_size,

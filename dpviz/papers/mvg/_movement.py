@@ -14,7 +14,8 @@ from dpviz.datasets import remote
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import Outcome
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 
 DATA = "movementaal"
 COLUMNS = ("ANC0", "ANC1", "ANC2", "ANC3")

@@ -36,7 +36,8 @@ from dpviz.papers.xu._shared import (
     problem_of,
 )
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 
 ETA = "eta = ||Z1 - X|| / ||Z2 - X||"
 ERROR = "||Z - X|| / ||X||"

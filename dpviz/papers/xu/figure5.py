@@ -17,7 +17,8 @@ from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series, ser
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.xu import _shared as _xu
 from dpviz.papers.xu._shared import EXACT, LIP, RANDOM
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 from dpviz.simulation.tasks import Labelled, learner_of, score_projected, split
 
 AG, PPM = parse_variant("analyze_gauss"), parse_variant("noisy_power")

@@ -20,7 +20,8 @@ from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.xu import _shared as _xu
 from dpviz.papers.xu._shared import LIP, LOP
 from dpviz.preparation.prepared import Measured
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 
 EPSILON = 1.0
 EPSILON_PANEL = f"epsilon {EPSILON:g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import dpviz
+from dpviz.core import VERSION
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import decimals, numeral
 from dpviz.core.settings import Settings
@@ -96,7 +96,7 @@ def board_file(
     """
     payload = full_payload(prepared, settings, progress)
     note = (
-        f"Made by dpviz {dpviz.__version__}, seed {settings.seed}. It shows rows and exact "
+        f"Made by dpviz {VERSION}, seed {settings.seed}. It shows rows and exact "
         "components of the table and is not itself private."
     )
     if command:

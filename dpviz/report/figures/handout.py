@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-import dpviz
+from dpviz.core import VERSION
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Param, params_of
 from dpviz.core.settings import Settings
@@ -71,7 +71,7 @@ def report_page(
         "<section><h2>Settings</h2>" + _settings(comparison, name) + "</section>",
         f"<section><h2>The same again</h2><pre>{escape(command)}</pre>"
         + (f"<pre>{escape(link)}</pre>" if link else "")
-        + f"<p>dpviz {escape(dpviz.__version__)}, seed {settings.seed}: the same version and seed "
+        + f"<p>dpviz {escape(VERSION)}, seed {settings.seed}: the same version and seed "
         "give the same numbers.</p></section>",
         "<section><h2>Papers</h2><pre>"
         + escape(bibtex(result.mechanism for result in comparison.results))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import dpviz
+from dpviz.core import VERSION
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 
@@ -31,7 +31,7 @@ def arguments(settings: Settings, table: str) -> str:
 
 def _heading(settings: Settings, table: str) -> str:
     return (
-        f"{table}: what privacy costs this PCA. Made by dpviz {dpviz.__version__}, seed "
+        f"{table}: what privacy costs this PCA. Made by dpviz {VERSION}, seed "
         f"{settings.seed}: the same version and seed give the same numbers."
     )
 

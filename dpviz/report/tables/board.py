@@ -56,11 +56,12 @@ from dpviz.report.tables.payload import (
 )
 from dpviz.report.tables.projection import coordinates
 from dpviz.report.tables.ticks import decades, round_ticks
-from dpviz.simulation.cells import Cell, Result, Skipped, first_draws, plan, run_cell
+from dpviz.simulation.cells import Result, Skipped, first_draws, plan, run_cell
 from dpviz.simulation.compare import Comparison
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import Predicted, about
 from dpviz.simulation.lunch import WHY_THE_BASIS
+from dpviz.simulation.simulate import Cell
 from dpviz.theory.predict import predict
 
 VERSION = 3

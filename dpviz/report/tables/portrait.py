@@ -19,7 +19,8 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.mechanisms import Mechanism
 from dpviz.preparation.bounding import Prepared, prepare
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 
 ROWS, FEATURES, EPSILON = 600, 8, 1.0
 DRAWS = 100

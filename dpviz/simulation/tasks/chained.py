@@ -13,9 +13,9 @@ import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.datasets.table import Table
-from dpviz.simulation.cells import Cell, part_of
+from dpviz.simulation.cells import part_of
 from dpviz.simulation.chains import paid_draws
-from dpviz.simulation.simulate import Named, simulate, simulate_tables
+from dpviz.simulation.simulate import Cell, Named, simulate, simulate_tables
 from dpviz.simulation.tasks.parts import Projecting, Releasing
 from dpviz.simulation.tasks.scores import score_projected, score_released
 

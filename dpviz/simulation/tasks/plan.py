@@ -28,8 +28,8 @@ from dpviz.preparation.batches import LARGE_BYTES, is_large
 from dpviz.preparation.bounding import Bounds
 from dpviz.preparation.load import load_bounds
 from dpviz.preparation.steps import Wanted, wanted_of
-from dpviz.simulation.cells import Cell, Skipped, account_of, evaluate, why_not
-from dpviz.simulation.simulate import Named, simulate_tables
+from dpviz.simulation.cells import Skipped, account_of, evaluate, why_not
+from dpviz.simulation.simulate import Cell, Named, simulate_tables
 from dpviz.simulation.store import source_digest
 from dpviz.simulation.tasks.chained import chain_scores
 from dpviz.simulation.tasks.learners import (

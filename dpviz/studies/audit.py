@@ -1,20 +1,40 @@
-"""The answer of `dpviz.audit`."""
+"""The question `audit`: what a mechanism really costs at least, by attack."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 import pandas as pd
 
+from dpviz.auditing import AuditOptions
 from dpviz.auditing.result import Audit, AuditVerdict
+from dpviz.core.errors import WrongArgument
 from dpviz.core.number_text import numeral
+from dpviz.mechanisms import Mechanism
 from dpviz.report.sentences.claims import audit_verdict
 from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
+from dpviz.studies.asked import Domains, Relations, asks
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
+
+
+class AuditKeywords(TypedDict, total=False):
+    """The keywords of an audit: the fields of `AuditOptions`, without the mechanism."""
+
+    epsilon: float
+    delta: float | None
+    dimension: int
+    k: int
+    rows: int
+    relation: Relations
+    domain: Domains
+    seed: int
+    trials: int
+    confidence: float
 
 
 class Audited(Answer):
@@ -116,3 +136,66 @@ class Audited(Answer):
 
         self._named(name)
         return audited_figure(self.table(), self.audit.mechanism.label)
+
+
+@asks("bound what a mechanism really costs, by attack", AuditOptions)
+def audit(
+    mechanism: str | Mechanism,
+    *,
+    progress: Callable[[str], None] | None = None,
+    **options: Unpack[AuditKeywords],
+) -> Audited:
+    """Bound what a mechanism really costs, by attack on made-up worst neighbours.
+
+    Parameters
+    ----------
+    mechanism : str or Mechanism
+        A variant such as ``"wishart"`` or ``"mvg[theorem=3]"``.
+    progress : callable, optional
+        Told the name of each step.
+    **options
+        ``epsilon`` and ``delta`` that are claimed (delta 0 for pure claims and 1e-5 for others, if
+        not said); ``dimension``, ``k`` and ``rows`` of the made-up tables; ``relation`` of the
+        neighbours, replace or zero-out; their ``domain``, ball or box; ``trials`` releases of each
+        table to choose events on, and as many to count them on; ``confidence`` of all bounds
+        together; ``seed``.
+
+    Returns
+    -------
+    Audited
+        ``verdict`` is refuted, consistent or tight; ``epsilon_lower`` and ``delta_lower`` are
+        bounds from below. ``to_json()`` writes the bytes of ``dpviz audit --format json``.
+
+    Raises
+    ------
+    WrongArgument
+        If an argument is none of these, or is given by position.
+    InvalidSetting
+        If an option is out of its range, or there is no such mechanism.
+    CannotRun
+        If the mechanism cannot run on this problem and budget.
+
+    See Also
+    --------
+    list_mechanisms : What is known of each claim by proof.
+
+    Notes
+    -----
+    Events are chosen on one half of the draws and counted on the other, with limits of Clopper and
+    Pearson (1934). An audit cannot see a factor of two, and no number of draws proves a claim.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> found = dpviz.audit("wishart", epsilon=1.0, trials=1000)
+    >>> str(found.verdict)
+    'refuted'
+    >>> found.epsilon_lower >= 0
+    True
+    """
+    if not isinstance(mechanism, (str, Mechanism)):
+        raise WrongArgument(
+            "mechanism must be a variant such as mvg[theorem=3], or a Mechanism; got "
+            f"{type(mechanism).__name__[:40]}."
+        )
+    return Audited(AuditOptions(mechanism=mechanism, **options).run(progress=progress))

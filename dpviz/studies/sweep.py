@@ -1,14 +1,17 @@
-"""The answer of `dpviz.sweep`."""
+"""The question `sweep`: mechanisms along one or several axes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import pandas as pd
 
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
+from dpviz.core.params import format_number
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
@@ -19,10 +22,14 @@ from dpviz.report.sentences.phrases import join_words
 from dpviz.report.sentences.tradeoffs import curve_caption
 from dpviz.report.tables.curves import frontier, limit_table
 from dpviz.report.tables.swept import at_one_value, band_table_of_sweep
-from dpviz.simulation.axes import AXES
+from dpviz.simulation.axes import AXES, axis_param, parse_values
 from dpviz.simulation.cells import variants_of
+from dpviz.simulation.jobs import Pool, Progress
+from dpviz.simulation.store import Store
 from dpviz.simulation.sweep import Sweep
+from dpviz.simulation.sweep import sweep as sweep_prepared
 from dpviz.studies import Answer
+from dpviz.studies.asked import Options, asks, ready
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
@@ -190,3 +197,123 @@ class Swept(Answer):
         shown = panels_of(self._mechanisms, rows.problem(settings), rows.budget(settings))
         logarithmic = axis in ("epsilon", "delta", "n") and bool((bands["x"] > 0).all())
         return curves_image(bands, shown, f"{metric.label} against {axis}", log=logarithmic)
+
+
+@asks("run mechanisms over a grid of settings", Settings, noun="cell")
+def sweep(
+    table: Any = "digits",
+    *,
+    over: str | Sequence[str] | Mapping[str, Any] = "epsilon",
+    values: Any = None,
+    workers: int = 1,
+    backend: str | None = None,
+    scheduler: str | None = None,
+    cache: str | PathLike[str] | Store | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    foretell: Callable[[float], None] | None = None,
+    **options: Unpack[Options],
+) -> Swept:
+    """Run mechanisms over a grid of settings.
+
+    Parameters
+    ----------
+    table
+        As in `compare`.
+    over : str, sequence of str or mapping
+        What to vary: epsilon, delta, k, n or row_bound. A mapping gives the values too.
+    values : str or sequence, optional
+        ``"0.1:10:9"`` (nine values, equally spaced on a logarithmic scale), ``"0.1,1,10"`` or
+        numbers; one such item for each axis when ``over`` is a sequence.
+    workers : int
+        Processes that run cells, from 1.
+    backend : str, optional
+        loky (the default), threading, multiprocessing or dask.
+    scheduler : str, optional
+        Address of a Dask scheduler.
+    cache : path or Store, optional
+        Where finished cells are kept and found again; nowhere if not said. The files hold
+        measurements of the data that are not private.
+    progress : callable, optional
+        Called with a `dpviz.simulation.jobs.Progress` after each finished cell.
+    foretell : callable, optional
+        As in `compare`.
+    **options
+        As in `compare`.
+
+    Returns
+    -------
+    Swept
+        ``table()`` has one row per cell, trial and metric; ``figure(metric)`` draws one metric.
+
+    Raises
+    ------
+    WrongArgument, InvalidSetting, InvalidTable, CannotRun
+        As in `compare`, and where an axis or a value is not legal.
+
+    See Also
+    --------
+    compare : One setting, with every figure.
+    least : Where a curve crosses a goal.
+
+    Notes
+    -----
+    Below the table's n a cell has a random subsample, above it the same second moments with more
+    people; results are always compared with the whole table. The same seed draws along each axis,
+    so curves are smooth.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> found = dpviz.sweep(
+    ...     "iris", over="epsilon", values="0.1:10:3", k=1, trials=5, mechanisms="gaussian"
+    ... )
+    >>> found.table()["epsilon"].unique().tolist()
+    [0.1, 1.0, 10.0]
+    >>> figure = found.figure("captured_share")
+    """
+    axes = axes_of(over, values)
+    dask = scheduler is not None and backend is None
+    pool = Pool(workers, "dask" if dask else backend or "loky", scheduler)
+    store = cache if isinstance(cache, Store) or cache is None else Store(Path(cache))
+    prepared, settings = ready(table, options)
+    found = sweep_prepared(
+        prepared, axes, settings, pool=pool, store=store, progress=progress, foretell=foretell
+    )
+    return Swept(found, prepared, settings, axes)
+
+
+def axes_of(over: Any, values: Any) -> dict[str, list[Any]]:
+    """Return the values of each axis of a sweep, parsed.
+
+    Parameters
+    ----------
+    over, values
+        As in `sweep`.
+    """
+    if isinstance(over, Mapping):
+        if values is not None:
+            raise InvalidSetting("values", "left out where over is a mapping", values)
+        written = dict(over)
+    else:
+        names = [over] if isinstance(over, str) else list(over)
+        items = [values] if isinstance(over, str) else values
+        if isinstance(items, str) or not isinstance(items, Sequence) or len(items) != len(names):
+            raise InvalidSetting("values", "given once for each axis", values)
+        written = dict(zip(names, items, strict=True))
+    axes: dict[str, list[Any]] = {}
+    for axis, item in written.items():
+        param = axis_param(axis)
+        if item is None:
+            allowed = "given: numbers, or a text such as 0.1:10:9 or 0.1,1,10"
+            raise InvalidSetting("values", allowed, item)
+        if isinstance(item, str):
+            axes[axis] = parse_values(axis, item)
+        else:
+            alone = not isinstance(item, Iterable)
+            axes[axis] = [
+                format_number(float(value))
+                if param.kind == "text" and isinstance(value, (int, float))
+                else value
+                for value in ([item] if alone else item)
+            ]
+    return axes

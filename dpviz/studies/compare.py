@@ -1,13 +1,15 @@
-"""The answer of `dpviz.compare`."""
+"""The question `compare`: mechanisms side by side in one setting."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import pandas as pd
 
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import numeral
+from dpviz.core.settings import Settings
 from dpviz.metrics import METRICS, chance_distance, farthest_distance
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
@@ -15,12 +17,15 @@ from dpviz.report.sentences import explore
 from dpviz.report.sentences.phrases import text_table
 from dpviz.report.tables.comparison import distance_table, measure_table, spectrum_table
 from dpviz.report.tables.projection import picture_table
-from dpviz.simulation.cells import Cell
 from dpviz.simulation.compare import Comparison
+from dpviz.simulation.compare import compare as compare_prepared
+from dpviz.simulation.simulate import Cell
 from dpviz.studies import Answer
+from dpviz.studies.asked import Options, asks, ready
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
+
 
 _SHOWN = ("mechanism", "status", "spent_epsilon")
 _POINTS = 300
@@ -181,3 +186,88 @@ def _account(cell: Cell) -> dict[str, Any] | None:
     except CannotRun:
         return None
     return view.to_json()
+
+
+@asks("run mechanisms side by side on one table", Settings)
+def compare(
+    table: Any = "digits",
+    *,
+    progress: Callable[[int, int, str], None] | None = None,
+    foretell: Callable[[float], None] | None = None,
+    memory: Callable[[float], None] | None = None,
+    **options: Unpack[Options],
+) -> Compared:
+    """Run mechanisms side by side on one table.
+
+    Parameters
+    ----------
+    table : str, path, DataFrame, array of shape (n, d) or plan
+        A built-in or remote key (see `list_datasets`); the path of a CSV or Parquet file; a frame
+        of pandas, polars (a lazy one too) or any library that speaks Arrow, or of Dask; an array,
+        one row a person, of NumPy, Dask or anything with ``__array__``, or a list of rows; a Bunch
+        of scikit-learn, whose target is the label ``target``; or a plan without a table,
+        ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
+    progress : callable, optional
+        Called with (done, total, what comes next) before each mechanism.
+    foretell : callable, optional
+        Called once with the seconds that a long run is expected to take.
+    memory : callable, optional
+        Called once, before anything is drawn, with about the most bytes that the run takes beside
+        the table. A mechanism that would take more than is free is skipped, or refused if named.
+    **options
+        Fields of `dpviz.core.settings.Settings`. ``mechanisms`` is one variant such as
+        ``"mvg[theorem=3]"`` or several, all that apply if not said; ``bounds`` may be a mapping of
+        feature to (low, high), and ``allocation`` a mapping of feature to share.
+
+    Returns
+    -------
+    Compared
+        ``summary()``, ``table()``, ``draws()``, ``figure(name)`` and ``to_json()``, which writes
+        the bytes of ``dpviz compare --format json``.
+
+    Raises
+    ------
+    WrongArgument
+        If an argument is none of these, or is given by position.
+    InvalidSetting
+        If an option is out of its range.
+    InvalidTable
+        If the table cannot be read or used.
+    CannotRun
+        If a mechanism that was named cannot run on this problem and budget.
+
+    See Also
+    --------
+    sweep : The same along epsilon, delta, k, n or the row bound.
+    least : The least epsilon for a goal.
+    predict : The same without a draw.
+
+    Notes
+    -----
+    Results are compared with the exact components, so nothing here is a release. Metrics and
+    their units are in `dpviz.metrics.METRICS`; eigenvalues are in squared row bounds. Each
+    mechanism's source is in its ``info.paper``.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> found = dpviz.compare("iris", epsilon=1, delta=1e-4, k=2, trials=20, mechanisms="gaussian")
+    >>> found.table()[["mechanism", "status"]].to_dict("records")
+    [{'mechanism': 'gaussian', 'status': 'holds'}]
+    >>> print(found.summary())
+    At epsilon 1 and delta 0.0001, Gaussian, exact recovers ...
+    iris: 150 people (rows), 4 features; row norms up to R = 3.839. ...
+    Assumed public: the number of rows n and the features' names; ...
+    >>> figure = found.figure("spectrum")
+
+    A data frame, and bounds that are public:
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [31, 44, 57, 62], "visits": [2, 0, 5, 3]})
+    >>> bounds = {"age": (0, 120), "visits": (0, 50)}
+    >>> found = dpviz.compare(frame, k=1, domain="box", bounds=bounds, mechanisms="laplace")
+    >>> found.comparison.prepared.assumed_public
+    ("the number of rows n and the features' names",)
+    """
+    prepared, settings = ready(table, options)
+    return Compared(compare_prepared(prepared, settings, progress, foretell, memory))

@@ -1,27 +1,49 @@
-"""The answer of `dpviz.predict`."""
+"""The question `predict`: what is expected, without a draw."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import pandas as pd
 
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import percent
+from dpviz.core.params import Declared, number, text
 from dpviz.core.settings import Settings
 from dpviz.metrics import METRICS
 from dpviz.preparation.load import handed_on
+from dpviz.preparation.plan import PREFIX, plan_of, planned, whole_people
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences.phrases import budget_words
 from dpviz.report.tables.comparison import MEASURE_COLUMNS
-from dpviz.report.tables.predicted import Expected, expected_row, expected_spectrum
-from dpviz.simulation.cells import Skipped
+from dpviz.report.tables.predicted import Expected, expectations, expected_row, expected_spectrum
+from dpviz.simulation.cells import Skipped, variants_of
 from dpviz.studies import Answer
+from dpviz.studies.asked import Options, asks, ready
 
 if TYPE_CHECKING:
-    from dpviz.report.figures.theme import (
-        Figure,
-    )
+    from dpviz.report.figures.theme import Figure
+
+
+@dataclass(frozen=True)
+class PlanOptions(Declared):
+    """A plan in the place of a table, or another number of people."""
+
+    n: float | None = number(
+        None, 2, 1e15, label="People", optional=True,
+        help="Beside a spectrum, or in the place of the table's: the same population.",
+    )  # fmt: skip
+    spectrum: str | None = text(
+        None, label="Spectrum", optional=True,
+        help="Eigenvalues in squared row bounds in the place of a table: a file with one a line, "
+        "or a text such as power:d=50,exponent=1.5,total=0.5.",
+    )  # fmt: skip
+
+
 _PREDICTED = (
     "recovery", "captured_share", "captured_total", "projection_distance", "noise_spectral",
     "noise_frobenius", "negative_eigenvalues",
@@ -145,3 +167,84 @@ class Predictions(Answer):
         table = pd.DataFrame(points, columns=["mechanism", "mean", "low", "high"])
         shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
         return ranges_image(table, shown, "recovery, predicted without a draw")
+
+
+@asks("what mechanisms are expected to do, without a draw", PlanOptions, Settings)
+def predict(
+    table: Any = None,
+    *,
+    n: float | None = None,
+    spectrum: str | PathLike[str] | Sequence[float] | FloatArray | None = None,
+    **options: Unpack[Options],
+) -> Predictions:
+    """Say what mechanisms are expected to do, without a single draw.
+
+    Parameters
+    ----------
+    table : optional
+        As in `compare`; or nothing, and ``n`` and ``spectrum`` in its place.
+    n : int, optional
+        People, from 2 to 1e15. Beside a table: the same population with that many people.
+    spectrum : str, path or sequence of float, optional
+        Eigenvalues of A = X'X/n in squared row bounds, of sum above 0 and at most 1: the numbers, a
+        file with one a line, or a text of `dpviz.preparation.spectrum.spectrum_of` such as
+        ``power:d=50,exponent=1.5,total=0.5``.
+    **options
+        As in `compare`; ``trials`` and ``seed`` are not used.
+
+    Returns
+    -------
+    Predictions
+        Expected shares, distances, noise and spectra of the mechanisms whose noise has a limiting
+        law; the others are in ``skipped`` with the reason.
+
+    Raises
+    ------
+    WrongArgument, InvalidSetting, InvalidTable
+        As in `compare`, and where neither or both of table and spectrum are given.
+
+    See Also
+    --------
+    compare : The same with draws.
+
+    Notes
+    -----
+    Free additive convolution (Biane 1997) of the spectrum with the noise's limiting law; exact as d
+    grows. The error at small d is listed in docs/prediction.md.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> spectrum = "power:d=50,exponent=1.5,total=0.5"
+    >>> found = dpviz.predict(n=100_000, spectrum=spectrum, epsilon=1, mechanisms="gaussian")
+    >>> found.table()["captured_share"].round(2).tolist()
+    [1.0]
+    >>> len(found.data()["results"][0]["eigenvalues"])
+    50
+    """
+    if (table is None) == (spectrum is None):
+        given = "none" if table is None else "both"
+        raise InvalidSetting("table", "given, or n and spectrum in its place", given)
+    if n is not None and (isinstance(n, bool) or not isinstance(n, (int, float))):
+        raise InvalidSetting("n", "a whole number from 2 to 1e15", n)
+    if table is None:
+        if n is None:
+            raise InvalidSetting("n", "given beside a spectrum", "none")
+        if isinstance(spectrum, (str, PathLike)):
+            table = plan_of(f"{PREFIX}n={n},spectrum={spectrum}")
+        else:
+            table = planned(numbers_of(spectrum), whole_people(str(n)))
+        n = None
+    prepared, settings = ready(table, options)
+    measured = prepared if n is None else prepared.with_n(whole_people(str(n)), settings.seed)
+    found, skipped = expectations(measured, settings, variants_of(settings))
+    return Predictions(found, skipped, measured, settings)
+
+
+def numbers_of(spectrum: Any) -> list[float]:
+    """Return eigenvalues as a list of numbers."""
+    try:
+        return [float(value) for value in spectrum]
+    except (TypeError, ValueError):
+        allowed = "a text, a path or a sequence of numbers"
+        raise InvalidSetting("spectrum", allowed, type(spectrum).__name__) from None
