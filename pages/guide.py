@@ -13,14 +13,20 @@ from pages.ui import shell
 
 current = shell.through_entry()
 
-from dpviz.core.number_text import decimals
+from functools import partial
+
+import numpy as np
+
+from dpviz.core.number_text import decimals, numeral
 from dpviz.core.params import format_number
-from dpviz.lessons import Lesson, State, lessons
+from dpviz.lessons import Asked, Lesson, State, lessons
 from dpviz.lessons.scene import with_share
 from pages.ui import presenting, scenes, state
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 BETS, MOVES = "guide.bets", "guide.moves"
+TOLD = ("no", "yes", "more")
+FLAGS = 25
 
 course = lessons()
 
@@ -37,35 +43,40 @@ def go(number: int, step: int) -> None:
     state.put("step", step, "guide")
 
 
-def bets() -> dict[str, int]:
-    """Return the bets of this session by step, from 0."""
-    found: dict[str, int] = st.session_state.setdefault(BETS, {})
+def bets() -> dict[str, float]:
+    """Return the bets of this session by step: an option from 0, or the epsilon of a flag."""
+    found: dict[str, float] = st.session_state.setdefault(BETS, {})
     return found
 
 
-def moves() -> set[str]:
-    """Return the steps whose move was made."""
-    found: set[str] = st.session_state.setdefault(MOVES, set())
+def moves() -> dict[str, int]:
+    """Return how many moves were made by step."""
+    found: dict[str, int] = st.session_state.setdefault(MOVES, {})
     return found
 
 
 def follow_link(lesson: Lesson, step: int, name: str) -> None:
-    """Take the bet and the move of the step that a link names: at first, and on the way back."""
+    """Take the bet and the moves of the step that a link names: at first, and on the way back."""
     if BETS in st.session_state and not state.travelled():
         return
-    question, placed = lesson.steps[step].question, state.get("bet", "guide")
+    question, placed = lesson.asked(step), state.get("bet", "guide")
     bets().pop(name, None)
-    moves().discard(name)
-    if question is not None and 1 <= placed <= len(question.options):
-        bets()[name] = placed - 1
-    if state.get("moved", "guide") == "yes" and (question is None or name in bets()):
-        moves().add(name)
+    moves().pop(name, None)
+    if question is not None and placed:
+        bet = placed if question.axis is not None else placed - 1
+        if question.possible(bet):
+            bets()[name] = bet
+    made = TOLD.index(state.get("moved", "guide"))
+    if made and (question is None or name in bets()):
+        moves()[name] = min(made, len(lesson.moves(step)))
 
 
-def write_link(name: str) -> None:
-    """Let the link say what was bet on and whether it is revealed."""
-    state.put("bet", bets().get(name, -1) + 1, "guide")
-    state.put("moved", "yes" if name in moves() else "no", "guide")
+def write_link(lesson: Lesson, step: int, name: str) -> None:
+    """Let the link say what was bet on and how far it is revealed."""
+    question, bet = lesson.asked(step), bets().get(name)
+    placed = 0 if bet is None else bet if question and question.axis is not None else bet + 1
+    state.put("bet", placed, "guide")
+    state.put("moved", TOLD[moves().get(name, 0)], "guide")
 
 
 def chapters(lesson: Lesson) -> None:
@@ -116,50 +127,78 @@ def around(lesson: Lesson, step: int) -> None:
     )
 
 
-def ask(lesson: Lesson, step: int, name: str) -> tuple[int | None, bool]:
-    """Draw the question, the move and the answer; return the bet and whether the move is made."""
-    shown = lesson.steps[step]
-    question = shown.question
-    bet = bets().get(name)
+def ask(lesson: Lesson, step: int, name: str) -> tuple[float | None, int]:
+    """Draw the question, the moves and the answer; return the bet and how many moves are made."""
+    shown, question = lesson.steps[step], lesson.asked(step)
+    bet, made = bets().get(name), moves().get(name, 0)
     if question is not None:
-        st.markdown(f"**{lesson.filled(question.ask)}**")
+        st.markdown(f"**{question.ask}**")
         if bet is None:
-            for number, option in enumerate(question.options):
-
-                def place(number: int = number) -> None:
-                    bets()[name] = number
-
-                st.button(
-                    lesson.filled(option),
-                    key=f"guide.bet.{number}",
-                    shortcut=str(number + 1),
-                    width="stretch",
-                    on_click=state.on_change(place),
-                )
+            place_bet(question, name)
             st.caption("Place your bet: nothing is graded or sent.")
-            return None, False
-        st.markdown(f"Your bet: {lesson.filled(question.options[bet])}")
-    moved = name in moves() or not shown.move
-    if not moved:
-
-        def move() -> None:
-            moves().add(name)
-
-        st.button(
-            lesson.filled(shown.moved),
-            key="guide.move",
-            shortcut="M",
-            type="primary",
-            width="stretch",
-            on_click=state.on_change(move),
-        )
-        return bet, False
+            return None, 0
+        chosen = f"epsilon {numeral(bet)}" if question.axis else question.options[int(bet)]
+        st.markdown(f"Your bet: {chosen}")
+    if shown.move and made == 0:
+        move_button(lesson.filled(shown.moved), name, 1)
+        return bet, 0
     if question is not None and bet is not None:
-        say = st.success if bet == question.right else st.info
-        say(lesson.filled(question.says(bet)), icon=":material/lightbulb:")
+        say = st.success if question.won(bet) else st.info
+        say(question.says(bet), icon=":material/lightbulb:")
     if shown.why:
         st.markdown(lesson.filled(shown.why))
-    return bet, True
+    if shown.extreme and made == 1:
+        move_button("And to the extreme", name, 2)
+    return bet, made
+
+
+def move_button(label: str, name: str, to: int) -> None:
+    """Draw the button of a step's next move."""
+
+    def move() -> None:
+        moves()[name] = to
+
+    st.button(
+        label,
+        key="guide.move",
+        shortcut="M",
+        type="primary",
+        width="stretch",
+        on_click=state.on_change(move),
+    )
+
+
+def place_bet(question: Asked, name: str) -> None:
+    """Draw what can be bet on: options, or a flag on the axis of epsilon."""
+
+    def place(bet: float) -> None:
+        bets()[name] = bet
+
+    if question.axis is not None:
+        low, high = question.axis
+        steps = [float(f"{e:.2g}") for e in np.geomspace(low, high, FLAGS)]
+        flag = st.select_slider(
+            "Your flag: epsilon",
+            steps,
+            steps[FLAGS // 2],
+            format_func=format_number,
+            key=f"guide.flag.{name}",
+        )
+        st.button(
+            f"Drop the flag at {format_number(flag)}",
+            key="guide.bet.flag",
+            shortcut="1",
+            width="stretch",
+            on_click=state.on_change(lambda: place(flag)),
+        )
+    for number, option in enumerate(question.options):
+        st.button(
+            option,
+            key=f"guide.bet.{number}",
+            shortcut=str(number + 1),
+            width="stretch",
+            on_click=state.on_change(partial(place, number)),
+        )
 
 
 def share_key(name: str) -> str:
@@ -167,9 +206,9 @@ def share_key(name: str) -> str:
     return f"guide.share.{name}"
 
 
-def as_moved(lesson: Lesson, step: int, name: str, moved: bool) -> State:
+def as_moved(lesson: Lesson, step: int, name: str, moved: int) -> State:
     """Return what a step shows, a share that was moved by hand included."""
-    shown = lesson.state(step, revealed=moved)
+    shown = lesson.state(step, moved)
     share = st.session_state.get(share_key(name))
     if share is None or not moved:
         return shown
@@ -191,7 +230,7 @@ def share_slider(name: str, shown: State) -> None:
         )
 
 
-def scene(lesson: Lesson, step: int, name: str, bet: int | None, moved: bool) -> None:
+def scene(lesson: Lesson, step: int, name: str, bet: float | None, moved: int) -> None:
     """Draw what the step is about."""
     at_step = lesson.steps[step]
     shown = as_moved(lesson, step, name, moved)
@@ -202,14 +241,14 @@ def scene(lesson: Lesson, step: int, name: str, bet: int | None, moved: bool) ->
             share_slider(name, shown)
 
         def let_go(epsilon: float) -> None:
-            if abs(epsilon / lesson.state(step, True).settings.epsilon - 1) < 1e-9:
-                moves().add(name)
+            if abs(epsilon / lesson.state(step, 1).settings.epsilon - 1) < 1e-9:
+                moves()[name] = max(1, moves().get(name, 0))
 
         scenes.board(
             lesson,
             step,
             shown,
-            moved=moved,
+            moved=bool(moved),
             unlocked=unlocked,
             highlight=at_step.control == "epsilon",
             on_commit=let_go,
@@ -224,7 +263,7 @@ def scene(lesson: Lesson, step: int, name: str, bet: int | None, moved: bool) ->
         scenes.leaking(shown)
 
 
-def leave(lesson: Lesson, step: int, name: str, moved: bool) -> None:
+def leave(lesson: Lesson, step: int, name: str, moved: int) -> None:
     """Offer the same settings on the page that takes them."""
     page = "Explore" if lesson.answers is None else "Decide"
 
@@ -269,7 +308,7 @@ def draw() -> None:
         "Keys: 1 to 4 place a bet, M moves, N and B go on and back, "
         f"{'Escape leaves' if large else 'P presents'}. Every step has its link, bet included."
     )
-    write_link(name)
+    write_link(lesson, step, name)
 
 
 _STYLE = """

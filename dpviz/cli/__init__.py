@@ -27,6 +27,7 @@ _FILES = {
     "schema": ("schema",),
     "release": ("release", "ledger"),
     "dashboard": ("app",),
+    "lesson": ("lesson",),
     "export_browser": ("export-browser",),
 }
 """The files of this folder and the commands each adds, in the order of the help."""

@@ -1,6 +1,6 @@
 """What the environment says to a server: one reader for every switch, and each variable once.
 
-Paths (`DPVIZ_DATA`, `DPVIZ_LEDGERS`) are read where they are used.
+Paths (`DPVIZ_DATA`, `DPVIZ_LEDGERS`, `DPVIZ_LESSONS`) are read where they are used.
 """
 
 from __future__ import annotations

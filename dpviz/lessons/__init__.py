@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+import os
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
-from dpviz.lessons import scripts as _folder
-from dpviz.lessons.lesson import Lesson, Question, State, Step
+from dpviz.lessons.lesson import Asked, Lesson, Question, State, Step
+from dpviz.lessons.script import FOLDER, read_folder
 
-__all__ = ["Lesson", "Question", "State", "Step", "lessons"]
+__all__ = ["Asked", "Lesson", "Question", "State", "Step", "course", "lessons"]
+
+
+OWN = "DPVIZ_LESSONS"
+"""Names the folder of a teacher's own lessons; they follow the course."""
+
+
+@cache
+def course() -> tuple[Lesson, ...]:
+    """Return the lessons that come along, in their order: each file of the folder is one."""
+    return read_folder(FOLDER)
 
 
 @cache
 def lessons() -> tuple[Lesson, ...]:
-    """Return every lesson, in the order of the course: each public module of `lessons` is one."""
-    found = [
-        importlib.import_module(f"{_folder.__name__}.{module.name}").LESSON
-        for module in pkgutil.iter_modules(_folder.__path__)
-        if not module.name.startswith("_")
-    ]
-    return tuple(sorted(found, key=lambda lesson: lesson.number))
+    """Return the course, and after it a teacher's own lessons.
+
+    Raises
+    ------
+    dpviz.lessons.script.InvalidLesson
+        If the folder that `OWN` names has a file that is none.
+    """
+    own = os.environ.get(OWN, "").strip()
+    if not own:
+        return course()
+    more = read_folder(Path(own).expanduser())
+    return (*course(), *(replace(one, number=len(course()) + one.number) for one in more))

@@ -1,61 +1,133 @@
-"""What a lesson is: steps as data, every number computed by a named function.
+"""What a lesson is: steps as data, every number computed by a named quantity.
 
-A text may hold ``{name}``; `Lesson.numbers` says which function computes it. A text holds no digit
-of its own, which a test checks.
+A text may hold ``{name}``; `Lesson.numbers` says which quantity computes it. A text holds no digit
+of its own, and nothing in a lesson is evaluated; `dpviz.lessons.script` reads one from its file.
 """
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
+from dpviz.lessons.quantities import Fact
 from dpviz.lessons.questions import Answers
-
-Number = Callable[[], str]
 
 SCENES = ("board", "person", "people", "leak")
 """What a step is drawn on: the board, one person's clouds, people needed, or what a table's own
 mean and bound give away."""
 
+NEAR = 2.0
+"""A flag is right within this factor of the right value."""
+
+AT = "at:"
+"""Begins a setting that a number of the lesson gives, as in ``at:crossing``."""
+
+MOVES = 2
+"""A step has at most so many moves: to what was asked, and to the extreme."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a lesson: what computes it, and which other numbers that needs."""
+
+    compute: Callable[[], Fact]
+    needs: tuple[str, ...] = ()
+
+    @cached_property
+    def fact(self) -> Fact:
+        """The number, computed once."""
+        return self.compute()
+
+
+@dataclass(frozen=True)
+class Option:
+    """One answer that can be bet on.
+
+    Attributes
+    ----------
+    says : str
+        What stands on it.
+    value : str
+        What the right number is compared with: a word, or a text with its numbers.
+    then : str
+        What follows the verdict; empty where the question says it for all.
+    """
+
+    says: str
+    value: str
+    then: str = ""
+
 
 @dataclass(frozen=True)
 class Question:
-    """A bet before the reveal.
+    """A bet before the reveal: one of several options, or a flag on the axis of epsilon.
 
     Attributes
     ----------
     ask : str
         One sentence.
-    options : tuple of str
-        What can be bet on.
-    answer : int or callable
-        Which of them is right, from 0, or how it is computed.
-    feedback : tuple of str
-        What follows "Right:" or "Not so:", one sentence for each option or one for all.
+    right : str
+        The number that is right, or the word of an option that is.
+    options : tuple of Option
+        Empty for a flag.
+    axis : (float, float) or None
+        Between which epsilons a flag can be dropped.
+    then : str
+        What follows the verdict, where an option does not say it.
+    """
+
+    ask: str
+    right: str
+    options: tuple[Option, ...] = ()
+    axis: tuple[float, float] | None = None
+    then: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question ready to be shown: filled in, its options in their order.
+
+    Attributes
+    ----------
+    ask : str
+    options, then : tuple of str
+        What can be bet on, from 0, and what follows each verdict; ``then`` alone for a flag.
+    axis : (float, float) or None
+    right : int or float
+        The place of the right option, or the right epsilon.
+    right_text : str
+        The same as it is written.
     """
 
     ask: str
     options: tuple[str, ...]
-    answer: int | Callable[[], int]
-    feedback: tuple[str, ...]
+    then: tuple[str, ...]
+    axis: tuple[float, float] | None
+    right: float
+    right_text: str
 
-    def __post_init__(self) -> None:
-        if len(self.feedback) not in (1, len(self.options)):
-            raise ValueError(f"{self.ask!r} has {len(self.feedback)} answers to its options")
+    def possible(self, bet: float) -> bool:
+        """Return whether somebody can bet so."""
+        if self.axis is not None:
+            return self.axis[0] <= bet <= self.axis[1]
+        return bet in range(len(self.options))
 
-    @property
-    def right(self) -> int:
-        """Which option is right, from 0."""
-        return self.answer if isinstance(self.answer, int) else self.answer()
+    def won(self, bet: float) -> bool:
+        """Return whether a bet is right: the option, or within a factor `NEAR` of the value."""
+        if self.axis is None:
+            return bet == self.right
+        return abs(math.log(bet / self.right)) <= math.log(NEAR) + 1e-9
 
-    def says(self, bet: int) -> str:
-        """Return the answer to a bet, its numbers still to be filled in."""
-        verdict = "Right" if bet == self.right else "Not so"
-        return f"{verdict}: {self.feedback[bet % len(self.feedback)]}"
+    def says(self, bet: float) -> str:
+        """Return the verdict on a bet."""
+        then = self.then[0] if self.axis is not None else self.then[int(bet)]
+        return f"{'Right' if self.won(bet) else 'Not so'}: {then}"
 
 
 @dataclass(frozen=True)
@@ -74,8 +146,8 @@ class Step:
         The same for what the scene itself shows: ``measures``, ``picture``, ``shown``.
     control : str
         The control that is highlighted; empty for none.
-    move : mapping
-        Settings or parts of the view that the reveal changes.
+    move, extreme : mapping
+        Settings or parts of the view that the reveal changes, and what a second move changes.
     moved : str
         What the button that makes the move says; empty where nothing moves.
     question : Question or None
@@ -90,6 +162,7 @@ class Step:
     view: Mapping[str, Any] = field(default_factory=dict)
     control: str = ""
     move: Mapping[str, Any] = field(default_factory=dict)
+    extreme: Mapping[str, Any] = field(default_factory=dict)
     moved: str = ""
     question: Question | None = None
     why: str = ""
@@ -97,10 +170,12 @@ class Step:
     @property
     def texts(self) -> tuple[str, ...]:
         """Every text of the step."""
-        asked = () if self.question is None else (
-            self.question.ask, *self.question.options, *self.question.feedback,
-        )  # fmt: skip
-        return (self.title, self.say, self.moved, self.why, *asked)
+        asked = self.question
+        own = (self.title, self.say, self.moved, self.why)
+        if asked is None:
+            return own
+        options = [text for one in asked.options for text in (one.says, one.then)]
+        return (*own, asked.ask, asked.then, *options)
 
 
 @dataclass(frozen=True)
@@ -130,10 +205,12 @@ class Lesson:
     opens : Settings
         Where it begins.
     steps : tuple of Step
-    numbers : mapping of str to callable
+    numbers : mapping of str to Number
         What computes each ``{name}`` of the texts.
     answers : Answers or None
         Where the lesson is about a plan: what a stakeholder who has it answers.
+    experts : bool
+        Whether it is for those who know the others.
     """
 
     number: int
@@ -143,22 +220,81 @@ class Lesson:
     steps: tuple[Step, ...]
     numbers: Mapping[str, Number]
     answers: Answers | None = None
+    experts: bool = False
 
-    @cached_property
+    @property
     def facts(self) -> dict[str, str]:
-        """Every number of the texts, computed."""
-        return {name: compute() for name, compute in self.numbers.items()}
+        """Every number of the texts, computed and written."""
+        return {name: number.fact.text for name, number in self.numbers.items()}
 
     def filled(self, text: str) -> str:
         """Return a text with its numbers."""
-        names = {name for _, name, _, _ in string.Formatter().parse(text) if name}
-        return text.format(**{name: self.facts[name] for name in names})
+        return text.format(**{name: self.numbers[name].fact.text for name in names_in(text)})
 
-    def state(self, step: int, revealed: bool = False) -> State:
-        """Return what a step shows, from 0, before or after its reveal."""
+    def asked(self, step: int) -> Asked | None:
+        """Return the question of a step, from 0, as it is shown; None where nothing is asked.
+
+        Options that are numbers stand in their order; others are shuffled, by a stream of their
+        own, so that no place is right more often than another.
+        """
+        question = self.steps[step].question
+        if question is None:
+            return None
+        computed = self.numbers.get(question.right)
+        right = None if computed is None else computed.fact
+        if question.axis is not None:
+            assert right is not None  # or the file was not read
+            return Asked(
+                self.filled(question.ask), (), (self.filled(question.then),), question.axis,
+                float(right.value), right.text,
+            )  # fmt: skip
+        wanted = question.right if right is None else right.text
+        values = [self.filled(one.value) for one in question.options]
+        order = sorted(range(len(values)), key=lambda place: (_number(values[place]), place))
+        if any(map(math.isnan, map(_number, values))):
+            rng = generator(0, "lesson", self.title, step)
+            order = [int(place) for place in rng.permutation(len(values))]
+        options = [question.options[place] for place in order]
+        texts = tuple(self.filled(one.says) for one in options)
+        place = [values[at] for at in order].index(wanted)
+        return Asked(
+            self.filled(question.ask), texts,
+            tuple(self.filled(one.then or question.then) for one in options),
+            None, place, texts[place],
+        )  # fmt: skip
+
+    def moves(self, step: int) -> tuple[Mapping[str, Any], ...]:
+        """Return the moves of a step, from 0, with the settings that numbers give."""
+        at = self.steps[step]
+        return tuple(
+            {name: self._given(value) for name, value in move.items()}
+            for move in (at.move, at.extreme)
+            if move
+        )
+
+    def _given(self, value: Any) -> Any:
+        if isinstance(value, str) and value.startswith(AT):
+            return self.numbers[value.removeprefix(AT)].fact.value
+        return value
+
+    def state(self, step: int, moves: int = 0) -> State:
+        """Return what a step shows, from 0, after so many of its moves."""
         state = State(self.opens, {})
         for number, at in enumerate(self.steps[: step + 1]):
             state = state.moved({**at.changes, **at.view})
-            if number < step or revealed:
-                state = state.moved(at.move)
+            for move in self.moves(number)[: MOVES if number < step else moves]:
+                state = state.moved(move)
         return state
+
+
+def names_in(text: str) -> set[str]:
+    """Return the numbers that a text names."""
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def _number(text: str) -> float:
+    """Return a text as a number, NaN where it is a word."""
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return math.nan

@@ -19,17 +19,15 @@ _FRAMES = 11
 def board_epsilons(lesson: Lesson, step: int) -> list[float]:
     """Return the epsilons that a step's board can be scrubbed over, ascending; one where it stays.
 
-    From where the step opens to where it moves, and every bet in between that is a number.
+    From where the step opens to the last of its moves, with every one of them.
     """
-    opens, ends = lesson.state(step).settings.epsilon, lesson.state(step, True).settings.epsilon
-    if opens == ends:
-        return [opens]
-    between = [float(f"{e:.2g}") for e in np.geomspace(opens, ends, _FRAMES)]
-    asked = lesson.steps[step].question
-    said = [] if asked is None else " ".join(map(lesson.filled, asked.options)).split()
-    bets = [float(word) for word in said if word.replace(".", "", 1).isdigit()]
-    inside = [e for e in bets if min(opens, ends) <= e <= max(opens, ends)]
-    return sorted({*between, *inside, opens, ends})
+    moves = range(len(lesson.moves(step)) + 1)
+    stops = [lesson.state(step, made).settings.epsilon for made in moves]
+    if len(set(stops)) == 1:
+        return stops[:1]
+    between = [float(f"{e:.2g}") for e in np.geomspace(min(stops), max(stops), _FRAMES)]
+    inside = [e for e in between if min(stops) <= e <= max(stops)]
+    return sorted({*inside, *stops})
 
 
 def board_scene(
@@ -45,10 +43,19 @@ def board_scene(
         Of the settings' mechanisms, with their colours.
     redraw : bool
         Whether the pictures of every draw come along.
+
+    Returns
+    -------
+    dict
+        The picture is of the typical draw, unless the view names one, from 1.
     """
     settings = state.settings
     prepared = table_of(settings)
-    frames, redraws = board.drawn(prepared, settings, epsilons, settings.trials if redraw else 0)
+    named = state.view.get("draw")
+    frames, redraws = board.drawn(
+        prepared, settings, epsilons, settings.trials if redraw else 0,
+        draw=None if named is None else int(named) - 1,
+    )  # fmt: skip
     payload = board.payload(prepared, settings, columns, epsilons, frames)
     return {
         "payload": payload,

@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dpviz.lessons import Lesson, lessons
+from dpviz.lessons import Lesson, course
 
-SHORT, LONG = (1, 4, 5), tuple(range(1, 9))
-"""Lessons of twenty minutes and of sixty."""
+SHORT, MIDDLE, LONG = (1, 2, 3), (1, 2, 3, 4, 5), tuple(range(1, 9))
+"""Lessons of twenty minutes, of a school hour and of two."""
 
-_MINUTES = {1: 6, 2: 4, 3: 6, 4: 6, 5: 6, 6: 10, 7: 5, 8: 7}
+_MINUTES = {1: 6, 2: 8, 3: 6, 4: 8, 5: 8, 6: 10, 7: 16, 8: 14}
 
 _INTRODUCTION = """# Teaching with dpviz
 
 Written by `python -m tools.teaching` from the lessons themselves; `--check` says whether it is
 fresh, and a test computes every number again. Start the dashboard with `python -m dpviz app`; links
-below are relative to it. In every lesson the class bets before the picture moves: ask for a show of
-hands, press the number of the bet that most hands chose, then M. N and B go on and back. Nothing is
-graded or sent.
+below are relative to it. In every lesson the class bets before the picture moves: on one of several
+answers, or where on the axis of epsilon a flag is to be dropped. A flag is right within a factor of
+two. Nothing is graded or sent. The last lessons are for classes that know the others.
+
+Lessons of your own: write one TOML file each, as those in `dpviz/lessons/scripts`, put them in a
+folder and start with `DPVIZ_LESSONS=FOLDER dpviz app`; they follow the course. `dpviz lesson check
+FOLDER` says what a class would stumble over.
 """
 
 
@@ -29,11 +33,11 @@ def link(lesson: Lesson, step: int) -> str:
 
 def plan(numbers: Sequence[int]) -> list[str]:
     """Return a table of lessons with minutes and links."""
-    course = {lesson.number: lesson for lesson in lessons()}
+    known = {lesson.number: lesson for lesson in course()}
     lines = ["| minutes | lesson | question | link |", "|---|---|---|---|"]
     at = 0
     for number in numbers:
-        lesson = course[number]
+        lesson = known[number]
         ends = at + _MINUTES[number]
         lines.append(
             f"| {at} to {ends} | {number} {lesson.title} | {lesson.question} "
@@ -52,10 +56,10 @@ def _lesson(lesson: Lesson) -> list[str]:
     lines = [f"### {lesson.number} {lesson.title}", "", lesson.question, ""]
     for place, step in enumerate(lesson.steps, start=1):
         lines.append(f"{place}. `{link(lesson, place)}` {lesson.filled(step.say)}")
-        if step.question is not None:
-            asked = step.question
-            right = lesson.filled(asked.options[asked.right])
-            lines.append(f"   - Ask: {lesson.filled(asked.ask)} Answer: **{right}**.")
+        asked = lesson.asked(place - 1)
+        if asked is not None:
+            right = asked.right_text if asked.axis is None else f"epsilon {asked.right_text}"
+            lines.append(f"   - Ask: {asked.ask} Answer: **{right}**.")
         if step.moved:
             lines.append(f"   - Move: {lesson.filled(step.moved)}.")
         if step.why:
@@ -65,50 +69,51 @@ def _lesson(lesson: Lesson) -> list[str]:
 
 def exercises() -> list[tuple[str, str]]:
     """Return exercises for home with their answers, each from a lesson's own numbers."""
-    course = {lesson.number: lesson for lesson in lessons()}
+    known = {lesson.number: lesson for lesson in course()}
 
     def said(number: int, task: str, answer: str) -> tuple[str, str]:
-        return course[number].filled(task), course[number].filled(answer)
+        return known[number].filled(task), known[number].filled(answer)
 
     return [
         said(
             1,
-            "How much of the digits is recovered at epsilon {opens} and at {least}?",
-            "{before} and {after}.",
+            "A table's mean is printed without noise and all rows but one are known. Which row is "
+            "missing from the table of lesson 1?",
+            "{recovered}.",
         ),
         said(
             2,
-            "Between which values do {draws} releases at epsilon {epsilon} lie? Would you trust "
-            "one of them?",
-            "Between {low} and {high}; no.",
-        ),
-        said(
-            3,
-            "How many of the {d} components are found at epsilon {opens}, {asked} and {least}?",
-            "{many}, {found} and {few}.",
-        ),
-        said(
-            4,
-            "For a row of length one the published mechanism betrays a share 1 - exp(-epsilon/3) "
-            "of releases. Compute it at epsilon {least}, {opens} and {most}.",
-            "{tiny}, {now} and {large}.",
-        ),
-        said(
-            6,
             "An attacker believes with {prior} that a person is in. Multiply the odds by e to the "
             "epsilon: what is the most that a release at epsilon {opens} makes of it?",
             "{after}.",
         ),
         said(
-            7,
-            "A plan needs {needed} people at epsilon {opens}. How many at {halved}?",
-            "{then}: {ratio} times as many.",
+            3,
+            "How many of {hundred} does a line sort wrongly at epsilon {opens}, {crossing} and "
+            "{least}, and by chance? What is left at {least}?",
+            "{wrong}, {asked}, {wrong_least} and {chance}: nothing is left.",
+        ),
+        said(
+            4,
+            "Show a friend one of {draws} releases at epsilon {epsilon} so that the setting looks "
+            "good, and another so that it looks bad. What must a report show?",
+            "They lie between {low} and {high}: all of the draws.",
+        ),
+        said(
+            5,
+            "Recovery of {goal} at epsilon {opens} takes {needed} people. How many at {halved}?",
+            "{then}.",
+        ),
+        said(
+            6,
+            "How many of the {d} components are found at epsilon {opens}, {crossing} and {least}?",
+            "{many}, {asked} and {few}.",
         ),
         said(
             8,
-            "A table's mean is printed without noise and all rows but one are known. Which row is "
-            "missing from the table of lesson 8?",
-            "{recovered}.",
+            "For a row of length one the published mechanism betrays a share 1 - exp(-epsilon/3) "
+            "of releases. Compute it at epsilon {least}, {opens} and {most}.",
+            "{tiny}, {now} and {large}.",
         ),
     ]
 
@@ -117,11 +122,11 @@ def document() -> str:
     """Return the whole plan in Markdown."""
     tasks = exercises()
     lines = [_INTRODUCTION]
-    for name, numbers in (("Twenty", SHORT), ("Sixty", LONG)):
+    for name, numbers in (("Twenty", SHORT), ("Forty-five", MIDDLE), ("Ninety", LONG)):
         lines += [f"## {name} minutes", "", *plan(numbers), ""]
         lines += [f"{minutes(numbers)} minutes in all; the rest is for questions.", ""]
     lines += ["## The lessons, with answers", ""]
-    for lesson in lessons():
+    for lesson in course():
         lines += _lesson(lesson)
     lines += ["## Exercises", "", *(f"{i}. {task}" for i, (task, _) in enumerate(tasks, 1)), ""]
     lines += ["### Answers", "", *(f"{i}. {said}" for i, (_, said) in enumerate(tasks, 1)), ""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.core.params import Declared, choice, integer
+from dpviz.core.params import Declared, choice, integer, number
 from dpviz.core.settings import Settings
 from dpviz.lessons.questions import Answers
 from dpviz.mechanisms import featured
@@ -133,17 +133,18 @@ class GuideView(Declared):
         help="Step of the lesson.",
         examples=(2,),
     )
-    bet: int = integer(
+    bet: float = number(
         0,
         0,
-        9,
+        1_000,
         label="Bet",
-        help="Which option of the step's question was bet on, from 1; 0 while no bet is placed.",
-        examples=(2,),
+        help="Which option of the step's question was bet on, from 1, or the epsilon of a flag; 0 "
+        "while no bet is placed.",
+        examples=(2, 0.35),
     )
     moved: str = choice(
         "no",
-        {"no": "not yet", "yes": "revealed"},
+        {"no": "not yet", "yes": "revealed", "more": "to the extreme"},
         label="Move",
         help="Whether the step's move was made.",
         examples=("yes",),

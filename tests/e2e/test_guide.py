@@ -47,7 +47,7 @@ def press(pages: Page | list[Page], key: str) -> None:
         wait_idle(page, after=runs + 1)
 
 
-PHONE_BETS = (1, 6)  # a board and a person; elsewhere a bet is a bet whatever the width
+PHONE_BETS = (2, 3)  # a board and a person; elsewhere a bet is a bet whatever the width
 
 
 def take(wide: Page, phone: Page, lesson: Lesson) -> None:
@@ -62,15 +62,27 @@ def take(wide: Page, phone: Page, lesson: Lesson) -> None:
         heading = f"Lesson {lesson.number}, step {place + 1} of"
         said = plain_text(lesson.filled(step.say))
         assert all(heading in text and said in text for text in shown(both))
-        if step.question is not None:
+        asked = lesson.asked(place)
+        if asked is not None:
             why = plain_text(lesson.filled(step.why))
             assert not any(why in text for text in shown(both))
-            bet = (step.question.right + 1) % len(step.question.options)
-            press(betting, str(bet + 1))
+            if asked.axis is None:
+                bet = (asked.right + 1) % len(asked.options)
+                press(betting, str(int(bet) + 1))
+            else:
+                flag = f"guide.flag.{lesson.number}.{place + 1}".replace(".", "-")
+                for page in betting:
+                    with rerun(page):
+                        slider = page.locator(f".st-key-{flag}").get_by_role("slider")
+                        slider.press("End" if asked.right < asked.axis[1] / 2 else "Home")
+                for page in betting:
+                    with rerun(page):
+                        page.get_by_role("button", name="Drop the flag").click()
+                bet = asked.axis[1] if asked.right < asked.axis[1] / 2 else asked.axis[0]
             if step.move:
                 assert not any(why in text for text in shown(betting))
                 press(betting, "m")
-            answer = plain_text(lesson.filled(step.question.says(bet)))
+            answer = plain_text(asked.says(bet))
             assert "Not so" in answer
             assert all(why in text and answer in text for text in shown(betting))
         for page in both:
@@ -84,12 +96,12 @@ def test_a_shared_step_is_the_first_visit_of_a_server(
 ) -> None:
     """The link tells the step, the bet, the move and that it is presented; keys do the rest."""
     server = fresh_server()
-    lesson = lessons()[3]
-    question = lesson.steps[2].question
+    lesson = lessons()[7]
+    question = lesson.asked(2)
     assert question is not None
-    open_app(page, f"{server.url}/guide?v=1&lesson=4&step=3&bet=1&moved=yes&present=yes")
-    expect(page.get_by_text("Lesson 4, step 3 of 3")).to_be_visible()
-    assert plain_text(lesson.filled(question.says(0))) in plain_text(main_text(page))
+    open_app(page, f"{server.url}/guide?v=1&lesson=8&step=3&bet=1&moved=yes&present=yes")
+    expect(page.get_by_text("Lesson 8, step 3 of 3")).to_be_visible()
+    assert plain_text(question.says(0)) in plain_text(main_text(page))
     expect(page.locator(".dp-sentence")).to_contain_text("no guesser gets beyond 27 and 73")
     assert page.locator(".dp-worlds circle.sure").count() == 0
     header = page.get_by_test_id("stHeader")
@@ -103,15 +115,15 @@ def test_a_shared_step_is_the_first_visit_of_a_server(
     assert page.locator(".dp-worlds circle.sure").count() > 20
     expect(header).to_be_hidden()
     assert "bet=" not in page.url
-    press(page, "2")
-    assert "bet=2" in page.url
+    press(page, "1")
+    assert "bet=1" in page.url  # the flag where it stood
     assert "moved=" not in page.url
     press(page, "m")
     assert "moved=yes" in page.url
     with rerun(page):
         page.go_back()  # the browser's own way back: what was revealed is hidden again
     assert "moved=" not in page.url
-    assert "bet=2" in page.url
+    assert "bet=1" in page.url
     press(page, "m")
     press(page, "Escape")
     expect(header).to_be_visible()
@@ -135,24 +147,22 @@ def test_every_lesson_by_keyboard_alone_at_both_widths(
 
 
 def test_a_right_bet_the_move_by_hand_and_the_same_on_explore(page: Page, server: Server) -> None:
-    lesson = lessons()[0]
-    open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2")
-    question = lesson.steps[1].question
+    lesson = lessons()[2]
+    open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2")
+    question = lesson.asked(1)
     assert question is not None
     scrubber = page.locator(".dpv-scrub")
     assert scrubber.count() == 0  # nothing moves before the bet
-    press(page, str(question.right + 1))
+    press(page, "1")  # the flag stands in the middle of the axis, which is near enough
     expect(page.locator("[data-highlight] .dpv-scrub")).to_be_visible()
-    scrubber.focus()
-    with rerun(page):  # epsilon is let go a moment after the last key
-        scrubber.press("Home")
-    assert plain_text(lesson.filled(question.says(question.right))) in plain_text(main_text(page))
+    press(page, "m")
+    assert plain_text(question.says(0.3)) in plain_text(main_text(page))
     assert "Right" in main_text(page)
     before = watch_of(page).runs
     page.keyboard.press("e")
     page.wait_for_url(re.compile(r"/\?"))
     wait_idle(page, after=before + 1)
-    assert "epsilon=0.03" in page.url
+    assert "epsilon=0.35" in page.url
     assert "m=gaussian" in page.url
     # Each term has one mark, which opens the glossary at that term and runs nothing else.
     marks = page.locator(".dp-term")
@@ -173,7 +183,7 @@ def test_a_right_bet_the_move_by_hand_and_the_same_on_explore(page: Page, server
 
 
 def test_a_person_is_dragged_without_the_server(page: Page, server: Server) -> None:
-    open_app(page, f"{server.url}/guide?v=1&lesson=6&step=1")
+    open_app(page, f"{server.url}/guide?v=1&lesson=2&step=1")
     sentence = page.locator(".dp-sentence")
     arrays = page.locator(".dp-worlds circle.on")
     before, runs = sentence.inner_text(), watch_of(page).runs

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.lessons import lessons
-from tests.ui.driver import QUICK, errors, go, held, keys, nodes, press, start
+from tests.ui.driver import QUICK, change, errors, go, held, keys, nodes, press, start
 
 
 def text(at: AppTest) -> str:
@@ -21,30 +21,41 @@ def test_each_step_asks_moves_and_reveals(lesson: object) -> None:
     for place, step in enumerate(found.steps):
         assert errors(at) == []
         assert f"step {place + 1} of {len(found.steps)}" in text(at)
-        if step.question is not None:
+        asked = found.asked(place)
+        if asked is not None:
             assert found.filled(step.why) not in text(at)
             assert "guide.move" not in keys(at)
-            press(at, f"guide.bet.{step.question.right}")
+            if asked.axis is None:
+                press(at, f"guide.bet.{asked.right}")
+            else:
+                change(at, f"guide.flag.{found.number}.{place + 1}", asked.axis[1])
+                press(at, "guide.bet.flag")
             if step.move:
                 assert found.filled(step.why) not in text(at)
                 press(at, "guide.move")
-            assert found.filled(step.question.says(step.question.right)) in text(at)
+            bet = asked.right if asked.axis is None else asked.axis[1]
+            assert asked.says(bet) in text(at)
             assert found.filled(step.why) in text(at)
+        if step.extreme:
+            press(at, "guide.move")
+            assert "guide.move" not in keys(at)
         if place + 1 < len(found.steps):
             press(at, "guide.next")
 
 
 def test_the_link_names_the_step_and_bets_stay() -> None:
-    at = start("guide", lesson="6", step="3")
-    assert "Lesson 6, step 3" in text(at)
-    press(at, "guide.bet.0")
+    at = start("guide", lesson="2", step="3")
+    assert "Lesson 2, step 3" in text(at)
+    asked = lessons()[1].asked(2)
+    assert asked is not None
+    press(at, f"guide.bet.{1 - int(asked.right)}")
     assert "Not so" in text(at)
     press(at, "guide.back")
     press(at, "guide.next")
     assert "Not so" in text(at)
     go(at, "claims")
     go(at, "guide")
-    assert (held(at, "lesson", "guide"), held(at, "step", "guide")) == (6, 3)
+    assert (held(at, "lesson", "guide"), held(at, "step", "guide")) == (2, 3)
 
 
 def test_a_lesson_that_is_not_there_shows_the_last() -> None:
@@ -54,25 +65,26 @@ def test_a_lesson_that_is_not_there_shows_the_last() -> None:
     assert f"Lesson {len(lessons())}, step {len(last.steps)}" in text(at)
 
 
-def test_a_link_tells_the_bet_the_move_and_that_it_is_presented() -> None:
-    lesson = lessons()[0]
-    question = lesson.steps[1].question
-    assert question is not None
-    at = start("guide", lesson="1", step="2", bet="1", moved="yes", present="yes")
-    assert lesson.filled(question.says(0)) in text(at)
+def test_a_link_tells_the_bet_the_moves_and_that_it_is_presented() -> None:
+    asked = lessons()[2].asked(1)
+    assert asked is not None
+    at = start("guide", lesson="3", step="2", bet="2.5", moved="more", present="yes")
+    assert asked.says(2.5) in text(at)
     assert "guide.chapter" not in keys(at)
+    assert "guide.move" not in keys(at)
     press(at, "guide.leave_large")
     assert "guide.chapter" in keys(at)
     press(at, "guide.next")
     assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (0, "no")
     press(at, "guide.back")
-    assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (1, "yes")
+    assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (2.5, "more")
 
 
-def test_a_bet_that_the_step_does_not_offer_is_none() -> None:
-    at = start("guide", lesson="1", step="2", bet="9", moved="yes")
+@pytest.mark.parametrize(("lesson", "step"), [("1", "2"), ("3", "2")])
+def test_a_bet_that_the_step_does_not_offer_is_none(lesson: str, step: str) -> None:
+    at = start("guide", lesson=lesson, step=step, bet="9", moved="yes")
     assert errors(at) == []
-    assert "guide.bet.0" in keys(at)
+    assert {"guide.bet.0", "guide.bet.flag"} & set(keys(at))
     assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (0, "no")
 
 

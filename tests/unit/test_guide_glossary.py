@@ -16,7 +16,7 @@ from scipy.stats import norm
 from dpviz.accounting.gaussian import noise_std
 from dpviz.core.problem import Budget
 from dpviz.core.settings import Settings
-from dpviz.lessons import lessons, teaching
+from dpviz.lessons import course, teaching
 from dpviz.lessons.glossary import DELTA, TERMS, Term, composed, term, worst
 from dpviz.lessons.glossary_html import layers_svg, term_picture
 from dpviz.mechanisms import all_mechanisms
@@ -109,19 +109,21 @@ def test_the_plan_on_disk_is_the_one_computed_now() -> None:
 
 
 def test_the_plans_fit_their_time() -> None:
-    assert teaching.SHORT == (1, 4, 5)
-    assert 15 <= teaching.minutes(teaching.SHORT) <= 20
-    assert 45 <= teaching.minutes(teaching.LONG) <= 60
+    plans = (teaching.SHORT, 20), (teaching.MIDDLE, 45), (teaching.LONG, 90)
+    for lessons, most in plans:
+        assert 0.75 * most <= teaching.minutes(lessons) <= most
+    experts = [lesson.number for lesson in course() if lesson.experts]
+    assert not set(teaching.MIDDLE) & set(experts)
 
 
 def test_the_plan_names_every_step_and_every_answer() -> None:
     text = teaching.document()
-    for lesson in lessons():
-        for place, step in enumerate(lesson.steps, start=1):
+    for lesson in course():
+        for place in range(1, len(lesson.steps) + 1):
             assert f"`{teaching.link(lesson, place)}`" in text
-            if step.question is not None:
-                right = lesson.filled(step.question.options[step.question.right])
-                assert f"**{right}**" in text
+            asked = lesson.asked(place - 1)
+            if asked is not None:
+                assert f"{asked.right_text}**" in text
     for task, said in teaching.exercises():
         assert "{" not in task + said
         assert task in text

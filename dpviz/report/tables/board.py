@@ -477,6 +477,8 @@ def drawn(
     epsilons: Sequence[float],
     redraws: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
+    *,
+    draw: int | None = 0,
 ) -> tuple[list[Frame], dict[str, list[str]] | None]:
     """Return a frame for each epsilon, and the pictures of the first draws at the settings' own.
 
@@ -491,18 +493,34 @@ def drawn(
         How many draws to picture; 0 for None in place of pictures.
     progress : callable, optional
         Told (done, total, what comes next) before each frame.
+    draw : int or None
+        Which draw the frames picture; None for the typical one, see `typical_draw`.
     """
-    frames, pictures = [], None
+    seen, pictures = [], None
     own = [settings.epsilon] if redraws and settings.epsilon not in epsilons else []
     for done, epsilon in enumerate([*epsilons, *own]):
         if progress is not None:
             progress(done, len(epsilons) + len(own), f"epsilon {numeral(epsilon, 6)}")
         (comparison,) = compared(prepared, settings, [epsilon])
         if epsilon in epsilons:
-            frames.append(frame_of(comparison, prepared))
+            seen.append(comparison)
         if redraws and epsilon == settings.epsilon:
             pictures = draws(comparison, prepared, redraws)
-    return frames, pictures
+    chosen = typical_draw(seen) if draw is None else draw
+    return [frame_of(comparison, prepared, draw=chosen) for comparison in seen], pictures
+
+
+def typical_draw(seen: Sequence[Comparison]) -> int:
+    """Return the draw, from 0, that stays nearest to the mean recovery of the first mechanism.
+
+    Over all comparisons, which differ in epsilon alone: one draw serves them all, for its noise is
+    only scaled, and a single one may cross a value at a tenth of another's epsilon.
+    """
+    found = [one.results[0].metrics["recovery"] for one in seen if one.results]
+    if not found:
+        return 0
+    drawn = np.stack(found)
+    return int(np.abs(drawn - drawn.mean(axis=1, keepdims=True)).max(axis=0).argmin())
 
 
 def draws(comparison: Comparison, prepared: Prepared, most: int = 20) -> dict[str, list[str]]:

@@ -1,0 +1,46 @@
+"""The command ``lesson check``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from dpviz.cli.options import Commands
+from dpviz.core.errors import DpvizError
+
+
+def add(commands: Commands) -> None:
+    """Add the parser of the command."""
+    lesson = commands.add_parser("lesson", help="check lessons: files of text that the Guide shows")
+    actions = lesson.add_subparsers(dest="action", required=True, metavar="ACTION")
+    check = actions.add_parser("check", help="compute every number and say what is wrong")
+    check.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        help="lessons, or folders of them; default: those that come along",
+    )
+    check.set_defaults(run=_check)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from dpviz.lessons.script import FOLDER, problems, read, read_folder
+
+    wrong = 0
+    for path in map(Path, arguments.paths or [FOLDER]):
+        try:
+            found = read_folder(path) if path.is_dir() else (read(path),)
+        except DpvizError as error:
+            print(f"dpviz: {error}", file=sys.stderr)
+            wrong += 1
+            continue
+        for lesson in found:
+            said = problems(lesson)
+            wrong += len(said)
+            words = "holds" if not said else f"{len(said)} wrong"
+            counts = f"{len(lesson.steps)} steps, {len(lesson.numbers)} numbers"
+            print(f"{lesson.number} {lesson.title}: {counts}, {words}")
+            for sentence in said:
+                print(f"dpviz: {lesson.title}: {sentence}", file=sys.stderr)
+    return 2 if wrong else 0

@@ -1,1 +1,0 @@
-"""One lesson a file, found by being here."""
