@@ -29,6 +29,7 @@ NONE, FEATURES = "none", "features"
 # Shapes of the Gamma law that sizes follow, from few large ones to nearly equal.
 _SHAPES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
 _LEVELS = 200  # quantiles that stand for each law
+_NEAR = 1 << 14  # numbers at once: what the processor keeps near
 # Log odds, before the data, that all sizes are equal: where features are alike, weighing loses.
 _EQUAL = 2.0
 
@@ -77,12 +78,16 @@ def feature_sizes(
 
     logs = [_EQUAL + float(log_likelihood(np.array([mean])).sum())]
     means = [np.full(len(noisy), mean)]
-    for grid in _grids() * mean:
-        log = log_likelihood(grid)
-        top = log.max(axis=1, keepdims=True)
-        like = np.exp(log - top)
-        logs.append(float((np.log(like.mean(axis=1)) + top[:, 0]).sum()))
-        means.append((like * grid).sum(axis=1) / like.sum(axis=1))
+    # of few features all shapes at once, of many as many as stay near the processor
+    step = max(1, _NEAR // (len(noisy) * _LEVELS))
+    for start in range(0, len(_SHAPES), step):
+        grids = _grids()[start : start + step, None] * mean
+        log = log_likelihood(grids)
+        top = log.max(axis=2)
+        like = np.exp(log - top[:, :, None])
+        whole = like.sum(axis=2)
+        logs.extend((np.log(whole / _LEVELS) + top).sum(axis=1).tolist())
+        means.extend((like * grids).sum(axis=2) / whole)
     odds = np.exp(np.array(logs) - max(logs))
     found: FloatArray = (odds[:, None] * np.array(means)).sum(axis=0) / odds.sum()
     return found
