@@ -1,6 +1,7 @@
 # make run     the dashboard, on a machine with nothing but Python 3.11 to 3.13 and make
 # make test    everything CI runs
-# make check   the quick part of it: unit and contract tests that a change can reach
+# make check   the quick part of it: unit and contract tests that a change can reach, without those
+#              that take seconds and stand in no changed file
 # make docs    the documentation, into build/docs
 # Nothing is installed outside $(VENV). A stamp file records each installation, so that a second run
 # starts at once.

@@ -1,4 +1,4 @@
-"""What every layer shares: one BLAS thread, Hypothesis profiles, a marker per folder."""
+"""What every layer shares: one BLAS thread, Hypothesis profiles, marks, and the quick run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.changes import changed
 
 # Before any test module imports NumPy, and inherited by pytest-xdist's workers and by servers that
 # tests start: with one thread the same bytes come out on every machine. `make` sets these too; this
@@ -66,10 +68,28 @@ def _count_of_fits() -> None:
         loaded._HERE.warned = False
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make check` leave out what takes long and stands in no file that has changed."""
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="leave out the tests marked slow, but for those of files that differ from main",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test with its layer, the name of its folder under ``tests/``."""
     for item in items:
         if item.path.is_relative_to(_TESTS):
             layer = item.path.relative_to(_TESTS).parts[0]
             if layer in _LAYERS:
                 item.add_marker(layer)
+    if config.getoption("--quick"):
+        touched = {_TESTS.parent / file for file in changed() or ()}
+        slow = [
+            item
+            for item in items
+            if item.get_closest_marker("slow") is not None and item.path not in touched
+        ]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]

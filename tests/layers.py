@@ -2,10 +2,11 @@
 
 ``python -m tests.layers`` runs all; ``python -m tests.layers unit contract`` some; what follows
 ``--`` goes to pytest. With ``--changed`` unit and contract tests are those that a change can reach
-(`tests.reach`). Each layer is a process of its own, so that a browser left by one cannot slow
-the next and pytest-xdist can be on for the quiet layers and off for the browser. Those that keep
-one core busy come first, two at a time; no layer waits while a core is idle. The last line is
-``N passed, N failed, N skipped``, added up over the layers, and the exit status is 1 if any failed.
+(`tests.reach`), without the slow ones of files that have not changed. Each layer is a process of
+its own, so that a browser left by one cannot slow the next and pytest-xdist can be on for the quiet
+layers and off for the browser. Those that keep one core busy, or less, come first; no layer waits
+while a core is idle. The last line is ``N passed, N failed, N skipped``, added up over the layers,
+and the exit status is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests.changes import changed
 from tests.e2e.browser import NO_BROWSER, browser_required, find_chromium
-from tests.reach import changed, reached
+from tests.reach import reached
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".test-reports"
@@ -49,6 +51,10 @@ class Layer:
         How pytest-xdist hands out tests: by file, where files share costly fixtures, or singly.
     files : tuple of str
         Test files, where not all of the folder are run.
+    quick : bool
+        Whether tests marked slow are left out, but for those of changed files.
+    load : float or None
+        How many cores it keeps busy on average; None for as many as it has processes.
     """
 
     name: str
@@ -58,11 +64,18 @@ class Layer:
     workers: int = 2
     dist: str = "loadfile"
     files: tuple[str, ...] = ()
+    quick: bool = False
+    load: float | None = None
 
     @property
     def single(self) -> bool:
         """Whether one core is all it uses."""
         return bool(self.command) or self.workers == 0
+
+    @property
+    def cores(self) -> float:
+        """How many cores it keeps busy."""
+        return (1 if self.single else 2) if self.load is None else self.load
 
 
 # The goal for the whole is 8 minutes on two idle cores; it takes some 20. The budgets are what
@@ -74,8 +87,8 @@ LAYERS: tuple[Layer, ...] = (
     Layer("types", 45, command=("-m", "mypy", "--strict", "dpviz")),
     Layer("unit", 300, folder="unit"),
     Layer("contract", 200, folder="contract"),
-    # One process each: they fill the core that the browser leaves idle.
-    Layer("process", 300, folder="process", workers=0),
+    # It waits more than it works: others run beside it.
+    Layer("process", 300, folder="process", workers=0, load=0.5),
     Layer("golden", 60, folder="golden", workers=0),
     # One process: it builds the site once, and types what README and docs print into one shell.
     Layer("docs", 180, folder="docs", workers=0),
@@ -213,7 +226,7 @@ def run(layers: Sequence[Layer], extra: Sequence[str], cores: int) -> dict[str, 
     waiting, running = list(layers), list[Running]()
     try:
         while waiting or running:
-            if waiting and sum(1 if one.layer.single else 2 for one in running) < cores:
+            if waiting and sum(one.layer.cores for one in running) < cores:
                 layer = waiting.pop(0)
                 left_out = _left_out(layer)
                 if left_out is None:
@@ -246,7 +259,9 @@ def _pytest_arguments(layer: Layer, report: Path, extra: Sequence[str]) -> list[
     workers = ["-n", str(layer.workers), "--dist", layer.dist] if layer.workers else []
     durations = ["--durations=5", "--durations-min=5"]
     targets = layer.files or (f"tests/{layer.folder}",)
-    return ["-m", "pytest", *targets, "-q", f"--junitxml={report}", *workers, *durations, *extra]
+    quick = ["--quick"] if layer.quick else []
+    options = ["-q", f"--junitxml={report}", *workers, *durations, *quick]
+    return ["-m", "pytest", *targets, *options, *extra]
 
 
 def _read(report: Path, status: int, seconds: float, note: str, *, selected: bool) -> Outcome:
@@ -280,7 +295,7 @@ def _reached(chosen: Sequence[Layer]) -> Iterator[Layer]:
         few = [name for p in every if (name := str(p.relative_to(ROOT))) in found]
         print(f"{layer.name}: {len(few)} of {len(every)} test files can be reached", flush=True)
         if few:
-            yield replace(layer, files=tuple(few))
+            yield replace(layer, files=tuple(few), quick=True)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from tests.changes import changed
 from tests.sources import Import, imports
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("dpviz", "pages", "browser", "tools", "benchmarks", "tests")
-EVERYTHING = ("pyproject.toml", "requirements.txt", "tests/conftest.py", "tests/reach.py")
+EVERYTHING = (
+    "pyproject.toml",
+    "requirements.txt",
+    "tests/changes.py",
+    "tests/conftest.py",
+    "tests/reach.py",
+)
 """Changes that may reach any test."""
 
 _FINDS = re.compile(r"\b(import_module|iter_modules)\(")
@@ -29,41 +35,6 @@ _WALKS = re.compile(
     r"\b(ROOT|PACKAGE|app_path\(\)|parents\[\d\])[^\n]*\n?[^\n]*\.r?glob\(|ls-files"
 )
 _MODULE = re.compile(r"^(dpviz|pages|browser|tools|benchmarks|tests)(\.\w+)*$")
-
-
-def changed(root: Path = ROOT) -> set[str] | None:
-    """Return the files that differ from the main branch, or on it from the last commit.
-
-    Returns
-    -------
-    set of str
-        Paths below the root, of deleted files too; None where git cannot tell.
-    """
-    head = _git(root, "rev-parse", "HEAD")
-    if head is None:
-        return None
-    bases = (
-        _git(root, "merge-base", "HEAD", name) for name in ("origin/HEAD", "origin/main", "main")
-    )
-    base = next((one for one in bases if one is not None), head)
-    found = _listed(root, base)
-    return found or _listed(root, "HEAD~1")
-
-
-def _listed(root: Path, base: str) -> set[str]:
-    tracked = _git(root, "diff", "--name-only", "--no-renames", base) or ""
-    new = _git(root, "ls-files", "--others", "--exclude-standard") or ""
-    return {*tracked.splitlines(), *new.splitlines()}
-
-
-def _git(root: Path, *words: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", *words], cwd=root, capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def reached(files: Collection[str], root: Path = ROOT) -> set[str]:

@@ -29,6 +29,7 @@ def _problem(relation: Relation = Relation.REPLACE, k: int = 2) -> Problem:
     return Problem(1000, 6, k, relation, Domain.ball(6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", list(all_mechanisms()))
 @pytest.mark.parametrize("relation", list(Relation))
 def test_every_mechanism_has_a_view_or_a_reason(key: str, relation: Relation) -> None:
@@ -55,6 +56,7 @@ def test_every_mechanism_has_a_view_or_a_reason(key: str, relation: Relation) ->
     json.dumps(view.to_json(), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 def test_gaussian_and_laplace_accounts_are_those_of_dp_accounting(relation: Relation) -> None:
     """Within 1e-3, as promised; every mechanism with one such part."""

@@ -50,6 +50,7 @@ def frame() -> pd.DataFrame:
 # Examples and shape --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_example_runs() -> None:
     flags = doctest.ELLIPSIS
     for name in dpviz.__all__:
@@ -370,6 +371,7 @@ ANSWERS: dict[str, Callable[[], Answer]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_can_be_read_in_every_way(name: str) -> None:
     found = ANSWERS[name]()

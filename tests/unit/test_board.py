@@ -328,6 +328,7 @@ def test_the_least_epsilon_counts_claims_that_hold_at_it(monkeypatch: pytest.Mon
     assert answer["pure"]["epsilon"] > answer["approximate"]["epsilon"]
 
 
+@pytest.mark.slow
 def test_a_mechanism_off_the_board_is_named_where_it_needs_far_less() -> None:
     """On wine what screens features needs a tenth of the epsilon."""
     ready = prepared()

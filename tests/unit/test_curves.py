@@ -187,6 +187,7 @@ def test_needs_are_those_of_the_theorems() -> None:
         needs(planned([0.2, 0.2, 0.1], 100), Settings(), 0.9, 0.05)
 
 
+@pytest.mark.slow
 def test_the_proved_needs_are_enough() -> None:
     rows = planned([0.5, 0.1, 0.05], 10_000)
     settings = Settings(epsilon=1.0)

@@ -534,6 +534,7 @@ PUBLISHED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("DPVIZ_DATA" not in os.environ, reason="DPVIZ_DATA names no folder")
 @pytest.mark.parametrize(("file", "label", "shape"), PUBLISHED)
 def test_published_files(file: str, label: str | None, shape: tuple[int, int]) -> None:

@@ -189,6 +189,7 @@ def test_at_the_answer_the_goal_is_reached_and_far_below_it_is_not(card: Card) -
         assert below.mean() < goal.value - 6 * below.std() / 20
 
 
+@pytest.mark.slow
 def test_without_a_delta_only_pure_claims_are_offered() -> None:
     found = decide.card(MEASURED, SETTINGS, Answers(survive="50", delta_allowed="no"))
     assert found.offers
@@ -424,6 +425,7 @@ def test_points_drawn_from_the_release_cost_what_the_variances_do() -> None:
     assert "nobody's rows" in label["What is protected"]
 
 
+@pytest.mark.slow
 def test_an_offer_pays_for_the_preparation_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least epsilon is that of the whole chain, and its claim is judged as a whole."""
     monkeypatch.setattr(decide, "DRAWS", 16)  # twice the epsilon is told by few

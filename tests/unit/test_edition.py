@@ -109,6 +109,7 @@ def test_the_lock_of_the_folder_has_the_sha256_of_each_file(folder: Path) -> Non
     assert lock["streamlit"] == lock["libraries"]["streamlit"]
 
 
+@pytest.mark.slow
 def test_no_host_drops_a_file_of_the_folder(folder: Path, wheels: Path | None) -> None:
     """Usual hosts of static pages drop what begins with ``_``, or ask for ``.nojekyll``."""
     static = dict(libraries_of(read_lock(), wheels)["streamlit"].below("streamlit/static"))

@@ -186,6 +186,7 @@ def names_of(figure: go.Figure) -> list[tuple[str, Box, float]]:
     return [(note.text, (note.y - half, note.y + half), note.xshift) for note in notes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 5, 8, 31])
 @pytest.mark.parametrize("log_y", [False, True])
 @pytest.mark.parametrize("ends", ["equal", "spread", "high", "early"])

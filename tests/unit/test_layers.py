@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import time
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests import layers
+from tests import conftest, layers
 from tests.layers import Layer
 
 
@@ -46,6 +49,7 @@ def test_single_processes_run_beside_each_other_and_print_whole(
     assert printed.splitlines()[-1] == "2 passed, 1 failed, 0 skipped"
 
 
+@pytest.mark.slow
 def test_a_layer_for_two_cores_starts_beside_the_last_for_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -62,6 +66,78 @@ def test_a_layer_for_two_cores_starts_beside_the_last_for_one(
         "narrow": (1, 0),
         "wide": (1, 0),
     }
+
+
+def test_what_waits_most_of_the_time_leaves_its_core_to_a_third(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Each waits for all three: with the third held back until a core is idle none would end.
+    here = layers.REPORTS
+    meet = (
+        "import pathlib, time; pathlib.Path({!r}, {!r}).touch()\n"
+        "while len(list(pathlib.Path({!r}).glob('came-*'))) < 3: time.sleep(.01)"
+    )
+    one, two, three = (
+        tool(name, meet.format(str(here), f"came-{name}", str(here))) for name in ("1", "2", "3")
+    )
+    found = layers.run([replace(one, load=0.5), two, three], (), cores=2)
+    assert [outcome.passed for outcome in found.values()] == [1, 1, 1]
+
+
+def test_a_quick_run_leaves_out_the_slow_tests_of_files_that_are_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(conftest, "changed", lambda: {"tests/unit/test_theirs.py"})
+    folder = layers.ROOT / "tests" / "unit"
+
+    def kept(quick: bool) -> list[str]:
+        left = []
+        items = [
+            SimpleNamespace(
+                name=f"{file}: {'slow' if slow else 'quick'}",
+                path=folder / file,
+                get_closest_marker=lambda name, slow=slow: slow if name == "slow" else None,
+                add_marker=lambda name: None,
+            )
+            for file in ("test_ours.py", "test_theirs.py")
+            for slow in (None, "mark")
+        ]
+        config = SimpleNamespace(
+            getoption=lambda name: quick,
+            hook=SimpleNamespace(pytest_deselected=lambda items: left.extend(items)),
+        )
+        conftest.pytest_collection_modifyitems(config, items)  # type: ignore[arg-type]
+        assert len(items) + len(left) == 4
+        return [item.name for item in items]
+
+    assert kept(quick=True) == [
+        "test_ours.py: quick",
+        "test_theirs.py: quick",
+        "test_theirs.py: slow",
+    ]
+    assert len(kept(quick=False)) == 4
+
+
+def test_what_is_called_slow_is_little() -> None:
+    """The quick run stands for all: it lacks one of twenty tests at most, and no file whole."""
+    slow = every = 0
+    for path in sorted(layers.ROOT.glob("tests/*/test_*.py")):
+        functions = [
+            node
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+        ]
+        marked = [
+            node
+            for node in functions
+            if any(ast.unparse(one) == "pytest.mark.slow" for one in node.decorator_list)
+        ]
+        if path.parent.name not in layers.SELECTED:
+            assert not marked, f"{path.name}: nobody would look at the mark"
+            continue
+        assert len(marked) < len(functions), f"{path.name} would be left out whole"
+        slow, every = slow + len(marked), every + len(functions)
+    assert 0 < slow <= every / 20
 
 
 def test_what_hangs_is_stopped_and_counts_as_failed() -> None:

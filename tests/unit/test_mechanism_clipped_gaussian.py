@@ -46,6 +46,7 @@ def hard_rows(rng: np.random.Generator, n: int, d: int) -> FloatArray:
 # --- what one row moves ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", Relation)
 def test_no_neighbours_move_a_count_or_the_clipped_moment_further_than_stated(
     relation: Relation,

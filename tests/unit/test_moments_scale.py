@@ -79,6 +79,7 @@ def assert_same(batched: BoundedRows, whole: Prepared, tolerance: float = 1e-12)
         assert getattr(batched, name) == getattr(whole, name), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz"])
 @pytest.mark.parametrize("settings", OPTIONS, ids=lambda s: " ".join(s.texts().values()) or "-")
 def test_a_file_gives_the_numbers_of_the_table(

@@ -123,6 +123,7 @@ def written(rng: np.random.Generator, value: float, style: str, digits: int) -> 
     return text.replace(",", "\0").replace(".", mark).replace("\0", grouped)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["us", "de", "plain", "plain comma", "swiss", "french"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_no_generated_number_is_misread(style: str, delimiter: str) -> None:

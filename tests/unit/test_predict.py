@@ -148,6 +148,7 @@ def _by_fixed_point(values: FloatArray, k: int, noise: FreeNoise, height: float)
     return np.array([np.interp(k, total, each) for each in above.T])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [

@@ -303,6 +303,7 @@ def _two_outputs(width: float, top: float) -> privacy_loss_distribution.PrivacyL
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "mu"), [(0.15, 0.2), (0.6, 0.2), (1.5, 0.5), (1.0, 2.0)])
 def test_a_range_before_gaussian_noise_is_the_worst_of_dp_accounting(
     width: float, mu: float
@@ -335,6 +336,7 @@ def test_a_range_before_gaussian_noise_is_the_worst_of_dp_accounting(
     assert result.epsilon < spent(response, Budget(1.0, 1e-6)).epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [Budget(0.3, 1e-6), Budget(1.0, 3e-7), Budget(5.0, 1e-5)])
 @pytest.mark.parametrize("share", [0.1, 0.4])
 def test_noise_beside_a_range_meets_the_budget_by_dp_accounting(

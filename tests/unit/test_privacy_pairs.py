@@ -69,6 +69,7 @@ def hockey_stick(loss: FloatArray, epsilon: float) -> tuple[float, float]:
     return float(gains.mean()), float(gains.std() / math.sqrt(len(gains)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "nu"), [(2, 20.0), (5, 20.0), (5, 9.5)])
 def test_the_wishart_pair_by_draws_in_any_dimension(d: int, nu: float) -> None:
     v, w = np.zeros(d), np.zeros(d)

@@ -142,6 +142,7 @@ BOUNDS: dict[str, tuple[Callable[[Problem], float], Objective]] = {
 ROUNDING = 1 + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("d", DIMENSIONS)
 @pytest.mark.parametrize("kind", ["ball", "cube", "box"])
@@ -248,6 +249,7 @@ SHAPES: dict[str, tuple[Callable[[Problem, Array, Array], float], Objective]] = 
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("d", DIMENSIONS)
 @pytest.mark.parametrize("kind", ["ball", "cube", "box"])

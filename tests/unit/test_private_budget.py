@@ -122,6 +122,7 @@ def test_budgets_hold_one_in_another(rows: np.ndarray) -> None:
             dpviz.budget(**wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @quiet
 def test_a_budget_covers_joblibs_workers(rows: np.ndarray) -> None:
     """Three folds in two processes; a fourth fit, at home, is refused."""

@@ -51,6 +51,7 @@ def _ledger(path: Path, epsilon: float = 100.0, **more: Any) -> Ledger:
 
 # Of scikit-learn's checks only the one for other array libraries is skipped, by itself: it runs
 # where SCIPY_ARRAY_API is set, and this estimator takes NumPy arrays.
+@pytest.mark.slow
 @quiet
 @parametrize_with_checks(
     [

@@ -80,6 +80,7 @@ CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "board"])  # it writes a file
 def test_a_command_prints_the_bytes_of_its_function(
     name: str, capsys: pytest.CaptureFixture[str]
@@ -187,6 +188,7 @@ def same(one: Any, two: Any) -> bool:
     return bool(json.loads(one.to_json()) == json.loads(two.to_json()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_an_answer_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
     found = CALLS[name][1]()
@@ -231,6 +233,7 @@ def test_no_row_and_no_folder_is_in_the_file(tmp_path: Path) -> None:
     assert again.made.options["table"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "{}", "[1, 2]", '{"dpviz_answer": 2}', '{"dpviz_answer": 1}', "\0", '{"a": NaN}']
 )
@@ -322,6 +325,7 @@ def test_the_command_of_a_sweep_computes_its_table(
     capsys.readouterr()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_asked_again_gives_the_same_numbers(name: str, tmp_path: Path) -> None:
     kept = CALLS[name][1]().save(tmp_path / "kept.json")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import layers, reach
+from tests.changes import changed
 
 LOADED = """
 import importlib, json, sys
@@ -18,6 +19,7 @@ print(json.dumps([getattr(m, "__file__", None) or "" for m in list(sys.modules.v
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tests.unit.test_decide", "tests.contract.test_mechanisms"])
 def test_all_that_a_test_file_loads_reaches_it(name: str) -> None:
     done = subprocess.run(
@@ -42,6 +44,7 @@ def test_all_that_a_test_file_loads_reaches_it(name: str) -> None:
     assert own - below == set()
 
 
+@pytest.mark.slow
 def test_a_change_reaches_its_own_tests_and_not_all() -> None:
     found = reach.reached({"dpviz/lessons/decide.py"})
     assert "tests/unit/test_decide.py" in found
@@ -62,7 +65,7 @@ def test_a_change_of_how_tests_run_reaches_all() -> None:
 
 
 def test_changed_files_are_those_of_git(tmp_path: Path) -> None:
-    assert reach.changed(tmp_path) is None
+    assert changed(tmp_path) is None
 
     def git(*words: str) -> None:
         who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main"]
@@ -73,13 +76,13 @@ def test_changed_files_are_those_of_git(tmp_path: Path) -> None:
     git("add", ".")
     git("commit", "-m", "1")
     (tmp_path / "two.py").write_text("2")
-    assert reach.changed(tmp_path) == {"two.py"}
+    assert changed(tmp_path) == {"two.py"}
     git("add", ".")
     git("commit", "-m", "2")
-    assert reach.changed(tmp_path) == {"two.py"}  # on the main branch: the last commit
+    assert changed(tmp_path) == {"two.py"}  # on the main branch: the last commit
     git("checkout", "-b", "work")
     (tmp_path / "one.py").unlink()
-    assert reach.changed(tmp_path) == {"one.py"}
+    assert changed(tmp_path) == {"one.py"}
 
 
 def test_the_quick_run_takes_files_of_two_layers_only(

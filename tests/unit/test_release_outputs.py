@@ -89,6 +89,7 @@ def test_out_must_be_new_and_writable(
     assert (tmp_path / "there").read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_a_limit_on_file_sizes_is_a_sentence_before_the_spend(
     ledger: Ledger, tmp_path: Path, blocks: int

@@ -341,6 +341,7 @@ def memory(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("dialect", [0, 2])
 def test_no_hostile_cell_is_seen_in_a_release(

@@ -73,6 +73,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(schemas())
 def test_a_schema_comes_back_from_its_file_as_it_was(schema: Schema) -> None:

@@ -324,6 +324,7 @@ def test_other_mechanisms_have_no_such_draws() -> None:
 # Targets --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["epsilon", "n"])
 @pytest.mark.parametrize("key", ["gaussian", "wishart_difference", "wishart_exact"])
 def test_fresh_draws_confirm_the_interval(key: str, what: str) -> None:
@@ -399,6 +400,7 @@ def test_a_mechanism_is_asked_only_where_it_runs() -> None:
     assert 0.9 < answer.last < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sidebar", "value", "holds_at_sidebar"), [(0.5, 0.999, True), (20.0, 0.5, False)]
 )
