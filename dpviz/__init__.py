@@ -9,7 +9,8 @@ preparation does, and `task` what can still be learned. `schema` drafts how a re
 `list_datasets` say what there is. An answer is kept by its ``save``, read by `load` and asked again
 by `rerun`. `PrivatePCA` makes one private release as a scikit-learn estimator; `budget` limits what
 several cost together, and `spending` says it. `mechanism` makes a mechanism of a function of
-yours, `Mechanism` is the base of classes; `dpviz.extend` has what an author imports beside them.
+yours, `Mechanism` is the base of classes; `check` runs the contract suite over
+it, and `dpviz.extend` has what an author imports.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from dpviz.studies.account import account
     from dpviz.studies.audit import audit
     from dpviz.studies.board import board
+    from dpviz.studies.check import check
     from dpviz.studies.claims import claims
     from dpviz.studies.compare import compare
     from dpviz.studies.least import least
@@ -43,8 +45,8 @@ if TYPE_CHECKING:
     from dpviz.studies.waterfall import waterfall
 
 __all__ = [
-    "Mechanism", "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "claims",
-    "compare", "least", "ledger", "list_datasets", "list_mechanisms", "load", "mechanism",
+    "Mechanism", "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "check",
+    "claims", "compare", "least", "ledger", "list_datasets", "list_mechanisms", "load", "mechanism",
     "predict", "release", "reproduce", "rerun", "schema", "spending", "sweep", "task",
     "waterfall",
 ]  # fmt: skip

@@ -187,7 +187,7 @@ def mechanism(
             }
         )
         namespace = {
-            "__module__": function.__module__,
+            "__module__": function.__module__ or "__main__",
             "__qualname__": function.__qualname__,
             "__doc__": function.__doc__ or info.summary,
             "__annotations__": {key: type(value.default) for key, value in parameters.items()},

@@ -29,7 +29,8 @@ from dpviz.mechanisms import all_mechanisms, featured, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 from dpviz.metrics import METRICS
 from dpviz.simulation.defaults import advised
-from tests.contract import accounts, checks
+from dpviz.testing import checks
+from tests.contract import accounts
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = all_mechanisms()

@@ -19,7 +19,7 @@ from dpviz.mechanisms import all_mechanisms
 from dpviz.mechanisms._base import Mechanism
 from dpviz.mechanisms._directional import FollowsAllocation
 from dpviz.mechanisms._suppliers import completed, own_problem, supplier_keys, why_never_supplied
-from tests.contract import checks
+from dpviz.testing import checks
 
 CLASSES = all_mechanisms()
 BUYERS = [cls() for cls in CLASSES.values() if cls.follows_allocation]

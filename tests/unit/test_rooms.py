@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("theory",),
     ("simulation",),
     ("auditing", "releasing"),
-    ("papers",),
+    ("papers", "testing"),
     ("report",),
     ("lessons",),
     ("studies",),
@@ -44,6 +44,7 @@ ARROWS: dict[str, str] = {
     "auditing": "accounting core datasets mechanisms preparation sampling simulation",
     "releasing": "accounting core datasets mechanisms preparation simulation theory",
     "papers": "accounting core datasets mechanisms metrics preparation sampling simulation theory",
+    "testing": "auditing core mechanisms metrics",
     "report": (
         "accounting auditing core datasets mechanisms metrics papers preparation simulation theory"
     ),
@@ -52,7 +53,7 @@ ARROWS: dict[str, str] = {
     ),
     "studies": (
         "auditing core datasets lessons mechanisms metrics papers preparation releasing report "
-        "simulation"
+        "simulation testing"
     ),
     "__init__": "mechanisms releasing studies",
     "cli": (

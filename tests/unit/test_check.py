@@ -1,0 +1,157 @@
+"""The contract suite as a report: a mechanism of anybody's, what fails and how to mend it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz import extend
+from dpviz.cli import main
+from dpviz.core.errors import InvalidSetting, WrongArgument
+from dpviz.core.problem import Budget, Problem
+from dpviz.core.seeding import Draws
+from dpviz.mechanisms.gaussian import Gaussian
+from dpviz.testing import check_mechanism
+from dpviz.testing.checks import CHECKS, Check
+
+
+class Sound(Gaussian):
+    """The exact Gaussian, as another package would have it."""
+
+
+class HalfTheNoise(Gaussian):
+    """Draws half of what its account says."""
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> Any:
+        return 0.5 * super().standard_noise(problem, draws)
+
+
+class Global(Gaussian):
+    """Draws from global state."""
+
+    rng = np.random.default_rng(0)
+
+    def standard_noise(self, problem: Problem, draws: Draws) -> Any:
+        noise = self.rng.standard_normal((draws.size, problem.d, problem.d))
+        return (noise + noise.transpose(0, 2, 1)) / 2
+
+
+class Writes(Gaussian):
+    """Writes into the table."""
+
+    def release_scaled(self, data: Any, calibration: Any, noise: Any, *, own: bool = False) -> Any:
+        data.A.setflags(write=True)
+        data.A[0, 0] += 1.0
+        return super().release_scaled(data, calibration, noise, own=own)
+
+
+class Silent(Gaussian):
+    """Says nothing."""
+
+    def evidence(self, problem: Problem, budget: Budget, spent: Any) -> str:
+        return "no sentence"
+
+
+@dpviz.mechanism(claim="pure", release="subspace")
+def exact(rows: Any, epsilon: float, delta: float, k: int, rng: Any) -> Any:
+    return np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :k]
+
+
+def failed(mechanism: Any, *names: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the checks that fail of those named: not all are needed for one planted fault."""
+    monkeypatch.setattr("dpviz.testing.CHECKS", {name: CHECKS[name] for name in names})
+    found = check_mechanism(mechanism)
+    assert len(found.findings) >= len(names)
+    for one in found.failed:
+        assert one.seen.strip()
+        assert one.mend.endswith(".")
+        assert one.check in str(found)
+        assert one.mend in str(found)
+    return sorted({one.check for one in found.failed})
+
+
+def test_what_keeps_the_contract_passes_every_check() -> None:
+    found = check_mechanism(Sound())
+    assert found.passed, str(found)
+    assert str(found) == f"sound: {len(CHECKS)} of {len(CHECKS)} checks pass."
+
+
+FAULTS = [
+    (HalfTheNoise, "noise_covers_what_one_person_moves"),
+    (Global, "same_stream_same_bytes"),
+    (Writes, "input_is_not_changed"),
+    (Silent, "status_is_told_in_a_sentence"),
+    (exact, "trials_differ"),
+    (exact, "no_audit_refutes_it"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "check"), FAULTS, ids=lambda one: getattr(one, "key", one))
+def test_a_planted_fault_fails_its_check_and_no_other_thing_does(
+    mechanism: Any, check: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert failed(mechanism, check, "small_dimensions_work", monkeypatch=monkeypatch) == [check]
+    assert failed(Sound(), check, monkeypatch=monkeypatch) == []
+
+
+def test_every_check_says_what_it_asks_and_how_to_mend() -> None:
+    for name, check in CHECKS.items():
+        assert isinstance(check, Check)
+        assert check.asks.endswith("."), name
+        assert check.mend.endswith("."), name
+        assert len(check.asks) <= 100
+
+
+def test_a_failure_raises_where_a_test_of_ones_own_asks_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dpviz.testing.CHECKS", {"trials_differ": CHECKS["trials_differ"]})
+    with pytest.raises(AssertionError, match="exact: 0 of 1 checks pass"):
+        check_mechanism(exact, raises=True)
+
+
+def test_what_is_no_mechanism_is_refused_in_a_sentence() -> None:
+    with pytest.raises(WrongArgument, match="must be a Mechanism"):
+        check_mechanism(object())
+
+    @dataclass(frozen=True)
+    class Unfinished(extend.Mechanism):
+        info = extend.MechanismInfo(label="U", release="matrix", guarantee="pure")
+
+    with pytest.raises(WrongArgument, match="must define calibrate, evidence, release_many"):
+        check_mechanism(Unfinished)
+    with pytest.raises(InvalidSetting, match="a Python file that defines a mechanism"):
+        dpviz.check(__file__.replace("test_check", "test_rooms"))
+
+
+FILE = """
+import numpy as np
+from dpviz.extend import mechanism
+
+@mechanism(claim="pure", release="subspace")
+def shows_all(rows, epsilon, delta, k, rng):
+    return np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :k]
+"""
+
+
+def test_the_command_says_what_fails_and_ends_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("trials_differ", "small_dimensions_work")
+    monkeypatch.setattr("dpviz.testing.CHECKS", {name: CHECKS[name] for name in names})
+    path = tmp_path / "mine.py"
+    path.write_text(FILE, encoding="utf-8")
+    assert main(["check", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("shows_all: 1 of 2 checks pass.\n\n✗ trials_differ (shows_all)")
+    assert "  mend: Draw noise in every release." in said
+    assert main(["check", str(path), "--format", "json"]) == 1
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["passed"] for row in rows] == [False, True]
+    assert main(["check", "gaussian"]) == 0
