@@ -195,16 +195,27 @@ class InBlocks:
     ----------
     rows : ndarray of shape (n, d)
         Of any type of real numbers.
+    change : callable, optional
+        What each row becomes, from a block to a block of as many rows.
+    d : int, optional
+        Features after the change, if that has another number.
     """
 
-    def __init__(self, rows: NDArray[np.generic]) -> None:
-        self._rows = rows
+    def __init__(
+        self,
+        rows: NDArray[np.generic],
+        change: Callable[[FloatArray], FloatArray] | None = None,
+        d: int | None = None,
+    ) -> None:
+        self._rows, self._change = rows, change
+        self._d = rows.shape[1] if d is None else d
 
     def blocks(self) -> Iterator[tuple[int, FloatArray]]:
         """Yield the number of the first row of each block, and the block."""
-        step = max(256, _BLOCK_ENTRIES // max(self._rows.shape[1], 1))
+        step = max(256, _BLOCK_ENTRIES // max(self._d, 1))
         for start in range(0, len(self._rows), step):
-            yield start, np.asarray(self._rows[start : start + step], dtype=np.float64)
+            block = np.asarray(self._rows[start : start + step], dtype=np.float64)
+            yield start, block if self._change is None else self._change(block)
 
     def fold(self, new: Callable[[], S]) -> S:
         """Return the sum over all rows."""

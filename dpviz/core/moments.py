@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from copy import copy
 from functools import cached_property
 from typing import Any, Self
 
@@ -15,6 +18,9 @@ THIN_FROM = 300
 
 THIN_RATIO = 4
 """A moment is thin where d is at least so many times the number of rows."""
+
+_KEPT_ENTRIES = 1 << 21
+"""Most entries of other moments of the same rows that are kept: 16 MB, or one of any size."""
 
 
 class SecondMoment:
@@ -38,7 +44,6 @@ class SecondMoment:
     Attributes
     ----------
     n : int
-    rows : ndarray of shape (n, d) or None
     root : ndarray of shape (r, d) or None
         G, where it is kept as that.
     """
@@ -46,7 +51,8 @@ class SecondMoment:
     _features = 0  # known without A where that is not yet found
 
     def __init__(self, A: FloatArray, n: int, rows: FloatArray | None = None) -> None:
-        self.n, self.rows = n, rows
+        self.n = n
+        self._rows: FloatArray | Callable[[], FloatArray] | None = rows
         self._lengths: Lengths | None = None
         self.root: FloatArray | None = None
         self.__dict__["A"] = A
@@ -56,7 +62,7 @@ class SecondMoment:
     def of_root(cls, root: FloatArray, n: int, rows: FloatArray | None = None) -> Self:
         """Return the moment G'G of a root G, shape (r, d)."""
         made = cls.__new__(cls)
-        made.n, made.rows, made.root, made._lengths = n, rows, root, None
+        made.n, made._rows, made.root, made._lengths = n, rows, root, None
         root.setflags(write=False)
         return made
 
@@ -64,7 +70,7 @@ class SecondMoment:
     def of_lengths(cls, lengths: Lengths, d: int) -> Self:
         """Return the moment of rows that are summed up by their lengths; A is found when asked."""
         made = cls.__new__(cls)
-        made.n, made.rows, made.root, made._lengths = lengths.n, None, None, lengths
+        made.n, made._rows, made.root, made._lengths = lengths.n, None, None, lengths
         made._features = d
         return made
 
@@ -74,10 +80,24 @@ class SecondMoment:
         made._lengths = lengths
         return made
 
+    def with_rows(self, rows: Callable[[], FloatArray]) -> SecondMoment:
+        """Return the same whose rows are made when asked; what was found of them is shared."""
+        _ = self.lengths, self._shortened
+        made = copy(self)
+        made._rows = rows
+        return made
+
+    @property
+    def rows(self) -> FloatArray | None:
+        """The bounded rows, where they are at hand."""
+        if callable(self._rows):
+            self._rows = self._rows()
+        return self._rows
+
     @property
     def has_lengths(self) -> bool:
         """Whether `lengths` can be asked."""
-        return self._lengths is not None or self.rows is not None
+        return self._lengths is not None or self._rows is not None
 
     @cached_property
     def lengths(self) -> Lengths:
@@ -86,6 +106,26 @@ class SecondMoment:
             return self._lengths
         assert self.rows is not None
         return ReadAgain(InBlocks(self.rows), *self.rows.shape)
+
+    @cached_property
+    def _shortened(self) -> OrderedDict[Hashable, SecondMoment]:
+        return OrderedDict()
+
+    def shortened(self, radius: float | None) -> SecondMoment:
+        """Return the moment of rows shortened to a radius, as `Lengths.moment` has it.
+
+        Draws at every epsilon ask for the same few, so the last ones are kept.
+        """
+        return self.remembered(radius, lambda: self.lengths.moment(radius))
+
+    def remembered(self, name: Hashable, find: Callable[[], FloatArray]) -> SecondMoment:
+        """Return another moment of the same rows, found where it is not kept under its name."""
+        kept = self._shortened
+        found = kept.pop(name, None) or SecondMoment(find(), self.n)
+        kept[name] = found
+        while len(kept) > max(1, _KEPT_ENTRIES // self.d**2):
+            kept.popitem(last=False)
+        return found
 
     def with_n(self, n: int, rows: FloatArray | None = None) -> SecondMoment:
         """Return the same A for another number of rows, or with other rows at hand."""

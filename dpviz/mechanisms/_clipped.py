@@ -35,16 +35,16 @@ class OfClippedRows(Weighing):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the noisy moment of clipped rows with its radius, or of directions alone."""
-        problem, rows = calibration.problem, data.lengths
+        problem = calibration.problem
         # drawn first, so that both branches add the same noise
         matrices = self.noise_of(problem, draws)
         matrices *= calibration.scale
         if "rank" not in calibration.values:
-            matrices += rows.moment(None)
+            matrices += data.shortened(None).A
             return Release(matrices, self.of_matrices(matrices, calibration).components)
-        radii = self.radii(rows, calibration, draws)
+        radii = self.radii(data.lengths, calibration, draws)
         for radius in np.unique(radii):
-            matrices[radii == radius] += rows.moment(float(radius))
+            matrices[radii == radius] += data.shortened(float(radius)).A
         estimate = matrices * np.square(radii)[:, None, None]
         release = replace(Release.of_matrices(estimate, problem.k, raw=matrices), radius=radii)
         return self.weighed(release, calibration) if self.weighs else release
@@ -70,6 +70,6 @@ class OfClippedRows(Weighing):
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the moment of rows clipped at the rank sought, or of directions."""
-        rows, values = data.lengths, self.calibrate(problem, budget).values
-        radius = at_rank(rows, values["rank"]) if "rank" in values else None
-        return SecondMoment(rows.moment(radius), data.n)
+        values = self.calibrate(problem, budget).values
+        sought = "rank" in values
+        return data.shortened(at_rank(data.lengths, values["rank"]) if sought else None)

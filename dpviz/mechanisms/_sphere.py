@@ -95,7 +95,7 @@ class OfDirections(Mechanism):
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the second moment of unit rows."""
-        return SecondMoment(data.lengths.moment(None), data.n)
+        return data.shortened(None)
 
     def public_total(self, calibration: Calibration) -> float | None:
         """Return 1: every row has length one."""

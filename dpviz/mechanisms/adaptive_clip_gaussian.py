@@ -109,7 +109,7 @@ class AdaptiveClipGaussian(Mechanism):
             picked = chosen == step
             relative = radii[step] / problem.domain.radius
             matrices[picked] *= calibration.scale * relative**2
-            matrices[picked] += clipped_moment(data, lengths, radii[step])
+            matrices[picked] += _clipped(data, lengths, float(radii[step])).A
         return Release.of_matrices(matrices, problem.k)
 
     def aims_at(self, problem: Problem, budget: Budget) -> Aim:
@@ -123,7 +123,7 @@ class AdaptiveClipGaussian(Mechanism):
         calibration = self.calibrate(problem, budget)
         likeliest = int(np.argmax(log_odds(lengths, calibration)))
         radius = float(radii_of(problem)[likeliest])
-        return SecondMoment(clipped_moment(data, lengths, radius), data.n)
+        return _clipped(data, lengths, radius)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""
@@ -149,6 +149,11 @@ def log_odds(lengths: FloatArray, calibration: Calibration) -> FloatArray:
     top = odds.max()
     normalised: FloatArray = odds - top - math.log(float(np.exp(odds - top).sum()))
     return normalised
+
+
+def _clipped(data: SecondMoment, lengths: FloatArray, radius: float) -> SecondMoment:
+    """Return `clipped_moment`, kept: draws at every epsilon ask for the same few radii."""
+    return data.remembered(("clipped", radius), lambda: clipped_moment(data, lengths, radius))
 
 
 def clipped_moment(data: SecondMoment, lengths: FloatArray, radius: float) -> FloatArray:

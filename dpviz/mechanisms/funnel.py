@@ -18,7 +18,7 @@ from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, TwoLooks, dimensions
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment, unit_rows
+from dpviz.mechanisms._sphere import on_the_sphere, unit_rows
 from dpviz.sampling.goe import goe
 
 
@@ -82,7 +82,7 @@ class Funnel(TwoLooks):
         unit = unit_rows(data.rows)
         first = goe(draws, problem.d)
         first *= scale
-        first += unit_moment(data.rows)
+        first += data.shortened(None).A
         second = goe(draws, int(values["dimensions"]))
         second *= scale
         roots = None

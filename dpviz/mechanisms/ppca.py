@@ -114,7 +114,7 @@ class Ppca(Mechanism):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return frames drawn in the eigenbasis of A and rotated back."""
         if self.rows == "unit":
-            data = _on_the_sphere(data)
+            data = data.shortened(None)
         values, k = calibration.scale * data.eigenvalues, calibration.problem.k
         drawn = (
             matrix_bingham(values, k, draws)
@@ -153,7 +153,7 @@ class Ppca(Mechanism):
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
         """Return the second moment that is scored."""
-        return _on_the_sphere(data) if self.rows == "unit" else data
+        return data.shortened(None) if self.rows == "unit" else data
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return whether the draw is exact."""
@@ -183,12 +183,7 @@ class Ppca(Mechanism):
         """Return the density ratio by quadrature, for one vector in two or three dimensions."""
         exact = calibration.problem.k == 1 and calibration.problem.d <= 3
         if exact and self.rows == "unit":
-            tables = [(_on_the_sphere(one), _on_the_sphere(other)) for one, other in tables]
+            tables = [(one.shortened(None), other.shortened(None)) for one, other in tables]
         if exact:
             return of_bingham(calibration, at_epsilons, tables)
         return super().exact_loss(calibration, delta, at_epsilons, tables)
-
-
-def _on_the_sphere(table: SecondMoment) -> SecondMoment:
-    """Return the second moment of the directions of a table's rows."""
-    return SecondMoment(table.lengths.moment(None), table.n)

@@ -16,7 +16,7 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, TwoLooks, dimensions
 from dpviz.mechanisms._pure import LAWS, PureLaw
-from dpviz.mechanisms._sphere import on_the_sphere, unit_moment, unit_rows
+from dpviz.mechanisms._sphere import on_the_sphere, unit_rows
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class PureFunnel(TwoLooks):
         unit, m = unit_rows(data.rows), int(calibration.values["dimensions"])
         first = self.law.draw(draws, problem.d)
         first *= scale
-        first += unit_moment(data.rows)
+        first += data.shortened(None).A
         second = self.law.draw(draws, m)
         second *= scale
         return self.looked(calibration, unit, first, second, self.law.direction_std(m) * scale)

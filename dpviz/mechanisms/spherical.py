@@ -65,7 +65,7 @@ class Spherical(OfDirections, Weighing):
         problem = calibration.problem
         matrices = goe(draws, problem.d)
         matrices *= calibration.scale
-        matrices += data.lengths.moment(None)
+        matrices += data.shortened(None).A
         return Release(matrices, self.of_matrices(matrices, calibration).components)
 
     def weighing_std(self, calibration: Calibration) -> float:

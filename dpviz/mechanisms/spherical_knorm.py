@@ -76,7 +76,7 @@ class SphericalKNorm(OfDirections, Weighing):
         """Return the top k of the noisy second moment of the unit rows."""
         matrices = nuclear_noise(draws, calibration.problem.d)
         matrices *= calibration.scale
-        matrices += data.lengths.moment(None)
+        matrices += data.shortened(None).A
         return Release(matrices, self.of_matrices(matrices, calibration).components)
 
     def weighing_std(self, calibration: Calibration) -> float:

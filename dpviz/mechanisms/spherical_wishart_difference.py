@@ -70,7 +70,7 @@ class SphericalWishartDifference(OfDirections, Weighing):
         matrices = wishart(draws, problem.d, problem.d + 1)
         matrices -= wishart(draws, problem.d, problem.d + 1)
         matrices *= calibration.scale
-        matrices += data.lengths.moment(None)
+        matrices += data.shortened(None).A
         return Release(matrices, self.of_matrices(matrices, calibration).components)
 
     def weighing_std(self, calibration: Calibration) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +158,13 @@ class Prepared(BoundedRows):
 
     @property
     def moment_with_rows(self) -> SecondMoment:
-        """The moment with its bounded rows, for mechanisms that need them."""
-        rows, _ = self.transform.bounded(self.table.rows)
-        return self.moment.with_n(self.moment.n, rows)
+        """The moment with its bounded rows, which are made when they are asked for."""
+        return self._with_lengths.with_rows(partial(self.transform.inside, self.table.rows))
+
+    def light(self, *, with_rows: bool = False) -> Measured:
+        """Return what cells need, without the table; with the bounded rows where asked."""
+        rows = self.transform.inside(self.table.rows) if with_rows else None
+        return self._measured(self.moment if rows is None else self.moment.with_n(self.n, rows))
 
     def again(self, row_bound: str) -> Prepared:
         """Return the same table prepared with another row bound."""
@@ -178,7 +182,7 @@ class Prepared(BoundedRows):
         index = np.arange(n)
         if size < n:
             index = np.sort(generator(0, "picture", n).choice(n, size=size, replace=False))
-        rows, _ = self.transform.bounded(self.table.rows[index])
+        rows = self.transform.inside(self.table.rows[index])
         return rows, index
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import Lengths
+from dpviz.core.by_length import InBlocks, Lengths, ReadAgain
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.memory import too_much
 from dpviz.core.moments import SecondMoment, is_thin
@@ -168,7 +168,7 @@ class InMemory:
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
         """Return the moment of a subsample, with its rows where asked."""
         if with_rows:
-            rows, _ = transform.bounded(self.table.rows[chosen.chosen(0, chosen.total)])
+            rows = transform.inside(self.table.rows[chosen.chosen(0, chosen.total)])
         if is_thin(chosen.n, transform.domain.d):
             few, _ = transform.bounded(self.table.rows[chosen.chosen(0, chosen.total)])
             root = few / math.sqrt(chosen.n)
@@ -182,10 +182,8 @@ class InMemory:
 
     def lengths(self, transform: Transform) -> Lengths:
         """Return what the bounded rows tell by their lengths."""
-        sums = ByLengthOf(transform)
-        for block in _blocks(self.table.rows):
-            sums.add(block, sums.rows)
-        return sums.found
+        rows, d = self.table.rows, transform.domain.d
+        return ReadAgain(InBlocks(rows, transform.inside, d), len(rows), d)
 
     def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
         """Return the kept columns of the table."""

@@ -194,7 +194,7 @@ class ByLengthOf:
         if self.sample is not None:
             block = block[self.sample.chosen(start, start + len(block))]
         if len(block):
-            self.found.add(self.transform.bounded(block)[0], start)
+            self.found.add(self.transform.inside(block), start)
 
     def merge(self, other: Self) -> None:
         """Add the rows that follow."""

@@ -40,6 +40,10 @@ class Transform:
         """Return rows inside the domain, and how many had to be moved there."""
         return into_domain(self.unbounded(rows), self.domain)
 
+    def inside(self, rows: FloatArray) -> FloatArray:
+        """Return rows inside the domain."""
+        return self.bounded(rows)[0]
+
 
 def into_domain(rows: FloatArray, domain: Domain) -> tuple[FloatArray, int]:
     """Scale long rows down to the ball, or clip cells to the box; all as it is without a bound."""

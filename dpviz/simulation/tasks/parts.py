@@ -115,7 +115,7 @@ class Projecting:
 
     def with_rows(self, table: Table) -> Measured:
         """Return what mechanisms see, with the bounded rows."""
-        rows, _ = self.transform.bounded(table.rows[self.private])
+        rows = self.transform.inside(table.rows[self.private])
         moment = SecondMoment(self.measured.moment.A, self.measured.n, rows)
         return replace(self.measured, moment=moment)
 
@@ -216,7 +216,7 @@ def releasing(
     order = np.sort(chosen.train)
     train = _clean(table, labels, order, ready.transform)
     code = _code(learner, labels, train.labels, ready.domain.kind, label_bounds)
-    rows, _ = ready.transform.bounded(table.rows[order])
+    rows = ready.transform.inside(table.rows[order])
     both = joined(rows, code.write(train.labels), ready.domain)
     with one_blas_thread():
         A = both.T @ both / len(both)
