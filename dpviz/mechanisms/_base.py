@@ -28,6 +28,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import Reference
 from dpviz.core.release import (
     Aim,
     Calibration,
@@ -58,6 +59,8 @@ class MechanismInfo:
         One sentence: what it does.
     paper : str
         Authors, year and algorithm; ``dpviz`` for our own.
+    references : tuple of Reference
+        Entries of those papers that no other mechanism's file has.
     url : str
         Where to read the source, or empty.
     family : str
@@ -106,6 +109,7 @@ class MechanismInfo:
     guarantee: str
     summary: str = "A mechanism of its author's own."
     paper: str = "its author"
+    references: tuple[Reference, ...] = ()
     family: str = "other"
     slot: int = 10_000
     law: str = r"\text{as its author's code draws it}"

@@ -57,6 +57,8 @@ class Template(AdditiveMechanism):
         label="Template",
         summary="Adds isotropic Gaussian noise with a cushion.",
         paper="the template",
+        # paper(...) of each source that no other file has yet, for the bibliography
+        references=(),
         family="gaussian",
         release="matrix",
         guarantee="approximate",

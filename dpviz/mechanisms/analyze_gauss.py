@@ -11,6 +11,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo, claimed_against_spent
@@ -33,6 +34,16 @@ class AnalyzeGauss(AdditiveMechanism):
         label="Analyze Gauss",
         summary="Adds i.i.d. Gaussian noise to the upper triangle of A.",
         paper="Dwork et al. 2014, Algorithm 1",
+        references=(
+            paper(
+                "Dwork2014",
+                "Dwork, Cynthia and Talwar, Kunal and Thakurta, Abhradeep and Zhang, Li",
+                "Analyze Gauss: Optimal Bounds for Privacy-Preserving Principal Component Analysis",
+                "ACM Symposium on Theory of Computing",
+                2014,
+                doi="10.1145/2591796.2591883",
+            ),
+        ),
         url="https://doi.org/10.1145/2591796.2591883",
         family="gaussian",
         release="matrix",

@@ -13,6 +13,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import LaplacePart
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -39,6 +40,15 @@ class DataLaplace(Mechanism):
         label="Laplace on the data",
         summary="Adds Laplace noise to every cell and takes the PCA of the noisy table.",
         paper="Dwork et al. 2006, identity query",
+        references=(
+            paper(
+                "Dwork2006",
+                "Dwork, Cynthia and McSherry, Frank and Nissim, Kobbi and Smith, Adam",
+                "Calibrating Noise to Sensitivity in Private Data Analysis",
+                "Theory of Cryptography Conference",
+                2006,
+            ),
+        ),
         family="data",
         release="data",
         guarantee="pure",

@@ -14,6 +14,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import choice, number
 from dpviz.core.parts import LaplacePart, Part, PurePart
 from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
@@ -67,6 +68,17 @@ class EigenvectorSampling(Ranged):
         label="Eigenvector sampling",
         summary="Draws one direction after the other, each with odds exponential in its variance.",
         paper="Amin et al. 2019, covariance estimation (constant quoted from memory)",
+        references=(
+            paper(
+                "Amin2019",
+                "Amin, Kareem and Dick, Travis and Kulesza, Alex and Mu{\\~n}oz Medina, "
+                "Andr{\\'e}s and "
+                "Vassilvitskii, Sergei",
+                "Differentially Private Covariance Estimation",
+                "Advances in Neural Information Processing Systems 32",
+                2019,
+            ),
+        ),
         url="https://papers.nips.cc/paper/2019/hash/4158f6d19559955bae372bb00f6204e4-Abstract.html",
         family="subspace",
         release="subspace",

@@ -11,6 +11,7 @@ from dpviz.accounting.sensitivity import frobenius, frobenius_attained
 from dpviz.core.arrays import FloatArray
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
@@ -32,6 +33,18 @@ class Gaussian(WeighingAdditive):
         label="Gaussian, exact",
         summary="Adds isotropic Gaussian noise, calibrated by the exact privacy profile.",
         paper="dpviz, after Balle and Wang 2018",
+        references=(
+            paper(
+                "Balle2018",
+                "Balle, Borja and Wang, Yu-Xiang",
+                "Improving the Gaussian Mechanism for Differential Privacy: Analytical "
+                "Calibration and "
+                "Optimal Denoising",
+                "International Conference on Machine Learning",
+                2018,
+                eprint="1805.06530",
+            ),
+        ),
         url="https://arxiv.org/abs/1805.06530",
         family="gaussian",
         release="matrix",

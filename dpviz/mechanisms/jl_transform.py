@@ -13,6 +13,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.params import choice, number
 from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
@@ -79,6 +80,16 @@ class JlTransform(Mechanism):
         label="JL transform",
         summary="Releases a random sketch of the data after lifting every singular value.",
         paper="Blocki et al. 2012, covariance algorithm (constants quoted from memory)",
+        references=(
+            paper(
+                "Blocki2012",
+                "Blocki, Jeremiah and Blum, Avrim and Datta, Anupam and Sheffet, Or",
+                "The Johnson-Lindenstrauss Transform Itself Preserves Differential Privacy",
+                "IEEE Symposium on Foundations of Computer Science",
+                2012,
+                eprint="1204.2136",
+            ),
+        ),
         url="https://arxiv.org/abs/1204.2136",
         family="data",
         release="data",

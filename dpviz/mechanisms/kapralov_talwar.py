@@ -15,6 +15,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import number
 from dpviz.core.parts import LaplacePart, Part, PurePart
 from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
@@ -58,6 +59,16 @@ class KapralovTalwar(Ranged):
         label="Kapralov-Talwar",
         summary="Samples a direction, measures it with noise, subtracts it, and starts again.",
         paper="Kapralov and Talwar 2013 (budget split quoted from memory)",
+        references=(
+            paper(
+                "Kapralov2013",
+                "Kapralov, Michael and Talwar, Kunal",
+                "On Differentially Private Low Rank Approximation",
+                "ACM-SIAM Symposium on Discrete Algorithms",
+                2013,
+                doi="10.1137/1.9781611973105.100",
+            ),
+        ),
         url="https://doi.org/10.1137/1.9781611973105.100",
         family="subspace",
         release="subspace",

@@ -14,6 +14,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
@@ -44,6 +45,25 @@ class KNorm(WeighingAdditive):
         label="K-norm",
         summary="Adds noise shaped by the nuclear norm, in which one person moves the table least.",
         paper="dpviz, after Hardt and Talwar 2010 and d'Orsi and Novikov 2025",
+        references=(
+            paper(
+                "d'Orsi2025",
+                "d'Orsi, Tommaso and Novikov, Gleb",
+                "On Purely Private Covariance Estimation",
+                "",
+                2025,
+                journal="arXiv preprint",
+                eprint="2510.26717",
+            ),
+            paper(
+                "Hardt2010",
+                "Hardt, Moritz and Talwar, Kunal",
+                "On the Geometry of Differential Privacy",
+                "ACM Symposium on Theory of Computing",
+                2010,
+                eprint="0907.3754",
+            ),
+        ),
         url="https://arxiv.org/abs/2510.26717",
         family="wishart",
         release="matrix",

@@ -12,6 +12,7 @@ from dpviz.accounting.losses import ExactLoss, Tables, of_published_space
 from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release, Verdict
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -40,6 +41,18 @@ class LaplaceOutput(Mechanism):
         label="Laplace on the scores",
         summary="Projects on the exact components and adds Laplace noise to the scores.",
         paper="Xu et al. 2019, LOP",
+        references=(
+            paper(
+                "Xu2019",
+                "Xu, Yahong and Yang, Geng and Bai, Shuangjie",
+                "Laplace Input and Output Perturbation for Differentially Private Principal "
+                "Components "
+                "Analysis",
+                "",
+                2019,
+                journal="Security and Communication Networks",
+            ),
+        ),
         family="laplace",
         release="data",
         guarantee="pure",

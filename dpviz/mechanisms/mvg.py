@@ -14,6 +14,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.params import choice
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
@@ -66,6 +67,16 @@ class Mvg(DirectionalMechanism):
         label="MVG",
         summary="Adds matrix-variate Gaussian noise whose precision the user allocates.",
         paper="Chanyaswad et al. 2018, Algorithm 2",
+        references=(
+            paper(
+                "Chanyaswad2018",
+                "Chanyaswad, Thee and Dytso, Alex and Poor, H. Vincent and Mittal, Prateek",
+                "MVG Mechanism: Differential Privacy under Matrix-Valued Query",
+                "ACM Conference on Computer and Communications Security",
+                2018,
+                eprint="1801.00823",
+            ),
+        ),
         url="https://arxiv.org/abs/1801.00823",
         family="directional",
         release="matrix",

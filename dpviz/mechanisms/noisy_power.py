@@ -16,6 +16,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration
 from dpviz.mechanisms._base import MechanismInfo, claimed_against_spent
 from dpviz.mechanisms._power import PowerMethod
@@ -57,6 +58,16 @@ class NoisyPower(PowerMethod):
         label="Noisy power",
         summary="Power iteration with Gaussian noise at every step, scaled for changed entries.",
         paper="Hardt and Price 2014, private power method (scale quoted from memory)",
+        references=(
+            paper(
+                "Hardt2014",
+                "Hardt, Moritz and Price, Eric",
+                "The Noisy Power Method: A Meta Algorithm with Applications",
+                "Advances in Neural Information Processing Systems 27",
+                2014,
+                eprint="1311.2495",
+            ),
+        ),
         url="https://arxiv.org/abs/1311.2495",
         family="iterative",
         release="subspace",

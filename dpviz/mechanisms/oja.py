@@ -20,6 +20,7 @@ from dpviz.core.params import choice, integer
 from dpviz.core.parts import GaussianPart
 from dpviz.core.pauses import pause
 from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -82,6 +83,16 @@ class Oja(Mechanism):
         label="Oja",
         summary="Learns directions from one batch of rows after the other, with noise on each.",
         paper="Liu, Kong, Jain and Oh 2022, private Oja (exact account by dpviz)",
+        references=(
+            paper(
+                "Liu2022",
+                "Liu, Xiyang and Kong, Weihao and Jain, Prateek and Oh, Sewoong",
+                "DP-PCA: Statistically Optimal and Differentially Private PCA",
+                "Advances in Neural Information Processing Systems 35",
+                2022,
+                eprint="2205.13709",
+            ),
+        ),
         url="https://arxiv.org/abs/2205.13709",
         family="iterative",
         release="subspace",

@@ -16,6 +16,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.params import choice, integer
 from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.reference import paper
 from dpviz.core.release import Aim, Calibration, Release, Verdict
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -71,6 +72,15 @@ class Ppca(Mechanism):
         label="PPCA",
         summary="Draws a subspace that captures variance with exponentially higher odds.",
         paper="Chaudhuri et al. 2012, Algorithm 2",
+        references=(
+            paper(
+                "Chaudhuri2012",
+                "Chaudhuri, Kamalika and Sarwate, Anand D. and Sinha, Kaushik",
+                "Near-Optimal Differentially Private Principal Components",
+                "Advances in Neural Information Processing Systems 25",
+                2012,
+            ),
+        ),
         family="subspace",
         release="subspace",
         guarantee="pure",

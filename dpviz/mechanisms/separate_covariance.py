@@ -15,6 +15,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.params import number
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -54,6 +55,16 @@ class SeparateCovariance(Mechanism):
         label="Separate covariance",
         summary="Takes directions from one noisy matrix and variances from noisy eigenvalues.",
         paper="Dong, Liang and Yi 2022, SeparateCov (exact account by dpviz)",
+        references=(
+            paper(
+                "Dong2022",
+                "Dong, Wei and Liang, Yuting and Yi, Ke",
+                "Differentially Private Covariance Revisited",
+                "Advances in Neural Information Processing Systems 35",
+                2022,
+                eprint="2205.14324",
+            ),
+        ),
         url="https://arxiv.org/abs/2205.14324",
         family="gaussian",
         release="matrix",

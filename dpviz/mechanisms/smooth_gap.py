@@ -16,6 +16,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.params import number
 from dpviz.core.parts import ApproximatePart, GaussianPart
 from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo
@@ -79,6 +80,15 @@ class SmoothGap(Mechanism):
         label="Gap test",
         summary="Tests the eigengap privately and adds noise to the projection in proportion.",
         paper="dpviz, after Dwork and Lei 2009 and Dwork et al. 2014",
+        references=(
+            paper(
+                "Dwork2009",
+                "Dwork, Cynthia and Lei, Jing",
+                "Differential Privacy and Robust Statistics",
+                "ACM Symposium on Theory of Computing",
+                2009,
+            ),
+        ),
         family="subspace",
         release="subspace",
         guarantee="approximate",

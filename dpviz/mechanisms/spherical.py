@@ -11,6 +11,7 @@ from dpviz.accounting.sensitivity import frobenius
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
@@ -38,6 +39,18 @@ class Spherical(OfDirections, Weighing):
         label="Spherical",
         summary="Scales every row to length one, then adds isotropic Gaussian noise.",
         paper="dpviz, after Locantore et al. 1999",
+        references=(
+            paper(
+                "Locantore1999",
+                "Locantore, N. and Marron, J. S. and Simpson, D. G. and Tripoli, N. and Zhang, "
+                "J. T. and "
+                "Cohen, K. L.",
+                "Robust Principal Component Analysis for Functional Data",
+                "",
+                1999,
+                journal="Test",
+            ),
+        ),
         family="gaussian",
         release="subspace",
         guarantee="approximate",

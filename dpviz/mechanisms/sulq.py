@@ -10,6 +10,7 @@ from dpviz.accounting.sensitivity import frobenius, frobenius_attained
 from dpviz.core.moments import SecondMoment
 from dpviz.core.parts import GaussianPart
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
@@ -37,6 +38,16 @@ class Sulq(Mechanism):
         label="SULQ",
         summary="Adds independent Gaussian noise to every entry of A, so the result is lopsided.",
         paper="Blum et al. 2005, as quoted by Chaudhuri et al. 2012",
+        references=(
+            paper(
+                "Blum2005",
+                "Blum, Avrim and Dwork, Cynthia and McSherry, Frank and Nissim, Kobbi",
+                "Practical Privacy: The SuLQ Framework",
+                "ACM Symposium on Principles of Database Systems",
+                2005,
+                doi="10.1145/1065167.1065184",
+            ),
+        ),
         url="https://doi.org/10.1145/1065167.1065184",
         family="gaussian",
         release="matrix",

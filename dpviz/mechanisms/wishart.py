@@ -11,6 +11,7 @@ from dpviz.accounting.losses import ExactLoss, Tables, of_moving_support
 from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Problem
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Verdict
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
@@ -40,6 +41,16 @@ class Wishart(AdditiveMechanism):
         label="Wishart",
         summary="Adds one positive definite Wishart matrix to A.",
         paper="Jiang et al. 2016, Algorithm 2",
+        references=(
+            paper(
+                "Jiang2016",
+                "Jiang, Wuxuan and Xie, Cong and Zhang, Zhihua",
+                "Wishart Mechanism for Differentially Private Principal Components Analysis",
+                "AAAI Conference on Artificial Intelligence",
+                2016,
+                eprint="1511.05680",
+            ),
+        ),
         url="https://arxiv.org/abs/1511.05680",
         family="wishart",
         release="matrix",

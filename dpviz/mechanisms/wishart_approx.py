@@ -10,6 +10,7 @@ from dpviz.accounting.profiles import RowProfile, WishartNoise
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral
 from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import Mechanism, MechanismInfo, claimed_against_spent
@@ -38,6 +39,15 @@ class WishartApprox(Mechanism):
         label="Wishart, Sheffet",
         summary="Adds one Wishart matrix with enough degrees of freedom to hide its moving edge.",
         paper="Sheffet 2019, additive Wishart noise (constants quoted from memory)",
+        references=(
+            paper(
+                "Sheffet2019",
+                "Sheffet, Or",
+                "Old Techniques in Differentially Private Linear Regression",
+                "International Conference on Algorithmic Learning Theory",
+                2019,
+            ),
+        ),
         url="https://proceedings.mlr.press/v98/sheffet19a.html",
         family="wishart",
         release="matrix",

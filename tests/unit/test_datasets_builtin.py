@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpviz.core.errors import InvalidTable
 from dpviz.core.seeding import generator
 from dpviz.datasets import builtin_tables, dataset_rows, load, load_builtin, read_raw
-from dpviz.datasets.builtin import (
+from dpviz.datasets.builtin.generated import (
     SPIKED_EIGENVALUES,
     WAVEFORM_PAIRS,
     spiked_rows,
@@ -227,7 +227,7 @@ def test_digits_are_those_of_scikit_learn(found: bool, monkeypatch: pytest.Monke
     from sklearn.datasets import load_digits
 
     if not found:
-        monkeypatch.setattr("dpviz.datasets.builtin.find_spec", lambda name: None)
+        monkeypatch.setattr("dpviz.datasets.builtin.shipped.find_spec", lambda name: None)
     bunch, table = load_digits(), load_builtin("digits")
     assert table.rows.tobytes() == np.ascontiguousarray(bunch.data, dtype=np.float64).tobytes()
     assert table.labels is not None

@@ -21,8 +21,8 @@ from dpviz.lessons.glossary import DELTA, TERMS, Term, composed, term, worst
 from dpviz.lessons.glossary_html import layers_svg, term_picture
 from dpviz.mechanisms import all_mechanisms
 from dpviz.preparation.load import load_measured
+from dpviz.report.figures.handout import bibtex, references, sources_of
 from dpviz.report.sentences import again
-from dpviz.report.sentences.bibliography import REFERENCES, bibtex, references, sources_of
 from dpviz.simulation.compare import compare
 from tools.teaching import PATH, text
 
@@ -133,8 +133,11 @@ def test_the_plan_names_every_step_and_every_answer() -> None:
 # Papers -----------------------------------------------------------------------------
 
 
+ENTRIES = [one for cls in all_mechanisms().values() for one in cls.info.references]
+
+
 def test_every_source_of_a_mechanism_has_an_entry() -> None:
-    known = {one.names for one in REFERENCES}
+    known = {one.names for one in ENTRIES}
     found = set()
     for cls in all_mechanisms().values():
         named = set(sources_of(cls()))
@@ -148,9 +151,9 @@ def test_every_source_of_a_mechanism_has_an_entry() -> None:
 def test_entries_are_written_once_and_balanced() -> None:
     everybody = [cls() for cls in all_mechanisms().values()]
     text = bibtex(everybody)
-    assert text.count("@") == len(references(everybody)) == len(REFERENCES)
+    assert text.count("@") == len(references(everybody)) == len(ENTRIES)
     assert text.count("{") == text.count("}")
-    for one in REFERENCES:
+    for one in ENTRIES:
         for name in ("author", "title", "year"):
             assert dict(one.fields)[name]
         assert one.names[1] == dict(one.fields)["year"]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from dpviz.core import VERSION
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Param, params_of
+from dpviz.core.reference import Reference
 from dpviz.core.settings import Settings
-from dpviz.mechanisms import parse_variants
+from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.board import assets, shown, written
 from dpviz.report.sentences import explore
-from dpviz.report.sentences.bibliography import bibtex
 from dpviz.report.sentences.phrases import account_words
 from dpviz.report.tables import board
 from dpviz.simulation.compare import Comparison
@@ -136,3 +137,32 @@ def _settings(comparison: Comparison, name: str) -> str:
 
 def _params() -> dict[str, Param]:
     return dict(params_of(Settings))
+
+
+# The papers ---------------------------------------------------------------------------------
+
+# A source says "Jiang et al. 2016", "Balle and Wang 2018" or "Liu, Kong, Jain and Oh 2022".
+_NAMED = re.compile(
+    r"((?:d')?[A-Z][a-z]+)(?: et al\.|(?:, [A-Z][a-z]+)*(?: and [A-Z][a-z]+)?) (\d{4})"
+)
+
+
+def sources_of(mechanism: Mechanism) -> list[tuple[str, str]]:
+    """Return first author and year of every paper that a mechanism names as its source."""
+    return _NAMED.findall(mechanism.info.paper)
+
+
+def references(mechanisms: Iterable[Mechanism]) -> tuple[Reference, ...]:
+    """Return the papers that mechanisms come from, each once, in the order of names."""
+    named = {source for mechanism in mechanisms for source in sources_of(mechanism)}
+    known = [one for cls in all_mechanisms().values() for one in cls.info.references]
+    return tuple(sorted((one for one in known if one.names in named), key=_by_name))
+
+
+def _by_name(one: Reference) -> str:
+    return one.key.lower().replace("'", "")
+
+
+def bibtex(mechanisms: Iterable[Mechanism]) -> str:
+    """Return the BibTeX of the papers that mechanisms come from."""
+    return "\n\n".join(one.bibtex for one in references(mechanisms))

@@ -1,20 +1,16 @@
-"""Utility of a batch of releases: pure functions and one table of them.
-
-Everything is batched over draws and compared with the exact components of the
-reference moment. A metric that does not apply to a release is absent.
-"""
+"""What metrics are made of: an outcome, the formulas of captured variance, and summaries."""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.eigen import residual_norms, spectral_norms
 from dpviz.core.moments import SecondMoment
 from dpviz.core.release import Release
 
@@ -145,67 +141,6 @@ def farthest_distance(d: int, k: int) -> float:
     return math.sqrt(2 * min(k, d - k))
 
 
-def _captured_share(outcome: Outcome) -> FloatArray:
-    share: FloatArray = outcome.captured_each.sum(axis=1) / optimum(outcome.reference, outcome.k)
-    return share
-
-
-def _recovery(outcome: Outcome) -> FloatArray | None:
-    chance = chance_share(outcome.reference, outcome.k)
-    if 1 - chance < FLAT:
-        return None
-    return np.asarray(recovery_of(_captured_share(outcome), chance))
-
-
-def _captured_total(outcome: Outcome) -> FloatArray:
-    share: FloatArray = outcome.captured_each.sum(axis=1) / outcome.reference.total
-    return share
-
-
-def _projection_distance(outcome: Outcome) -> FloatArray:
-    # ||VV' - UU'||_F = sqrt(2) times the norm of the sines of the principal angles
-    sines = np.sin(outcome.angles)
-    distance: FloatArray = np.sqrt(2 * np.einsum("tj,tj->t", sines, sines))
-    return distance
-
-
-def _largest_angle(outcome: Outcome) -> FloatArray:
-    return outcome.angles[:, -1]
-
-
-def _noise_spectral(outcome: Outcome) -> FloatArray | None:
-    if outcome.release.exact:
-        return np.zeros(len(outcome.release.components))
-    return None if outcome.noise is None else spectral_norms(outcome.noise)
-
-
-def _noise_frobenius(outcome: Outcome) -> FloatArray | None:
-    if outcome.release.exact:
-        return np.zeros(len(outcome.release.components))
-    if outcome.noise is None:
-        return None
-    # one by one: a sum over the batch would round by the size of the batch
-    return np.array([float(np.linalg.norm(matrix)) for matrix in outcome.noise])
-
-
-def _low_rank_error(outcome: Outcome) -> FloatArray | None:
-    values = outcome.release.eigenvalues
-    if values is None:
-        return None
-    true = outcome.reference
-    return residual_norms(*true.span, outcome.release.components, values[:, : outcome.k])
-
-
-def _negative_eigenvalues(outcome: Outcome) -> FloatArray | None:
-    values = outcome.release.eigenvalues
-    if values is None:
-        return None
-    # An exact zero that rounding makes negative is not a negative eigenvalue.
-    noise_floor = 8 * np.finfo(float).eps * values.shape[1] * np.abs(values).max(axis=1)
-    count: FloatArray = (values < -noise_floor[:, None]).sum(axis=1).astype(float)
-    return count
-
-
 @dataclass(frozen=True)
 class Metric:
     """One measure of utility.
@@ -230,6 +165,8 @@ class Metric:
         Outcome to values of shape (size,), or None where it does not apply.
     lower : float
         The smallest possible value; minus infinity where it depends on the data.
+    place : int
+        Where it stands in lists; adding one moves nobody.
     """
 
     key: str
@@ -240,124 +177,48 @@ class Metric:
     unit: str
     upper: Callable[[int, int], float]
     compute: Callable[[Outcome], FloatArray | None]
-    lower: float = 0.0
+    lower: float
+    place: int
 
     @property
     def share(self) -> bool:
         """Whether 1 is all that there is to get: axes write it in per cent."""
-        return self.upper is _one
+        return self.upper is one
 
 
-def _one(d: int, k: int) -> float:
+def one(d: int, k: int) -> float:
+    """Return the upper limit of a share."""
     return 1.0
 
 
-def _unlimited(d: int, k: int) -> float:
+def unlimited(d: int, k: int) -> float:
+    """Return the upper limit of what has none."""
     return math.inf
 
 
-METRICS: dict[str, Metric] = {
-    metric.key: metric
-    for metric in (
-        Metric(
-            "recovery",
-            "recovery",
-            "Captured variance on a scale from 0, a random subspace, to 1, exact PCA.",
-            "higher",
-            "subspace",
-            "",
-            _one,
-            _recovery,
-            lower=-math.inf,
-        ),
-        Metric(
-            "captured_share",
-            "captured share of the optimum",
-            "Variance captured by the released components, as a share of what the best k capture.",
-            "higher",
-            "subspace",
-            "",
-            _one,
-            _captured_share,
-        ),
-        Metric(
-            "captured_total",
-            "captured share of all variance",
-            "Variance captured by the released components, as a share of the total variance.",
-            "higher",
-            "subspace",
-            "",
-            _one,
-            _captured_total,
-        ),
-        Metric(
-            "projection_distance",
-            "projection distance",
-            "Frobenius norm of the difference of the two projections: 0 if the subspaces agree.",
-            "lower",
-            "subspace",
-            "",
-            farthest_distance,
-            _projection_distance,
-        ),
-        Metric(
-            "largest_angle",
-            "largest principal angle",
-            "Largest angle between the released and the true subspace.",
-            "lower",
-            "subspace",
-            "radians",
-            lambda d, k: math.pi / 2,
-            _largest_angle,
-        ),
-        Metric(
-            "noise_spectral",
-            "noise, spectral norm",
-            "Largest eigenvalue, in size, of the released matrix minus the exact one.",
-            "lower",
-            "matrix",
-            "squared row bound",
-            _unlimited,
-            _noise_spectral,
-        ),
-        Metric(
-            "noise_frobenius",
-            "noise, Frobenius norm",
-            "Root of the summed squares of the released matrix minus the exact one.",
-            "lower",
-            "matrix",
-            "squared row bound",
-            _unlimited,
-            _noise_frobenius,
-        ),
-        Metric(
-            "low_rank_error",
-            "low-rank error",
-            "Spectral norm of A minus the rank-k matrix of the released top k.",
-            "lower",
-            "matrix",
-            "squared row bound",
-            _unlimited,
-            _low_rank_error,
-        ),
-        Metric(
-            "negative_eigenvalues",
-            "negative eigenvalues",
-            "How many eigenvalues of the released matrix are below zero; a variance cannot be.",
-            "neither",
-            "matrix",
-            "count",
-            lambda d, k: float(d),
-            _negative_eigenvalues,
-        ),
-    )
-}
+Compute = Callable[[Outcome], FloatArray | None]
 
 
-def measure(outcome: Outcome, keys: Iterable[str] = tuple(METRICS)) -> dict[str, FloatArray]:
-    """Return each metric that applies, with one value per draw."""
-    measured = {key: METRICS[key].compute(outcome) for key in keys}
-    return {key: values for key, values in measured.items() if values is not None}
+def metric(
+    label: str,
+    *,
+    place: int,
+    better: str,
+    upper: Callable[[int, int], float],
+    needs: str = "subspace",
+    unit: str = "",
+    lower: float = 0.0,
+) -> Callable[[Compute], Metric]:
+    """Make a function of an outcome a metric: its name is the key, its docstring the help.
+
+    See `Metric`. It is then in results, tables, sweeps, goals and pages.
+    """
+
+    def made(compute: Compute) -> Metric:
+        key, help = str(getattr(compute, "__name__", "")), inspect.getdoc(compute) or ""
+        return Metric(key, label, help, better, needs, unit, upper, compute, lower, place)
+
+    return made
 
 
 @dataclass(frozen=True)

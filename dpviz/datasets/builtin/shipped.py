@@ -1,0 +1,178 @@
+"""The tables that scikit-learn ships."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.core.arrays import FloatArray
+from dpviz.datasets.builtin import BuiltIn
+from dpviz.datasets.table import Table
+
+UCI_LICENCE = "CC BY 4.0 (UCI Machine Learning Repository), shipped with scikit-learn"
+
+
+def _named(codes: NDArray[Any], names: NDArray[Any]) -> NDArray[Any]:
+    """Return the class name of each row; shape (n,)."""
+    picked: NDArray[Any] = np.asarray([str(name) for name in names])[np.asarray(codes, dtype=int)]
+    return picked
+
+
+def _rows(data: NDArray[Any]) -> FloatArray:
+    """Return an own C-ordered float64 copy, so freezing it touches nobody else's array."""
+    return np.array(data, dtype=np.float64, order="C")
+
+
+def _digits_of_sklearn() -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return rows and classes of scikit-learn's digits, without importing it where that can be.
+
+    This table is the first that anybody sees, and the import takes longer than the first chart.
+    """
+    spec = find_spec("sklearn")
+    if spec is not None and spec.origin is not None:
+        path = Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"
+        if path.is_file():
+            values = np.loadtxt(path, delimiter=",")
+            return values[:, :-1], values[:, -1]
+    from sklearn.datasets import load_digits
+
+    rows, classes = load_digits(return_X_y=True)
+    return rows, classes
+
+
+def _digits() -> Table:
+    rows, classes = _digits_of_sklearn()
+    columns = tuple(f"pixel_{row}_{column}" for row in range(8) for column in range(8))
+    # a pixel counts the inked dots of a 4 x 4 block, so 0 to 16 by construction
+    bounds = np.tile(np.array([0.0, 16.0]), (len(columns), 1))
+    return Table("digits", _rows(rows), columns, classes.astype(np.int64), "digit", bounds=bounds)
+
+
+def _breast_cancer() -> Table:
+    from sklearn.datasets import load_breast_cancer
+
+    bunch = load_breast_cancer()
+    return Table(
+        "breast_cancer",
+        _rows(bunch.data),
+        tuple(str(name) for name in bunch.feature_names),
+        _named(bunch.target, bunch.target_names),
+        "diagnosis",
+    )
+
+
+def _wine() -> Table:
+    from sklearn.datasets import load_wine
+
+    bunch = load_wine()
+    return Table(
+        "wine",
+        _rows(bunch.data),
+        tuple(str(name) for name in bunch.feature_names),
+        _named(bunch.target, bunch.target_names),
+        "cultivar",
+    )
+
+
+def _iris() -> Table:
+    from sklearn.datasets import load_iris
+
+    bunch = load_iris()
+    return Table(
+        "iris",
+        _rows(bunch.data),
+        tuple(str(name) for name in bunch.feature_names),
+        _named(bunch.target, bunch.target_names),
+        "species",
+    )
+
+
+def _diabetes() -> Table:
+    from sklearn.datasets import load_diabetes
+
+    bunch = load_diabetes()
+    return Table(
+        "diabetes",
+        _rows(bunch.data),
+        tuple(str(name) for name in bunch.feature_names),
+        np.array(bunch.target, dtype=np.float64),
+        "disease progression",
+        notes=(
+            "The diabetes table arrives already centred and scaled to unit sums of squares, "
+            "as scikit-learn ships it.",
+        ),
+        assumed_public=(
+            "the means and scales with which scikit-learn standardised the diabetes table",
+        ),
+    )
+
+
+TABLES = (
+    BuiltIn(
+        "digits",
+        "Handwritten digits",
+        "8 x 8 images of digits; each pixel is between 0 and 16, bounds that are public.",
+        1797,
+        64,
+        "digit, 0 to 9",
+        "Alpaydin and Kaynak 1998, Optical Recognition of Handwritten Digits, UCI, "
+        "doi:10.24432/C50P49",
+        UCI_LICENCE,
+        _digits,
+        10,
+    ),
+    BuiltIn(
+        "breast_cancer",
+        "Breast cancer (Wisconsin diagnostic)",
+        "Measurements of cell nuclei, on scales that differ by a factor of thousands.",
+        569,
+        30,
+        "diagnosis, 2 classes",
+        "Wolberg, Mangasarian, Street and Street 1995, Breast Cancer Wisconsin (Diagnostic), "
+        "UCI, doi:10.24432/C5DW2B",
+        UCI_LICENCE,
+        _breast_cancer,
+        20,
+    ),
+    BuiltIn(
+        "wine",
+        "Wine",
+        "Chemical analyses of wines from three cultivars: few rows, so privacy is dear.",
+        178,
+        13,
+        "cultivar, 3 classes",
+        "Aeberhard and Forina 1991, Wine, UCI, doi:10.24432/C5PC7J",
+        UCI_LICENCE,
+        _wine,
+        30,
+    ),
+    BuiltIn(
+        "iris",
+        "Iris",
+        "Four flower measurements of three species.",
+        150,
+        4,
+        "species, 3 classes",
+        "Fisher 1936, Iris, UCI, doi:10.24432/C56C76",
+        UCI_LICENCE,
+        _iris,
+        40,
+    ),
+    BuiltIn(
+        "diabetes",
+        "Diabetes",
+        "Ten baseline variables of patients, already standardised with the data's own scales.",
+        442,
+        10,
+        "disease progression after one year, a number",
+        "Efron, Hastie, Johnstone and Tibshirani 2004, Least Angle Regression, "
+        "doi:10.1214/009053604000000067",
+        "no licence stated by the authors; shipped with scikit-learn (BSD-3-Clause)",
+        _diabetes,
+        50,
+    ),
+)

@@ -1,0 +1,66 @@
+"""Utility of a batch of releases: each metric is a function with `metric` above it.
+
+Everything is batched over draws and compared with the exact components of the reference moment. A
+metric that does not apply to a release is absent. Nothing is registered: every module of this
+package that has no underscore is looked through.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterable
+from importlib import import_module
+
+from dpviz.core.arrays import FloatArray
+from dpviz.metrics._base import (
+    FLAT,
+    Metric,
+    Outcome,
+    Summary,
+    chance_distance,
+    chance_share,
+    farthest_distance,
+    optimum,
+    principal_angles,
+    recovery_of,
+    share_at_recovery,
+    summarise,
+)
+
+__all__ = [
+    "FLAT",
+    "METRICS",
+    "Metric",
+    "Outcome",
+    "Summary",
+    "chance_distance",
+    "chance_share",
+    "farthest_distance",
+    "measure",
+    "optimum",
+    "principal_angles",
+    "recovery_of",
+    "share_at_recovery",
+    "summarise",
+]
+
+
+def _found() -> dict[str, Metric]:
+    """Return every metric by its key, in the order of their places."""
+    modules = [one.name for one in pkgutil.iter_modules(__path__) if one.name[0] != "_"]
+    found = {
+        item.key: item
+        for name in modules
+        for item in vars(import_module(f"{__name__}.{name}")).values()
+        if isinstance(item, Metric)
+    }
+    return dict(sorted(found.items(), key=lambda item: item[1].place))
+
+
+METRICS: dict[str, Metric] = _found()
+
+
+def measure(outcome: Outcome, keys: Iterable[str] = tuple(METRICS)) -> dict[str, FloatArray]:
+    """Return each metric that applies, with one value per draw."""
+    measured = {key: METRICS[key].compute(outcome) for key in keys}
+    return {key: values for key, values in measured.items() if values is not None}

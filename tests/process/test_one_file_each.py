@@ -1,0 +1,144 @@
+"""A mechanism, a metric, a table and a page are one file each: planted together, seen everywhere.
+
+The package is copied, four files are put into the copy, and nothing else is edited.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+METRIC = '''"""Planted: a metric that a test adds."""
+
+from dpviz.core.arrays import FloatArray
+from dpviz.metrics._base import Outcome, metric, one
+
+
+@metric("planted share", place=25, better="higher", upper=one)
+def planted_share(outcome: Outcome) -> FloatArray:
+    """A share that a test adds."""
+    return outcome.captured_each.sum(axis=1) / outcome.reference.total
+'''
+
+TABLE = '''"""Planted: a table that a test adds."""
+
+import numpy as np
+
+from dpviz.datasets.builtin import BuiltIn
+from dpviz.datasets.table import Table
+
+
+def _load() -> Table:
+    rows = np.random.default_rng(0).standard_normal((60, 4)) * [4.0, 1.0, 1.0, 1.0]
+    return Table("seedlings", rows, ("a", "b", "c", "d"))
+
+
+TABLES = (
+    BuiltIn("seedlings", "Seedlings", "A test's.", 60, 4, "none", "a test", "none", _load, 15),
+)
+'''
+
+PAGE = '''"""Planted: a page that a test adds."""
+
+PAGE = {"title": "Planted", "icon": ":material/science:", "place": 125, "group": "Reference"}
+'''
+
+SCRIPT = """
+import inspect, json
+import dpviz
+from dpviz.mechanisms import all_mechanisms
+from dpviz.metrics import METRICS
+from dpviz.report.figures.handout import bibtex
+from pages.ui import menu
+
+asked = dict(mechanisms=["seed_noise", "gaussian"], k=1, trials=3)
+found = dpviz.compare("seedlings", **asked)
+curve = dpviz.sweep("seedlings", over="epsilon", values="1,10", **asked)
+needed = dpviz.least("seedlings", planted_share=0.3, mechanisms="seed_noise", k=1)
+print(json.dumps({
+    "metrics": list(METRICS),
+    "columns": list(found.table().columns),
+    "figures": list(found.figures),
+    "drawn": len(found.figure("planted_share").data),
+    "json": {row["mechanism"]: list(row["metrics"]) for row in found.data()["results"]},
+    "swept": sorted(curve.table()["metric"].unique()),
+    "goals": list(inspect.signature(dpviz.least).parameters),
+    "needed": needed.table()["mechanism"].tolist(),
+    "tables": dpviz.list_datasets().keys,
+    "mechanisms": list(all_mechanisms()),
+    "listed": dpviz.list_mechanisms().keys,
+    "bibtex": bibtex([all_mechanisms()["seed_noise"]()]),
+    "menu": [info.title for info in menu.infos()],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return what a copy of the package with four more files says of itself."""
+    copy = tmp_path_factory.mktemp("copied")
+    for folder in ("dpviz", "pages"):
+        shutil.copytree(ROOT / folder, copy / folder)
+    for folder in (".streamlit", "data"):
+        shutil.copytree(ROOT / folder, copy / folder)
+    shutil.copy(ROOT / "app.py", copy)
+    template = (copy / "dpviz" / "mechanisms" / "_template.py").read_text(encoding="utf-8")
+    mechanism = template.replace("class Template", "class SeedNoise").replace(
+        'label="Template"', 'label="Seed noise"'
+    )
+    mechanism = mechanism.replace('paper="the template"', 'paper="Seed and Sower 2031"')
+    paper = 'paper("Seed2031", "Seed, Ann and Sower, Bo", "On Seeds", "Journal of Tests", 2031)'
+    mechanism = mechanism.replace("references=()", f"references=({paper},)")
+    mechanism = mechanism.replace(
+        "from dpviz", "from dpviz.core.reference import paper\nfrom dpviz", 1
+    )
+    for place, text in {
+        "dpviz/mechanisms/seed_noise.py": mechanism,
+        "dpviz/metrics/planted.py": METRIC,
+        "dpviz/datasets/builtin/seedlings.py": TABLE,
+        "pages/planted.py": PAGE,
+    }.items():
+        (copy / place).write_text(text, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT], cwd=copy, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    found: dict[str, Any] = json.loads(run.stdout)
+    return found
+
+
+def test_a_metric_is_one_file(planted: dict[str, Any]) -> None:
+    metrics = planted["metrics"]
+    before = metrics.index("captured_share"), metrics.index("captured_total")
+    assert before[0] < metrics.index("planted_share") < before[1]  # by its place
+    assert {"planted_share", "planted_share_low", "planted_share_high"} <= set(planted["columns"])
+    assert "planted_share" in planted["figures"]
+    assert planted["drawn"] > 0
+    assert all(keys == metrics for keys in planted["json"].values())
+    assert set(planted["swept"]) == set(metrics)
+    assert "planted_share" in planted["goals"]
+    assert planted["needed"] == ["seed_noise"]
+
+
+def test_a_table_is_one_file(planted: dict[str, Any]) -> None:
+    assert planted["tables"][:3] == ["digits", "seedlings", "breast_cancer"]  # by its place
+
+
+def test_a_mechanism_is_one_file_with_its_reference(planted: dict[str, Any]) -> None:
+    assert "seed_noise" in planted["mechanisms"]
+    assert "seed_noise" in planted["listed"]
+    assert set(planted["json"]) == {"seed_noise", "gaussian"}
+    assert planted["bibtex"].startswith("@inproceedings{seed2031,")
+
+
+def test_a_page_is_one_file(planted: dict[str, Any]) -> None:
+    titles = planted["menu"]
+    assert titles.index("Papers") < titles.index("Planted") < titles.index("Tasks")
