@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
+from scipy.special import betaincinv, expit, ndtri
+from scipy.stats import binom
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.problem import Budget
 
 
 def lower_limit(count: ArrayLike, trials: int, alpha: float) -> FloatArray:
@@ -76,3 +80,86 @@ def delta_bound(p_low: ArrayLike, q_high: ArrayLike, epsilon: float) -> FloatArr
     grown = np.exp(min(epsilon, 700.0)) * np.asarray(q_high, dtype=np.float64)
     found: FloatArray = np.maximum(np.asarray(p_low, dtype=np.float64) - grown, 0.0)
     return found
+
+
+def hidden_rows_bound(rows: int, guesses: int, right: int, delta: float, alpha: float) -> float:
+    """Return the least epsilon that right guesses about hidden rows take, at confidence 1 - alpha.
+
+    Parameters
+    ----------
+    rows : int
+        Rows that were there or not, each by a coin of its own.
+    guesses, right : int
+        Rows about which something was said, and how often that was right.
+    delta : float
+        In [0, 1).
+    alpha : float
+        The chance that the bound is too high is at most this.
+
+    Source
+    ------
+    Steinke, Nasr and Jagielski 2023, Privacy Auditing with One (1) Training Run, Theorem 5.2: with
+    delta 0 the right guesses are no more than Binomial(guesses, e^eps/(1 + e^eps)); a delta adds
+    twice its product with the rows and the largest mean of the probability just below. Several runs
+    on fresh rows are one run on all of them.
+    """
+    _checked(right, guesses, alpha)
+
+    def chance(epsilon: float) -> float:
+        accuracy = float(expit(epsilon))
+        found = float(binom.sf(right - 1, guesses, accuracy))
+        if delta > 0 and right > 0:
+            below = np.cumsum(binom.pmf(np.arange(right - 1, -1, -1), guesses, accuracy))
+            steepest = float((below / np.arange(1, right + 1)).max())
+            found += 2 * rows * delta * steepest
+        return found
+
+    low, high = 0.0, 50.0
+    if chance(low) > alpha:
+        return 0.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if chance(middle) <= alpha else (low, middle)
+    return low
+
+
+def least_seen(claim: Budget, draws: int, alpha: float, chance: float = 0.9) -> float:
+    """Return the least epsilon that an audit refutes with a chance, if its event is the best.
+
+    Parameters
+    ----------
+    claim : Budget
+        What is claimed.
+    draws : int
+        On which the event and its mirror image are counted, of both tables together.
+    alpha : float
+        Level of each limit.
+    chance : float
+        With which the limits must refute, by the normal law of the counts.
+
+    Notes
+    -----
+    The most telling mechanism of a true epsilon is randomised response, which names the right table
+    with probability e^eps/(1 + e^eps); no event of any mechanism is seen sooner.
+    """
+    reach = float(ndtri(chance))
+
+    def refuted(epsilon: float) -> bool:
+        right = float(expit(epsilon))
+        wrong = 1 - right
+        room = reach * math.sqrt(draws * right * wrong)
+        hits, misses = math.floor(draws * right - room), math.ceil(draws * wrong + room)
+        if hits < 0 or misses > draws:
+            return False
+        least = lower_limit(hits, draws, alpha), upper_limit(misses, draws, alpha)
+        return float(epsilon_bound(*least, claim.delta)) > claim.epsilon
+
+    low, high = claim.epsilon, claim.epsilon
+    while not refuted(high):
+        high += 0.5 + high / 4
+        if high > claim.epsilon + 60:
+            return math.inf
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if refuted(middle) else (middle, high)
+    return high

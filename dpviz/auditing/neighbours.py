@@ -103,6 +103,19 @@ def candidates(
     return found
 
 
+def eigenvector_pairs(problem: Problem) -> list[Pair]:
+    """Return the few pairs on a ball that tell most of eigenvectors: for slow functions.
+
+    One row decides which of two directions leads, or is all there is, or stands against others that
+    all point elsewhere.
+    """
+    return [
+        Pair(f"{change}, {_BACKGROUNDS[kind]}", _others(kind, v, w, problem), v, w)
+        for change, v, w in _changes(problem, rows=False)
+        for kind in ("tied", "empty", "elsewhere")
+    ]
+
+
 def moved(pair: Pair, problem: Problem, step: float, rng: np.random.Generator) -> Pair:
     """Return a legal pair near another: both rows and the other people's turned a little.
 

@@ -124,7 +124,7 @@ def audit(
     claim = mechanism.claim(problem, budget)
     at_epsilons = _at_epsilons((claim or budget).epsilon)
     delta = 0.0 if claim is None else claim.delta
-    run = _Run(mechanism, mechanism.calibrate(problem, budget), seed, progress or _silent)
+    run = Run(mechanism, mechanism.calibrate(problem, budget), seed, progress or _silent)
     with one_blas_thread():
         tried = run.proposed() if pairs is None else list(pairs)
         pair = run.pilot(tried, delta, trials, search=pairs is None)
@@ -165,7 +165,9 @@ def _at_epsilons(claimed: float) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
+    """Releases of a calibrated mechanism, and what they tell."""
+
     mechanism: Mechanism
     calibration: Calibration
     seed: int
@@ -175,6 +177,7 @@ class _Run:
         return generator(self.seed, "audit", self.mechanism.text, *labels)
 
     def proposed(self) -> list[Pair]:
+        """Return the pairs that geometry and chance propose."""
         return candidates(
             self.calibration.problem,
             self._generator("pairs"),
@@ -213,6 +216,18 @@ class _Run:
             if _clearly_more(here, best):
                 best, pair = here, near
         return pair
+
+    def most_telling(
+        self, tried: Sequence[Pair], delta: float, trials: int
+    ) -> tuple[tuple[float, float], Pair]:
+        """Return what a short round tells of the pair that it tells apart best, and the pair."""
+        short = max(_LEAST_PILOT, trials // 40)
+        told = []
+        for number, pair in enumerate(tried):
+            self.progress(f"pilot {number + 1} of {len(tried)}, d {len(pair.first)}: {pair.name}")
+            told.append(self._told(pair, delta, short, number, "short"))
+        best = max(range(len(tried)), key=lambda number: (told[number], -number))
+        return told[best], tried[best]
 
     def _told(
         self, pair: Pair, delta: float, trials: int, number: int, stage: str
@@ -276,6 +291,7 @@ class _Run:
         delta: float,
         at_epsilons: tuple[float, ...],
     ) -> Sampled:
+        """Return the bounds of a pair: events are chosen on one half, and counted on the other."""
         view = self._view(pair)
         self.progress(f"choosing events: {pair.name}")
         learned, ones, twos = self._first_half(view, pair, half)

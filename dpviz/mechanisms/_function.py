@@ -201,6 +201,31 @@ def mechanism(
     return made
 
 
+def black_box(function: Callable[..., Any], delta: float, d: int, k: int) -> FunctionMechanism:
+    """Return the mechanism of any function of rows, epsilon, delta, k and a generator, in order.
+
+    Parameters
+    ----------
+    function : callable
+    delta : float
+        What is claimed; 0 is a pure claim.
+    d, k : int
+        Of a table that it is called on once: what comes back says what it releases.
+    """
+    name = str(getattr(function, "__name__", type(function).__name__))
+    probe = np.shape(
+        function(np.eye(d)[np.arange(2 * d) % d] / 2, 1.0, delta, k, np.random.default_rng(0))
+    )
+
+    def called(rows: Any, epsilon: float, delta: float, k: int, rng: np.random.Generator) -> Any:
+        return function(rows, epsilon, delta, k, rng)
+
+    called.__name__ = called.__qualname__ = name if name.isidentifier() else "function"
+    called.__module__ = str(getattr(function, "__module__", "__main__"))
+    release = "matrix" if probe == (d, d) else "subspace"
+    return mechanism(claim="approximate" if delta else "pure", release=release)(called)()
+
+
 def _named(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(function).parameters
 

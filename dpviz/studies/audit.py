@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 import pandas as pd
 
 from dpviz.auditing import AuditOptions
+from dpviz.auditing.blackbox import DIMENSIONS, BlackBox, audit_function
 from dpviz.auditing.result import Audit, AuditVerdict
-from dpviz.core.errors import WrongArgument
+from dpviz.core.errors import InvalidSetting, WrongArgument
 from dpviz.core.number_text import numeral
+from dpviz.core.problem import Budget, Relation
 from dpviz.mechanisms import Mechanism
-from dpviz.report.sentences.claims import audit_verdict
+from dpviz.mechanisms._function import black_box
+from dpviz.report.sentences.claims import audit_verdict, black_box_words
 from dpviz.report.sentences.phrases import text_table
 from dpviz.studies import Answer
 from dpviz.studies.asked import Domains, Relations, asks
@@ -138,10 +142,65 @@ class Audited(Answer):
         return audited_figure(self.table(), self.audit.mechanism.label)
 
 
+class AuditedFunction(Audited):
+    """Lower bounds on what a function really costs: from pairs of tables, and from hidden rows.
+
+    Attributes
+    ----------
+    found : dpviz.auditing.blackbox.BlackBox
+    """
+
+    def __init__(self, found: BlackBox) -> None:
+        super().__init__(found.audit)
+        self.found = found
+
+    @property
+    def verdict(self) -> AuditVerdict:
+        """Refuted, consistent or tight, as a text; an audit never proves a claim."""
+        return self.found.verdict
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The larger lower bound on epsilon at the claimed delta."""
+        return self.found.epsilon_lower
+
+    @property
+    def sees(self) -> float:
+        """The least epsilon that so many draws can be expected to refute, by the best event."""
+        return self.found.sees
+
+    def summary(self) -> str:
+        """Return the verdict, what so many draws could see, and every bound."""
+        return "\n".join([super().summary(), *black_box_words(self.found)])
+
+    def printed(self) -> str:
+        """Return the summary."""
+        return self.summary()
+
+    def data(self) -> dict[str, Any]:
+        """Return what was found as JSON data."""
+        fit, hidden = self.found.fit, self.found.hidden
+        return super().data() | {
+            "verdict": str(self.verdict),
+            "epsilon_lower": self.epsilon_lower,
+            "dimension": self.audit.problem.d,
+            "dimensions": list(self.found.dimensions),
+            "sees": self.sees if math.isfinite(self.sees) else None,
+            "normal_fit": {
+                "mu": fit.mu if math.isfinite(fit.mu) else None,
+                "epsilon": fit.epsilon if math.isfinite(fit.epsilon) else None,
+                "delta": fit.delta,
+                "normal": fit.normal,
+            },
+            "hidden_rows": asdict(hidden),
+        }
+
+
 @asks("bound what a mechanism really costs, by attack", AuditOptions)
 def audit(
-    mechanism: str | Mechanism,
+    mechanism: str | Mechanism | type[Mechanism] | Callable[..., Any],
     *,
+    claim: tuple[float, float] | None = None,
     progress: Callable[[str], None] | None = None,
     **options: Unpack[AuditKeywords],
 ) -> Audited:
@@ -149,8 +208,11 @@ def audit(
 
     Parameters
     ----------
-    mechanism : str or Mechanism
-        A variant such as ``"wishart"`` or ``"mvg[theorem=3]"``.
+    mechanism : str, Mechanism or callable
+        A variant such as ``"wishart"`` or ``"mvg[theorem=3]"``; or any function ``f(rows, epsilon,
+        delta, k, rng)`` that returns k orthonormal columns, shape (d, k), or a symmetric (d, d).
+    claim : (epsilon, delta), optional
+        What is claimed, in the place of ``epsilon`` and ``delta``.
     progress : callable, optional
         Told the name of each step.
     **options
@@ -164,7 +226,9 @@ def audit(
     -------
     Audited
         ``verdict`` is refuted, consistent or tight; ``epsilon_lower`` and ``delta_lower`` are
-        bounds from below. ``to_json()`` writes the bytes of ``dpviz audit --format json``.
+        bounds from below. ``to_json()`` writes the bytes of ``dpviz audit --format json``. Of a
+        function also ``sees``, the least epsilon that so many draws could refute, a bound from
+        rows hidden in each run, and a normal fit.
 
     Raises
     ------
@@ -192,10 +256,52 @@ def audit(
     'refuted'
     >>> found.epsilon_lower >= 0
     True
+
+    A function that nobody has looked into:
+
+    >>> import numpy as np
+    >>> def exact(rows, epsilon, delta, k, rng):
+    ...     return np.linalg.eigh(rows.T @ rows)[1][:, -k:]
+    >>> str(dpviz.audit(exact, claim=(1, 0), trials=400, dimension=3).verdict)
+    'refuted'
     """
+    if claim is not None:
+        options |= _claimed(claim, options)
+    if callable(mechanism) and not isinstance(mechanism, Mechanism):
+        return _audited_function(mechanism, progress, options)
     if not isinstance(mechanism, (str, Mechanism)):
         raise WrongArgument(
-            "mechanism must be a variant such as mvg[theorem=3], or a Mechanism; got "
+            "mechanism must be a variant such as mvg[theorem=3], a Mechanism or a function; got "
             f"{type(mechanism).__name__[:40]}."
         )
     return Audited(AuditOptions(mechanism=mechanism, **options).run(progress=progress))
+
+
+def _claimed(claim: Any, options: Mapping[str, Any]) -> AuditKeywords:
+    """Return the keywords that state a claim."""
+    if not isinstance(claim, (tuple, list)) or len(claim) != 2:
+        raise InvalidSetting("claim", "a pair (epsilon, delta), such as (1, 0)", claim)
+    if {"epsilon", "delta"} & set(options):
+        raise InvalidSetting("claim", "left out where epsilon or delta is said", claim)
+    return {"epsilon": claim[0], "delta": claim[1]}
+
+
+def _audited_function(
+    function: Callable[..., Any], progress: Callable[[str], None] | None, options: AuditKeywords
+) -> AuditedFunction:
+    given: dict[str, Any] = dict(options)
+    dimension = given.pop("dimension", None)
+    chosen = AuditOptions(**given, **({} if dimension is None else {"dimension": dimension}))
+    if chosen.domain != "ball":
+        raise InvalidSetting("domain", "ball where a function is audited", chosen.domain)
+    budget = Budget(chosen.epsilon, chosen.delta or 0.0)
+    dimensions = DIMENSIONS if dimension is None else (chosen.dimension,)
+    if chosen.k >= max(dimensions):
+        raise InvalidSetting("k", f"from 1 to {max(dimensions) - 1}", chosen.k)
+    mechanism = black_box(function, budget.delta, max(dimensions), chosen.k)
+    found = audit_function(
+        mechanism, budget, dimensions=dimensions, k=chosen.k, relation=Relation(chosen.relation),
+        n=chosen.rows, seed=chosen.seed, trials=chosen.trials, confidence=chosen.confidence,
+        progress=progress or (lambda step: None),
+    )  # fmt: skip
+    return AuditedFunction(found)

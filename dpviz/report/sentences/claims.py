@@ -10,6 +10,7 @@ from dpviz.accounting.accounting import Spent
 from dpviz.accounting.gaussian import loss_beyond
 from dpviz.auditing import Audit, AuditVerdict
 from dpviz.auditing.attack import Curve, check_prior, excess_probability, posterior_bound
+from dpviz.auditing.blackbox import BlackBox
 from dpviz.auditing.table import CANNOT_RUN
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.core.problem import Budget
@@ -293,3 +294,23 @@ def audit_verdict(found: Audit) -> str:
         where = numeral(found.at_epsilon, 3)
         words += f", and delta at least {numeral(found.delta_lower)} at epsilon {where}"
     return f"{words}."
+
+
+def black_box_words(found: BlackBox) -> list[str]:
+    """Return what the audit of a function says beside the audit of one pair of tables."""
+    claim, hidden, fit = found.audit.budget, found.hidden, found.fit
+    claimed = numeral(claim.epsilon, 3)
+    if math.isfinite(found.sees):
+        sees = f"would see an epsilon of {numeral(found.sees, 3)} where {claimed} is claimed"
+    else:
+        sees = f"are too few to refute an epsilon of {claimed}, whatever the function does"
+    tried = join_words(str(d) for d in found.dimensions)
+    of = "" if fit.normal else ", though the scores are not normal"
+    return [
+        f"Power: so many draws {sees}, by the most telling event there can be.",
+        f"Tables of {tried} features were tried, and those of {found.audit.problem.d} tell most.",
+        f"{hidden.runs:,} runs with hidden rows: {hidden.right:,} of {hidden.guesses:,} guesses "
+        f"are right, which takes an epsilon of at least {numeral(hidden.epsilon_lower, 3)}.",
+        f"A normal fit to the scores{of}: epsilon {numeral(fit.epsilon, 3)} at delta "
+        f"{numeral(fit.delta)}. It is no bound.",
+    ]

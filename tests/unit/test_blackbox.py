@@ -1,0 +1,139 @@
+"""The audit of a function that nobody has looked into."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import logit
+from scipy.stats import binom
+
+import dpviz
+from dpviz.auditing.bounds import hidden_rows_bound, least_seen, lower_limit, upper_limit
+from dpviz.core.errors import CannotRun, InvalidSetting
+from dpviz.core.problem import Budget
+
+Rng = np.random.Generator
+
+
+def exact(rows: Any, epsilon: float, delta: float, k: int, rng: Rng) -> Any:
+    """Publish the components as they are."""
+    return np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :k]
+
+
+def laplace(rows: Any, epsilon: float, delta: float, k: int, rng: Rng, share: float = 1.0) -> Any:
+    """Add Laplace noise to the upper triangle, by the l1 norm that one row can move."""
+    n, d = rows.shape
+    # under replace the entries of vv' move by at most 2 d in sum of absolute values
+    noise = np.triu(rng.laplace(scale=share * 2 * d / (n * epsilon), size=(d, d)))
+    return rows.T @ rows / n + noise + np.triu(noise, 1).T
+
+
+def quiet(rows: Any, epsilon: float, delta: float, k: int, rng: Rng) -> Any:
+    """Add a hundredth of that."""
+    return laplace(rows, epsilon, delta, k, rng, share=0.01)
+
+
+def test_guesses_that_are_all_right_take_the_epsilon_of_their_power() -> None:
+    # P(all of r right) = q^r = alpha at q = alpha^(1/r)
+    for r in (5, 50):
+        wanted = logit(1e-3 ** (1 / r))
+        assert hidden_rows_bound(r, r, r, 0.0, 1e-3) == pytest.approx(max(0, wanted), abs=1e-9)
+    assert hidden_rows_bound(100, 100, 50, 0.0, 1e-3) == 0.0
+    assert hidden_rows_bound(100, 100, 99, 1e-3, 1e-3) < hidden_rows_bound(100, 100, 99, 0.0, 1e-3)
+    # a delta as large as 1 explains everything
+    assert hidden_rows_bound(100, 100, 100, 0.9, 1e-3) == 0.0
+
+
+def test_the_bound_from_hidden_rows_holds_for_randomised_response() -> None:
+    """Guesses of exactly this accuracy: the bound is above the truth in at most 1 run of 20.
+
+    At most Binomial(400, 0.05) of 400 bounds are too high: mean 20, standard deviation 4.4; 40 is
+    4.6 of them above. With twice the epsilon in the guesses nearly all are.
+    """
+    rng = np.random.default_rng(1)
+    for epsilon, low, high in ((1.0, 0, 40), (2.0, 380, 400)):
+        right = rng.binomial(300, 1 / (1 + math.exp(-epsilon)), size=400)
+        bounds = {int(r): hidden_rows_bound(300, 300, int(r), 0.0, 0.05) for r in set(right)}
+        above = sum(bounds[int(r)] > 1.0 for r in right)
+        assert low <= above <= high
+
+
+@pytest.mark.parametrize(("draws", "alpha"), [(2_000, 1e-4), (80_000, 1e-4)])
+def test_what_is_seen_is_seen_nine_times_in_ten_by_the_best_event(draws: int, alpha: float) -> None:
+    """By the binomial law itself: the chance that the limits refute, at what is said to be seen."""
+    claim = Budget(1.0)
+    sees = least_seen(claim, draws, alpha)
+    assert 1.0 < sees < 2.0
+
+    def chance(epsilon: float) -> float:
+        q = 1 / (1 + math.exp(-epsilon))
+        hits = np.arange(draws + 1)
+        low, high = lower_limit(hits, draws, alpha), upper_limit(draws - hits, draws, alpha)
+        with np.errstate(divide="ignore"):
+            refuted = np.log(low / high) > claim.epsilon
+        return float(binom.pmf(hits, draws, q)[refuted].sum())
+
+    assert chance(sees) == pytest.approx(0.9, abs=0.02)
+    assert chance(1.0) < 1e-3
+    assert least_seen(claim, 100 * draws, alpha) < sees
+    assert least_seen(claim, 2, alpha) == math.inf
+
+
+def test_a_planted_fault_is_refuted_and_sound_noise_is_not() -> None:
+    options: dict[str, Any] = {"claim": (1, 0), "trials": 1_000, "dimension": 3}
+    assert str(dpviz.audit(exact, **options).verdict) == "refuted"
+    found = dpviz.audit(quiet, **options)
+    assert str(found.verdict) == "refuted"
+    assert found.epsilon_lower > 1
+    sound = dpviz.audit(laplace, **options)
+    assert str(sound.verdict) == "consistent"
+    assert sound.epsilon_lower < 1 < sound.sees < 2
+
+
+def test_the_most_telling_of_several_dimensions_is_audited() -> None:
+    def leaks_in_many(rows: Any, epsilon: float, delta: float, k: int, rng: Rng) -> Any:
+        """Publish the components where there are many features alone."""
+        if rows.shape[1] > 20:
+            return exact(rows, epsilon, delta, k, rng)
+        return np.linalg.qr(rng.standard_normal((rows.shape[1], k)))[0]
+
+    found = dpviz.audit(leaks_in_many, claim=(1, 0), trials=400)
+    assert found.data()["dimensions"] == [3, 10, 30]
+    assert found.data()["dimension"] == 30
+    assert str(found.verdict) == "refuted"
+    blind = dpviz.audit(leaks_in_many, claim=(1, 0), trials=400, dimension=10)
+    assert str(blind.verdict) == "consistent"
+
+
+def test_the_answer_states_its_power_and_every_bound() -> None:
+    found = dpviz.audit(laplace, claim=(1, 1e-5), trials=400, dimension=3)
+    words = found.summary()
+    assert "Power: so many draws would see an epsilon of" in words
+    assert "where 1 is claimed" in words
+    assert "runs with hidden rows" in words
+    assert "A normal fit to the scores" in words
+    assert "It is no bound." in words
+    data = json.loads(found.to_json())
+    assert data["claimed"] == {"epsilon": 1.0, "delta": 1e-5}
+    assert data["hidden_rows"]["guesses"] == 2 * 33 * data["hidden_rows"]["runs"]
+    assert data["sees"] > 1
+    assert (
+        found.to_json() == dpviz.audit(laplace, claim=(1, 1e-5), trials=400, dimension=3).to_json()
+    )
+    few = dpviz.audit(laplace, claim=(8, 0), trials=200, dimension=3)
+    assert "are too few to refute an epsilon of 8" in few.summary()
+
+
+def test_what_cannot_be_audited_is_said_in_a_sentence() -> None:
+    with pytest.raises(InvalidSetting, match="a pair"):
+        dpviz.audit(exact, claim=1.0)
+    with pytest.raises(InvalidSetting, match="left out where epsilon or delta"):
+        dpviz.audit(exact, claim=(1, 0), epsilon=2.0)
+    with pytest.raises(InvalidSetting, match="k must be from 1 to 4"):
+        dpviz.audit(exact, claim=(1, 0), k=5, dimension=5)
+    with pytest.raises(CannotRun, match="an array of shape"):
+        dpviz.audit(lambda X, e, d, k, rng: np.zeros(3), claim=(1, 0), trials=200)
