@@ -1,0 +1,94 @@
+"""The notebook of the documentation, in a fresh environment with the wheel and a package of others.
+
+The environment holds the wheels of dpviz and of the package beside this test; what they require is
+taken from the environment that runs the tests, so that no network is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import site
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOK = ROOT / "docs" / "own_mechanism.ipynb"
+
+# As a notebook's kernel does: cells in __main__, without a file, the last expression shown.
+_RUN = """
+import ast, json, sys
+space = sys.modules["__main__"].__dict__
+for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
+    if cell["cell_type"] != "code":
+        continue
+    tree = ast.parse("".join(cell["source"]))
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<cell>", "exec"), space)
+    if last is not None:
+        shown = eval(compile(ast.Expression(last.value), "<cell>", "eval"), space)
+        if hasattr(shown, "_repr_html_"):
+            assert shown._repr_html_().strip()
+"""
+_TELL = """
+print(json.dumps({
+    "home": dpviz.__file__,
+    "compared": found.table()["mechanism"].tolist(),
+    "status": found.table()["status"].tolist(),
+    "swept": sorted(set(swept.table()["mechanism"])),
+    "sound": str(sound.verdict),
+    "refuted": str(refuted.verdict),
+    "listed": dpviz.list_mechanisms().keys[-1],
+    "outside": dpviz.compare("wine", trials=3, mechanisms="rounded").table()["status"].tolist(),
+}))
+"""
+
+
+def pip(*words: str) -> None:
+    subprocess.run([sys.executable, "-m", "pip", *words, "--quiet", "--no-index"], check=True)
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment with both wheels."""
+    folder = tmp_path_factory.mktemp("fresh")
+    for source in (ROOT, ROOT / "tests" / "outside_package"):
+        pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True)
+    python = folder / "env" / "bin" / "python"
+    wheels = [str(path) for path in folder.glob("*.whl")]
+    assert len(wheels) == 2
+    pip("--python", str(python), "install", "--no-deps", *wheels)
+    inside = Path(sysconfig.get_path("purelib", vars={"base": str(folder / "env")}))
+    lent = [*site.getsitepackages(), sysconfig.get_path("purelib")]
+    (inside / "lent.pth").write_text("\n".join(dict.fromkeys(lent)) + "\n", encoding="utf-8")
+    return python
+
+
+def test_the_notebook_has_at_most_20_lines() -> None:
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    lines = [line for cell in cells if cell["cell_type"] == "code" for line in cell["source"]]
+    assert len(lines) <= 20
+
+
+def test_the_notebook_runs_in_a_fresh_environment(fresh: Path, tmp_path: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "DPVIZ"))}
+    answer = subprocess.run(
+        [str(fresh), "-c", _RUN + _TELL, str(NOTEBOOK)],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    told = json.loads(answer.stdout.splitlines()[-1])
+    assert Path(told["home"]).is_relative_to(fresh.parents[1])  # the wheel, and not this checkout
+    assert told["compared"] == ["mine", "gaussian"]
+    assert told["status"] == ["unproven", "holds"]
+    assert told["swept"] == ["mine"]
+    assert told["sound"] == "consistent"
+    assert told["refuted"] == "refuted"
+    assert told["listed"] == "rounded"
+    assert told["outside"] == ["unproven"]
+    assert "Mine" in (tmp_path / "board.html").read_text(encoding="utf-8")
