@@ -15,7 +15,7 @@ current = shell.through_entry()
 
 from dataclasses import replace
 
-from dpviz.core.bounds_text import BOUNDS_WORDS, PRIVATE, names_file
+from dpviz.core.entries import BOUNDS_WORDS, PRIVATE, names_file
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings

@@ -132,9 +132,9 @@ def task() -> go.Figure:
     """The score of a classifier after a private projection, along epsilon."""
     settings = Settings(table="iris", mechanisms=("gaussian", "laplace"), trials=3)
     wanted = Task(tuning="fixed", epsilons="0.1,1,10")
-    table, bounds = load_labelled(settings)
+    table, settings = load_labelled(settings)
     variants = parse_variants(settings.mechanisms)
-    plan = plan_task(table, settings, wanted, None, variants, bounds=bounds)
+    plan = plan_task(table, settings, wanted, None, variants)
     bands = band_table(plan, finish(plan))
     shown = panels_of(plan.mechanisms, *plan.problem_and_budget(0, plan.shown_epsilon))
     return tasks.task_figure(

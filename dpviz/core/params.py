@@ -57,8 +57,10 @@ class Param:
     examples : tuple
         Legal values that generic tests use beside the default.
     objects : bool
-        Whether a `Declared` object with a ``text`` may stand in the place of its text. It travels
-        as it is, and is written as its text.
+        Whether an object with a ``text`` may stand in the place of its text. It travels as it is,
+        and is written as its text.
+    reads : callable or None
+        Makes other ways to say a value the canonical one, before anything is checked.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Param:
     check: Callable[[Any], Any] | None = None
     examples: tuple[Any, ...] = ()
     objects: bool = False
+    reads: Callable[[Any], Any] | None = None
 
     @property
     def allowed(self) -> str:
@@ -101,6 +104,8 @@ class Param:
 
     def clean(self, value: Any) -> Any:
         """Return the value in canonical form, or raise InvalidSetting."""
+        if self.reads is not None and value is not None:
+            value = self.reads(value)
         if value is None:
             if self.optional or self.required:
                 return None
@@ -120,7 +125,7 @@ class Param:
         return value if self.check is None else self.check(value)
 
     def _is_object(self, value: object) -> bool:
-        return self.objects and isinstance(value, Declared) and hasattr(value, "text")
+        return self.objects and isinstance(getattr(value, "text", None), str)
 
     def _clean_number(self, value: Any) -> float | int:
         if isinstance(value, (bool, str, bytes)):
@@ -194,7 +199,7 @@ class Param:
 
 def text_of(value: Any) -> Any:
     """Return the text of an object that stands in the place of one; else the value itself."""
-    return getattr(value, "text") if isinstance(value, Declared) else value  # noqa: B009
+    return value if isinstance(value, str) else getattr(value, "text", value)
 
 
 def format_number(value: float) -> str:

@@ -16,13 +16,17 @@ from typing import Any, Self
 
 from dpviz.core.allocation import ALLOCATION_ALLOWED, DIRECTIONS_ALLOWED
 from dpviz.core.allocation_text import check_allocation, check_directions, travels
-from dpviz.core.bounds_text import (
+from dpviz.core.entries import (
+    BOUNDS_ALLOWED,
     BOUNDS_WORDS,
     PRIVATE,
     ROW_BOUND_ALLOWED,
-    check_bounds,
-    check_row_bound,
+    FeatureBounds,
+    bounds_of,
+    center_of,
     names_file,
+    row_bound_of,
+    scale_of,
 )
 from dpviz.core.errors import InvalidSetting, printable
 from dpviz.core.number_text import numeral
@@ -200,6 +204,7 @@ class Settings(Declared):
         help="What is subtracted from each feature; default mean on the ball, midpoint on the box. "
         "A private mean is paid for out of the budget.",
         optional=True,
+        reads=center_of,
         examples=("midpoint", "none"),
     )
     scale: str = choice(
@@ -212,6 +217,7 @@ class Settings(Declared):
         label="Scaling",
         group="Preparation",
         help="Scaling of each feature before the row bound; a private one is paid for.",
+        reads=scale_of,
         examples=("standardize",),
     )
     row_bound: str = text(
@@ -223,7 +229,7 @@ class Settings(Declared):
         "mechanism) or private:adaptive (where halving its square stops to pay, by the sparse "
         "vector technique). Longer rows are scaled down to it. With none, only mechanisms run that "
         "need no bound.",
-        check=check_row_bound,
+        reads=row_bound_of,
         allowed_text=ROW_BOUND_ALLOWED,
         examples=("quantile:0.9", "40", "private:0.8", "none"),
     )
@@ -252,7 +258,7 @@ class Settings(Declared):
         "between public bounds (box).",
         examples=("box",),
     )
-    bounds: str = text(
+    bounds: str | FeatureBounds = text(  # noqa: RUF009
         "max",
         label="Feature bounds",
         group="Preparation",
@@ -260,8 +266,9 @@ class Settings(Declared):
         "high; LOW:HIGH for all of them; known (the table's own public bounds); private (one range "
         "about zero for all of them, paid for, where something rests on bounds); or max (taken "
         "from the data).",
-        check=check_bounds,
-        allowed_text="max, known, private, LOW:HIGH or the path of a CSV or Parquet file",
+        reads=bounds_of,
+        objects=True,
+        allowed_text=BOUNDS_ALLOWED,
         examples=("known", "-1:4"),
     )
     allocation: str = text(
@@ -430,8 +437,8 @@ class Settings(Declared):
             settings = replace(settings, bounds=base.bounds)
             words = ", ".join(BOUNDS_WORDS)
             notices.append(
-                f"In the link, feature bounds must be {words} or LOW:HIGH. Using {base.bounds} "
-                "instead."
+                f"In the link, feature bounds must be {words} or LOW:HIGH. Using "
+                f"{text_of(base.bounds)} instead."
             )
         return settings, notices
 
@@ -465,4 +472,5 @@ class Settings(Declared):
         values = {name: getattr(self, name) for name in params_of(type(self))}
         values["mechanisms"] = list(self.variants)
         values["center"] = self.centring
+        values["bounds"] = text_of(self.bounds)
         return values

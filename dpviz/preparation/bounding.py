@@ -7,7 +7,6 @@ not protected; every such thing is listed in ``assumed_public``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
-from dpviz.core.bounds_text import PRIVATE, UNDECLARED, pair_of
+from dpviz.core.entries import PRIVATE, UNDECLARED, FeatureBounds, pair_of
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral, percent
@@ -32,8 +31,6 @@ from dpviz.preparation.passes import Batched, Facts, InMemory, Passes
 from dpviz.preparation.prepared import Measured, Raw
 from dpviz.preparation.subsample import Subsample
 from dpviz.preparation.transform import Transform
-
-Bounds = Mapping[str, tuple[float, float]]
 
 PEOPLE = "the number of rows n and the features' names"
 PADDED = (
@@ -53,15 +50,12 @@ class BoundedRows(Measured):
     passes : Passes
         Where the rows are.
     settings : Settings
-        What they were prepared with.
-    bounds : mapping or None
-        Public bounds that were read from a file.
+        What they were prepared with; bounds of a file are read.
     """
 
     transform: Transform
     passes: Passes
     settings: Settings
-    bounds: Bounds | None
 
     @property
     def has_lengths(self) -> bool:
@@ -91,7 +85,14 @@ class BoundedRows(Measured):
                 "row bound", "varied on a ball; a box has feature bounds", row_bound, "--row-bound"
             )
         with one_blas_thread():
-            return _build(self.passes, replace(self.settings, row_bound=row_bound), self.bounds)
+            return _build(self.passes, replace(self.settings, row_bound=row_bound))
+
+    def stating(self, settings: Settings) -> Settings:
+        """Return settings that hold the bounds these rows have, where that is whose they name."""
+        bounds = self.settings.bounds
+        if isinstance(bounds, FeatureBounds) and settings.bounds == bounds.text:
+            return replace(settings, bounds=bounds)
+        return settings
 
     def light(self, *, with_rows: bool = False) -> Measured:
         """Return what cells need, without the table; with the bounded rows where asked."""
@@ -186,7 +187,7 @@ class Prepared(BoundedRows):
         return rows, index
 
 
-def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> Prepared:
+def prepare(table: Table, settings: Settings) -> Prepared:
     """Centre, scale and bound a table.
 
     Parameters
@@ -194,8 +195,6 @@ def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> P
     table : Table
     settings : Settings
         Reads ``center``, ``scale``, ``row_bound``, ``domain`` and ``bounds``.
-    bounds : mapping of str to (float, float), optional
-        Public low and high of each feature, where they were read from a file.
 
     Raises
     ------
@@ -205,14 +204,13 @@ def prepare(table: Table, settings: Settings, bounds: Bounds | None = None) -> P
         If bounds are missing or not in order.
     """
     with one_blas_thread():
-        built = _build(InMemory(table), settings, bounds)
+        built = _build(InMemory(table), settings)
     return Prepared(**vars(built), table=table)
 
 
 def prepare_batches(
     source: str | Path | FileBatches | FrameBatches | Any,
     settings: Settings,
-    bounds: Bounds | None = None,
 ) -> BoundedRows:
     """Centre, scale and bound rows that do not fit in memory.
 
@@ -225,8 +223,6 @@ def prepare_batches(
         A path of a CSV or Parquet file.
     settings : Settings
         As in `prepare`; also ``label``, for a path.
-    bounds : mapping of str to (float, float), optional
-        As in `prepare`.
 
     Raises
     ------
@@ -246,10 +242,10 @@ def prepare_batches(
     elif not isinstance(source, (FileBatches, FrameBatches)):
         source = FrameBatches(source)
     with one_blas_thread():
-        return _build(Batched(source, settings.centring == "none"), settings, bounds)
+        return _build(Batched(source, settings.centring == "none"), settings)
 
 
-def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> BoundedRows:
+def _build(passes: Passes, settings: Settings) -> BoundedRows:
     """Return the bounded rows that passes over the raw ones lead to, step by step.
 
     Each step adds to the notes, and to what is taken for public, what it changed or took.
@@ -260,7 +256,7 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
     notes, public = [*said], [PADDED if "count" in paid else PEOPLE, *assumed]
     keep, columns = _varying(passes, facts, notes, public)
     seen = Facts(facts.n, facts.low[keep], facts.high[keep], facts.mean[keep])
-    limits = _limits(passes.bounds, columns, keep, settings, bounds, seen, public)
+    limits = _limits(passes, columns, keep, settings, seen, public)
     center = _center(settings, seen, limits, public)
     scale = _scale(passes, keep, settings, seen, limits, notes, public)
     free = Transform(keep, center, scale, Domain.unbounded(len(columns)))
@@ -296,7 +292,6 @@ def _build(passes: Passes, settings: Settings, bounds: Bounds | None) -> Bounded
         transform,
         passes,
         settings,
-        bounds,
         raw=raw,
     )
 
@@ -335,11 +330,10 @@ def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: Flo
 
 
 def _limits(
-    known: FloatArray | None,
+    passes: Passes,
     columns: tuple[str, ...],
     keep: NDArray[np.bool_],
     settings: Settings,
-    bounds: Bounds | None,
     seen: Facts,
     public: list[str],
 ) -> tuple[FloatArray, FloatArray] | None:
@@ -353,40 +347,24 @@ def _limits(
     if settings.bounds == PRIVATE:  # in each draw another range; this is what it stands for
         reach = np.maximum(np.abs(seen.low), np.abs(seen.high)).max()
         return np.full(len(columns), -reach), np.full(len(columns), reach)
+    if isinstance(settings.bounds, FeatureBounds):
+        low, high = settings.bounds.of(columns, passes.columns)
+        return low, high
     if settings.bounds == "known":
-        if known is None:
+        if passes.bounds is None:
             raise InvalidSetting(
                 "feature bounds",
                 "max or a file, as this table has no known ones",
                 "known",
                 "--bounds",
             )
-        return known[keep, 0], known[keep, 1]
+        return passes.bounds[keep, 0], passes.bounds[keep, 1]
     pair = pair_of(settings.bounds)
-    if pair is not None:
-        return np.full(len(columns), pair[0]), np.full(len(columns), pair[1])
-    if bounds is None:
+    if pair is None:  # a file that nobody has read
         raise InvalidSetting(
             "feature bounds", "max, known, private, LOW:HIGH or a file", settings.bounds, "--bounds"
         )
-    missing = [name for name in columns if name not in bounds]
-    if missing:
-        raise InvalidSetting(
-            "feature bounds",
-            f"given for every feature; {missing[0]!r} is missing",
-            settings.bounds,
-            "--bounds",
-        )
-    pairs = np.array([bounds[name] for name in columns], dtype=float)
-    for name, (lower, upper) in zip(columns, pairs, strict=True):
-        if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
-            raise InvalidSetting(
-                f"the bounds of {name!r}",
-                "finite numbers with low below high",
-                f"{numeral(lower, 6)}, {numeral(upper, 6)}",
-                "--bounds",
-            )
-    return pairs[:, 0], pairs[:, 1]
+    return np.full(len(columns), pair[0]), np.full(len(columns), pair[1])
 
 
 def _center(

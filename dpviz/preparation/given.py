@@ -13,8 +13,8 @@ from dpviz.core.settings import Settings, names_in
 from dpviz.datasets import relabelled, without
 from dpviz.datasets.frames import is_frame, read_frame, table_of_array
 from dpviz.datasets.table import Table
-from dpviz.preparation.bounding import BoundedRows, Bounds, prepare, prepare_batches
-from dpviz.preparation.load import load_bounds, load_measured
+from dpviz.preparation.bounding import BoundedRows, prepare, prepare_batches
+from dpviz.preparation.load import load_measured, with_bounds_read
 from dpviz.preparation.plan import Planned
 
 TABLE_ALLOWED = (
@@ -46,9 +46,7 @@ def name_of(given: object) -> str:
     )
 
 
-def prepare_given(
-    given: Any, settings: Settings, bounds: Bounds | None = None
-) -> BoundedRows | Planned:
+def prepare_given(given: Any, settings: Settings) -> BoundedRows | Planned:
     """Return a table prepared by its settings.
 
     Parameters
@@ -57,8 +55,6 @@ def prepare_given(
         Rows that are prepared already, and plans, are returned as they are.
     settings : Settings
         Its ``table`` is the name or path, where there is one.
-    bounds : mapping of str to (float, float), optional
-        Public low and high of each feature; by default what the settings name.
 
     Raises
     ------
@@ -69,16 +65,15 @@ def prepare_given(
     if isinstance(given, (BoundedRows, Planned)):
         return given
     if isinstance(given, (str, Path)):
-        return load_measured(settings, bounds)
-    if bounds is None:
-        bounds = load_bounds(settings)
+        return load_measured(settings)
+    settings = with_bounds_read(settings)
     if _is_dask_array(given):
         given = _frame_of(given)
     if _is_dask(given):
         if settings.label is not None:
             raise InvalidSetting("label", "None for a Dask frame: drop the column", settings.label)
-        return prepare_batches(given, settings, bounds)
-    return prepare(_table_of(given, settings), settings, bounds)
+        return prepare_batches(given, settings)
+    return prepare(_table_of(given, settings), settings)
 
 
 def table_given(given: Any, settings: Settings) -> Table:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.core.allocation_text import is_file, numbered, of_mapping
-from dpviz.core.bounds_text import BOUNDS_WORDS, names_file, pair_of
+from dpviz.core.entries import BOUNDS_ALLOWED, FeatureBounds, names_file
 from dpviz.core.errors import InvalidSetting
-from dpviz.core.params import params_of
+from dpviz.core.params import params_of, text_of
 from dpviz.core.settings import Settings, names_in
 from dpviz.datasets import builtin_tables, load, read_bounds, read_thetas
 from dpviz.datasets.table import NAMELESS
 from dpviz.preparation.batches import is_large
-from dpviz.preparation.bounding import BoundedRows, Bounds, prepare, prepare_batches
+from dpviz.preparation.bounding import BoundedRows, prepare, prepare_batches
 from dpviz.preparation.plan import NEED_ROWS, PREFIX, Planned, plan_of
 from dpviz.preparation.prepared import Measured
 
@@ -56,19 +56,17 @@ def handed_on(settings: Settings, file: str = NAMELESS) -> Settings:
             changed["table"] = f"{head}{equals}{file}"
     elif settings.table not in builtin_tables() and Path(settings.table).is_file():
         changed["table"] = file
-    if names_file(settings.bounds) and Path(settings.bounds).is_file():
+    if names_file(settings.bounds) and Path(text_of(settings.bounds)).is_file():
         changed["bounds"] = "bounds.csv"
     return replace(settings, **changed) if changed else settings
 
 
-def load_measured(settings: Settings, bounds: Bounds | None = None) -> BoundedRows | Planned:
+def load_measured(settings: Settings) -> BoundedRows | Planned:
     """Return the prepared table, or the plan, that settings name.
 
     Parameters
     ----------
     settings : Settings
-    bounds : mapping of str to (float, float), optional
-        Public low and high of each feature; by default what the settings name.
 
     Raises
     ------
@@ -77,7 +75,7 @@ def load_measured(settings: Settings, bounds: Bounds | None = None) -> BoundedRo
         are about rows.
     """
     if not settings.table.startswith(PREFIX):
-        return load_prepared(settings, bounds)
+        return load_prepared(settings)
     params = params_of(Settings)
     for name in NEED_ROWS:
         value, param = getattr(settings, name), params[name]
@@ -88,30 +86,25 @@ def load_measured(settings: Settings, bounds: Bounds | None = None) -> BoundedRo
     return replace(found, name=settings.name or found.name)
 
 
-def load_bounds(settings: Settings) -> Bounds | None:
-    """Return the public bounds of the file that settings name, or None where they name none."""
-    if settings.bounds in BOUNDS_WORDS or pair_of(settings.bounds) is not None:
-        return None
-    if not Path(settings.bounds).is_file():
-        raise InvalidSetting(
-            "feature bounds",
-            "max, known, private, LOW:HIGH or the path of a CSV or Parquet file",
-            settings.bounds,
-            "--bounds",
-        )
-    return read_bounds(settings.bounds)
+def with_bounds_read(settings: Settings) -> Settings:
+    """Return settings that hold the public bounds of the file that they name, if they name one."""
+    named = settings.bounds
+    if isinstance(named, FeatureBounds) or not names_file(named):
+        return settings
+    if not Path(named).is_file():
+        raise InvalidSetting("feature bounds", BOUNDS_ALLOWED, named, "--bounds")
+    return replace(settings, bounds=FeatureBounds.named(read_bounds(named), named))
 
 
-def load_prepared(settings: Settings, bounds: Bounds | None = None) -> BoundedRows:
-    """Return the prepared table that settings name, with these bounds or those it names.
+def load_prepared(settings: Settings) -> BoundedRows:
+    """Return the prepared table that settings name.
 
     A file whose numbers would take more than `dpviz.preparation.batches.LARGE_BYTES`
     in memory is read in batches.
     """
-    if bounds is None:
-        bounds = load_bounds(settings)
+    settings = with_bounds_read(settings)
     if settings.table not in builtin_tables() and is_large(settings.table):
-        return prepare_batches(settings.table, settings, bounds)
+        return prepare_batches(settings.table, settings)
     table = load(
         settings.table,
         label=settings.label,
@@ -120,4 +113,4 @@ def load_prepared(settings: Settings, bounds: Bounds | None = None) -> BoundedRo
         decimal=settings.decimal,
         leave_out=names_in(settings.leave_out),
     )
-    return prepare(table, settings, bounds)
+    return prepare(table, settings)

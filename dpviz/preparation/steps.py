@@ -49,7 +49,7 @@ from types import MappingProxyType
 import numpy as np
 
 from dpviz.accounting.gaussian import mu_of
-from dpviz.core.bounds_text import ADAPTIVE
+from dpviz.core.entries import ADAPTIVE, PRIVATE, USUAL_LEVEL
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
@@ -146,13 +146,17 @@ def wanted_of(settings: Settings) -> Wanted | None:
     shares = settings.paid_shares
     if not shares:
         return None
-    bound, level = "quantile", 0.9
-    if BOUND in shares and settings.row_bound == ADAPTIVE:
-        bound = "adaptive"
-    elif BOUND in shares:
-        level = float(settings.row_bound.rpartition(":")[2])
     steps = tuple(step for step in STEPS if step in shares)
-    return Wanted(steps, tuple((step, shares[step]) for step in steps), bound, level)
+    named = tuple((step, shares[step]) for step in steps)
+    return Wanted(steps, named, *bound_sought(settings.row_bound))
+
+
+def bound_sought(row_bound: str) -> tuple[str, float]:
+    """Return how a private row bound is found, and the quantile that it seeks."""
+    kind, _, level = row_bound.partition(":")
+    if row_bound == ADAPTIVE or kind != PRIVATE:
+        return "adaptive" if row_bound == ADAPTIVE else "quantile", USUAL_LEVEL
+    return "quantile", float(level)
 
 
 @dataclass(frozen=True)

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpviz.accounting.gaussian import mu_of
 from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import lengths_of
-from dpviz.core.errors import InvalidSetting
+from dpviz.core.entries import (
+    FROM_DATA,
+    PRIVATE,
+    UNDECLARED,
+    FeatureBounds,
+    bounds_of,
+    center_of,
+    pair_of,
+    row_bound_of,
+    scale_of,
+)
+from dpviz.core.errors import InvalidSetting, InvalidTable
+from dpviz.datasets import read_bounds
 from dpviz.preparation.account import Chain
 from dpviz.preparation.bounding import PADDED, PEOPLE
 from dpviz.preparation.chain import Public, noise_edge
-from dpviz.preparation.steps import BOUND, COUNT, MEAN, RANGE, SCALE, STEPS, Wanted
+from dpviz.preparation.steps import BOUND, COUNT, MEAN, RANGE, SCALE, Wanted, bound_sought
 from dpviz.releasing.rows import Reduced, Rows
 
-FROM_DATA = "from data (not private)"
-PRIVATE, ADAPTIVE, AUTO, NONE, MIDPOINT = "private", "adaptive", "auto", "none", "midpoint"
-PUBLIC = "public"
+AUTO, NONE, MIDPOINT, PUBLIC = "auto", "none", "midpoint", "public"
 CENTERS = (NONE, MIDPOINT, PRIVATE, FROM_DATA)
 SCALES = (NONE, PRIVATE, FROM_DATA)
 BOUND_ALLOWED = (
-    f"a number above 0 that was known before anybody looked at the data, {PRIVATE!r}, "
-    f"{ADAPTIVE!r}, {FROM_DATA!r}, or None for mechanisms that need none"
+    f"a number above 0 that was known before anybody looked at the data, {PRIVATE!r}, 'adaptive', "
+    f"{FROM_DATA!r}, or None for mechanisms that need none"
 )
+BOUNDS_ALLOWED = f"a pair of numbers or of arrays, or {PRIVATE!r}"
 
 
 class PrivacyWarning(UserWarning):
@@ -47,16 +59,17 @@ class Declared:
     Attributes
     ----------
     center, scale : str
-        In force, with defaults resolved.
-    row_bound : float, str or None
-    bounds : pair of array-like or None
+        In force, with defaults resolved, in the words of `dpviz.core.settings.Settings`.
+    row_bound : str
+        Likewise.
+    bounds : str, FeatureBounds or None
     count : str
     """
 
     center: str
     scale: str
-    row_bound: float | str | None
-    bounds: tuple[ArrayLike, ArrayLike] | str | None
+    row_bound: str
+    bounds: str | FeatureBounds | None
     count: str = PUBLIC
 
     @classmethod
@@ -65,32 +78,31 @@ class Declared:
         center: str | None,
         scale: str,
         row_bound: float | str | None,
-        bounds: tuple[ArrayLike, ArrayLike] | str | None,
+        bounds: Any,
         count: str = PUBLIC,
     ) -> Declared:
         """Return what is declared, or raise `InvalidSetting`."""
+        stated = None if bounds is None else _stated(bounds)
         if center is None:
-            center = NONE if bounds is None or isinstance(bounds, str) else MIDPOINT
+            center = NONE if stated is None or stated in (PRIVATE, "max") else MIDPOINT
+        # here a budget is spent: the short words of a comparison (mean, max) take nothing from data
         if center not in CENTERS:
             raise InvalidSetting("center", f"one of {', '.join(CENTERS)}", center)
         if count not in (PUBLIC, PRIVATE):
             raise InvalidSetting("count", f"{PUBLIC} or {PRIVATE}", count)
         if scale not in SCALES:
             raise InvalidSetting("scale", f"one of {', '.join(SCALES)}", scale)
-        if isinstance(row_bound, str):
-            if row_bound not in (PRIVATE, ADAPTIVE, FROM_DATA):
-                raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound)
-        elif row_bound is not None and not 0 < row_bound < np.inf:
+        try:
+            radius = UNDECLARED if row_bound is None else row_bound_of(row_bound)
+        except InvalidSetting:
+            raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound) from None
+        if row_bound != FROM_DATA and radius.startswith(("max", "quantile")):
             raise InvalidSetting("row_bound", BOUND_ALLOWED, row_bound)
-        if isinstance(bounds, str) and bounds != PRIVATE:
-            raise InvalidSetting(
-                "bounds", f"a pair of numbers or of arrays, or {PRIVATE!r}", bounds
-            )
-        if bounds is None:
+        if stated is None:
             for name, value in (("center", center), ("scale", scale), ("row_bound", row_bound)):
-                if value in (MIDPOINT, PRIVATE, ADAPTIVE):
+                if value == MIDPOINT or str(value).startswith((PRIVATE, "adaptive")):
                     raise InvalidSetting("bounds", f"given where {name} is {value!r}", None)
-        return cls(center, scale, row_bound, bounds, count)
+        return cls(center_of(center), scale_of(scale), radius, stated, count)
 
     def wanted(self, shares: Mapping[str, float] | None) -> Wanted:
         """Return the steps that are paid for, and the share of each."""
@@ -98,37 +110,35 @@ class Declared:
             step
             for step, value in (
                 (COUNT, self.count),
+                (RANGE, self.bounds),
                 (MEAN, self.center),
                 (SCALE, self.scale),
-                (BOUND, self.row_bound),
+                (BOUND, self.row_bound.partition(":")[0]),
             )
-            if value in (PRIVATE, ADAPTIVE)
+            if value == PRIVATE
         ]
-        if isinstance(self.bounds, str):
-            steps.append(RANGE)
-        steps.sort(key=STEPS.index)
-        how = ADAPTIVE if self.row_bound == ADAPTIVE else "quantile"
-        return Wanted(tuple(steps), tuple(sorted((shares or {}).items())), how)
+        how, level = bound_sought(self.row_bound)
+        return Wanted(tuple(steps), tuple(sorted((shares or {}).items())), how, level)
 
-    def limits(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of each feature, shape (d,) each; infinite where there are none."""
-        if self.bounds is None or isinstance(self.bounds, str):
-            return np.full(d, -np.inf), np.full(d, np.inf)
-        try:
-            low, high = self.bounds
-            limits = [
-                np.broadcast_to(np.asarray(side, dtype=np.float64), (d,)) for side in (low, high)
-            ]
-        except (TypeError, ValueError):
-            raise InvalidSetting(
-                "bounds", f"a pair of numbers or of arrays of {d} numbers", self.bounds
-            ) from None
-        if not (np.isfinite(limits).all() and (limits[0] < limits[1]).all()):
-            raise InvalidSetting("bounds", "finite numbers with low below high", "others")
-        return limits[0], limits[1]
+    def limits(self, d: int, names: Sequence[str] = ()) -> tuple[FloatArray, FloatArray]:
+        """Return the public bounds of each feature, shape (d,) each; infinite where there are none.
+
+        Parameters
+        ----------
+        d : int
+        names : sequence of str
+            Of the features, where they have any.
+        """
+        if isinstance(self.bounds, FeatureBounds):
+            columns = names or [f"column {j + 1}" for j in range(d)]
+            low, high = self.bounds.of(columns)
+            return low, high
+        pair = None if self.bounds is None else pair_of(self.bounds)
+        low, high = (-np.inf, np.inf) if pair is None else pair
+        return np.full(d, low), np.full(d, high)
 
     def public(
-        self, rows: Rows | None, d: int, whole: Chain | None
+        self, rows: Rows | None, d: int, whole: Chain | None, names: Sequence[str] = ()
     ) -> tuple[Public, tuple[str, ...]]:
         """Return what the preparation takes for public, and the list of it.
 
@@ -139,40 +149,47 @@ class Declared:
         d : int
         whole : Chain or None
             None where it is not known yet; nothing may then be paid for.
+        names : sequence of str
+            Of the features, where they have any.
         """
-        low, high = self.limits(d)
+        low, high = self.limits(d, names)
         private_count = whole is not None and COUNT in whole.preparation.noises
         assumed = [PADDED if private_count else PEOPLE]
-        if self.bounds is not None and not isinstance(self.bounds, str):
+        if self.bounds == "max":
+            assert rows is not None
+            low, high = _range(rows)
+            assumed.append("the feature bounds (smallest and largest value of each feature)")
+            _warn("bounds")
+        elif self.bounds is not None and self.bounds != PRIVATE:
             assumed.append("the feature bounds, as given")
         middle, spread, radius = np.zeros(d), np.ones(d), np.inf
-        if self.center == MIDPOINT and not isinstance(self.bounds, str):
+        if self.center == MIDPOINT and self.bounds != PRIVATE:
             middle = (low + high) / 2
-        elif self.center == FROM_DATA:
+        elif self.center == "mean":
             assert rows is not None
             middle = _mean(rows, lambda block: np.clip(block, low, high))
             assumed.append("the feature means")
             _warn("center")
-        if self.scale == FROM_DATA:
+        if self.scale == "standardize":
             assert rows is not None
             mean = _mean(rows, lambda block: np.clip(block, low, high))
             spread = np.sqrt(_mean(rows, lambda block: (np.clip(block, low, high) - mean) ** 2))
             spread[spread == 0] = 1.0
             assumed.append("the feature scales (standard deviations)")
             _warn("scale")
-        if self.row_bound == FROM_DATA:
+        if self.row_bound == "max":
             assert rows is not None
             unscaled = Public(low, high, middle, spread, np.inf, centered=False, edge=0.0)
             radius = _longest(rows, lambda block: unscaled.bounded(block, middle, spread, np.inf))
             assumed.append("the row bound R (largest row norm)")
             _warn("row_bound")
-        elif isinstance(self.row_bound, str):
+        elif self.row_bound.startswith(PRIVATE):
             radius = 1.0  # another is bought
-        elif self.row_bound is not None:
+        elif self.row_bound != UNDECLARED:
             radius = float(self.row_bound)
             assumed.append("the row bound R, as given")
         edge = 0.0 if whole is None else _edge(whole, d)
-        centered = self.center == FROM_DATA
+        centered = self.center == "mean"
         return Public(low, high, middle, spread, radius, centered, edge), tuple(assumed)
 
     @property
@@ -182,7 +199,8 @@ class Declared:
             ("center", self.center), ("scale", self.scale), ("row_bound", self.row_bound),
             ("bounds", self.bounds),
         ):  # fmt: skip
-            if isinstance(value, str) and value in (PRIVATE, ADAPTIVE, FROM_DATA):
+            found = value.partition(":")[0] if isinstance(value, str) else ""
+            if found in (PRIVATE, "mean", "standardize", "max"):
                 return name
         return ""
 
@@ -208,6 +226,29 @@ def _longest(rows: Rows, of: Callable[[FloatArray], FloatArray]) -> float:
     """Return the largest length of a row after a change of each; 1 where all are zero."""
     found = rows.source.fold(lambda: Reduced(lambda block: lengths_of(of(block)).max(), np.maximum))
     return float(found.value) or 1.0
+
+
+def _range(rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest and the largest value of each feature."""
+    low = rows.source.fold(lambda: Reduced(lambda block: block.min(axis=0), np.minimum)).value
+    high = rows.source.fold(lambda: Reduced(lambda block: block.max(axis=0), np.maximum)).value
+    if not (low < high).all():
+        raise InvalidTable(
+            "X must have columns that vary where bounds are taken from the data: nothing was spent."
+        )
+    return low, high
+
+
+def _stated(bounds: Any) -> str | FeatureBounds:
+    """Return bounds as settings keep them; those of a file are read."""
+    found: str | FeatureBounds = bounds_of(bounds)
+    if isinstance(found, FeatureBounds) or found == PRIVATE or pair_of(found) is not None:
+        return found
+    if isinstance(bounds, str) and bounds == FROM_DATA:
+        return found
+    if not Path(found).is_file():
+        raise InvalidSetting("bounds", BOUNDS_ALLOWED, found)
+    return FeatureBounds.named(read_bounds(found), found)
 
 
 def _first(first: FloatArray, second: FloatArray) -> FloatArray:

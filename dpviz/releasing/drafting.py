@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.entries import FeatureBounds
 from dpviz.datasets import Table
 from dpviz.datasets.columns import clean_names
 from dpviz.datasets.files import DAMAGED, flat_of
@@ -37,7 +38,7 @@ _MISSING = {marker.encode() for marker in MISSING_MARKERS}
 def draft(
     given: Given,
     name: str,
-    bounds: tuple[float, float] | str = "data",
+    bounds: tuple[float, float] | FeatureBounds | str = "data",
     limits: Limits | None = None,
 ) -> Schema:
     """Return a first schema of a table.
@@ -47,9 +48,9 @@ def draft(
     given : Table, Path, bytes-like or binary file
     name : str
         What messages call it.
-    bounds : pair of float, "data" or "none"
-        The same for every column, taken from its smallest and largest number, or left open: then
-        only the start of a text is read.
+    bounds : pair of float, FeatureBounds, "data" or "none"
+        The same for every column, stated one by one, taken from its smallest and largest number,
+        or left open: then only the start of a text is read.
     limits : Limits, optional
         What a text may take once it is unpacked.
 
@@ -73,7 +74,7 @@ def draft(
         if limits is not None and not (start is None or isinstance(given, Table)):
             Source(given, name).extent(limits)
         used = _measured(outline, given)
-        found = used if isinstance(bounds, str) else with_bounds(used, *bounds)
+        found = used if isinstance(bounds, str) else with_bounds(used, bounds)
     # the columns of a table of ours are public, and so is what the caller says of them
     return replace(found, from_data=isinstance(bounds, str) or not isinstance(given, Table))
 

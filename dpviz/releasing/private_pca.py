@@ -24,6 +24,7 @@ from dpviz.accounting.composition import rho_of
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.by_length import ByLength, InBlocks
+from dpviz.core.entries import UNDECLARED, Pairs
 from dpviz.core.errors import CannotRun, InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import EPSILON_RANGE, Budget, Domain, Problem, Relation, default_delta
@@ -98,18 +99,21 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         None is the default of the command line for this n; 0 needs a pure mechanism.
     row_bound : float or str, default=None
         Largest length R of a centred and scaled row; longer rows are scaled down. A number must
-        have been known before anybody looked at the data. ``"private"`` and ``"adaptive"`` find
-        one with a share of the budget, ``"from data (not private)"`` takes the longest row and
-        warns. None declares nothing: rows stay as long as they come, and only a mechanism that
-        bounds what each does by itself can run, as what ``"auto"`` takes does.
+        have been known before anybody looked at the data. ``"private"`` (or ``"private:0.8"``, a
+        quantile of the row lengths) and ``"adaptive"`` find one with a share of the budget,
+        ``"from data (not private)"`` takes the longest row and warns. None declares nothing: rows
+        stay as long as they come, and only a mechanism that bounds what each does by itself can
+        run, as what ``"auto"`` takes does.
     relation : {"replace", "zero-out"}, default="replace"
         What one person may change: their row, or whether they are in.
     center : {"none", "midpoint", "private", "from data (not private)"}, default=None
         None is ``"midpoint"`` where bounds are given and ``"none"`` elsewhere.
     scale : {"none", "private", "from data (not private)"}, default="none"
-    bounds : pair of float or array-like of shape (n_features,), or "private", default=None
+    bounds : pair of float or array-like of shape (n_features,), mapping or str, default=None
         Public lowest and highest value of each feature; rows are cut to them. What is private
-        about the preparation needs them. ``"private"`` buys one range about zero for all.
+        about the preparation needs them. ``(0, 10)`` and ``"0:10"`` are one pair for all features,
+        a mapping has (low, high) of each by name. ``"private"`` buys one range about zero for all,
+        ``"from data (not private)"`` takes the smallest and largest values and warns.
     random_state : int, RandomState instance or None, default=None
         None takes the system's entropy. A fixed one warns: who knows it can subtract the noise.
     ledger : str or path, default=None
@@ -221,7 +225,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         relation: str = "replace",
         center: str | None = None,
         scale: str = NONE,
-        bounds: tuple[ArrayLike, ArrayLike] | str | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | Pairs | str | None = None,
         random_state: Any = None,
         ledger: str | Path | None = None,
         spectrum: Any = None,
@@ -321,10 +325,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if named is not None and named.needs_rows and not named.by_length:
             raise CannotRun(named.text, _IN_MEMORY)
         rows = self._rows_of(X, reset=summed is None, least=1)
-        sides = [side.tobytes() for side in declared.limits(rows.d)]
+        names = self._names
+        sides = [side.tobytes() for side in declared.limits(rows.d, names)]
         how = (declared.center, declared.row_bound, *sides)
         if summed is None:
-            public, _ = declared.public(None, rows.d, None)
+            public, _ = declared.public(None, rows.d, None, names)
             bounded = partial(
                 public.bounded,
                 center=public.center,
@@ -410,7 +415,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ledger = None if self.ledger is None else Ledger(Path(self.ledger))
         if ledger is not None:
             self._check_words(whole, status)
-        public, assumed = declared.public(rows, d, whole)
+        public, assumed = declared.public(rows, d, whole, self._names)
         seed = self._seed()
         pay(whole, warns=ledger is None)
         if ledger is not None:
@@ -561,6 +566,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         super().__setstate__(kept)
 
     @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of the features; empty where the rows have none."""
+        return tuple(map(str, getattr(self, "feature_names_in_", ())))
+
+    @property
     def _n_features_out(self) -> int:
         """Number of columns that `transform` returns."""
         return len(self.components_)
@@ -622,7 +632,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _chosen(self, declared: Declared, n: int, d: int, budget: Budget) -> tuple[Chain, str]:
         """Return what will run, and why where it was picked; public numbers alone decide."""
-        domain = Domain.unbounded(d) if declared.row_bound is None else Domain.ball(d)
+        domain = Domain.unbounded(d) if declared.row_bound == UNDECLARED else Domain.ball(d)
         relation, wanted = Relation(self.relation), declared.wanted(self.shares)
         named = None if self.mechanism == AUTO else parse_variant(self.mechanism)
         k = self.n_components

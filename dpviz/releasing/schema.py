@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.entries import FeatureBounds
 from dpviz.core.errors import DpvizError, InvalidSetting, printable
 from dpviz.core.json_text import strict_json
 from dpviz.core.number_text import numeral
@@ -350,10 +351,18 @@ def public_schema(table: Table) -> Schema | None:
     )
 
 
-def with_bounds(schema: Schema, low: float, high: float) -> Schema:
-    """Return the schema with the same bounds for every column that is used."""
+def with_bounds(schema: Schema, bounds: tuple[float, float] | FeatureBounds) -> Schema:
+    """Return the schema with stated bounds for every column that is used."""
+    names = [column.name for column in schema.used]
+    if isinstance(bounds, FeatureBounds):
+        sides = bounds.of(names, [column.name for column in schema.columns]).T.tolist()
+    else:
+        sides = [bounds] * len(names)
+    stated = dict(zip(names, sides, strict=True))
     columns = (
-        replace(column, low=low, high=high, typical=None) if column.use else column
+        replace(column, low=stated[column.name][0], high=stated[column.name][1], typical=None)
+        if column.use
+        else column
         for column in schema.columns
     )
     return replace(schema, columns=tuple(columns))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.core.bounds_text import PRIVATE
+from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Param, params_of

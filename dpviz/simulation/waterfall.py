@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.core.bounds_text import PRIVATE
+from dpviz.core.entries import PRIVATE, row_bound_of
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Relation
@@ -27,7 +27,7 @@ EVERYTHING = "everything public"
 _BOUND = "row bound"
 BASE = Settings(relation=str(Relation.ZERO_OUT), bounds="known", trials=20)
 """What the command starts from: neighbours of whom a count can be private, and public bounds."""
-PRIVATE_BOUND = f"{PRIVATE}:0.9"
+PRIVATE_BOUND: str = row_bound_of(PRIVATE)
 """The private row bound of a waterfall whose settings name none."""
 
 
@@ -121,7 +121,7 @@ def stages(prepared: Prepared, settings: Settings) -> list[Stage]:
     mechanism = parse_variant(mechanism_of(settings))
     found = []
     for step, here in steps_of(settings):
-        ready = prepare(prepared.table, here, prepared.bounds)
+        ready = prepare(prepared.table, prepared.stating(here))
         if here.k > ready.d - 1 or 1 - chance_share(ready.reference, here.k) < FLAT:
             allowed = f"a whole number from 1 to {ready.d - 1} that leaves something to recover"
             raise InvalidSetting("k", allowed, here.k, "--k")

@@ -30,13 +30,16 @@ from typing import (
     get_type_hints,
 )
 
+from numpy.typing import ArrayLike
+
 from dpviz.core.allocation_text import of_mapping
+from dpviz.core.entries import FeatureBounds, Pairs, bounds_of
 from dpviz.core.errors import WrongArgument
 from dpviz.core.number_text import numeral
 from dpviz.core.params import Declared, Param, format_number, params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.bounding import BoundedRows, Bounds
+from dpviz.preparation.bounding import BoundedRows
 from dpviz.preparation.given import name_of, prepare_given
 from dpviz.preparation.load import resolve_allocation
 from dpviz.preparation.plan import PREFIX, Planned
@@ -51,8 +54,6 @@ R = TypeVar("R")
 Variant = str | Mechanism | type[Mechanism]
 Variants = Variant | Iterable[Variant]
 _VARIANTS = {"mechanism", "mechanisms"}
-BOUNDS_GIVEN = "given"
-"""What the settings say of bounds that were passed as a mapping."""
 
 
 Relations = Literal["replace", "zero-out"]
@@ -81,7 +82,7 @@ class Options(TypedDict, total=False):
     bound_share: float
     count_share: float
     domain: Domains
-    bounds: str | PathLike[str] | Bounds
+    bounds: str | PathLike[str] | tuple[ArrayLike, ArrayLike] | Pairs
     allocation: str | PathLike[str] | Mapping[str, float]
     directions: str
     label: str | None
@@ -334,6 +335,10 @@ def _noted(question: Question, given: Mapping[str, Any], date: str) -> Asked:
 
 def _written(name: str, value: Any) -> Any:
     """Return the value of an option as JSON data."""
+    if name == "bounds" and not isinstance(value, (str, PathLike, Mapping)):
+        value = bounds_of(value)
+    if isinstance(value, FeatureBounds):
+        value = value.pairs or [value.low, value.high]
     if isinstance(value, Mechanism):
         return value.text
     if isinstance(value, (str, PathLike)):
@@ -369,7 +374,8 @@ def command_of(question: Question, options: Mapping[str, Any]) -> str:
             flag = f"--{name.replace('_', '-')}" if param is None else param.flag
             many = value if isinstance(value, list) else [value]
             for item in many if param is None or param.kind == "list" else [value]:
-                unnamed = item is None or isinstance(item, Mapping)
+                each = (Mapping, list) if name == "bounds" else Mapping
+                unnamed = item is None or isinstance(item, each)
                 text = f"{name}.csv" if unnamed else _text(param, item)
                 if item is True:
                     rest.append(flag)
@@ -400,8 +406,8 @@ def _axes_words(options: Mapping[str, Any]) -> list[str]:
     return [w for axis, item in pairs for w in ("--over", axis, "--values", _text(None, item))]
 
 
-def settings_of(table: object, options: Mapping[str, Any]) -> tuple[Settings, Bounds | None]:
-    """Return the settings that a call states, and the bounds it passes as a mapping.
+def settings_of(table: object, options: Mapping[str, Any]) -> Settings:
+    """Return the settings that a call states.
 
     Raises
     ------
@@ -411,19 +417,11 @@ def settings_of(table: object, options: Mapping[str, Any]) -> tuple[Settings, Bo
     values = dict(options)
     if "mechanisms" in values:
         values["mechanisms"] = variants(values["mechanisms"])
-    bound = values.get("row_bound")
-    if isinstance(bound, (int, float)) and not isinstance(bound, bool):
-        values["row_bound"] = format_number(float(bound))
-    given: Bounds | None = None
-    if isinstance(values.get("bounds"), Mapping):
-        given = values["bounds"]
-        values["bounds"] = BOUNDS_GIVEN
     if isinstance(values.get("allocation"), Mapping):
         values["allocation"] = "uniform"  # until the features are known
-    for name in ("bounds", "allocation"):
-        if isinstance(values.get(name), PathLike):
-            values[name] = fspath(values[name])
-    return Settings(table=name_of(table), **values), given
+    if isinstance(values.get("allocation"), PathLike):
+        values["allocation"] = fspath(values["allocation"])
+    return Settings(table=name_of(table), **values)
 
 
 def variants(given: Variants) -> Any:
@@ -439,8 +437,8 @@ def variants(given: Variants) -> Any:
 
 def ready(table: object, options: Mapping[str, Any]) -> tuple[BoundedRows | Planned, Settings]:
     """Return the prepared table of a call, and its settings with the allocation resolved."""
-    settings, bounds = settings_of(table, options)
-    prepared = prepare_given(table, settings, bounds)
+    settings = settings_of(table, options)
+    prepared = prepare_given(table, settings)
     shares = options.get("allocation")
     if isinstance(shares, Mapping):
         text = of_mapping(shares, prepared.columns, settings.directions)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.core.bounds_text import pair_of
+from dpviz.core.entries import FeatureBounds, bounds_of, pair_of
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import Declared, text
 from dpviz.releasing.drafting import draft
@@ -20,10 +20,15 @@ from dpviz.studies import Answer
 from dpviz.studies.asked import asks
 
 
-def _bounds(written: str) -> str:
-    if written not in ("data", "none") and pair_of(written) is None:
-        raise InvalidSetting("bounds", "data, none or LOW:HIGH", written, "--bounds")
-    return written
+def _bounds(given: Any) -> str | FeatureBounds:
+    if isinstance(given, str) and given in ("data", "none"):
+        return given
+    found: str | FeatureBounds = bounds_of(given)
+    if found == "max":
+        return "data"
+    if isinstance(found, str) and pair_of(found) is None:
+        raise InvalidSetting("bounds", "data, none or LOW:HIGH", given, "--bounds")
+    return found
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,13 @@ class SchemaOptions(Declared):
         help="Built-in table, or the path of a CSV or Parquet file.",
         flag="TABLE",
     )
-    bounds: str = text(
+    bounds: str | FeatureBounds = text(  # noqa: RUF009
         "data",
         label="Bounds",
         help="Each column's smallest and largest number (data), nothing (none), or LOW:HIGH, the "
         "same for every column.",
-        check=_bounds,
+        reads=_bounds,
+        objects=True,
         examples=("none", "0:1"),
     )
 
@@ -124,6 +130,6 @@ def schema(table: str | PathLike[str] = "digits", **options: Any) -> Draft:
     True
     """
     chosen = SchemaOptions(table=fspath(table), **options)
-    bounds = chosen.bounds if chosen.bounds in ("data", "none") else pair_of(chosen.bounds)
-    assert bounds is not None
+    stated = chosen.bounds
+    bounds = (pair_of(stated) or stated) if isinstance(stated, str) else stated
     return Draft(draft(given_by(chosen.table), Path(chosen.table).name, bounds))

@@ -16,7 +16,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
 from dpviz.preparation.given import table_given
-from dpviz.preparation.load import handed_on, load_bounds, resolve_allocation
+from dpviz.preparation.load import handed_on, resolve_allocation, with_bounds_read
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import tasks as words
 from dpviz.report.sentences.phrases import text_table
@@ -200,19 +200,15 @@ def task(
     if "epsilon" in options and "epsilons" not in own:
         own["epsilons"] = _OWN["epsilons"].format(options["epsilon"])
     chosen = Task(**own)
-    settings, bounds = settings_of(table, options)
+    settings = settings_of(table, options)
     if isinstance(table, (str, PathLike)):
-        rows, stated = load_labelled(settings)
+        rows, settings = load_labelled(settings)
     else:
-        rows, stated = (
-            table_given(table, settings),
-            load_bounds(settings) if bounds is None else None,
-        )
-    bounds = stated if bounds is None else bounds
+        rows, settings = table_given(table, settings), with_bounds_read(settings)
     shares = options.get("allocation")
     if isinstance(shares, Mapping) or is_file(settings.allocation):
         # its shares are those of the columns that are released
-        plain = plan_task(rows, replace(settings, allocation="uniform"), chosen, bounds=bounds)
+        plain = plan_task(rows, replace(settings, allocation="uniform"), chosen)
         columns = plain.data(0).measured
         if isinstance(shares, Mapping):
             text = of_mapping(shares, columns.columns, settings.directions)
@@ -220,7 +216,7 @@ def task(
         else:
             settings = resolve_allocation(settings, columns)
     mechanisms = variants_of(settings)
-    plan = plan_task(rows, settings, chosen, None, mechanisms, bounds=bounds, strict=True)
+    plan = plan_task(rows, settings, chosen, None, mechanisms, strict=True)
     found = finish(plan, progress, store)
     if store is not None:
         store.prune()

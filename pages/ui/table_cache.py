@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpviz import datasets
+from dpviz.core.entries import FeatureBounds
 from dpviz.core.errors import DpvizError, InvalidTable
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
@@ -72,7 +73,10 @@ def prepared(
     _settings: Settings,
 ) -> Prepared:
     """Return the prepared table; ``preparation`` names what it depends on."""
-    return prepare(_table.select(columns) if columns else _table, _settings, dict(bounds) or None)
+    if bounds:
+        stated = FeatureBounds.named(dict(bounds), _settings.texts().get("bounds", ""))
+        _settings = replace(_settings, bounds=stated)
+    return prepare(_table.select(columns) if columns else _table, _settings)
 
 
 def preparation_of(settings: Settings) -> tuple[tuple[str, str], ...]:

@@ -32,11 +32,10 @@ def _task_plan(
 ) -> TaskPlan:
     return plan_task(
         _ready.table,
-        _settings,
+        _ready.stating(_settings),
         _task,
         None,
         _mechanisms,
-        bounds=_ready.bounds,
         splits=_task_splits(shared),
     )
 

@@ -100,11 +100,11 @@ def test_bounds_from_a_file_clip_in_batches(tmp_path: Path) -> None:
     path = written(tmp_path, named(rows_of(9_000, 3)))
     bounds = {"x0": (-1.0, 2.0), "x1": (0.0, 2.0), "x2": (1.0, 3.0)}
     for settings in (
-        Settings(domain="box", bounds="b.csv"),
-        Settings(center="midpoint", bounds="b.csv"),
+        Settings(domain="box", bounds=bounds),
+        Settings(center="midpoint", bounds=bounds),
     ):
-        whole = prepare(datasets.load(str(path)), settings, bounds)
-        batched = prepare_batches(path, settings, bounds)
+        whole = prepare(datasets.load(str(path)), settings)
+        batched = prepare_batches(path, settings)
         assert_same(batched, whole)
     assert whole.bounded_rows == 0
 

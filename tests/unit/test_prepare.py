@@ -159,7 +159,7 @@ def test_a_box_maps_the_bounds_to_one() -> None:
 def test_bounds_from_a_file_clip() -> None:
     table = table_of([[0.0, 0.0], [10.0, 5.0], [4.0, -3.0]])
     bounds = {"x0": (0.0, 8.0), "x1": (-4.0, 4.0), "other": (0.0, 1.0)}
-    prepared = prepare(table, Settings(domain="box", bounds="limits.csv"), bounds)
+    prepared = prepare(table, Settings(domain="box", bounds=bounds))
     assert_allclose(bounded(prepared), [[-1, 0], [1, 1], [0, -0.75]])
     assert prepared.bounded_rows == 1
     assert prepared.notes == ("1 of 3 rows (33 %) were clipped to the box.",)
@@ -191,30 +191,25 @@ def test_known_bounds_of_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "bounds", "words"),
+    ("settings", "words"),
     [
-        (Settings(domain="box", bounds="known"), None, "this table has no known ones"),
-        (Settings(domain="box", bounds="a.csv"), None, "max, known, private, LOW:HIGH or a file"),
-        (Settings(domain="box", bounds="a.csv"), {"x0": (0.0, 1.0)}, "'x1' is missing"),
+        (Settings(domain="box", bounds="known"), "this table has no known ones"),
+        (Settings(domain="box", bounds="a.csv"), "max, known, private, LOW:HIGH or a file"),
+        (Settings(domain="box", bounds={"x0": (0.0, 1.0)}), "'x1' is missing"),
+        (Settings(domain="box", bounds={"x0": (0.0, 1.0), "x1": (2.0, 2.0)}), "low below high"),
         (
-            Settings(domain="box", bounds="a.csv"),
-            {"x0": (0.0, 1.0), "x1": (2.0, 2.0)},
+            Settings(domain="box", bounds={"x0": (0.0, math.inf), "x1": (0.0, 2.0)}),
             "low below high",
         ),
-        (
-            Settings(domain="box", bounds="a.csv"),
-            {"x0": (0.0, math.inf), "x1": (0.0, 2.0)},
-            "low below high",
-        ),
-        (Settings(center="none", row_bound="quantile:0.5"), None, "zero or not finite"),
-        (Settings(center="none", row_bound="1e-200"), None, "within a factor"),
-        (Settings(center="none", row_bound="1e+200"), None, "within a factor"),
+        (Settings(center="none", row_bound="quantile:0.5"), "zero or not finite"),
+        (Settings(center="none", row_bound="1e-200"), "within a factor"),
+        (Settings(center="none", row_bound="1e+200"), "within a factor"),
     ],
 )
-def test_bad_bounds_are_one_sentence(settings: Settings, bounds: Any, words: str) -> None:
+def test_bad_bounds_are_one_sentence(settings: Settings, words: str) -> None:
     table = table_of([[0, 0], [0, 0], [0, 0], [7.123, 3.456], [1, 1]])
     with pytest.raises(InvalidSetting) as caught:
-        prepare(table, settings, bounds)
+        prepare(table, settings)
     assert words in str(caught.value)
     assert "7.123" not in str(caught.value)
     assert caught.value.flag in ("--bounds", "--row-bound")
@@ -292,11 +287,11 @@ def test_bounded_rows_are_a_fixed_point(rows: FloatArray, options: dict[str, Any
         again = table_of(bounded(prepared))
         box = {f"x{j}": (-1.0, 1.0) for j in range(prepared.d)}
         settings = (
-            Settings(domain="box", bounds="unit.csv")
+            Settings(domain="box", bounds=box)
             if prepared.domain.kind == "box"
             else Settings(center="none", row_bound="1")
         )
-        second = prepare(again, settings, box)
+        second = prepare(again, settings)
     except (InvalidTable, InvalidSetting):
         return  # no table, or rows that no longer vary once they are bounded
     assert second.bounded_rows == 0

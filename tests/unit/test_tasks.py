@@ -568,15 +568,15 @@ def test_bounds_of_a_label_may_come_from_a_file() -> None:
     lows, highs = table.rows.min(axis=0), table.rows.max(axis=0)
     bounds = {c: (float(a), float(b)) for c, a, b in zip(table.columns, lows, highs, strict=True)}
     known = bounds | {"disease progression": (0.0, 500.0)}
-    settings = replace(QUICK, domain="box", bounds="some.csv", mechanisms=("data_gaussian",))
+    settings = replace(QUICK, domain="box", mechanisms=("data_gaussian",))
     task = replace(FIXED, source="release", learner="ridge")
-    plan = planned(task, settings, table, bounds=known)
+    plan = planned(task, replace(settings, bounds=known), table)
     data = plan.data(0)
     assert isinstance(data, Releasing)
     assert isinstance(data.code, NumberCode)
     assert data.code.high == pytest.approx(500 / table.labels.std())
     assert "training label" not in " ".join(plan.assumed_public)
-    taken = planned(task, settings, table, bounds=bounds)
+    taken = planned(task, replace(settings, bounds=bounds), table)
     assert "the smallest and the largest training label" in taken.assumed_public
 
 
@@ -779,8 +779,8 @@ def test_a_table_too_large_for_memory_is_refused(
         path, index=False
     )
     settings = Settings(table=str(path), label="c")
-    table, bounds = load_labelled(settings)
-    assert bounds is None
+    table, same = load_labelled(settings)
+    assert same == settings
     assert table.labels is not None
     monkeypatch.setattr("dpviz.preparation.batches.LARGE_BYTES", 100)
     with pytest.raises(InvalidTable, match=r"people.csv is larger than"):

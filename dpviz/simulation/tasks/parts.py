@@ -23,7 +23,7 @@ from dpviz.core.problem import Domain
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
-from dpviz.preparation.bounding import Bounds, Prepared, prepare
+from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.transform import Transform
 from dpviz.simulation.tasks.codes import (
@@ -161,21 +161,19 @@ class Releasing:
         return Labelled(features, self.code.read(cells))
 
 
-def _prepared(table: Table, rows: Rows, settings: Settings, bounds: Bounds | None) -> Prepared:
+def _prepared(table: Table, rows: Rows, settings: Settings) -> Prepared:
     # In the table's own order, so that sums do not depend on the order of the draw.
     part = replace(table, rows=table.rows[np.sort(rows)], labels=None, label_name=None)
-    return prepare(part, settings, bounds)
+    return prepare(part, settings)
 
 
 def _clean(table: Table, labels: Labels, rows: Rows, transform: Transform) -> Labelled:
     return Labelled(transform.unbounded(table.rows[rows]), labels[rows])
 
 
-def projecting(
-    table: Table, labels: Labels, chosen: Sides, settings: Settings, bounds: Bounds | None
-) -> Projecting:
+def projecting(table: Table, labels: Labels, chosen: Sides, settings: Settings) -> Projecting:
     """Return the data of one split of a task after a projection."""
-    ready = _prepared(table, chosen.private, settings, bounds)
+    ready = _prepared(table, chosen.private, settings)
     with one_blas_thread():
         _ = ready.moment.eigenvectors, ready.reference.eigenvectors
     return Projecting(
@@ -193,7 +191,6 @@ def releasing(
     labels: Labels,
     chosen: Sides,
     settings: Settings,
-    bounds: Bounds | None,
     learner: Learner,
     label_bounds: tuple[float, float] | None,
 ) -> Releasing:
@@ -206,13 +203,11 @@ def releasing(
         Classes 0, 1, ..., or numbers.
     chosen : Sides
     settings : Settings
-    bounds : mapping or None
-        Public bounds of the features, where they were read from a file.
     learner : Learner
     label_bounds : (float, float) or None
         Public bounds of a number, in units of ``labels``; None takes them from the training labels.
     """
-    ready = _prepared(table, chosen.train, settings, bounds)
+    ready = _prepared(table, chosen.train, settings)
     order = np.sort(chosen.train)
     train = _clean(table, labels, order, ready.transform)
     code = _code(learner, labels, train.labels, ready.domain.kind, label_bounds)

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.blas import one_blas_thread
+from dpviz.core.entries import FeatureBounds
 from dpviz.core.errors import CannotRun, InvalidTable
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
@@ -25,8 +26,7 @@ from dpviz.datasets import builtin_tables, load
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.batches import LARGE_BYTES, is_large
-from dpviz.preparation.bounding import Bounds
-from dpviz.preparation.load import load_bounds
+from dpviz.preparation.load import with_bounds_read
 from dpviz.preparation.steps import Wanted, wanted_of
 from dpviz.simulation.cells import Skipped, account_of, evaluate, why_not
 from dpviz.simulation.simulate import Cell, Named, simulate_tables
@@ -99,8 +99,6 @@ class TaskPlan:
     parts : tuple of TaskPart
         In the order in which a picture fills best.
     skipped : tuple of Skipped
-    bounds : mapping or None
-        Public bounds of features (and of a label that is a number) from a file.
     """
 
     table: Table
@@ -108,7 +106,6 @@ class TaskPlan:
     task: Task
     learner: Learner
     epsilons: tuple[float, ...]
-    bounds: Bounds | None = None
     mechanisms: tuple[Mechanism, ...] = ()
     parts: tuple[TaskPart, ...] = ()
     skipped: tuple[Skipped, ...] = ()
@@ -160,7 +157,7 @@ class TaskPlan:
     def data(self, number: int) -> Projecting | Releasing:
         """Return the data of one split."""
         if number not in self._splits:
-            arguments = (self.table, self.labels, self.sides[number], self.settings, self.bounds)
+            arguments = (self.table, self.labels, self.sides[number], self.settings)
             if self.task.source == PROJECTION:
                 self._splits[number] = projecting(*arguments)
             else:
@@ -170,7 +167,9 @@ class TaskPlan:
 
     def _label_bounds(self) -> tuple[float, float] | None:
         """Return the bounds of a label that is a number, if a file gave them."""
-        known = (self.bounds or {}).get(self.table.label_name or "")
+        bounds = self.settings.bounds
+        pairs = bounds.pairs if isinstance(bounds, FeatureBounds) else {}
+        known = pairs.get(self.table.label_name or "")
         return None if known is None else (known[0] / self.unit, known[1] / self.unit)
 
     def problem_and_budget(self, number: int, epsilon: float) -> tuple[Problem, Budget]:
@@ -349,7 +348,7 @@ class TaskPlan:
         task = replace(self.task, epsilons="1", learner=self.learner.key)
         facts = (
             source_digest(), version("scikit-learn"), settings, task, table.columns,
-            table.label_name, self.bounds, labels.dtype.str, labels.tolist(),
+            table.label_name, labels.dtype.str, labels.tolist(),
             None if table.bounds is None else table.bounds.tolist(),
         )  # fmt: skip
         digest.update(repr(facts).encode())
@@ -362,8 +361,8 @@ class TaskPlan:
         return hashlib.blake2b(facts.encode(), digest_size=20).hexdigest()
 
 
-def load_labelled(settings: Settings) -> tuple[Table, Bounds | None]:
-    """Return the table that settings name, in memory, and its bounds where a file gives them.
+def load_labelled(settings: Settings) -> tuple[Table, Settings]:
+    """Return the table that settings name, in memory, and settings with its bounds read.
 
     Raises
     ------
@@ -384,7 +383,7 @@ def load_labelled(settings: Settings) -> tuple[Table, Bounds | None]:
         decimal=settings.decimal,
         leave_out=names_in(settings.leave_out),
     )
-    return replace(table, name=settings.name or table.name), load_bounds(settings)
+    return replace(table, name=settings.name or table.name), with_bounds_read(settings)
 
 
 def plan_task(
@@ -394,7 +393,6 @@ def plan_task(
     epsilons: Sequence[float] | None = None,
     mechanisms: Sequence[Mechanism] = (),
     *,
-    bounds: Bounds | None = None,
     strict: bool = False,
     splits: dict[int, Projecting | Releasing] | None = None,
 ) -> TaskPlan:
@@ -411,8 +409,6 @@ def plan_task(
         The task's own if not given.
     mechanisms : sequence of Mechanism
         Those without a claim are left out: they are the floors.
-    bounds : mapping, optional
-        Public bounds of features (and of the label) where they were read from a file.
     strict : bool
         Whether a variant that the settings name and that can run nowhere is an error.
     splits : dict, optional
@@ -431,7 +427,7 @@ def plan_task(
     learner = learner_for(task, table.labels)
     values = task.values if epsilons is None else tuple(float(value) for value in epsilons)
     start = TaskPlan(
-        table, settings, task, learner, values, bounds, _splits={} if splits is None else splits
+        table, settings, task, learner, values, _splits={} if splits is None else splits
     )
     _check_rows(start)
     named = {parse_variant(text).text for text in settings.mechanisms if text != ALL}

@@ -12,7 +12,6 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.bounding import Bounds
 from dpviz.simulation import jobs as engine
 from dpviz.simulation.jobs import Arrays, Keeper, Progress, Step
 from dpviz.simulation.tasks.plan import TaskPart, TaskPlan, plan_task
@@ -96,14 +95,13 @@ def task_curve(
     mechanisms: Sequence[Mechanism] = (),
     progress: Callable[[Progress], None] | None = None,
     *,
-    bounds: Bounds | None = None,
     store: Keeper | None = None,
 ) -> pd.DataFrame:
     """Return the score of a task against epsilon, for every mechanism and every round.
 
     Parameters
     ----------
-    table, settings, task, epsilons, mechanisms, bounds
+    table, settings, task, epsilons, mechanisms
         As in `plan_task`; what cannot run is left out.
     progress : callable, optional
         Called after each part.
@@ -115,7 +113,7 @@ def task_curve(
     DataFrame
         Columns `TASK_COLUMNS`; see `score_table`.
     """
-    plan = plan_task(table, settings, task, epsilons, mechanisms, bounds=bounds)
+    plan = plan_task(table, settings, task, epsilons, mechanisms)
     return finish(plan, progress, store)
 
 

@@ -1,0 +1,236 @@
+"""The entries of a preparation in one vocabulary: bounds, centre, scale and row bound.
+
+Each is a public value, taken from the data, or private, and whoever states one (a keyword, a
+parameter of `dpviz.PrivatePCA`, a command, a link) may write it in any of these forms. Here they
+become the one text that settings keep, or `FeatureBounds` where one text cannot hold them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.params import format_number
+
+FROM_DATA = "from data (not private)"
+"""What an entry is called that is taken from the data, in words that nobody overlooks."""
+PRIVATE = "private"
+"""What a step of the preparation is called that is paid for out of the budget."""
+ROW_BOUND_ALLOWED = (
+    "max, a positive number, none, private:adaptive, or private:Q or quantile:Q with Q above 0 and "
+    "at most 1"
+)
+BOUNDS_WORDS = ("max", "known", PRIVATE)
+BOUNDS_ALLOWED = "max, known, private, LOW:HIGH or the path of a CSV or Parquet file"
+ADAPTIVE = f"{PRIVATE}:adaptive"
+USUAL_LEVEL = 0.9
+"""The quantile of the row lengths that a private row bound seeks where nothing else is said."""
+UNDECLARED = "none"
+"""What a row bound is called where none is declared."""
+GIVEN = "given"
+"""What settings say of bounds that were handed in feature by feature."""
+
+Pairs = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class FeatureBounds:
+    """Public low and high of each feature, stated one by one.
+
+    Attributes
+    ----------
+    low, high : tuple of float
+    names : tuple of str or None
+        Of the features; None where they follow the columns of the table.
+    text : str
+        What settings say of them: `GIVEN`, or the file that they were read from.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    names: tuple[str, ...] | None = None
+    text: str = GIVEN
+
+    @classmethod
+    def named(cls, pairs: Pairs, text: str = GIVEN) -> FeatureBounds:
+        """Return the bounds of a mapping from features to (low, high).
+
+        Raises
+        ------
+        InvalidSetting
+            If a value is no pair of numbers.
+        """
+        try:
+            sides = [(float(low), float(high)) for low, high in pairs.values()]
+        except (TypeError, ValueError):
+            raise InvalidSetting(
+                "feature bounds", "a pair of numbers, low and high, for each feature", text,
+                "--bounds",
+            ) from None  # fmt: skip
+        low, high = tuple(side[0] for side in sides), tuple(side[1] for side in sides)
+        return cls(low, high, tuple(map(str, pairs)), text)
+
+    @property
+    def pairs(self) -> dict[str, tuple[float, float]]:
+        """Low and high by name; empty where they have none."""
+        return dict(zip(self.names or (), zip(self.low, self.high, strict=True), strict=False))
+
+    def of(self, columns: Sequence[str], among: Sequence[str] = ()) -> FloatArray:
+        """Return low and high of some columns, shape (2, d).
+
+        Parameters
+        ----------
+        columns : sequence of str
+        among : sequence of str
+            All columns of the table, where bounds without names may be those of all.
+
+        Raises
+        ------
+        InvalidSetting
+            If a column has none, or they are not finite numbers in order.
+        """
+        if self.names is None:
+            found = self._by_place(columns, among)
+        else:
+            pairs = self.pairs
+            missing = [name for name in columns if name not in pairs]
+            if missing:
+                raise InvalidSetting(
+                    "feature bounds",
+                    f"given for every feature; {missing[0]!r} is missing",
+                    self.text,
+                    "--bounds",
+                )
+            found = np.array([pairs[name] for name in columns], dtype=float).T
+        for name, low, high in zip(columns, *found, strict=True):
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise InvalidSetting(
+                    f"the bounds of {name!r}",
+                    "finite numbers with low below high",
+                    f"{numeral(low, 6)}, {numeral(high, 6)}",
+                    "--bounds",
+                )
+        return found
+
+    def _by_place(self, columns: Sequence[str], among: Sequence[str]) -> FloatArray:
+        both = np.array([self.low, self.high])
+        if len(self.low) == len(columns):
+            return both
+        if len(self.low) != len(among):
+            raise InvalidSetting(
+                "bounds",
+                f"a pair of numbers or of arrays of {len(among) or len(columns)} numbers",
+                f"{len(self.low)} of them",
+                "--bounds",
+            )
+        return both[:, [list(among).index(name) for name in columns]]
+
+
+def bounds_of(value: Any) -> Any:
+    """Return feature bounds as settings keep them: a text, or `FeatureBounds`.
+
+    ``(0, 10)`` and ``"0:10"`` are one pair for all features; ``{name: (low, high)}``, a pair of
+    arrays and the path of a file say it of each.
+    """
+    if isinstance(value, FeatureBounds):
+        return value
+    if isinstance(value, Mapping):
+        return FeatureBounds.named(value)
+    if isinstance(value, (str, PathLike)):
+        text = fspath(value)
+        if text == FROM_DATA:
+            return "max"
+        pair = pair_of(text)
+        return text if pair is None else ":".join(map(format_number, pair))
+    error = InvalidSetting(
+        "bounds", "a pair of numbers or of arrays, low and high, or a mapping from features to "
+        f"pairs; or {BOUNDS_ALLOWED}", _kind(value), "--bounds",
+    )  # fmt: skip
+    try:
+        low, high = (np.asarray(side, dtype=np.float64) for side in value)
+    except (TypeError, ValueError):
+        raise error from None
+    if low.ndim == high.ndim == 0:
+        return ":".join(map(format_number, _in_order(float(low), float(high), value)))
+    if max(low.ndim, high.ndim) > 1 or not low.size or not high.size:
+        raise error
+    try:
+        low, high = np.broadcast_arrays(low, high)
+    except ValueError:
+        raise error from None
+    return FeatureBounds(tuple(low.tolist()), tuple(high.tolist()))
+
+
+def center_of(value: Any) -> Any:
+    """Return a centring as settings keep it."""
+    return "mean" if isinstance(value, str) and value == FROM_DATA else value
+
+
+def scale_of(value: Any) -> Any:
+    """Return a scaling as settings keep it."""
+    return "standardize" if isinstance(value, str) and value == FROM_DATA else value
+
+
+def row_bound_of(value: Any) -> Any:
+    """Return a row bound as settings keep it: one text for each meaning."""
+    if not isinstance(value, str):
+        # True is a number in Python, and no length
+        plain = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        return row_bound_of(format_number(float(value))) if plain else value
+    others = {FROM_DATA: "max", "adaptive": ADAPTIVE, PRIVATE: f"{PRIVATE}:{USUAL_LEVEL}"}
+    value = others.get(value, value)
+    error = InvalidSetting("row bound", ROW_BOUND_ALLOWED, value, "--row-bound")
+    if value in ("max", ADAPTIVE, UNDECLARED):
+        return value
+    prefix, colon, quantile = value.rpartition(":")
+    try:
+        level = float(quantile)
+    except ValueError:
+        raise error from None
+    if prefix in ("quantile", PRIVATE) and 0 < level <= 1:
+        return f"{prefix}:{format_number(level)}"
+    if not colon and 0 < level < math.inf:
+        return format_number(level)
+    raise error
+
+
+def pair_of(value: str) -> tuple[float, float] | None:
+    """Return the two numbers of ``LOW:HIGH``, or None where it is not written so.
+
+    Raises
+    ------
+    InvalidSetting
+        If they are not finite, or not in order.
+    """
+    first, colon, second = value.partition(":")
+    try:
+        low, high = float(first), float(second)
+    except ValueError:
+        return None
+    return _in_order(low, high, value) if colon else None
+
+
+def _in_order(low: float, high: float, given: object) -> tuple[float, float]:
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidSetting("bounds", "finite numbers with low below high", given, "--bounds")
+    return low, high
+
+
+def names_file(value: str | FeatureBounds) -> bool:
+    """Return whether bounds are a file's, or as many as one would hold: no link carries them."""
+    if isinstance(value, FeatureBounds):
+        return True
+    return value not in BOUNDS_WORDS and pair_of(value) is None
+
+
+def _kind(value: object) -> object:
+    return value if isinstance(value, Real) else f"a {type(value).__name__}"

@@ -1,0 +1,168 @@
+"""One vocabulary for a preparation: whatever way it is said, and wherever, it means the same."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz import PrivacyWarning, PrivatePCA
+from dpviz.core.entries import FROM_DATA, FeatureBounds, bounds_of, row_bound_of
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.seeding import generator
+from dpviz.core.settings import Settings
+
+NAMES = ("height", "weight", "age")
+FRAME = pd.DataFrame(generator(0, "entries").uniform(1, 9, (60, 3)), columns=list(NAMES))
+ROWS = FRAME.to_numpy()
+
+
+def file_of(folder: Path) -> Path:
+    path = folder / "bounds.csv"
+    pd.DataFrame({"feature": NAMES, "low": 0, "high": 10}).to_csv(path, index=False)
+    return path
+
+
+def ways(folder: Path) -> list[Any]:
+    """Return every way to say that each feature lies between 0 and 10."""
+    return [
+        (0, 10),
+        [0.0, 10.0],
+        np.array([0, 10]),
+        "0:10",
+        "0.0:10.0",
+        dict.fromkeys(NAMES, (0, 10)),
+        (np.zeros(3), np.full(3, 10.0)),
+        (0, np.full(3, 10.0)),
+        FeatureBounds.named(dict.fromkeys(NAMES, (0.0, 10.0))),
+        file_of(folder),
+        str(file_of(folder)),
+    ]
+
+
+def compared(bounds: Any, table: Any = FRAME, **options: Any) -> Any:
+    """Return what a comparison says, but for the name of the bounds."""
+    options = {"domain": "box", "trials": 2, "mechanisms": "gaussian", **options}
+    found = json.loads(dpviz.compare(table, bounds=bounds, **options).to_json())
+    found.pop("made", None)
+    found["settings"].pop("bounds", None)
+    return found
+
+
+def fitted(rows: Any = FRAME, **options: Any) -> list[Any]:
+    """Return what is released with one seed."""
+    options = {"delta": 1e-6, "random_state": 1, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        found = PrivatePCA(2, **options).fit(rows)
+    return [found.components_.tolist(), found.row_bound_, found.mean_.tolist(), found.spent_]
+
+
+def test_bounds_mean_the_same_in_every_way(tmp_path: Path) -> None:
+    (first, *others) = ways(tmp_path)
+    comparison = compared(first)
+    # with a private mean the bounds decide how much noise it gets
+    paid = compared(first, domain="ball", center="private")
+    release = fitted(bounds=first, row_bound=20)
+    for other in others:
+        assert compared(other) == comparison
+        assert compared(other, domain="ball", center="private") == paid
+        assert fitted(bounds=other, row_bound=20) == release
+    # a control that must differ
+    assert compared((0, 11)) != comparison
+    assert fitted(bounds=(0, 11), row_bound=20) != release
+
+
+def test_bounds_on_the_command_line_and_in_links(tmp_path: Path) -> None:
+    assert Settings(bounds=(0, 10)) == Settings(bounds="0:10")
+    query = Settings(bounds=(0, 10)).to_query(Settings())
+    assert query == {"bounds": "0:10"}
+    assert Settings.from_query(query, Settings())[0].bounds == "0:10"
+    named = Settings(bounds=dict.fromkeys(NAMES, (0, 10)))
+    assert "bounds" not in named.to_query(Settings())  # names of columns stay at home
+    assert named.to_json()["bounds"] == "given"
+    said = dpviz.compare(FRAME, bounds=(0, 10), domain="box", trials=1, mechanisms="laplace")
+    assert "--bounds 0:10" in said.made.command
+    assert dpviz.schema("iris", bounds=(0, 10)).data() == dpviz.schema("iris", bounds="0:10").data()
+    columns = [column["name"] for column in dpviz.schema("iris").data()["columns"]]
+    each = dpviz.schema("iris", bounds=dict.fromkeys(columns, (0, 10)))
+    assert each.data() == dpviz.schema("iris", bounds="0:10").data()
+
+
+@pytest.mark.parametrize(
+    ("name", "ways"),
+    [
+        ("row_bound", (7, 7.0, "7", "7.0", np.float64(7))),
+        ("row_bound", ("private", "private:0.9", "private:.90")),
+        ("row_bound", ("adaptive", "private:adaptive")),
+    ],
+)
+def test_words_mean_the_same_everywhere(name: str, ways: tuple[Any, ...]) -> None:
+    assert len({getattr(Settings(**{name: way}), name) for way in ways}) == 1
+    others: dict[str, Any] = {"row_bound": 9.0, "bounds": (0, 10)}
+    released = [fitted(**{**others, name: way}) for way in ways]
+    assert all(one == released[0] for one in released)
+    assert released[0] != fitted(**{**others, "row_bound": 8.0, "center": "private"})
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("center", "mean"), ("scale", "standardize"), ("row_bound", "max"), ("bounds", "max")],
+)
+def test_from_the_data_is_one_word_at_every_door(name: str, word: str) -> None:
+    assert Settings(**{name: FROM_DATA}) == Settings(**{name: word})
+    with pytest.warns(PrivacyWarning) as said:
+        found = PrivatePCA(2, **{"row_bound": 9.0, name: FROM_DATA}).fit(ROWS)
+    assert any(f"{name} is taken from the data" in str(one.message) for one in said)
+    assert len(found.assumed_public_) >= 2
+    with pytest.raises(InvalidSetting, match=f"{name} must be known beforehand"):
+        PrivatePCA(2, **{name: FROM_DATA}).partial_fit(ROWS)
+    # where a budget is spent, nothing is taken from the data by a word that is overlooked
+    with pytest.raises(InvalidSetting, match=f"{name} must be"):
+        PrivatePCA(2, **{name: word}).fit(ROWS)
+
+
+def test_bounds_from_the_data_are_its_extremes() -> None:
+    with pytest.warns(PrivacyWarning):
+        found = PrivatePCA(2, bounds=FROM_DATA, center="midpoint", row_bound=9.0).fit(ROWS)
+    np.testing.assert_array_equal(found.mean_, (ROWS.min(axis=0) + ROWS.max(axis=0)) / 2)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ((10, 0), "low below high"),
+        ((0, np.inf), "low below high"),
+        (3, "a pair of numbers"),
+        ((1, 2, 3), "a pair of numbers"),
+        ((np.zeros(2), np.zeros(3)), "a pair of numbers"),
+        ({"height": 3}, "a pair of numbers"),
+        ({"height": (0, 10)}, "'weight' is missing"),
+        ((np.zeros(2), np.ones(2)), "arrays of 3 numbers"),
+        ("nowhere.csv", "pair of numbers|a CSV or Parquet file"),
+    ],
+)
+def test_bounds_that_are_none_are_one_sentence_at_every_door(bounds: Any, words: str) -> None:
+    with pytest.raises(InvalidSetting, match=words):
+        compared(bounds)
+    with pytest.raises(InvalidSetting, match=words):
+        fitted(bounds=bounds, row_bound=20)
+
+
+def test_rows_without_names_have_those_of_a_table() -> None:
+    pairs = {f"column {j}": (0, 10) for j in (1, 2, 3)}
+    assert fitted(ROWS, bounds=pairs, row_bound=20) == fitted(ROWS, bounds="0:10", row_bound=20)
+    assert compared(pairs, ROWS) == compared("0:10", ROWS)
+
+
+def test_a_length_is_no_truth() -> None:
+    with pytest.raises(InvalidSetting):
+        Settings(row_bound=True)  # type: ignore[arg-type]
+    assert row_bound_of(2) == "2"
+    assert bounds_of((0, 1)) == "0:1"
