@@ -5,7 +5,8 @@ scrubbed; `least` finds the least epsilon for a goal and `predict` needs no draw
 what a mechanism really costs, by attack; `claims` says which promises hold here, and
 `reproduce` which of the papers' do; `account` says what repeating costs, `waterfall` what a private
 preparation does, and `task` what can still be learned. `schema` drafts how a release reads a table,
-`release` makes one, and `ledger` says what releases have spent. `list_mechanisms` and
+`release` makes one, `card` files it, `verify` checks that, and `ledger` says what releases have
+spent. `list_mechanisms` and
 `list_datasets` say what there is. An answer is kept by its ``save``, read by `load` and asked again
 by `rerun`. `PrivatePCA` makes one private release as a scikit-learn estimator; `budget` limits what
 several cost together, and `spending` says it. `mechanism` makes a mechanism of a function of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dpviz.studies.account import account
     from dpviz.studies.audit import audit
     from dpviz.studies.board import board
+    from dpviz.studies.card import card
     from dpviz.studies.check import check
     from dpviz.studies.claims import claims
     from dpviz.studies.compare import compare
@@ -42,13 +44,14 @@ if TYPE_CHECKING:
     from dpviz.studies.schema import schema
     from dpviz.studies.sweep import sweep
     from dpviz.studies.task import task
+    from dpviz.studies.verify import verify
     from dpviz.studies.waterfall import waterfall
 
 __all__ = [
-    "Mechanism", "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "check",
-    "claims", "compare", "least", "ledger", "list_datasets", "list_mechanisms", "load", "mechanism",
-    "predict", "release", "reproduce", "rerun", "schema", "spending", "sweep", "task",
-    "waterfall",
+    "Mechanism", "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "card",
+    "check", "claims", "compare", "least", "ledger", "list_datasets", "list_mechanisms", "load",
+    "mechanism", "predict", "release", "reproduce", "rerun", "schema", "spending", "sweep", "task",
+    "verify", "waterfall",
 ]  # fmt: skip
 __version__: str
 

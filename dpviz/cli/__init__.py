@@ -25,7 +25,7 @@ _FILES = {
     "board": ("board",),
     "reproduce": ("reproduce",),
     "schema": ("schema",),
-    "release": ("release", "ledger"),
+    "release": ("release", "ledger", "card", "verify"),
     "dashboard": ("app",),
     "lesson": ("lesson",),
     "export_browser": ("export-browser",),

@@ -1,4 +1,4 @@
-"""The commands ``release`` and ``ledger``."""
+"""The commands ``release``, ``ledger``, ``card`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 from dpviz.cli.options import Commands, add_settings, add_table, stated
 from dpviz.releasing.ledger import Ledger
 from dpviz.releasing.options import LedgerOptions, ReleaseOptions
-from dpviz.releasing.verifying import verify
+from dpviz.releasing.verifying import verify as fits
+from dpviz.studies.card import CardOptions, card, write
 from dpviz.studies.ledger import ledger
 from dpviz.studies.release import release
+from dpviz.studies.verify import verify
 
 _ACTIONS = ("show", "new", "bind", "verify")
 
@@ -79,6 +81,36 @@ def add(commands: Commands) -> None:
     verifying.add_argument("releases", metavar="RELEASE", nargs="*", help="files of releases")
     verifying.set_defaults(run=_verify)
 
+    filing = commands.add_parser("card", help="make the privacy card of a release, to be filed")
+    filing.add_argument("release", metavar="RELEASE", help="file of a release")
+    filing.add_argument("--ledger", metavar="FILE", default=None, help="that paid for it")
+    add_settings(filing, CardOptions)
+    filing.add_argument(
+        "--sources",
+        metavar="FILE",
+        default=None,
+        help="JSON: by the number of each assumption, from where it is known and who confirmed it",
+    )
+    filing.add_argument(
+        "--table",
+        metavar="TABLE",
+        default=None,
+        help="the table that was released: this is the copy for the file then, with exact counts "
+        "of its cells, which nobody outside may see",
+    )
+    filing.add_argument("--schema", metavar="FILE", default=None, help="that it was released under")
+    filing.add_argument(
+        "--out", metavar="FILE", required=True, help="a JSON file; beside it, to print, .html"
+    )
+    filing.set_defaults(run=_card)
+
+    checking = commands.add_parser(
+        "verify", help="check a card against its release and ledger; exit status 1 if they differ"
+    )
+    for name in ("card", "release", "ledger"):
+        checking.add_argument(name, metavar=name.upper())
+    checking.set_defaults(run=_check)
+
 
 def _release(arguments: argparse.Namespace) -> int:
     made = release(
@@ -116,9 +148,29 @@ def _bind(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     ledger = Ledger(Path(arguments.file))
-    found = verify(ledger, [Path(name) for name in arguments.releases])
+    found = fits(ledger, [Path(name) for name in arguments.releases])
     for problem in found:
         print(problem)
     if not found:
         print(f"{ledger.path.name} and its releases fit together")
     return int(bool(found))
+
+
+def _card(arguments: argparse.Namespace) -> int:
+    found = card(
+        arguments.release,
+        ledger=arguments.ledger,
+        sources=arguments.sources,
+        table=arguments.table,
+        schema=arguments.schema,
+        **stated(arguments, CardOptions),
+    )
+    write(found, Path(arguments.out))
+    print(found.summary())
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    found = verify(arguments.card, arguments.release, arguments.ledger)
+    print(found.summary())
+    return found.status

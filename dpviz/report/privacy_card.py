@@ -1,0 +1,368 @@
+"""The privacy card as one page of A4, from the card's data alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from dpviz.core.number_text import numeral
+from dpviz.report.figures.worlds import hundred
+
+_FEATURES = 12
+"""Loadings that the page has room for; the file holds all."""
+_BLUE, _PALE = "#1f5fa8", "#8a93a0"
+_STYLE = """
+@page { size: A4; margin: 0; }
+* { box-sizing: border-box; }
+body { margin: 0; background: #e8ebee; color: #1c2530;
+  font: 11.4px/1.32 "Source Sans 3", "Source Sans Pro", "Helvetica Neue", Arial, "Liberation Sans",
+  sans-serif; }
+main { position: relative; width: 210mm; min-height: 297mm; margin: 0 auto; padding: 9mm 13mm 7mm;
+  background: #fff; overflow-wrap: anywhere; }
+header { display: flex; justify-content: space-between; gap: 16px;
+  border-bottom: 2px solid #1c2530; padding-bottom: 8px; }
+h1 { font-size: 22px; margin: 0; } h2 { font-size: 12.6px; margin: 0; } p { margin: 2px 0; }
+.stamp { border: 2px solid #21796e; color: #21796e; border-radius: 4px; padding: 5px 14px;
+  text-align: center; font-weight: 700; align-self: start; white-space: nowrap; }
+.stamp small, .lead small { display: block; font-weight: 400; font-size: 11px; }
+.lead { display: flex; gap: 18px; align-items: center; padding: 6px 0; }
+.lead figure { margin: 0; text-align: center; color: #55616d; font-size: 11px; }
+.lead strong { font-size: 19px; line-height: 1.25; }
+section { display: grid; grid-template-columns: 42mm 1fr; gap: 12px; padding: 4px 0;
+  border-top: 1px solid #c6ccd3; break-inside: avoid; }
+section > div:first-child small { display: block; color: #55616d; font-size: 11px; }
+table { border-collapse: collapse; width: 100%; }
+.n { white-space: nowrap; }
+th { text-align: left; color: #55616d; font-weight: 600; font-size: 11px; }
+th, td { padding: 1px 10px 1px 0; vertical-align: top; border-bottom: 1px solid #e3e7eb; }
+.assumed { table-layout: fixed; } .assumed th:first-child { width: 54%; }
+.assumed th:nth-child(2) { width: 29%; }
+.open { color: #846300; font-weight: 600; }
+.tag { border: 1px solid #55616d; border-radius: 3px; padding: 0 5px; font-size: 10.6px; }
+.not { display: grid; grid-template-columns: repeat(4, 1fr); gap: 7px; margin: 4px 0 6px; }
+.not div { border: 1px solid #846300; border-radius: 3px; padding: 3px 6px; font-size: 10.8px; }
+.not b { color: #846300; display: block; }
+code { font-size: 10.4px; overflow-wrap: anywhere; }
+.sign { display: flex; gap: 24px; margin-top: 26px; }
+.sign div { flex: 1; border-top: 1px solid #1c2530; display: flex; justify-content: space-between; }
+@media (max-width: 700px) { main { width: auto; padding: 16px; } section { display: block; }
+  .lead, .sign, header { flex-wrap: wrap; } .not { grid-template-columns: 1fr 1fr; } }
+@media print { body { background: #fff; } }
+"""
+
+
+def suspicion_words(suspicion: Mapping[str, float]) -> str:
+    """Return what a suspicion may become, in natural frequencies, rounded up."""
+    return (
+        f"A suspicion that is right {_of_hundred(suspicion['before'])} may become right at most "
+        f"{_of_hundred(suspicion['after'])}."
+    )
+
+
+def to_html(card: Mapping[str, Any]) -> str:
+    """Return a card as a page that needs no other file.
+
+    Parameters
+    ----------
+    card : mapping
+        As its file holds it.
+    """
+    title = escape(card["title"])
+    parts = [
+        _head(card),
+        _lead(card),
+        _section("All that left the house", _left_words(card), _loadings(card["use"])),
+        *(
+            _section(f"{at}&ensp;{name}", small, body)
+            for at, (name, small, body) in enumerate(_layers(card), start=1)
+        ),
+        _not_covered(card["not_covered"]),
+        _checks(card),
+    ]
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: privacy card'
+        f'</title><meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
+        f"<body><main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _of_hundred(share: float) -> str:
+    # Rounded up: a claim is never rounded to the kind side. 1e-9 forgives binary fractions.
+    count = math.ceil(100 * share - 1e-9)
+    return f"{count} time{'' if count == 1 else 's'} in 100"
+
+
+def _head(card: Mapping[str, Any]) -> str:
+    said = [
+        f"{word}: {escape(card[key])}" if key != "controller" else escape(card[key])
+        for key, word in (("controller", ""), ("purpose", "purpose"), ("recipients", "recipients"))
+        if card[key]
+    ]
+    number = "" if card["ledger"] is None else f" · release {card['ledger']['number']}"
+    return (
+        f"<header><div><h1>Privacy card</h1><p><b>{escape(card['title'])}</b>{number}</p>"
+        f"<p>{' · '.join(said)}</p></div><div class=stamp>RELEASED<small>"
+        f"{escape(card['released'][:16].replace('T', ' '))} UTC</small></div></header>"
+    )
+
+
+def _lead(card: Mapping[str, Any]) -> str:
+    first, *others = card["claim"]["suspicions"]
+    grids = "".join(
+        f"<figure>{hundred(math.ceil(100 * share - 1e-9), words, 84)}<figcaption>{words}"
+        "</figcaption></figure>"
+        for share, words in ((first["before"], "before"), (first["after"], "after, at most"))
+    )
+    more = ", ".join(
+        f"{round(100 * one['before'])} in 100 become at most {math.ceil(100 * one['after'] - 1e-9)}"
+        for one in others
+    )
+    beyond = card["claim"]["odds_more_than_doubled"]
+    odds = (
+        f" In at most {_of_million(beyond)} releases the odds grow by more than twice as much."
+        if beyond
+        else ""
+    )
+    warning = ' <b class="open">? Hardly protection.</b>' if first["after"] >= 0.5 else ""
+    return (
+        f'<div class="lead">{grids}<div><strong>{suspicion_words(first)}</strong>{warning}<p>For '
+        f"each {card['unit']['protected']}, whatever else the suspicious reader knows. {more}."
+        f"{odds}</p></div></div>"
+    )
+
+
+def _of_million(share: float) -> str:
+    count = 1e6 * share
+    if count >= 1:
+        return f"{numeral(math.ceil(count - 1e-6), 3)} of 1,000,000"
+    return f"1 of {numeral(math.floor(1 / share), 2)}"
+
+
+def _section(name: str, small: str, body: str) -> str:
+    return f"<section><div><h2>{name}</h2><small>{small}</small></div><div>{body}</div></section>"
+
+
+def _left_words(card: Mapping[str, Any]) -> str:
+    use = card["use"]
+    hollow = "" if use["readable_components"] == card["k"] else "; hollow: cannot be told from 0"
+    return (
+        f"{card['d'] * card['k']:,} loadings with {100 * use['confidence']:.0f} % bars, "
+        f"{card['d']:,} variances and the noisy matrix they come from{hollow}"
+    )
+
+
+def _loadings(use: Mapping[str, Any]) -> str:
+    """Return the loadings of up to three components with their bars, side by side."""
+    shown = use["loadings"][:3]
+    size = [max(abs(vector[at]) for vector in shown) for at in range(len(use["features"]))]
+    largest = sorted(range(len(size)), key=lambda at: -size[at])[:_FEATURES]
+    places = sorted(largest)
+    wide, high, left = 150, 15 if len(places) < 9 else 12, 118
+    parts = [
+        f'<text x="{left - 8}" y="{29 + high * row}" text-anchor="end" font-size="11">'
+        f"{escape(_cut(use['features'][at]))}</text>"
+        for row, at in enumerate(places)
+    ]
+    bottom = 24 + high * len(places)
+    for column, (vector, bars) in enumerate(zip(shown, use["bars"], strict=False)):
+        middle = left + wide * column + wide / 2
+        unit = (wide - 26) / 2
+        parts.append(
+            f'<text x="{middle}" y="11" text-anchor="middle" font-size="11" font-weight="600">'
+            f'component {column + 1}</text><path d="M{middle} 16V{bottom}" stroke="{_PALE}"/>'
+        )
+        parts += [
+            f'<text x="{middle + unit * tick}" y="{bottom + 11}" text-anchor="middle" '
+            f'font-size="9.5" fill="#55616d">{numeral(tick, 2)}</text>'
+            for tick in (-1, 0, 1)
+        ]
+        for row, at in enumerate(places):
+            x, y = middle + unit * vector[at], 25 + high * row
+            bar = bars[at]
+            clear = bar is not None and abs(vector[at]) > bar
+            colour = _BLUE if clear else _PALE
+            if bar is not None:
+                low, up = (middle + unit * max(-1, min(1, vector[at] + s * bar)) for s in (-1, 1))
+                parts.append(f'<path d="M{low:.1f} {y}H{up:.1f}" stroke="{colour}"/>')
+            parts.append(
+                f'<circle cx="{x:.1f}" cy="{y}" r="3.4" stroke="{colour}" '
+                f'fill="{colour if clear else "#fff"}"/>'
+            )
+    width = left + wide * len(shown)
+    more = [
+        f"{count:,} more {what} in the file"
+        for count, what in (
+            (len(size) - len(places), "features"),
+            (len(use["loadings"]) - len(shown), "components"),
+        )
+        if count
+    ]
+    return (
+        f'<svg viewBox="0 0 {width} {bottom + 16}" width="100%" style="max-width:{width}px" '
+        f'role="img" aria-label="Loadings with their bars" font-family="inherit">{"".join(parts)}'
+        f"</svg><p>{'; '.join(more)}</p>"
+    )
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 18 else f"{name[:17]}…"
+
+
+def _layers(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    return [
+        ("ε, δ and the total", "how much may leak", _claims(card)),
+        ("Unit of privacy", "whose secret it is", _unit(card["unit"])),
+        ("Mechanism and proof", "why that is true", _mechanism(card["mechanism"])),
+        ("Use and bias", "what it is still good for", _use(card["use"], card["k"])),
+        ("Assumed public", "false if taken from the data", _assumptions(card["assumptions"])),
+        ("Trust and security", "who must be trusted", _trust(card["mechanism"])),
+        ("The data", "how it came, what was done", _data(card)),
+    ]
+
+
+def _claims(card: Mapping[str, Any]) -> str:
+    claim, paid = card["claim"], card["ledger"]
+    rows = [("this release", claim, f"ρ {numeral(claim['rho'], 3)}")]
+    if paid is not None:
+        limit = paid.get("limit")
+        account = {"zcdp": "rhos add up", "basic": "epsilons and deltas add up"}
+        words = account.get(paid.get("account", ""), "")
+        if limit is not None:
+            words += f"; limit ε {numeral(limit['epsilon'], 4)}, fixed when the ledger was made"
+        rows.append((f"all {paid['number']} of this ledger", paid, words))
+    body = "".join(
+        f"<tr><td>{name}</td><td class=n><b>{numeral(one['epsilon'], 4)}</b></td>"
+        f"<td class=n>{_delta(one['delta'])}</td>"
+        f"<td>at most {math.ceil(100 * one['suspicions'][0]['after'] - 1e-9)}</td>"
+        f"<td>{escape(words)}</td></tr>"
+        for name, one, words in rows
+    )
+    unknown = '<p class="open">? No ledger: what else was released is not known.</p>'
+    return (
+        "<table><tr><th></th><th>ε</th><th>δ</th><th>1 in 100 becomes</th><th>account</th></tr>"
+        f"{body}</table>{'' if paid else unknown}"
+    )
+
+
+def _delta(delta: float) -> str:
+    return f"{_of_million(delta).replace(' of ', ' in ')}" if delta else "none"
+
+
+def _unit(unit: Mapping[str, Any]) -> str:
+    if unit["protected"] == "row":
+        who = (
+            '<b class="open">? One row.</b> We do not know how many rows a person has: who has '
+            "more than one is protected less."
+        )
+    elif unit["person"]:
+        who = (
+            f"<b>A person</b>, by the column “{escape(unit['person'])}”; the first {unit['rows']} "
+            "of her rows count."
+        )
+    else:
+        who = f"<b>A person</b>, who is said to have at most {unit['rows']} rows."
+    changed = {"replace": "replaced by any other", "zero-out": "taken away, the number staying"}
+    whose = "one row" if unit["protected"] == "row" else "her rows"
+    return f"{who} Neighbours: {whose} {changed[unit['neighbours']]}."
+
+
+def _mechanism(mechanism: Mapping[str, Any]) -> str:
+    return (
+        f"<b>{escape(mechanism['name'])}</b>: rows are cut to the stated limits and lengths, so "
+        f"that one moves the matrix by a known amount; {escape(mechanism['noise'])} noise covers "
+        f"it. {escape(mechanism['proof'][:1].upper() + mechanism['proof'][1:])}. Components and "
+        "variances follow from the noisy matrix and cost nothing."
+    )
+
+
+def _use(use: Mapping[str, Any], k: int) -> str:
+    kept = use["recovery"]
+    parts = [
+        "No structure to keep: any directions are as good."
+        if kept is None
+        else f"About <b>{round(100 * kept)} of 100</b> parts of the structure survive, judged by "
+        "the released numbers alone, so it may be printed."
+    ]
+    readable = use["readable_components"]
+    if readable < k:
+        parts.append(
+            f"From component {readable + 1} on, each step is shorter than the noise edge: do not "
+            "interpret them."
+        )
+    else:
+        parts.append(f"All {k} components can be told from noise.")
+    return " ".join(parts)
+
+
+def _assumptions(listed: Sequence[Mapping[str, str]]) -> str:
+    rows = "".join(
+        f"<tr><td>{at}. {escape(one['what'])}</td><td>{_or_open(one['source'])}</td>"
+        f"<td>{_or_open(one['confirmed_by'])}</td></tr>"
+        for at, one in enumerate(listed, start=1)
+    )
+    head = "<tr><th>what</th><th>from where</th><th>confirmed by</th></tr>"
+    return f"<table class=assumed>{head}{rows}</table>"
+
+
+def _or_open(words: str) -> str:
+    return escape(words) or '<span class="open">? not said</span>'
+
+
+def _trust(mechanism: Mapping[str, Any]) -> str:
+    return (
+        f"Who holds the rows is trusted with them (central model). Noise: {mechanism['sampler']}; "
+        f"floating point is {mechanism['floating_point']}. How long the computation took is not "
+        "covered."
+    )
+
+
+def _data(card: Mapping[str, Any]) -> str:
+    n, d = card["n"], card["d"]
+    words = f"{n:,} rows and {d:,} columns used."
+    if card["copy"] == "file":
+        counts = card["data"]
+        words += (
+            f" In <b>{counts['rows_changed']:,} of {counts['rows']:,}</b> rows "
+            f"{counts['cells_filled']:,} cells held no number and became the typical value; "
+            f"{counts['cells_cut']:,} were cut to the limits. "
+            '<span class="tag">counts from the rows: file copy only</span>'
+        )
+    else:
+        words += " Counts of cells that were filled or cut are withheld: they tell of the rows."
+    return words
+
+
+def _not_covered(listed: Mapping[str, str]) -> str:
+    boxes = "".join(
+        f"<div><b>{escape(name.replace('_', ' ').capitalize())}</b>{escape(words)}</div>"
+        for name, words in listed.items()
+    )
+    return (
+        '<section style="display:block"><h2>Not covered, whatever ε is</h2>'
+        f'<div class="not">{boxes}</div></section>'
+    )
+
+
+def _checks(card: Mapping[str, Any]) -> str:
+    release, paid = card["release"], card["ledger"]
+    name = paid.get("file", "LEDGER") if paid else "LEDGER"
+    versions = ", ".join(f"{what} {which}" for what, which in card["versions"].items())
+    lines = [
+        ("Release", f"{release['file']}, SHA-256 {release['sha256']}"),
+        *([("Ledger", f"{name}, spend {paid['number']}, head {paid['head']}")] if paid else []),
+        ("Check", f"dpviz verify CARD.json {release['file']} {name}"),
+        ("Versions", f"{versions} · card format {card['dpviz_card']}"),
+    ]
+    rows = "".join(
+        f"<tr><td>{what}</td><td><code>{escape(said)}</code></td></tr>" for what, said in lines
+    )
+    signed = "".join(
+        f"<div><span>For the {escape(one['role'])}: name, signature</span><span>date</span></div>"
+        for one in card["signatures"]
+    )
+    return (
+        f'<section style="display:block"><table>{rows}</table></section><div class="sign">{signed}'
+        "</div>"
+    )

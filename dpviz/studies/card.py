@@ -1,0 +1,375 @@
+"""The question `card`: what one release may be filed with, on a page that a regulator can check."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.auditing.attack import excess_probability, posterior_bound
+from dpviz.core import VERSION
+from dpviz.core.errors import DpvizError, InvalidSetting, printable
+from dpviz.core.json_text import strict_json
+from dpviz.core.params import Declared, text
+from dpviz.core.whole import whole
+from dpviz.datasets import Table
+from dpviz.releasing.ledger import Ledger
+from dpviz.releasing.making import content_of, given_by
+from dpviz.releasing.outputs import read_release
+from dpviz.releasing.reading import CONFIDENCE, Reading, read
+from dpviz.releasing.records import open_records
+from dpviz.releasing.schema import Schema
+from dpviz.report.privacy_card import suspicion_words, to_html
+from dpviz.studies import Answer, now
+from dpviz.studies.asked import asks
+
+FORMAT = 1
+PRIORS = (0.01, 0.1, 0.5)
+NOT_COVERED = {
+    "facts_about_everybody": "What is true of everybody is learnt of each, in the table or not.",
+    "people_who_belong_together": "A family, or one person under two names, is protected less.",
+    "what_insiders_see": "Whoever works on the rows sees them; this is about what left the house.",
+    "choices_made_after_looking": "Limits or columns picked from the table would break the proof.",
+}
+"""What no epsilon covers."""
+WITHHELD = ("data",)
+"""Entries of the file copy that are exact numbers from the rows, which a public copy leaves out."""
+
+
+def _line(name: str) -> Any:
+    def check(value: str) -> str:
+        if printable(value, None) != value or len(value) > 200:
+            raise InvalidSetting(name, "one line of at most 200 characters", value)
+        return value
+
+    return check
+
+
+@dataclass(frozen=True)
+class CardOptions(Declared):
+    """What only people know of a release."""
+
+    title: str = text(
+        "", label="Title", help="What was released, in the house's words.", check=_line("title"),
+        examples=("Laboratory profile of 639 patients",),
+    )  # fmt: skip
+    purpose: str = text(
+        "", label="Purpose", help="What it is released for.", check=_line("purpose"),
+        examples=("annual report",),
+    )  # fmt: skip
+    recipients: str = text(
+        "", label="Recipients", help="Who gets it.", check=_line("recipients"),
+        examples=("the public",),
+    )  # fmt: skip
+    controller: str = text(
+        "", label="Controller", help="Who answers for the data.", check=_line("controller"),
+        examples=("A hospital",),
+    )  # fmt: skip
+
+
+class Filed(Answer):
+    """A privacy card: its public copy, or the copy for the file.
+
+    Attributes
+    ----------
+    card : dict
+        As its file holds it.
+    """
+
+    def __init__(self, card: Mapping[str, Any]) -> None:
+        self.card = dict(card)
+
+    def summary(self) -> str:
+        """Return what a suspicion may become, who is protected, and what can be read."""
+        found = self.card
+        readable = found["use"]["readable_components"]
+        return (
+            f"{suspicion_words(found['claim']['suspicions'][0])} It protects one "
+            f"{found['unit']['protected']}. {readable} of {found['k']} components can be told from "
+            f"noise, and {len(found['unconfirmed'])} of {len(found['assumptions'])} assumptions "
+            "are not confirmed by anybody."
+        )
+
+    def table(self) -> pd.DataFrame:
+        """Return what is assumed, from where, and who confirmed it."""
+        return pd.DataFrame(self.card["assumptions"])
+
+    def data(self) -> dict[str, Any]:
+        """Return the card as its file holds it."""
+        return self.card
+
+    def to_html(self) -> str:
+        """Return the card as one page of A4."""
+        return to_html(self.card)
+
+
+@asks("make the privacy card of a release, to be filed and checked", CardOptions, once=True)
+def card(
+    release: str | PathLike[str],
+    *,
+    ledger: str | PathLike[str] | None = None,
+    sources: str | PathLike[str] | Mapping[int, Sequence[str]] | None = None,
+    table: str | PathLike[str] | Table | None = None,
+    schema: str | PathLike[str] | Schema | None = None,
+    **options: Any,
+) -> Filed:
+    """Return the card of a release: what is proved, of whom, under which assumptions.
+
+    Parameters
+    ----------
+    release : str or path
+        File of a release.
+    ledger : path, optional
+        That paid for it: its limit stands on the card then.
+    sources : path or mapping, optional
+        From where each assumption is known, and who confirmed it: pairs of texts by the number of
+        the assumption, from 1, or a JSON file of them.
+    table, schema : path or object, optional
+        The table that was released, and its schema: then this is the copy for the file, with exact
+        counts of its cells, which no public copy may hold.
+    **options
+        What only people know.
+
+    Returns
+    -------
+    Filed
+        ``to_json()`` is the card's file, and ``to_html()`` a page to print and sign.
+
+    Raises
+    ------
+    WrongArgument, InvalidSetting
+        If an argument is none of these, or is out of its range.
+    DpvizError
+        If a file is none of these, or the ledger or table is that of another release.
+
+    See Also
+    --------
+    verify : Checks a card against its release and its ledger.
+    release : Makes a release.
+
+    Notes
+    -----
+    All numbers but the counts of the file copy follow from the release: what is left of the
+    structure by adding noise of the same law to the released matrix once more, and bars by
+    the law of the noise to first order.
+
+    Examples
+    --------
+    >>> import dpviz, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book = dpviz.ledger(f"{folder}/mine.jsonl", limit=(3, 1e-5)).ledger
+    ...     out = f"{folder}/release.json"
+    ...     made = dpviz.release("digits", ledger=book, out=out, row_bound=60, delta=1e-6)
+    ...     found = dpviz.card(out, ledger=book.path, title="Digits", controller="A school")
+    >>> found.data()["unit"]["protected"]
+    'row'
+    """
+    said = CardOptions(**options)
+    path = Path(release)
+    found = read_release(path)
+    made = from_release(found, path, said)
+    confirmed = _sources(sources, len(made["assumptions"]))
+    for number, (source, by) in confirmed.items():
+        made["assumptions"][number - 1] |= {"source": source, "confirmed_by": by}
+    made["unconfirmed"] = [
+        number
+        for number, one in enumerate(made["assumptions"], start=1)
+        if not (one["source"] and one["confirmed_by"])
+    ]
+    book = None if ledger is None else Ledger(Path(ledger))
+    if book is not None:
+        made["ledger"] |= _of_ledger(book, found)
+    if (table is None) is not (schema is None):
+        raise DpvizError("the copy for the file needs both the table and its schema.")
+    if table is not None and schema is not None:
+        made |= {"copy": "file", "data": _counts(table, schema, found, book)}
+        made["withheld"] = []
+    return Filed(made)
+
+
+def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dict[str, Any]:
+    """Return the public card of a release, before anybody confirmed anything.
+
+    Parameters
+    ----------
+    found : mapping
+        The release, as its file holds it.
+    path : Path
+        Its file.
+    said : CardOptions
+    """
+    proved, unit = found["proved"], found.get("unit", {"protected": "row", "rows": 1})
+    paid = found["ledger"]
+    seen = read(found)
+    return {
+        "dpviz_card": FORMAT,
+        "copy": "public",
+        "title": said.title or found["name"],
+        "purpose": said.purpose,
+        "recipients": said.recipients,
+        "controller": said.controller,
+        "released": found["made"],
+        "made": now(),
+        "n": found["n"],
+        "d": found["d"],
+        "k": found["k"],
+        "claim": {
+            "epsilon": proved["epsilon"],
+            "delta": proved["delta"],
+            "rho": proved["rho"],
+            "suspicions": suspicions(proved["epsilon"]),
+            "odds_more_than_doubled": excess_probability(
+                proved["epsilon"], proved["delta"], math.log(2)
+            ),
+        },
+        "ledger": None
+        if paid is None
+        else {
+            "id": paid["id"],
+            "number": paid["spends"],
+            "head": paid["head"],
+            "epsilon": paid["epsilon"],
+            "delta": paid["delta"],
+            "suspicions": suspicions(paid["epsilon"]),
+        },
+        "unit": {**unit, "neighbours": found["relation"]},
+        "mechanism": {
+            "name": found["mechanism"],
+            "proof": proved["source"],
+            "noise": found["noise"]["law"],
+            "sampler": f"OpenDP {found['versions']['opendp']}, entropy of the operating system",
+            "floating_point": "covered: whole numbers up to the noise",
+        },
+        "use": _use(seen),
+        "assumptions": [
+            {"what": what, "source": "", "confirmed_by": ""} for what in found["assumed_public"]
+        ],
+        "unconfirmed": [],
+        "not_covered": dict(NOT_COVERED),
+        "withheld": list(WITHHELD),
+        "release": {"file": path.name, "sha256": digest_of(path)},
+        "versions": found["versions"] | {"dpviz_card": VERSION},
+        "signatures": [
+            {"role": role, "name": "", "date": ""}
+            for role in ("controller", "data protection officer")
+        ],
+    }
+
+
+def suspicions(epsilon: float) -> list[dict[str, float]]:
+    """Return what a suspicion may become at most, for a few that somebody may begin with."""
+    return [{"before": prior, "after": posterior_bound(prior, epsilon)} for prior in PRIORS]
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 digest of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _use(seen: Reading) -> dict[str, Any]:
+    """Return what can be read from a release; components that cannot be have no bars."""
+    bars = [[None if math.isnan(bar) else bar for bar in found] for found in seen.bars.T.tolist()]
+    return {
+        "recovery": seen.recovery,
+        "judged_by": "the released numbers",
+        "readable_components": seen.readable,
+        "confidence": CONFIDENCE,
+        "features": list(seen.names),
+        "loadings": seen.loadings.T.tolist(),
+        "bars": bars,
+        "variances": seen.variances.tolist(),
+        "variance_bar": seen.variance_bar,
+        "noise_edge": seen.edge,
+        "total_variance": seen.total,
+    }
+
+
+def _of_ledger(book: Ledger, found: Mapping[str, Any]) -> dict[str, Any]:
+    contents = book.read()
+    if found["ledger"] is None or found["ledger"]["id"] != contents.identity:
+        raise DpvizError(f"{book.path.name} did not pay for this release.")
+    return {
+        "file": book.path.name,
+        "account": contents.account,
+        "purpose": contents.purpose,
+        "limit": {"epsilon": contents.limit.epsilon, "delta": contents.limit.delta},
+    }
+
+
+def _sources(
+    given: str | PathLike[str] | Mapping[int, Sequence[str]] | None, assumptions: int
+) -> dict[int, tuple[str, str]]:
+    """Return where from and by whom each assumption is confirmed, by its number."""
+    allowed = f"pairs of source and name by the numbers 1 to {assumptions} of assumptions"
+    wrong = InvalidSetting("sources", allowed, "something else", "--sources")
+    pairs: Any = given
+    if isinstance(given, (str, PathLike)):
+        path = Path(given)
+        try:
+            pairs = strict_json(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise DpvizError(f"{printable(path.name)} cannot be read: {error.strerror}.") from None
+        except ValueError:
+            raise wrong from None
+    found = {}
+    try:
+        for number, (source, by) in dict({} if pairs is None else pairs).items():
+            found[int(number)] = (str(source), str(by))
+    except (TypeError, ValueError):
+        raise wrong from None
+    if not set(found) <= set(range(1, assumptions + 1)):
+        raise wrong
+    for source, by in found.values():
+        _line("source")(source)
+        _line("name")(by)
+    return found
+
+
+def _counts(
+    table: str | PathLike[str] | Table,
+    schema: str | PathLike[str] | Schema,
+    found: Mapping[str, Any],
+    book: Ledger | None,
+) -> dict[str, int]:
+    """Return exact counts of the table's cells: they are for the file, and nobody else."""
+    given = table if isinstance(table, Table) else given_by(fspath(table))
+    declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
+    if declared.digest != found["declared"]["schema"]:
+        raise DpvizError("the release was made under another schema than this one.")
+    if book is not None and book.fingerprint(content_of(given)) not in book.read().tables:
+        raise DpvizError(f"{book.path.name} is about another table than this one.")
+    return counted(open_records(given, declared).blocks(), declared)
+
+
+def counted(blocks: Iterable[np.ndarray], schema: Schema) -> dict[str, int]:
+    """Return how many cells a schema fills and cuts, and how many rows that changes."""
+    rows = filled = cut = changed = 0
+    low, high, _ = schema.limits.T
+    for block in blocks:
+        used = schema.filled(block)
+        gone = ~np.isfinite(block)
+        for j, column in enumerate(schema.used):
+            gone[:, j] |= np.isin(block[:, j], column.missing)
+        outside = ~gone & ((block < low) | (block > high))
+        rows += len(used)
+        filled += int(gone.sum())
+        cut += int(outside.sum())
+        changed += int((gone | outside).any(1).sum())
+    return {"rows": rows, "rows_changed": changed, "cells_filled": filled, "cells_cut": cut}
+
+
+def write(found: Filed, out: Path) -> None:
+    """Write a card's file, and beside it the page to print; both whole or not at all."""
+    for path, content in (
+        (out, f"{found.to_json()}\n"),
+        (out.with_suffix(".html"), found.to_html()),
+    ):
+        with whole(path) as aside:
+            aside.write_text(content, encoding="utf-8")

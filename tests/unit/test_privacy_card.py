@@ -1,0 +1,217 @@
+"""The privacy card of a release, and what `dpviz verify` finds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.cli import main
+from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.paths import PACKAGE
+from dpviz.releasing.schema import Column, Schema
+from dpviz.report.privacy_card import suspicion_words, to_html
+from dpviz.studies.card import WITHHELD, counted, suspicions
+
+DATA = PACKAGE.parent / "data"
+TABLE, SCHEMA = DATA / "example.csv", DATA / "example-schema.json"
+SAID = {
+    "title": "Apples & <pears>",
+    "controller": "A farm",
+    "purpose": "a report",
+    "recipients": "all",
+}
+
+
+def _released(folder: Path, times: int = 1) -> tuple[Path, Path]:
+    """Return the file of the last of some releases, and their ledger."""
+    ledger = folder / "mine.jsonl"
+    dpviz.ledger(ledger, limit=(3, 1e-5))
+    for number in range(1, times + 1):
+        out = folder / f"release-{number}.json"
+        dpviz.release(
+            TABLE, schema=SCHEMA, ledger=ledger, out=out, row_bound=60, epsilon=0.5, delta=1e-7
+        )
+    return out, ledger
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two releases of one ledger, and the card of the second."""
+    folder = tmp_path_factory.mktemp("made")
+    release, ledger = _released(folder, times=2)
+    words = [f"--{name}={value}" for name, value in SAID.items()]
+    out = str(folder / "card.json")
+    assert main(["card", str(release), "--ledger", str(ledger), *words, "--out", out]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "copy"))
+
+
+def _problems(folder: Path) -> list[str]:
+    names = ("card.json", "release-2.json", "mine.jsonl")
+    return dpviz.verify(*(folder / name for name in names)).problems
+
+
+def _changed(path: Path, *where: str | int, value: Any) -> None:
+    found = place = json.loads(path.read_text())
+    for key in where[:-1]:
+        place = place[key]
+    place[where[-1]] = value
+    path.write_text(json.dumps(found))
+
+
+def test_a_card_fits_its_release_and_its_ledger(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _problems(made) == []
+    files = [str(made / name) for name in ("card.json", "release-2.json", "mine.jsonl")]
+    assert main(["verify", *files]) == 0
+    assert "fit together" in capsys.readouterr().out
+    files[1] = str(made / "release-1.json")
+    assert main(["verify", *files]) == 1
+    assert "release-1.json is not the file that card.json is about" in capsys.readouterr().out
+
+
+def test_a_card_says_what_the_release_proves(made: Path) -> None:
+    card = json.loads((made / "card.json").read_text())
+    release = json.loads((made / "release-2.json").read_text())
+    assert card["claim"]["epsilon"] == release["proved"]["epsilon"]
+    assert card["claim"]["odds_more_than_doubled"] == pytest.approx(2e-7)
+    assert card["ledger"]["number"] == 2
+    assert card["ledger"]["epsilon"] == pytest.approx(1.0)
+    assert card["ledger"]["limit"] == {"epsilon": 3, "delta": 1e-5}
+    assert card["unit"] == {
+        "protected": "row", "rows": 1, "person": None, "neighbours": "replace"
+    }  # fmt: skip
+    assert [one["what"] for one in card["assumptions"]] == release["assumed_public"]
+    assert card["unconfirmed"] == list(range(1, len(card["assumptions"]) + 1))
+    assert {name: card[name] for name in SAID} == SAID
+
+
+def test_a_suspicion_is_rounded_to_the_unkind_side() -> None:
+    (first, *_) = suspicions(1.1)
+    assert first["after"] == pytest.approx(0.0295, abs=1e-4)
+    assert suspicion_words(first) == (
+        "A suspicion that is right 1 time in 100 may become right at most 3 times in 100."
+    )
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda f: _changed(f / "release-2.json", "k", value=1), "is not the file that"),
+        (lambda f: _changed(f / "card.json", "claim", "epsilon", value=0.1), "than its release"),
+        (lambda f: _changed(f / "card.json", "unit", "protected", value="person"), "unit"),
+        (lambda f: _changed(f / "card.json", "use", "recovery", value=1.0), "use"),
+        (lambda f: _changed(f / "card.json", "assumptions", 0, "what", value=""), "assumptions"),
+        (lambda f: _changed(f / "card.json", "not_covered", value={}), "not_covered"),
+        (lambda f: _changed(f / "card.json", "more", value=1), "more"),
+        (lambda f: _changed(f / "card.json", "ledger", "number", value=1), "number"),
+        (lambda f: _changed(f / "card.json", "ledger", "limit", "epsilon", value=9), "limit"),
+        (lambda f: _changed(f / "card.json", "ledger", value=None), "names no ledger"),
+        (lambda f: _cut(f / "mine.jsonl"), "it was cut"),
+        (lambda f: _other_ledger(f), "another ledger"),
+    ],
+)
+def test_what_was_changed_is_found(folder: Path, harm: Callable[[Path], object], said: str) -> None:
+    harm(folder)
+    problems = _problems(folder)
+    assert any(said in problem for problem in problems), problems
+
+
+def _cut(ledger: Path) -> None:
+    ledger.write_text("".join(ledger.read_text().splitlines(keepends=True)[:-1]))
+
+
+def _other_ledger(folder: Path) -> None:
+    for path in folder.glob("mine.jsonl*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    again = folder / "again"
+    again.mkdir()
+    _released(again)
+    for path in again.glob("mine.jsonl*"):
+        shutil.move(path, folder / path.name)
+
+
+def test_what_is_no_card_is_one_sentence(folder: Path) -> None:
+    for text in ("", "[]", "{}", '{"dpviz_card": 2}'):
+        (folder / "card.json").write_text(text)
+        with pytest.raises(DpvizError, match=r"card\.json is no card of this version of dpviz"):
+            _problems(folder)
+    with pytest.raises(DpvizError, match="cannot be read"):
+        dpviz.verify(folder / "gone.json", folder / "release-2.json", folder / "mine.jsonl")
+
+
+def test_somebody_confirms_what_is_assumed(made: Path, tmp_path: Path) -> None:
+    sources = tmp_path / "sources.json"
+    sources.write_text(json.dumps({"1": ["the yearly report", "A. Example"]}))
+    for given in (sources, {1: ("the yearly report", "A. Example")}):
+        card = dpviz.card(made / "release-2.json", sources=given).data()
+        assert card["assumptions"][0]["confirmed_by"] == "A. Example"
+        assert 1 not in card["unconfirmed"]
+    for wrong in ({0: ("a", "b")}, {99: ("a", "b")}, {1: "a"}, {1: ("two\nlines", "b")}):
+        with pytest.raises(InvalidSetting):
+            dpviz.card(made / "release-2.json", sources=wrong)
+    sources.write_text("no JSON")
+    with pytest.raises(InvalidSetting, match="sources must be pairs of source and name"):
+        dpviz.card(made / "release-2.json", sources=sources)
+
+
+def test_counts_of_cells_are_in_the_copy_for_the_file_alone(made: Path, tmp_path: Path) -> None:
+    release, ledger = made / "release-2.json", made / "mine.jsonl"
+    public = dpviz.card(release, ledger=ledger)
+    kept = dpviz.card(release, ledger=ledger, table=TABLE, schema=SCHEMA)
+    assert public.data()["withheld"] == list(WITHHELD)
+    assert not set(WITHHELD) & set(public.data())
+    assert kept.data()["data"]["rows"] == 120
+    assert "file copy only" in kept.to_html()
+    assert "file copy only" not in public.to_html()
+    with pytest.raises(DpvizError, match="both the table and its schema"):
+        dpviz.card(release, table=TABLE)
+    other = tmp_path / "other.csv"
+    other.write_text(TABLE.read_text() + "1,1,1,1,1\n")
+    with pytest.raises(DpvizError, match=r"mine\.jsonl is about another table than this one"):
+        dpviz.card(release, ledger=ledger, table=other, schema=SCHEMA)
+    schema = Schema.read(SCHEMA)
+    with pytest.raises(DpvizError, match="under another schema"):
+        dpviz.card(release, table=TABLE, schema=Schema(schema.columns[:-1]))
+
+
+def test_cells_are_counted_as_a_release_uses_them() -> None:
+    schema = Schema((Column("a", 0, 1, missing=(-9,)), Column("b", 0, 1)))
+    block = np.array([[0.5, 0.5], [-9, 2], [np.nan, np.inf], [-1, 0.2]])
+    assert counted([block], schema) == {
+        "rows": 4, "rows_changed": 3, "cells_filled": 3, "cells_cut": 2
+    }  # fmt: skip
+
+
+def test_a_card_of_another_ledger_is_not_made(made: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    dpviz.ledger(other, limit=(3, 1e-5))
+    with pytest.raises(DpvizError, match=r"other\.jsonl did not pay for this release"):
+        dpviz.card(made / "release-2.json", ledger=other)
+
+
+def test_the_page_shows_nothing_as_markup_and_what_is_open(made: Path) -> None:
+    card = json.loads((made / "card.json").read_text())
+    page = to_html(card)
+    assert (made / "card.html").read_text(encoding="utf-8") == page
+    assert escape(SAID["title"]) in page
+    assert "<pears>" not in page
+    assert page.count("? not said") == 2 * len(card["assumptions"])
+    assert "? One row." in page
+    assert "<script" not in page
+    high = card | {"claim": card["claim"] | {"suspicions": suspicions(9.5)}}
+    assert "Hardly protection" in to_html(high)
+    assert "Hardly protection" not in page
