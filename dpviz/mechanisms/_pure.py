@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from enum import StrEnum
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Budget, Problem
 from dpviz.core.seeding import Draws
+from dpviz.mechanisms._base import Mechanism
 from dpviz.sampling.limits import NuclearLaw, WishartDifferenceLaw
 from dpviz.sampling.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
 from dpviz.sampling.wishart import wishart
@@ -22,15 +25,6 @@ class PureLaw(StrEnum):
 
     WISHART = "wishart"
     KNORM = "knorm"
-
-    @property
-    def most_features(self) -> float:
-        """Features up to which it is drawn."""
-        return LARGEST_D if self is PureLaw.KNORM else math.inf
-
-    def tables_memory(self, d: int) -> float:
-        """Return about the most bytes of the tables that draws are made by."""
-        return tables_memory(d) if self is PureLaw.KNORM else 0.0
 
     def draw(self, draws: Draws, d: int) -> FloatArray:
         """Return noise of shape (size, d, d)."""
@@ -66,3 +60,22 @@ def law_for(noise: str, d: int) -> PureLaw:
     if noise == AUTO:
         return PureLaw.KNORM if d <= _MOST_AUTO else PureLaw.WISHART
     return PureLaw(noise)
+
+
+class PureNoise(Mechanism):
+    """A mechanism that adds such noise."""
+
+    @abstractmethod
+    def law(self, d: int) -> PureLaw:
+        """Return the law of its noise at d features."""
+
+    def limits(self, problem: Problem, budget: Budget) -> str | None:
+        """Return the number of features up to which its noise is drawn."""
+        if self.law(problem.d) is PureLaw.KNORM and problem.d > LARGEST_D:
+            return f"its K-norm noise takes at most {LARGEST_D} features; got {problem.d}"
+        return super().limits(problem, budget)
+
+    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
+        """Return about the most bytes of so many draws, with the tables that draws are made by."""
+        tables = tables_memory(problem.d) if self.law(problem.d) is PureLaw.KNORM else 0.0
+        return super().memory(problem, draws, thin=thin) + tables

@@ -18,7 +18,7 @@ from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._clipped import OfClippedRows
-from dpviz.mechanisms._pure import AUTO, LAWS, PureLaw, law_for
+from dpviz.mechanisms._pure import AUTO, LAWS, PureLaw, PureNoise, law_for
 from dpviz.mechanisms._quantiles import OCTAVES, Lengths, beyond, drawn
 from dpviz.mechanisms._sphere import on_the_sphere
 
@@ -35,7 +35,7 @@ _REASON = "exponential mechanism on the clipping radius"
 
 
 @dataclass(frozen=True)
-class ClippedPure(OfClippedRows):
+class ClippedPure(PureNoise, OfClippedRows):
     """r^2 (M + N), M the second moment of rows clipped at r, in units of r^2, and N pure noise.
 
     Source
@@ -105,23 +105,15 @@ class ClippedPure(OfClippedRows):
         "known.",
     )
 
-    def limits(self, problem: Problem, budget: Budget) -> str | None:
-        """Return the number of features up to which its noise is drawn."""
-        most = law_for(self.noise, problem.d).most_features
-        if problem.d > most:
-            return f"its {self.noise} noise takes at most {most} features; got {problem.d}"
-        return None
-
-    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return what matrices take, and what is kept to draw K-norm noise."""
-        noise = law_for(self.noise, problem.d).tables_memory(problem.d)
-        return super().memory(problem, draws, thin=thin) + noise
+    def law(self, d: int) -> PureLaw:
+        """Return the law of its noise at d features."""
+        return law_for(self.noise, d)
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the noise scale in units of r^2 and, where r is sought, what chooses it."""
         sensitivity = nuclear(on_the_sphere(problem))
         d, n, whole = problem.d, problem.n, budget.epsilon
-        tau = law_for(self.noise, d).edge(d) * sensitivity / whole / math.sqrt(2)
+        tau = self.law(d).edge(d) * sensitivity / whole / math.sqrt(2)
         choosing = self.share * min(1.0, math.sqrt(_WHOLE / (n * whole))) * whole
         first = min(_FIRST * choosing, _ENOUGH / n)
         second = choosing - first
@@ -150,7 +142,7 @@ class ClippedPure(OfClippedRows):
 
     def noise_of(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return noise at unit scale, shape (size, d, d)."""
-        return law_for(self.noise, problem.d).draw(draws, problem.d)
+        return self.law(problem.d).draw(draws, problem.d)
 
     def radii(self, lengths: Lengths, calibration: Calibration, draws: Draws) -> FloatArray:
         """Return the radius that each draw finds, shape (size,)."""
@@ -159,7 +151,7 @@ class ClippedPure(OfClippedRows):
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of w'Nw for unit w, in units of r^2."""
         d = calibration.problem.d
-        return law_for(self.noise, d).direction_std(d) * calibration.scale
+        return self.law(d).direction_std(d) * calibration.scale
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
         """Return 4: the least regret where rows are at hand."""

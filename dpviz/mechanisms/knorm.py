@@ -18,14 +18,14 @@ from dpviz.core.reference import paper
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
-from dpviz.mechanisms._pure import AUTO, PureLaw, law_for
+from dpviz.mechanisms._pure import AUTO, PureLaw, PureNoise, law_for
 from dpviz.mechanisms._weighing import WeighingAdditive
 from dpviz.sampling.limits import FreeNoise, NuclearLaw
-from dpviz.sampling.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
+from dpviz.sampling.nuclear import direction_std, nuclear_noise
 
 
 @dataclass(frozen=True)
-class KNorm(WeighingAdditive):
+class KNorm(PureNoise, WeighingAdditive):
     """A + N, N symmetric with density proportional to exp(-||N||_nuc/s): pure epsilon, unbiased.
 
     Source
@@ -76,15 +76,9 @@ class KNorm(WeighingAdditive):
         "than the Wishart difference, at the price of slower draws.",
     )
 
-    def limits(self, problem: Problem, budget: Budget) -> str | None:
-        """Return the number of features up to which draws are offered."""
-        if problem.d > LARGEST_D:
-            return f"its exact draws take at most {LARGEST_D} features; got {problem.d}"
-        return None
-
-    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return about the most bytes of so many draws, with the tables that draws are made by."""
-        return super().memory(problem, draws, thin=thin) + tables_memory(problem.d)
+    def law(self, d: int) -> PureLaw:
+        """Return the law of its noise."""
+        return PureLaw.KNORM
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return s = nuclear sensitivity/epsilon, rounded up."""

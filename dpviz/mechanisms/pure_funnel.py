@@ -15,12 +15,12 @@ from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
 from dpviz.mechanisms._funnel import GUESS, TwoLooks, dimensions
-from dpviz.mechanisms._pure import LAWS, PureLaw
+from dpviz.mechanisms._pure import LAWS, PureLaw, PureNoise
 from dpviz.mechanisms._sphere import on_the_sphere, unit_rows
 
 
 @dataclass(frozen=True)
-class PureFunnel(TwoLooks):
+class PureFunnel(PureNoise, TwoLooks):
     """Two adaptive pure steps of half of epsilon each; see `dpviz.mechanisms._funnel`.
 
     Notes
@@ -54,21 +54,9 @@ class PureFunnel(TwoLooks):
         advice="Many features at a small epsilon without delta.",
     )
 
-    @property
-    def law(self) -> PureLaw:
-        """The noise of both looks."""
+    def law(self, d: int) -> PureLaw:
+        """Return the law of both looks' noise."""
         return PureLaw(self.noise)
-
-    def limits(self, problem: Problem, budget: Budget) -> str | None:
-        """Return the number of features up to which its noise is drawn."""
-        most = self.law.most_features
-        if problem.d > most:
-            return f"its {self.noise} noise takes at most {most} features; got {problem.d}"
-        return None
-
-    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return about the most bytes of so many draws, with the tables that draws are made by."""
-        return super().memory(problem, draws, thin=thin) + self.law.tables_memory(problem.d)
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the scale of both looks, and how many dimensions the second has."""
@@ -76,7 +64,7 @@ class PureFunnel(TwoLooks):
         scale = math.nextafter(2 * reach / budget.epsilon, math.inf)
         reason = "log density ratio is at most the nuclear norm over the scale"
         part = PurePart(reach / scale, reason)
-        fitting = GUESS / (self.law.edge(1) * scale)
+        fitting = GUESS / (self.law(problem.d).edge(1) * scale)
         values = {"dimensions": float(dimensions(problem, fitting))}
         return Calibration(problem, budget, scale, (part, part), values)
 
@@ -85,16 +73,18 @@ class PureFunnel(TwoLooks):
         assert data.rows is not None
         problem, scale = calibration.problem, calibration.scale
         unit, m = unit_rows(data.rows), int(calibration.values["dimensions"])
-        first = self.law.draw(draws, problem.d)
+        law = self.law(problem.d)
+        first = law.draw(draws, problem.d)
         first *= scale
         first += data.shortened(None).A
-        second = self.law.draw(draws, m)
+        second = law.draw(draws, m)
         second *= scale
-        return self.looked(calibration, unit, first, second, self.law.direction_std(m) * scale)
+        return self.looked(calibration, unit, first, second, law.direction_std(m) * scale)
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of the first look along a direction."""
-        return self.law.direction_std(calibration.problem.d) * calibration.scale
+        d = calibration.problem.d
+        return self.law(d).direction_std(d) * calibration.scale
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return what the calibration rests on."""

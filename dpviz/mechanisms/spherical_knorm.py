@@ -13,13 +13,14 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import MechanismInfo
+from dpviz.mechanisms._pure import PureLaw, PureNoise
 from dpviz.mechanisms._sphere import OfDirections, on_the_sphere
 from dpviz.mechanisms._weighing import Weighing
-from dpviz.sampling.nuclear import LARGEST_D, direction_std, nuclear_noise, tables_memory
+from dpviz.sampling.nuclear import direction_std, nuclear_noise
 
 
 @dataclass(frozen=True)
-class SphericalKNorm(OfDirections, Weighing):
+class SphericalKNorm(PureNoise, OfDirections, Weighing):
     """The top k of S + N, S the mean of xx'/|x|^2 and N with density exp(-||N||_nuc/s).
 
     Source
@@ -54,15 +55,9 @@ class SphericalKNorm(OfDirections, Weighing):
         advice="What ten per cent more epsilon would buy over the spherical Wishart difference.",
     )
 
-    def limits(self, problem: Problem, budget: Budget) -> str | None:
-        """Return the number of features up to which draws are offered."""
-        if problem.d > LARGEST_D:
-            return f"its exact draws take at most {LARGEST_D} features; got {problem.d}"
-        return None
-
-    def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return about the most bytes of so many draws, with the tables that draws are made by."""
-        return super().memory(problem, draws, thin=thin) + tables_memory(problem.d)
+    def law(self, d: int) -> PureLaw:
+        """Return the law of its noise."""
+        return PureLaw.KNORM
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return s = nuclear sensitivity of unit rows/epsilon, rounded up."""

@@ -45,6 +45,8 @@ _NODES = 20  # of each panel
 _INSIDE = 18  # where a distribution function is read within a panel
 _PER_PANEL = 1.5  # eigenvalues
 _STEPS = 60  # halvings of a bracket: below the spacing of doubles
+_AHEAD, _AHEAD_ALONE = 3, 6  # of them whose points are read together, and for few draws
+_FEW = 32  # draws
 _BLOCK_BYTES = 2**23  # of what draws made together take
 _EACH = 60  # d x d matrices that a draw takes while its eigenvalues are found, measured
 
@@ -368,15 +370,48 @@ class _Stage:
         orders = np.arange(_INSIDE) + 0.5
         # draw by draw, so that a batch has the bytes of a loop
         series = ((values * weights)[:, None, :] @ modes)[:, 0] * orders
-        low, high = np.full(len(panel), -1.0), np.full(len(panel), 1.0)
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            vander = np.polynomial.legendre.legvander(middle, _INSIDE - 1)
-            under = (vander * series).sum(axis=1) < share
-            low, high = np.where(under, middle, low), np.where(under, high, middle)
+        within = _halved(series, share)
         start = self.ensemble.ends[panel]
-        found: FloatArray = start + (right - start) * (1 + (low + high) / 2) / 2
+        found: FloatArray = start + (right - start) * (1 + within) / 2
         return found
+
+
+def _halved(series: FloatArray, share: FloatArray) -> FloatArray:
+    """Return where a Legendre series passes a share, between -1 and 1, by halving, draw by draw.
+
+    Every point that the next few halvings can ask for is read at once; the path among them is
+    that of single halvings, to the last bit.
+    """
+    ahead = _AHEAD_ALONE if len(share) <= _FEW else _AHEAD
+    each, ends = np.arange(len(share)), 2**ahead
+    points = np.empty((len(share), ends + 1))
+    modes = np.ones((series.shape[1], len(share), ends - 1))
+    raised, lowered = np.empty_like(modes[0]), np.empty_like(modes[0])
+    low, high = np.full(len(share), -1.0), np.full(len(share), 1.0)
+    for _ in range(_STEPS // ahead):
+        points[:, 0], points[:, ends] = low, high
+        step = ends
+        while step > 1:
+            points[:, step // 2 :: step] = (points[:, :-1:step] + points[:, step::step]) / 2
+            step //= 2
+        # NumPy's legvander, in place: with its temporaries this was most of a draw's time
+        modes[1] = points[:, 1:ends]
+        for i in range(2, len(modes)):
+            np.multiply(modes[i - 1], modes[1], out=raised)
+            np.multiply(raised, 2 * i - 1, out=raised)
+            np.multiply(modes[i - 2], i - 1, out=lowered)
+            np.divide(np.subtract(raised, lowered, out=raised), i, out=modes[i])
+        # one layout, so that sums run in one order whatever the number of draws
+        terms = np.multiply(np.moveaxis(modes, 0, 2), series[:, None], order="C")
+        under = terms.sum(axis=2) < share[:, None]
+        first, last = np.zeros_like(each), np.full_like(each, ends)
+        for _ in range(ahead):
+            middle = (first + last) // 2
+            below = under[each, middle - 1]
+            first, last = np.where(below, middle, first), np.where(below, last, middle)
+        low, high = points[each, first], points[each, last]
+    halved: FloatArray = (low + high) / 2
+    return halved
 
 
 @lru_cache(maxsize=32)
