@@ -19,7 +19,7 @@ from dpviz.core.number_text import numeral
 from dpviz.core.settings import AS_RELEASED, FREE
 from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import Mechanism, parse_variants
-from dpviz.metrics import METRICS
+from dpviz.metrics import METRICS, offered
 from dpviz.preparation.bounding import BoundedRows
 from dpviz.report.figures.names import cut
 from dpviz.report.figures.still import still_curves
@@ -67,8 +67,8 @@ class Choices:
     theory: bool
 
 
-def choices() -> Choices:
-    """Draw the controls of the chart."""
+def choices(*, picture: bool) -> Choices:
+    """Draw the controls of the chart, with the measures of a picture where one is paid for."""
     first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
     axis = first.selectbox(
         "Along",
@@ -79,7 +79,7 @@ def choices() -> Choices:
     )
     metric = second.selectbox(
         "Measure",
-        list(METRICS),
+        offered(picture=picture),
         format_func=lambda key: METRICS[key].label.capitalize(),
         key="tradeoffs.metric",
         persist_state="session",
@@ -143,7 +143,7 @@ class Chart:
     def __init__(self, rows: BoundedRows, mechanisms: Sequence[Mechanism]) -> None:
         self.rows = rows
         self.mechanisms = curve_cache.coloured_first(mechanisms)
-        self.chosen = choices()
+        self.chosen = choices(picture=current.settings.picture > 0)
         self.settings = current.settings
         self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
         beside = cut([mechanism.label for mechanism in self.mechanisms])

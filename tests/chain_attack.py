@@ -146,7 +146,7 @@ def audit_chain(
                     ((pair.first, everybody), (pair.second, others))
                 )
             ]
-        bound = _epsilon_lower(seen[0], seen[1], delta, alpha)
+        bound = epsilon_lower(seen[0], seen[1], delta, alpha)
         if bound > best:
             best, name = bound, pair.name
     return ChainAudit(whole.budget.epsilon, delta, best, confidence, name)
@@ -188,7 +188,7 @@ def _projection(frames: FloatArray) -> FloatArray:
     return frames @ frames.transpose(0, 2, 1)
 
 
-def _epsilon_lower(first: FloatArray, second: FloatArray, delta: float, alpha: float) -> float:
+def epsilon_lower(first: FloatArray, second: FloatArray, delta: float, alpha: float) -> float:
     """Return a lower bound on epsilon from both orders of a pair."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

@@ -1,4 +1,4 @@
-"""The array type of the core, and the sign that makes an eigenvector one vector."""
+"""The array type of the core, an eigenvector's sign, and the nearest numbers on a simplex."""
 
 from __future__ import annotations
 
@@ -20,3 +20,24 @@ def fix_signs(vectors: FloatArray) -> FloatArray:
     signs[signs == 0] = 1
     fixed: FloatArray = vectors * signs
     return fixed
+
+
+def on_the_simplex(values: FloatArray, most: FloatArray) -> FloatArray:
+    """Return the nearest values that are not negative and sum to at most so much, draw by draw.
+
+    Parameters
+    ----------
+    values : ndarray of shape (size, d)
+    most : ndarray of shape (size,)
+        May be infinite.
+    """
+    kept: FloatArray = np.maximum(values, 0.0)
+    for row, own, bound in zip(kept, values, most, strict=True):
+        if row.sum() <= bound:
+            continue
+        # one number is taken from all, so that what is left above zero sums to the bound
+        order = np.sort(own)[::-1]
+        over = (np.cumsum(order) - bound) / np.arange(1, len(order) + 1)
+        taken = over[np.flatnonzero(order > over)[-1]]
+        row[:] = np.maximum(own - taken, 0.0)
+    return kept

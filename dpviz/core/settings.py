@@ -249,6 +249,30 @@ class Settings(Declared):
     scale_share: float = _share(0.1, "scale")
     bound_share: float = _share(0.1, "row bound")
     count_share: float = _share(0.02, "number of people")
+    picture: float = number(
+        0.0,
+        0.0,
+        0.9,
+        label="Share for a picture",
+        group="Mechanisms",
+        help="Share of the budget (of squared mu, or of epsilon where all is pure) that a picture "
+        "of the rows gets which may be published beside the directions; 0 for none.",
+        slider=(0.0, 0.9),
+        examples=(0.65,),
+    )
+    picture_form: str = choice(
+        "cells",
+        {
+            "cells": "noisy counts of cells",
+            "sparse": "counts above a threshold",
+            "ellipses": "an ellipse for each label",
+        },
+        label="Form of the picture",
+        group="Mechanisms",
+        help="What a picture publishes. A threshold costs a tenth of delta, and is not there where "
+        "all is pure.",
+        examples=("ellipses",),
+    )
     domain: str = choice(
         "ball",
         {"ball": "ball (bounded row norm)", "box": "box (bounded features)"},
@@ -358,12 +382,13 @@ class Settings(Declared):
             raise InvalidSetting(
                 "domain", "ball for a preparation that is paid for", "box", "--domain"
             )
-        if math.fsum(paid.values()) > MOST_SHARED:
+        if math.fsum([self.picture, *paid.values()]) > MOST_SHARED:
             raise InvalidSetting(
-                "shares of the preparation",
+                "shares of preparation and picture",
                 f"at most {numeral(MOST_SHARED, 6)} together, so that the release has the rest",
-                format_number(math.fsum(paid.values())),
-                "--range-share, --mean-share, --scale-share, --bound-share, --count-share",
+                format_number(math.fsum([self.picture, *paid.values()])),
+                "--range-share, --mean-share, --scale-share, --bound-share, --count-share, "
+                "--picture",
             )
         if self.domain == "box" and self.center == "mean":
             raise InvalidSetting(

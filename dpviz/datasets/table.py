@@ -18,6 +18,10 @@ WORKING_VIEW = "working view of real rows: nothing here may leave the room"
 """What every picture of rows carries that are not public."""
 
 
+MOST_KINDS = 10
+"""Whole numbers beyond so many are numbers and no kinds."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A numeric table, its optional labels, and everything done to get there.
@@ -58,6 +62,18 @@ class Table:
     def ribbon(self) -> str | None:
         """What every picture of its rows carries; None where they are public."""
         return None if self.public else WORKING_VIEW
+
+    @property
+    def kinds(self) -> tuple[tuple[str, ...], NDArray[np.intp]] | None:
+        """Names of the kinds of labels, and each row's place among them; None for numbers."""
+        if self.labels is None:
+            return None
+        labels = np.asarray(self.labels)
+        whole = labels.dtype.kind in "iu"
+        if labels.dtype.kind == "f" or (whole and len(np.unique(labels)) > MOST_KINDS):
+            return None
+        names, codes = np.unique(labels.astype(str), return_inverse=True)
+        return tuple(names.tolist()), codes.astype(np.intp)
 
     def __post_init__(self) -> None:
         n, d = self.rows.shape

@@ -37,6 +37,7 @@ __all__ = [
     "chance_share",
     "farthest_distance",
     "measure",
+    "offered",
     "optimum",
     "principal_angles",
     "recovery_of",
@@ -58,6 +59,11 @@ def _found() -> dict[str, Metric]:
 
 
 METRICS: dict[str, Metric] = _found()
+
+
+def offered(*, picture: bool) -> list[str]:
+    """Return the metrics that a run may have, with a picture or without."""
+    return [key for key, metric in METRICS.items() if picture or metric.needs != "picture"]
 
 
 def measure(outcome: Outcome, keys: Iterable[str] = tuple(METRICS)) -> dict[str, FloatArray]:

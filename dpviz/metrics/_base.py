@@ -7,12 +7,25 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.release import Release
+
+
+class Pictured(Protocol):
+    """Published pictures of a batch of releases, as far as measures ask for them."""
+
+    @property
+    def fidelity(self) -> FloatArray:
+        """Shape (size,)."""
+
+    @property
+    def class_picture(self) -> FloatArray | None:
+        """Shape (size,); None without labels that a picture could tell apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +41,15 @@ class Outcome:
     release : Release
     each : ndarray of shape (size, d, d) or None
         What the mechanism saw in each draw, where a preparation is drawn as well.
+    pictured : Pictured or None
+        What is published of the rows beside the directions.
     """
 
     reference: SecondMoment
     moment: SecondMoment
     release: Release
     each: FloatArray | None = None
+    pictured: Pictured | None = None
 
     @property
     def seen(self) -> FloatArray:
@@ -156,7 +172,7 @@ class Metric:
     better : str
         ``higher``, ``lower`` or ``neither``.
     needs : str
-        ``subspace`` (always there) or ``matrix``.
+        ``subspace`` (always there), ``matrix`` or ``picture``.
     unit : str
         Unit in words; empty for a ratio.
     upper : callable

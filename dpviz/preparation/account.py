@@ -113,6 +113,8 @@ class Chain:
     preparation : Preparation
     rest : Budget
         What the mechanism is calibrated to.
+    after : tuple of Part
+        What is bought with the same budget after the release: a picture.
     """
 
     mechanism: Mechanism
@@ -120,12 +122,13 @@ class Chain:
     budget: Budget
     preparation: Preparation
     rest: Budget
+    after: tuple[Part, ...] = ()
 
     @property
     def together(self) -> Together | None:
         """What is composed, whatever was claimed; None where no epsilon describes the release."""
         own = accounted(self.mechanism, self.problem, self.rest)
-        return own and replace(own, parts=(*self.preparation.parts, *own.parts))
+        return own and replace(own, parts=(*self.preparation.parts, *own.parts, *self.after))
 
     @property
     def spent(self) -> Spent | None:
@@ -133,7 +136,7 @@ class Chain:
 
         None where no epsilon describes the release.
         """
-        if not self.preparation.parts:
+        if not self.preparation.parts and not self.after:
             return self.mechanism.spent(self.problem, self.rest)
         together = self.together
         return None if together is None else together.spent(self.budget)
@@ -162,38 +165,67 @@ class Chain:
             verdict = Verdict.LOOSE if loose else Verdict.HOLDS
         said = claimed_against_spent(claimed, spent)
         steps = ", ".join(self.preparation.wanted.steps)
-        return Status(
-            verdict, f"Preparation ({steps}) and release together: {said}. {own.evidence}"
-        )
+        paid = [f"Preparation ({steps}) and release"] if steps else ["Directions"]
+        paid += ["picture"] if self.after else []
+        return Status(verdict, f"{' and '.join(paid)} together: {said}. {own.evidence}")
 
 
-def chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted) -> Chain:
+def is_pure(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
+    """Return whether what is bought beside a release has to be pure: as its claim is."""
+    claim = mechanism.claim(problem, budget)
+    return budget.delta == 0 or (claim is not None and claim.delta == 0)
+
+
+def chain(
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    wanted: Wanted,
+    after: tuple[Part, ...] = (),
+) -> Chain:
     """Return the mechanism with what the preparation leaves of the budget.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    problem : Problem
+    budget : Budget
+        Of the whole.
+    wanted : Wanted
+    after : tuple of Part
+        What else is bought with it, after the release.
 
     Raises
     ------
     CannotRun
         If nothing usable is left, or a noisy count does not go with the mechanism.
     """
-    return _chain(mechanism, problem, budget, wanted)
+    return _chain(mechanism, problem, budget, wanted, after)
 
 
 @lru_cache(maxsize=4096)
-def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wanted) -> Chain:
+def _chain(
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    wanted: Wanted,
+    after: tuple[Part, ...],
+) -> Chain:
     if COUNT in wanted.steps and mechanism.info.release == "data":
         raise CannotRun(
             mechanism.text, "it releases every row of the table, so a count of people has no use"
         )
-    claim = mechanism.claim(problem, budget)
-    pure = budget.delta == 0 or (claim is not None and claim.delta == 0)
+    claim, pure = mechanism.claim(problem, budget), is_pure(mechanism, problem, budget)
     d = wanted.features or problem.d
     made = preparation(wanted, problem.n, d, problem.relation, budget, pure=pure)
-    if not made.parts:
+    beside = (*made.parts, *after)
+    if not beside:
         return Chain(mechanism, problem, budget, made, budget)
     delta = 0.0 if pure else budget.delta
     if claim is None:
         share = (1 - wanted.total) * budget.epsilon
-        return Chain(mechanism, problem, budget, made, Budget(max(share, EPSILON_RANGE[0]), delta))
+        rest = Budget(max(share, EPSILON_RANGE[0]), delta)
+        return Chain(mechanism, problem, budget, made, rest, after)
     whole = Budget(budget.epsilon, delta)
 
     # Where nothing but its claim is known of the mechanism its delta and the preparation's add.
@@ -206,7 +238,7 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
         rest = Budget(epsilon, own_delta)
         if mechanism.why_not(problem, rest) is not None:
             return _TOO_MUCH
-        together = _claimed_together(mechanism, problem, made, rest)
+        together = _claimed_together(mechanism, problem, beside, rest)
         if together is None:
             return _TOO_MUCH
         if delta > 0:
@@ -226,7 +258,7 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
             )
         low, high = max(low / 2, EPSILON_RANGE[0]), low
     if low == budget.epsilon:
-        return Chain(mechanism, problem, budget, made, Budget(low, own_delta))
+        return Chain(mechanism, problem, budget, made, Budget(low, own_delta), after)
     root = math.exp(
         scipy.optimize.brentq(
             lambda log: excess(math.exp(log)), math.log(low), math.log(high), xtol=_CLOSE
@@ -236,7 +268,7 @@ def _chain(mechanism: Mechanism, problem: Problem, budget: Budget, wanted: Wante
     while excess(max(root, low)) > 0:  # to the safe side; the low end is on it
         root *= 1 - step
         step = min(2 * step, 0.5)
-    return Chain(mechanism, problem, budget, made, Budget(max(root, low), own_delta))
+    return Chain(mechanism, problem, budget, made, Budget(max(root, low), own_delta), after)
 
 
 def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[Part, ...]:
@@ -254,7 +286,7 @@ def _known_loss(mechanism: Mechanism, problem: Problem, rest: Budget) -> Profile
 
 
 def _claimed_together(
-    mechanism: Mechanism, problem: Problem, made: Preparation, rest: Budget
+    mechanism: Mechanism, problem: Problem, beside: tuple[Part, ...], rest: Budget
 ) -> Together | None:
     """Return what is composed where a mechanism is trusted no further than its account goes."""
     claim = mechanism.claim(problem, rest)
@@ -262,7 +294,7 @@ def _claimed_together(
         return None
     loss = _known_loss(mechanism, problem, rest)
     if loss is not None:
-        return Together(made.parts, (loss,))
+        return Together(beside, (loss,))
     own = _own_parts(mechanism, problem, rest)
     if not own:
         reason = f"{mechanism.info.label}, as claimed"
@@ -271,4 +303,4 @@ def _claimed_together(
             if claim.delta > 0
             else (PurePart(claim.epsilon, reason),)
         )
-    return Together((*made.parts, *own))
+    return Together((*beside, *own))

@@ -28,7 +28,7 @@ from dpviz.datasets.table import Table
 from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.frames import FrameBatches
 from dpviz.preparation.passes import Batched, Facts, InMemory, Passes
-from dpviz.preparation.prepared import Measured, Raw
+from dpviz.preparation.prepared import Measured, PublicLabels, Raw
 from dpviz.preparation.subsample import Subsample
 from dpviz.preparation.transform import Transform
 
@@ -118,12 +118,16 @@ class BoundedRows(Measured):
                 raise RuntimeError("there are no rows for people who are not in the table")
             return self._measured(self.moment.with_n(n))
         chosen = Subsample(seed, self.n, n)
-        raw = self.raw
+        raw, labels = self.raw, self.labels
         if raw is not None:
             raw = replace(raw, rows=raw.rows[chosen.chosen(0, chosen.total)])
+        if labels is not None:
+            labels = replace(labels, codes=labels.codes[chosen.chosen(0, chosen.total)])
         with one_blas_thread():
             return replace(
-                self._measured(self.passes.sample(self.transform, chosen, with_rows)), raw=raw
+                self._measured(self.passes.sample(self.transform, chosen, with_rows)),
+                raw=raw,
+                labels=labels,
             )
 
     def _measured(self, moment: SecondMoment) -> Measured:
@@ -138,6 +142,7 @@ class BoundedRows(Measured):
             self.notes,
             self.assumed_public,
             raw=self.raw,
+            labels=self.labels,
         )
 
 
@@ -169,7 +174,7 @@ class Prepared(BoundedRows):
 
     def again(self, row_bound: str) -> Prepared:
         """Return the same table prepared with another row bound."""
-        return Prepared(**vars(super().again(row_bound)), table=self.table)
+        return _of_table(super().again(row_bound), self.table)
 
     def picture(self, size: int) -> tuple[FloatArray, NDArray[np.intp]]:
         """Return bounded rows to draw, and their row numbers.
@@ -205,7 +210,14 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     """
     with one_blas_thread():
         built = _build(InMemory(table), settings)
-    return Prepared(**vars(built), table=table)
+    return _of_table(built, table)
+
+
+def _of_table(built: BoundedRows, table: Table) -> Prepared:
+    """Return bounded rows with the table they are of, and its labels where these are public."""
+    labels = table.kinds if table.public else None
+    known = {} if labels is None else {"labels": PublicLabels(*labels)}
+    return Prepared(**(vars(built) | known), table=table)
 
 
 def prepare_batches(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.core.allocation_text import numbered, parse_allocation
 from dpviz.core.arrays import FloatArray
@@ -50,6 +51,21 @@ class Raw:
 
 
 @dataclass(frozen=True, eq=False)
+class PublicLabels:
+    """The labels of the rows, where their categories are public; whose is which is not.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+    codes : ndarray of int, shape (n,)
+        Each row's place among them.
+    """
+
+    kinds: tuple[str, ...]
+    codes: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
 class Measured:
     """Second moments of a prepared table; small, so that a worker gets it and not the table.
 
@@ -75,6 +91,8 @@ class Measured:
     raw : Raw or None
         Where a part of the preparation is paid for: ``moment`` is then what an exact preparation
         gives, and mechanisms see another in each draw.
+    labels : PublicLabels or None
+        Of the rows, where they are at hand.
     """
 
     name: str
@@ -87,6 +105,7 @@ class Measured:
     notes: tuple[str, ...]
     assumed_public: tuple[str, ...]
     raw: Raw | None = field(default=None, kw_only=True)
+    labels: PublicLabels | None = field(default=None, kw_only=True)
 
     @property
     def n(self) -> int:

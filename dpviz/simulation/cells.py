@@ -21,6 +21,7 @@ from dpviz.core.memory import too_much
 from dpviz.core.number_text import percent
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Aim, Calibration, Release, Status
+from dpviz.core.seeding import Draws
 from dpviz.core.settings import FREE, Settings
 from dpviz.mechanisms import ALL, Mechanism, parse_variant, parse_variants
 from dpviz.mechanisms._suppliers import check_supplier
@@ -35,7 +36,9 @@ from dpviz.metrics import (
     recovery_of,
     summarise,
 )
-from dpviz.preparation.account import chain
+from dpviz.picture.account import PictureOptions, PicturePlan, chain_of, with_picture
+from dpviz.picture.counting import Picture, PictureNoise, publish
+from dpviz.picture.quality import Pictured
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import BOUND, Wanted, wanted_of
 from dpviz.simulation.chains import PaidDraws, paid_draws
@@ -57,15 +60,17 @@ class Account:
     Attributes
     ----------
     calibration : Calibration
-        Of the mechanism, on what a paid preparation leaves of the budget.
+        Of the mechanism, on what a paid preparation and a picture leave of the budget.
     claimed : Budget or None
     spent : Spent or None
-        Of preparation and release together.
+        Of preparation, release and picture together.
     status : Status
     edges : (float, float) or None
         Limits of the noise's own spectrum; None where a private row bound makes them random.
     threshold : float or None
         Variance below which the noise hides a lone component; None likewise.
+    plan : PicturePlan or None
+        Of the picture, where one is published: never behind a broken claim.
     """
 
     calibration: Calibration
@@ -74,23 +79,32 @@ class Account:
     status: Status
     edges: tuple[float, float] | None
     threshold: float | None
+    plan: PicturePlan | None = None
 
 
 @lru_cache(maxsize=1024)
 def account_of(
-    mechanism: Mechanism, problem: Problem, budget: Budget, paid: Wanted | None = None
+    mechanism: Mechanism,
+    problem: Problem,
+    budget: Budget,
+    paid: Wanted | None = None,
+    picture: PictureOptions | None = None,
 ) -> Account:
     """Return the account of a variant; kept, as every chunk of draws asks for it again.
 
     Raises
     ------
     CannotRun
-        If a paid preparation leaves nothing usable.
+        If a paid preparation or a picture leaves nothing usable.
     """
-    if paid is not None:
-        whole = chain(mechanism, problem, budget, paid)
+    if paid is not None or picture is not None:
+        whole = chain_of(mechanism, problem, budget, paid, picture)
         calibration, spent = mechanism.calibrate(problem, whole.rest), whole.spent
-        fixed = BOUND not in paid.steps
+        fixed = paid is None or BOUND not in paid.steps
+        plan = None
+        if picture is not None:
+            pictured = with_picture(mechanism, problem, budget, picture, paid)
+            plan = pictured.plan if pictured.status.verdict.counts else None
         return Account(
             calibration=calibration,
             claimed=whole.claimed,
@@ -98,6 +112,7 @@ def account_of(
             status=whole.status(spent),
             edges=mechanism.spectrum_edges(calibration) if fixed else None,
             threshold=mechanism.detection_threshold(calibration) if fixed else None,
+            plan=plan,
         )
     calibration = mechanism.calibrate(problem, budget)
     spent = mechanism.spent(problem, budget)
@@ -116,17 +131,29 @@ def why_not(
     problem: Problem,
     budget: Budget,
     paid: Wanted | None,
+    picture: PictureOptions | None = None,
     *,
     rows: bool = True,
 ) -> str | None:
-    """Return why a variant cannot run behind a preparation, or None if it can."""
+    """Return why a variant cannot run with all that is paid beside it, or None if it can."""
     reason = mechanism.why_not(problem, budget, rows=rows)
-    if reason is None and paid is not None:
+    if reason is None and (paid is not None or picture is not None):
         try:
-            chain(mechanism, problem, budget, paid)
+            chain_of(mechanism, problem, budget, paid, picture)
         except CannotRun as error:
             return error.reason
     return reason
+
+
+NO_ROWS = "a picture needs the rows themselves in memory"
+
+
+def picture_of(measured: Measured, settings: Settings) -> PictureOptions | None:
+    """Return the picture that settings pay for, or None."""
+    if not settings.picture:
+        return None
+    kinds = 1 if measured.labels is None else len(measured.labels.kinds)
+    return PictureOptions(settings.picture, settings.picture_form, kinds)
 
 
 def memory_of(cell: Cell, measured: Measured) -> float:
@@ -151,11 +178,14 @@ def cell_at(
 ) -> Cell | str:
     """Return the cell of one variant in one setting, or why it cannot run."""
     problem, budget = measured.problem(settings), measured.budget(settings)
-    paid = wanted_of(settings)
-    reason = why_not(mechanism, problem, budget, paid, rows=measured.serves(mechanism))
+    paid, picture = wanted_of(settings), picture_of(measured, settings)
+    if picture is not None and not measured.has_rows:
+        return NO_ROWS
+    reason = why_not(mechanism, problem, budget, paid, picture, rows=measured.serves(mechanism))
     if reason is not None:
         return reason
-    cell = Cell(mechanism, problem, budget, settings.seed, trials, paid, settings.post == FREE)
+    free = settings.post == FREE
+    cell = Cell(mechanism, problem, budget, settings.seed, trials, paid, free, picture)
     return too_large(cell, measured) or cell
 
 
@@ -168,10 +198,13 @@ class CellTrials(Trials):
     prepared : Measured
     paid : PaidDraws or None
         The preparation of each trial, where it is paid for.
+    plan : PicturePlan or None
+        Of the picture that each trial publishes.
     """
 
     prepared: Measured = field(kw_only=True)
     paid: PaidDraws | None = field(default=None, kw_only=True)
+    plan: PicturePlan | None = field(default=None, kw_only=True)
 
     def outcome(self, release: Release) -> Outcome:
         """Return a batch of releases beside what they estimate.
@@ -180,11 +213,41 @@ class CellTrials(Trials):
         of the reference, by a factor that is released too.
         """
         reference, moment = self.prepared.reference, self.prepared.moment
+        pictured = self.pictured(release)
         if self.paid is None:
-            return Outcome(reference, moment, release)
+            return Outcome(reference, moment, release, pictured=pictured)
         units = self.paid.units
         seen = units[:, None, None] * self.paid.made.moments
-        return Outcome(reference, moment, release.times(units), seen)
+        return Outcome(reference, moment, release.times(units), seen, pictured)
+
+    def pictured(self, release: Release) -> Pictured | None:
+        """Return what each release publishes of the rows, in that draw's own units, if anything."""
+        plan = self.plan
+        if plan is None:
+            return None
+        kept = None if self.paid is not None else self.prepared.moment_with_rows.rows
+
+        def rows(index: int) -> FloatArray:
+            found = kept if self.paid is None else self.paid.rows(index)
+            assert found is not None, "`why_not` says so beforehand"
+            return found
+
+        codes = None if self.prepared.labels is None else self.prepared.labels.codes
+        true = self.prepared.reference.top(plan.axes)
+        if not plan.cells:
+            return Pictured((), release.components, rows, true, codes)
+        assert isinstance(self.streams, Named)
+        draws = Draws.trials(self.streams.seed, "picture", self.streams.trials)
+        noise, law = PictureNoise.drawn(plan, draws), self.mechanism.free_noise(self.calibration)
+        values = release.eigenvalues
+        pictures = tuple(
+            publish(
+                rows(index), codes, directions, plan, noise, index,
+                None if values is None else values[index], law,
+            )
+            for index, directions in enumerate(release.components)
+        )  # fmt: skip
+        return Pictured(pictures, release.components, rows, true, codes)
 
 
 def part_of(cell: Cell, prepared: Measured) -> CellTrials:
@@ -198,18 +261,21 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
     mechanism = cell.mechanism
     mechanism.check(cell.problem, cell.budget, rows=prepared.serves(mechanism))
     streams = Named(cell.seed, mechanism.key, cell.trials)
+    account = account_of(mechanism, cell.problem, cell.budget, cell.paid, cell.picture)
+    plan = account.plan
     if cell.paid is not None:
         paid = paid_draws(cell, prepared)
         return CellTrials(
-            mechanism, paid.calibration, paid.sees, streams, prepared=prepared, paid=paid
+            mechanism, paid.calibration, paid.sees, streams, prepared=prepared, paid=paid, plan=plan
         )
     return CellTrials(
         mechanism,
-        account_of(mechanism, cell.problem, cell.budget).calibration,
+        account.calibration,
         prepared.moment_with_rows if mechanism.needs_rows else prepared.moment,
         streams,
         keeps_noise=True,
         prepared=prepared,
+        plan=plan,
     )
 
 
@@ -293,6 +359,8 @@ class Result:
         nothing is aimed at or can be recovered, and behind a paid preparation.
     before : dict of str to ndarray of shape (trials,), or None
         The same metrics of the same releases as they were, where all else is after post-processing.
+    pictures : tuple of Picture
+        What each draw publishes of the rows; empty where nothing is.
     """
 
     mechanism: Mechanism
@@ -310,6 +378,7 @@ class Result:
     aim: Aim
     bias: float | None
     before: dict[str, FloatArray] | None = None
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def hint(self) -> str | None:
@@ -329,13 +398,15 @@ class Result:
 
 def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
     """Draw the trials of a cell and measure them."""
-    account, wanted = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid), [*metrics]
+    account = account_of(cell.mechanism, cell.problem, cell.budget, cell.paid, cell.picture)
+    wanted = [*metrics]
     aim = cell.mechanism.aims_at(cell.problem, cell.budget)
     with one_blas_thread():
         bias = bias_of(cell, prepared)
 
     def found(part: CellTrials, release: Release) -> Result:
         outcome, before = part.outcome(release), None
+        pictured = outcome.pictured
         if cell.free:
             before = measure(outcome, wanted)
             release = processed(cell, part.calibration, outcome.release)
@@ -356,6 +427,7 @@ def run_cell(cell: Cell, prepared: Measured, metrics: Iterable[str] = tuple(METR
             aim=aim,
             bias=bias,
             before=before,
+            pictures=pictured.pictures if isinstance(pictured, Pictured) else (),
         )
 
     return joined(list(simulate(parts_of(cell, prepared), found)))
@@ -403,6 +475,7 @@ def first_draws(result: Result, most: int) -> Result:
         angles=result.angles[:most],
         components=result.components[:most],
         trace=of(result.trace),
+        pictures=result.pictures[:most],
     )
 
 
@@ -431,6 +504,7 @@ def joined(chunks: Sequence[Result]) -> Result:
         angles=np.concatenate([chunk.angles for chunk in chunks]),
         components=np.concatenate([chunk.components for chunk in chunks]),
         trace=together([chunk.trace for chunk in chunks]),
+        pictures=tuple(picture for chunk in chunks for picture in chunk.pictures),
     )
 
 
@@ -495,19 +569,16 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Plan
         If ``strict`` and a named variant cannot run.
     """
     problem, budget = prepared.problem(settings), prepared.budget(settings)
-    paid, trials = wanted_of(settings), range(settings.trials)
+    trials = range(settings.trials)
     named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
-    cells, skipped = [], []
+    cells: list[Cell] = []
+    skipped: list[Skipped] = []
     for mechanism in variants_of(settings):
-        reason = why_not(mechanism, problem, budget, paid, rows=prepared.serves(mechanism))
-        if reason is None:
-            free = settings.post == FREE
-            cell = Cell(mechanism, problem, budget, settings.seed, trials, paid, free)
-            reason = too_large(cell, prepared)
-        if reason is None:
+        cell = cell_at(prepared, settings, mechanism, trials)
+        if isinstance(cell, Cell):
             cells.append(cell)
         elif strict and mechanism in named:
-            raise CannotRun(mechanism.text, reason)
+            raise CannotRun(mechanism.text, cell)
         else:
-            skipped.append(Skipped(mechanism.text, reason))
+            skipped.append(Skipped(mechanism.text, cell))
     return Plan(prepared, settings, problem, budget, tuple(cells), tuple(skipped))

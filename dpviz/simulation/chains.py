@@ -13,7 +13,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.release import Calibration
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism
-from dpviz.preparation.account import chain
+from dpviz.picture.account import chain_of
 from dpviz.preparation.chain import Prepared as PaidRows
 from dpviz.preparation.chain import Public, noise_edge, run
 from dpviz.preparation.prepared import Measured, Raw
@@ -80,7 +80,7 @@ def paid_draws(cell: Cell, prepared: Measured) -> PaidDraws:
     if cell.paid is None or prepared.raw is None:
         raise RuntimeError("a paid preparation needs a table that was prepared for it")
     mechanism, problem, raw = cell.mechanism, cell.problem, prepared.raw
-    whole = chain(mechanism, problem, cell.budget, cell.paid)
+    whole = chain_of(mechanism, problem, cell.budget, cell.paid, cell.picture)
     calibration = mechanism.calibrate(problem, whole.rest)
     edges = mechanism.spectrum_edges(calibration)
     if edges is not None:

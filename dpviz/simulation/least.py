@@ -42,7 +42,15 @@ from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism
 from dpviz.preparation.prepared import Measured, worth
 from dpviz.preparation.steps import wanted_of
-from dpviz.simulation.cells import CellTrials, account_of, parts_of, variants_of, why_not
+from dpviz.simulation.cells import (
+    NO_ROWS,
+    CellTrials,
+    account_of,
+    parts_of,
+    picture_of,
+    variants_of,
+    why_not,
+)
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.search import SEARCH_STEP, crossing
 from dpviz.simulation.simulate import Cell, simulate
@@ -197,7 +205,8 @@ class _Question:
     def sample(self, point: float, trials: range) -> FloatArray:
         problem, budget, seen = self.problem(point), self.budget(point), self.at(point)
         seed, paid = self.settings.seed, wanted_of(self.settings)
-        cell = Cell(self.mechanism, problem, budget, seed, trials, paid)
+        picture = picture_of(seen, self.settings)
+        cell = Cell(self.mechanism, problem, budget, seed, trials, paid, picture=picture)
 
         def values(part: CellTrials, release: Release) -> FloatArray:
             found = self.goal.measure.compute(part.outcome(release))
@@ -407,6 +416,10 @@ def least(
     """
     question = _Question(mechanism, measured, settings, goal, what)
     goal.check(measured.problem(settings))
+    if picture_of(measured, settings) is not None and (what == "n" or not measured.has_rows):
+        return Target(mechanism, what, goal, reason=NO_ROWS)
+    if goal.measure.needs == "picture" and not settings.picture:
+        return Target(mechanism, what, goal, reason="no picture is paid for")
     if goal.measure.needs == "matrix" and mechanism.info.release == "subspace":
         reason = f"it releases a subspace, which has no {goal.measure.label}"
         return Target(mechanism, what, goal, reason=reason)

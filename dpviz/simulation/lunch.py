@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpviz.core.arrays import FloatArray
+from dpviz.core.arrays import on_the_simplex
 from dpviz.core.release import Calibration, Release
 from dpviz.mechanisms._weighing import weighed
 from dpviz.simulation.simulate import Cell
@@ -47,24 +47,3 @@ def processed(cell: Cell, calibration: Calibration, release: Release) -> Release
     kept = on_the_simplex(values, most)
     matrix = (vectors * kept[:, None, :]) @ vectors.transpose(0, 2, 1)
     return replace(release, matrix=matrix, eigenvalues=kept[:, ::-1].copy())
-
-
-def on_the_simplex(values: FloatArray, most: FloatArray) -> FloatArray:
-    """Return the nearest values that are not negative and sum to at most so much, draw by draw.
-
-    Parameters
-    ----------
-    values : ndarray of shape (size, d)
-    most : ndarray of shape (size,)
-        May be infinite.
-    """
-    kept: FloatArray = np.maximum(values, 0.0)
-    for row, own, bound in zip(kept, values, most, strict=True):
-        if row.sum() <= bound:
-            continue
-        # one number is taken from all, so that what is left above zero sums to the bound
-        order = np.sort(own)[::-1]
-        over = (np.cumsum(order) - bound) / np.arange(1, len(order) + 1)
-        taken = over[np.flatnonzero(order > over)[-1]]
-        row[:] = np.maximum(own - taken, 0.0)
-    return kept

@@ -21,6 +21,7 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
+from dpviz.picture.account import PictureOptions
 from dpviz.preparation.steps import Wanted
 
 _SHARED_ENTRIES = 1 << 18
@@ -44,6 +45,8 @@ class Cell:
         The steps of the preparation that the budget pays for as well.
     free : bool
         Whether releases are measured after post-processing as well (`dpviz.simulation.lunch`).
+    picture : PictureOptions or None
+        What the budget pays for beside the directions, to be published of the rows.
     """
 
     mechanism: Mechanism
@@ -53,6 +56,7 @@ class Cell:
     trials: range
     paid: Wanted | None = None
     free: bool = False
+    picture: PictureOptions | None = None
 
 
 @dataclass(frozen=True)

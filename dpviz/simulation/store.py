@@ -81,7 +81,7 @@ class Keys:
 
     def key(self, cell: Cell, metrics: tuple[str, ...]) -> str:
         """Return the key of a cell."""
-        with_rows = cell.mechanism.needs_rows
+        with_rows = cell.mechanism.needs_rows or cell.picture is not None
         if with_rows not in self._digest:
             self._digest[with_rows] = data_digest(self._measured, with_rows)
         facts = [
@@ -96,6 +96,7 @@ class Keys:
             repr(cell.trials),
             repr(cell.paid),
             repr(cell.free),
+            repr(cell.picture),
             repr(metrics),
         ]
         return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()

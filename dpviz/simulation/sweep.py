@@ -37,7 +37,15 @@ from dpviz.preparation.plan import Planned
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import wanted_of
 from dpviz.simulation.axes import N_RANGE, axis_param, clean_value
-from dpviz.simulation.cells import parts_of, taste, too_large, variants_of, why_not
+from dpviz.simulation.cells import (
+    NO_ROWS,
+    parts_of,
+    picture_of,
+    taste,
+    too_large,
+    variants_of,
+    why_not,
+)
 from dpviz.simulation.compare import TABLE_COLUMNS
 from dpviz.simulation.export import write_table
 from dpviz.simulation.jobs import Arrays, Pool, Progress, kept, sent_whole, work
@@ -259,7 +267,7 @@ class _Grid:
         _diagonalise(measured)
         keys = Keys(measured)
         heavy: tuple[Measured, Keys] | None = None
-        paid = wanted_of(settings)
+        paid, picture = wanted_of(settings), picture_of(measured, settings)
         for k, epsilon, delta in itertools.product(
             axes.get("k", [settings.k]),
             axes.get("epsilon", [settings.epsilon]),
@@ -278,20 +286,23 @@ class _Grid:
             }
             for mechanism in variants_of(settings):
                 at_hand = rows.serves(mechanism) and n <= rows.n
-                reason = why_not(mechanism, problem, budget, paid, rows=at_hand)
+                reason = why_not(mechanism, problem, budget, paid, picture, rows=at_hand)
+                if picture is not None and not (rows.has_rows and n <= rows.n):
+                    reason = NO_ROWS
                 cell = Cell(
                     mechanism, problem, budget, settings.seed, range(settings.trials), paid,
-                    settings.post == FREE,
+                    settings.post == FREE, picture,
                 )  # fmt: skip
                 reason = reason or too_large(cell, measured)
                 placed = place | {"mechanism": mechanism.text}
                 if reason is not None:
                     self.skipped.append(placed | {"reason": reason})
                     continue
-                if mechanism.needs_rows and heavy is None:
+                weighs = mechanism.needs_rows or picture is not None
+                if weighs and heavy is None:
                     with_rows = rows.with_n(n, settings.seed, with_rows=True)
                     heavy = with_rows, Keys(with_rows)
-                data, named = heavy if heavy and mechanism.needs_rows else (measured, keys)
+                data, named = heavy if heavy and weighs else (measured, keys)
                 key = named.key(cell, self._metrics)
                 self.jobs.append(CellJob(cell, data, self._metrics, key))
                 self.places.append(placed)

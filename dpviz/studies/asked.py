@@ -81,6 +81,8 @@ class Options(TypedDict, total=False):
     scale_share: float
     bound_share: float
     count_share: float
+    picture: float
+    picture_form: Literal["cells", "sparse", "ellipses"]
     domain: Domains
     bounds: str | PathLike[str] | tuple[ArrayLike, ArrayLike] | Pairs
     allocation: str | PathLike[str] | Mapping[str, float]

@@ -17,7 +17,7 @@ from dpviz.core.csv_text import csv_text
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import all_mechanisms
-from dpviz.metrics import METRICS
+from dpviz.metrics import METRICS, offered
 from dpviz.papers import Findings
 from dpviz.preparation.bounding import Prepared
 from dpviz.simulation.compare import Comparison
@@ -132,6 +132,7 @@ def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
 def results_table(comparison: Comparison) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the table of results with the names a reader sees, and how its columns are shown."""
     rows: list[dict[str, Any]] = []
+    shown = offered(picture=comparison.settings.picture > 0)
     for result in comparison.results:
         summaries = result.summaries
         row: dict[str, Any] = {
@@ -141,7 +142,7 @@ def results_table(comparison: Comparison) -> tuple[pd.DataFrame, dict[str, Any]]
             "spent": result.spent.epsilon if result.spent else None,
             "true_delta": result.spent.delta_at_epsilon if result.spent else None,
         }
-        row |= {key: summaries[key].mean if key in summaries else None for key in METRICS}
+        row |= {key: summaries[key].mean if key in summaries else None for key in shown}
         row["evidence"] = result.status.evidence
         rows.append(row)
     arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
@@ -158,7 +159,7 @@ def results_table(comparison: Comparison) -> tuple[pd.DataFrame, dict[str, Any]]
                 "The delta that a release really gives at the epsilon it claims.",
             ),
         }
-        | {key: (labels[key], 3, METRICS[key].help) for key in METRICS if key != "recovery"},
+        | {key: (labels[key], 3, METRICS[key].help) for key in shown if key != "recovery"},
     )  # fmt: skip
     columns |= {
         "mechanism": st.column_config.TextColumn("Mechanism", pinned=True),

@@ -27,7 +27,7 @@ from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws
 from dpviz.mechanisms import all_mechanisms, featured, parse_variants
 from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
-from dpviz.metrics import METRICS
+from dpviz.metrics import offered
 from dpviz.simulation.defaults import advised
 from dpviz.testing import checks
 from tests.contract import accounts
@@ -283,7 +283,7 @@ def test_a_new_file_is_all_it_takes(throw_away: str, capsys: pytest.CaptureFixtu
     assert main(["compare", "iris", "--trials", "3", "--format", "json"]) == 0
     everything = json.loads(capsys.readouterr().out)
     results = {row["mechanism"]: row for row in everything["results"]}
-    assert set(results[throw_away]["metrics"]) == set(METRICS)
+    assert set(results[throw_away]["metrics"]) == set(offered(picture=False))
     for variant in checks.variants_of(found[throw_away]):
         for check in checks.CHECKS.values():
             check(variant)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpviz.cli import main, options, terminal
-from dpviz.metrics import METRICS
+from dpviz.metrics import offered
 from dpviz.preparation import batches
 from dpviz.simulation.compare import TABLE_COLUMNS
 from dpviz.simulation.jobs import Progress
@@ -37,7 +37,7 @@ def test_a_table_is_written_and_a_second_run_reuses_it(
     assert run(*words, "--out", str(out)) == 0
     table = pd.read_csv(out)
     assert tuple(table.columns) == TABLE_COLUMNS
-    assert len(table) == 3 * 2 * 2 * len(METRICS) * 2
+    assert len(table) == 3 * 2 * 2 * len(offered(picture=False)) * 2
     shown = capsys.readouterr()
     assert shown.out == f"{len(table)} rows in {out}: 12 of 12 cells\n"
     assert shown.err == ""

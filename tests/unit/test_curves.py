@@ -16,7 +16,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant, parse_variants
-from dpviz.metrics import METRICS
+from dpviz.metrics import offered
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.load import load_measured
 from dpviz.preparation.plan import plan_of, planned, whole_people
@@ -86,7 +86,7 @@ def test_a_box_has_no_row_bound_to_vary() -> None:
 )  # fmt: skip
 def test_bands_agree_with_a_sweep(wine: Prepared, axis: str, values: list[object]) -> None:
     swept = sweep(wine, {axis: values}, SETTINGS).table
-    for metric in METRICS:
+    for metric in offered(picture=False):
         bands = curves.band_table(points(wine, axis, values), metric)
         means = swept[swept["metric"] == metric].groupby(["mechanism", axis])["value"].mean()
         found = bands.set_index(["mechanism", "x"])["mean"].sort_index()

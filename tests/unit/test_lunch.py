@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from dpviz.core.arrays import on_the_simplex
 from dpviz.core.seeding import generator
 from dpviz.core.settings import FREE, Settings
 from dpviz.datasets import load
@@ -18,7 +19,6 @@ from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.report.tables.board import frame
 from dpviz.simulation.cells import Result, cell_at, first_draws, joined, run_cell
-from dpviz.simulation.lunch import on_the_simplex
 from dpviz.simulation.simulate import Cell
 from dpviz.simulation.store import Keys
 

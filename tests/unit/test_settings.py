@@ -54,10 +54,10 @@ def settings(draw: st.DrawFn) -> Settings:
     if values["domain"] == "box":  # nothing of it can be paid for
         values |= {"center": None, "row_bound": "max", "count": "public", "bounds": "max"}
         values["scale"] = draw(st.sampled_from(["none", "standardize"]))
-    shares = [name for name in PARAMS if name.endswith("_share")]
+    shares = ["picture", *(name for name in PARAMS if name.endswith("_share"))]
     most = sum(values[name] for name in shares)
     if most > MOST_SHARED:
-        values |= {name: max(0.001, 0.9 * values[name] / most) for name in shares}
+        values |= {name: max(PARAMS[name].low, 0.9 * values[name] / most) for name in shares}
     return Settings(**values)
 
 

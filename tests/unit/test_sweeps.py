@@ -16,7 +16,7 @@ from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import all_mechanisms, parse_variant
-from dpviz.metrics import METRICS
+from dpviz.metrics import METRICS, offered
 from dpviz.preparation.bounding import BoundedRows, prepare
 from dpviz.preparation.load import load_prepared
 from dpviz.report.tables.comparison import (
@@ -156,7 +156,7 @@ def test_tidy_table() -> None:
     table = comparison().table()
     assert tuple(table.columns) == TABLE_COLUMNS
     subspace = sum(metric.needs == "subspace" for metric in METRICS.values())
-    assert len(table) == 6 * (2 * len(METRICS) + subspace)
+    assert len(table) == 6 * (2 * len(offered(picture=False)) + subspace)
     assert set(table["mechanism"]) == set(SETTINGS.mechanisms)
     assert not table["value"].isna().any()
     for column, value in (("table", "iris"), ("k", 2), ("n", 150), ("relation", "replace")):

@@ -26,9 +26,6 @@ LABEL_SHAPES = ("circle", "square", "triangle", "diamond", "cross", "down")
 RAMP = ((68, 1, 84), (49, 104, 142), (53, 183, 121), (253, 231, 37))
 """Viridis at thirds, from the least number to the largest."""
 
-MOST_KINDS = 10
-"""Whole numbers beyond so many are numbers and no kinds."""
-
 
 def packed(values: FloatArray | NDArray[Any], kind: str) -> str:
     """Return numbers as base64 of their bytes, in a type of NumPy's such as ``<f4``."""
@@ -47,13 +44,9 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
     labels = prepared.table.labels if isinstance(prepared, Prepared) else None
     if labels is None or not isinstance(prepared, Prepared):
         return {"name": None, "kinds": None, "codes": None, "ends": None}
-    shown = np.asarray(labels)[index]
-    name = prepared.table.label_name
-    numeric = shown.dtype.kind == "f" or (
-        shown.dtype.kind in "iu" and len(np.unique(shown)) > MOST_KINDS
-    )
-    if numeric:
-        values = shown.astype(float)
+    name, kinds = prepared.table.label_name, prepared.table.kinds
+    if kinds is None:
+        values = np.asarray(labels)[index].astype(float)
         low, high = float(values.min()), float(values.max())
         share = (values - low) / ((high - low) or 1.0)
         codes = packed(np.round(255 * share), "u1")
@@ -63,10 +56,9 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
             "codes": codes,
             "ends": (numeral(low, 3), numeral(high, 3)),
         }
-    kinds, codes_ = np.unique(shown.astype(str), return_inverse=True)
     return {
         "name": name,
-        "kinds": kinds.tolist(),
-        "codes": packed(np.minimum(codes_, 255), "u1"),
+        "kinds": list(kinds[0]),
+        "codes": packed(np.minimum(kinds[1][index], 255), "u1"),
         "ends": None,
     }

@@ -1,0 +1,153 @@
+"""How good a published picture is, beside the true places of the same rows: not private.
+
+These read private rows: they are for the working view, and nothing that is published prints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.seeding import generator
+from dpviz.picture.counting import Codes, Picture, places
+from dpviz.picture.shown import Points, points, steady
+
+NEIGHBOURS = 15
+MOST_ROWS = 2_000
+"""Of a large table a fixed sample is compared, with as many points."""
+
+_LEAST_GAIN = 0.01  # of the exact picture over chance, else there is nothing to be told
+_ANGLES, _LEVELS = 40, np.linspace(0.005, 0.995, 200)
+
+
+def sliced_distance(first: FloatArray, second: FloatArray) -> float:
+    """Return the sliced Wasserstein distance of two sets of points, shapes (n, axes), (m, axes).
+
+    The mean over 40 even directions of the mean difference of 200 quantiles (Bonneel, Rabin, Peyre
+    and Pfister 2015, at p = 1).
+    """
+    angles = np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+    ways = np.stack([np.cos(angles), np.sin(angles)])
+    if first.shape[1] == 1:
+        ways = np.ones((1, 1))
+    apart = np.quantile(first @ ways, _LEVELS, axis=0) - np.quantile(second @ ways, _LEVELS, axis=0)
+    return float(np.abs(apart).mean())
+
+
+def shape_error(shown: FloatArray, true: FloatArray) -> float:
+    """Return the distance of points shown to the true ones, over that of a single point.
+
+    0 where they are spread alike; 1 is as bad as everybody in the origin. Not a number where all
+    true points are there.
+    """
+    alone = sliced_distance(np.zeros((1, true.shape[1])), true)
+    return sliced_distance(shown, true) / alone if alone > 0 else float("nan")
+
+
+def right_share(
+    shown: FloatArray,
+    kinds: NDArray[np.intp],
+    true: FloatArray,
+    codes: NDArray[np.intp],
+    count: int,
+) -> float:
+    """Return the share of true points whose label the nearest points shown give them.
+
+    Parameters
+    ----------
+    shown, true : ndarray of shape (m, axes) and (n, axes)
+    kinds, codes : ndarray of int, shape (m,) and (n,)
+        Their labels.
+    count : int
+        How many labels there are.
+    """
+    near = min(NEIGHBOURS, len(shown))
+    _, index = cKDTree(shown).query(true, k=near)
+    votes = np.zeros((len(true), count))
+    each = np.repeat(np.arange(len(true)), near)
+    np.add.at(votes, (each, kinds[np.asarray(index).reshape(-1)]), 1.0)
+    return float((votes.argmax(axis=1) == codes).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Pictured:
+    """Published pictures beside the true places of a sample of the same rows.
+
+    Attributes
+    ----------
+    pictures : tuple of Picture
+        One a draw; none where all of them would drown, which tells nothing: both measures are 0.
+    directions : ndarray of shape (size, d, k)
+        Released.
+    rows : callable
+        The number of a draw to its bounded rows, shape (n, d).
+    true : ndarray of shape (d, k)
+        True components, for the exact picture.
+    codes : ndarray of int, shape (n,), or None
+        Labels that are public categories.
+    """
+
+    pictures: tuple[Picture, ...]
+    directions: FloatArray
+    rows: Callable[[int], FloatArray]
+    true: FloatArray
+    codes: Codes | None
+
+    @cached_property
+    def _sample(self) -> NDArray[np.intp]:
+        n = len(self.rows(0))
+        if n <= MOST_ROWS:
+            return np.arange(n)
+        return np.sort(generator(0, "quality", n).choice(n, MOST_ROWS, replace=False))
+
+    @cached_property
+    def _beside(self) -> list[tuple[Points, FloatArray]]:
+        """Points and true places of each draw."""
+        numbers = steady(len(self._sample))
+        return [
+            (
+                points(picture, numbers),
+                places(
+                    self.rows(index)[self._sample],
+                    self.directions[index][:, : picture.plan.axes],
+                    disk=picture.disk,
+                ),
+            )
+            for index, picture in enumerate(self.pictures)
+        ]
+
+    @cached_property
+    def fidelity(self) -> FloatArray:
+        """1 less `shape_error`, at least 0; shape (size,)."""
+        if not self.pictures:
+            return np.zeros(len(self.directions))
+        errors = [shape_error(shown.places, true) for shown, true in self._beside]
+        return np.array([max(1 - error, 0.0) for error in errors])
+
+    @cached_property
+    def class_picture(self) -> FloatArray | None:
+        """`right_share` from 0, the largest label or less, to 1, the exact picture's or more."""
+        if self.codes is None:
+            return None
+        codes = self.codes[self._sample]
+        count = int(self.codes.max()) + 1
+        exact = self.rows(0)[self._sample] @ self.true[:, :2]
+        best = right_share(exact, codes, exact, codes, count)
+        chance = float(np.bincount(codes).max()) / len(codes)
+        if best - chance < _LEAST_GAIN:
+            return None
+        if not self.pictures:
+            return np.zeros(len(self.directions))
+        found = [
+            right_share(shown.places, shown.kinds, true, codes, count)
+            if picture.plan.kinds > 1
+            else chance  # a picture without labels leaves no better guess
+            for picture, (shown, true) in zip(self.pictures, self._beside, strict=True)
+        ]
+        return np.clip((np.array(found) - chance) / (best - chance), 0.0, 1.0)

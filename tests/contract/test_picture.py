@@ -1,0 +1,264 @@
+"""What a published picture costs: sensitivities by search, the account by other code, an attack."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.stats import norm
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.moments import SecondMoment
+from dpviz.core.parts import GaussianPart, LaplacePart, PurePart
+from dpviz.core.problem import Budget, Domain, Problem, Relation
+from dpviz.core.seeding import Draws, generator
+from dpviz.mechanisms import all_mechanisms, parse_variant
+from dpviz.mechanisms._quantiles import longer
+from dpviz.picture.account import (
+    CELLS,
+    FORMS,
+    SEARCHED,
+    SPARSE,
+    THRESHOLD_SHARE,
+    PictureAccount,
+    PictureOptions,
+    sensitivities,
+    with_picture,
+)
+from dpviz.picture.counting import Picture, PictureNoise, exact_answers, places, publish
+from tests.chain_attack import epsilon_lower
+
+KINDS = 3
+PROBLEM = Problem(1_797, 6, 2, Relation.REPLACE, Domain.ball(6))
+BUDGET = Budget(1.0, 1e-6)
+
+
+def account(
+    key: str, form: str = CELLS, problem: Problem = PROBLEM, budget: Budget = BUDGET
+) -> PictureAccount:
+    return with_picture(parse_variant(key), problem, budget, PictureOptions(0.65, form, KINDS))
+
+
+def answers(
+    rows: FloatArray, codes: np.ndarray, V: FloatArray, frame: FloatArray, found: PictureAccount
+) -> FloatArray:
+    along = places(rows, V, disk=False)
+    return exact_answers(along, codes, rows.any(axis=1), frame, found.plan)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("axes", [1, 2])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_search_over_neighbours_finds_the_stated_sensitivity(
+    form: str, axes: int, relation: Relation
+) -> None:
+    """Rows and labels move; what is found is attained, so it is never above the true one."""
+    problem = replace(PROBLEM, k=axes, relation=relation)
+    found = account("gaussian", form, problem)
+    l2, l1 = sensitivities(form, axes, relation)
+    rng = generator(3, "picture neighbours", form, axes, str(relation))
+    V = np.linalg.qr(rng.standard_normal((6, axes)))[0]
+    frame = rng.uniform(0.3, 0.8, axes)
+    others, worst = rng.standard_normal((5, 6)) / 4, np.zeros(2)
+    # along the axes, their diagonals, in the origin's cell and anywhere, on the ball and inside
+    grid = np.array([[a, b][:axes] for a in (-1, 0, 1) for b in (-1, 0, 1)], dtype=float)
+    grid = grid[np.linalg.norm(grid, axis=1) > 0]
+    edges = (grid / np.linalg.norm(grid, axis=1, keepdims=True) * frame) @ V.T
+    starts = np.concatenate([edges, 1e-3 * edges, rng.standard_normal((20, 6)) / 3])
+    for first in starts:
+        seconds = starts if relation is Relation.REPLACE else np.zeros((1, 6))
+        for second in seconds:
+            for label in range(KINDS):
+                tables = [np.vstack([row, others]) for row in (first, second)]
+                labels = [np.array([own, 0, 1, 2, 0, 1]) for own in (0, label)]
+                one, two = (
+                    answers(rows, codes, V, frame, found)
+                    for rows, codes in zip(tables, labels, strict=True)
+                )
+                apart = (one - two).ravel()
+                worst = np.maximum(worst, [np.linalg.norm(apart), np.abs(apart).sum()])
+    assert worst[0] <= l2 * (1 + 1e-12)
+    assert worst[1] <= l1 * (1 + 1e-12)
+    np.testing.assert_allclose(worst, [l2, l1], rtol=1e-6)
+
+
+def test_a_search_over_neighbours_would_find_a_wrong_sensitivity() -> None:
+    """The control: two rows in two cells move counts by more than zero-out's one."""
+    found = account("gaussian")
+    V, frame = np.eye(6)[:, :2], np.ones(2)
+    one, two = (
+        answers(np.vstack([row, np.ones((2, 6)) / 9]), np.array([0, 0, 0]), V, frame, found)
+        for row in (np.eye(6)[0], -np.eye(6)[0])
+    )
+    assert np.linalg.norm(one - two) > sensitivities(CELLS, 2, Relation.ZERO_OUT)[0] * 1.4
+
+
+def test_one_row_is_in_one_cell_of_one_label_and_nobody_in_none() -> None:
+    found = account("gaussian")
+    rng = generator(3, "one row")
+    V, frame = np.eye(6)[:, :2], np.array([0.5, 0.7])
+    for row in rng.standard_normal((50, 6)):
+        single = answers(row[None], np.array([2]), V, frame, found)
+        assert sorted(np.unique(single)) == [0.0, 1.0]
+        assert single.sum() == single[2].sum() == 1.0
+    assert answers(np.zeros((1, 6)), np.array([2]), V, frame, found).sum() == 0
+
+
+def test_one_row_moves_each_count_of_a_search_by_at_most_one() -> None:
+    rng = generator(3, "search neighbours")
+    radii = 2.0 ** np.arange(-8, 8)
+    for _ in range(200):
+        along = np.abs(rng.standard_normal(9))
+        other = along.copy()
+        other[0] = rng.exponential()
+        apart = longer(np.sort(along), radii) - longer(np.sort(other), radii)
+        assert np.abs(apart).max() <= 1
+
+
+HOLDS = [
+    key
+    for key, cls in all_mechanisms().items()
+    if cls.info.guarantee != "none" and str(cls().status(PROBLEM, BUDGET).verdict) == "holds"
+]
+GAUSSIAN = [
+    key
+    for key in HOLDS
+    if (parts := parse_variant(key).calibrate(PROBLEM, BUDGET).parts)
+    and all(isinstance(part, GaussianPart) for part in parts)
+]
+PURE = [key for key in HOLDS if all_mechanisms()[key].info.guarantee == "pure"]
+
+
+def test_there_is_something_to_account_for() -> None:
+    assert {"gaussian", "spherical", "clipped_gaussian"} <= set(GAUSSIAN)
+    assert {"wishart_difference", "knorm"} <= set(PURE)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("key", GAUSSIAN)
+def test_directions_and_picture_cost_the_budget_by_dp_accounting(
+    key: str, relation: Relation
+) -> None:
+    """Two roundings of the composed loss enclose what is claimed for all together."""
+    made = account(key, problem=replace(PROBLEM, relation=relation))
+    own = made.chain.mechanism.calibrate(made.chain.problem, made.chain.rest).parts
+    low, high = (
+        _composed([*own, *made.plan.parts], pessimistic).get_epsilon_for_delta(BUDGET.delta)
+        for pessimistic in (False, True)
+    )
+    assert low <= BUDGET.epsilon <= high
+    assert high - low < 0.01  # else it would say nothing
+    assert made.chain.spent is not None
+    assert BUDGET.epsilon * (1 - 1e-6) < made.chain.spent.epsilon <= BUDGET.epsilon
+
+
+def _composed(parts: list, pessimistic: bool) -> pld.PrivacyLossDistribution:
+    losses = [
+        pld.from_gaussian_mechanism(
+            part.std / part.sensitivity,
+            value_discretization_interval=1e-4,
+            pessimistic_estimate=pessimistic,
+            use_connect_dots=False,
+        ).self_compose(count)
+        for part, count in Counter(parts).items()
+    ]
+    return reduce(lambda one, other: one.compose(other), losses)
+
+
+@pytest.mark.parametrize("key", PURE)
+def test_pure_pictures_and_pure_directions_add_up(key: str) -> None:
+    made = account(key)
+    picture = math.fsum(
+        part.sensitivity / part.scale if isinstance(part, LaplacePart) else part.epsilon
+        for part in made.plan.parts
+        if isinstance(part, (LaplacePart, PurePart))
+    )
+    assert picture == pytest.approx(0.65 * BUDGET.epsilon, rel=1e-9)
+    assert made.chain.rest.epsilon == pytest.approx(0.35 * BUDGET.epsilon, rel=1e-6)
+    assert made.chain.rest.delta == 0
+    assert picture + made.chain.rest.epsilon <= BUDGET.epsilon
+
+
+def test_a_threshold_pays_for_who_is_alone_in_a_cell() -> None:
+    """What passes is the chance that 1 + noise is above it: by SciPy's own tail."""
+    made = account("gaussian", SPARSE)
+    passes = norm.sf(made.plan.threshold - 1, scale=made.plan.std)
+    assert passes <= THRESHOLD_SHARE * BUDGET.delta * (1 + 1e-9)
+    assert made.chain.spent is not None
+    assert made.chain.spent.epsilon <= BUDGET.epsilon
+    without = account("gaussian")
+    assert made.chain.rest.epsilon < without.chain.rest.epsilon  # it is not for nothing
+
+
+@pytest.mark.parametrize("key", list(all_mechanisms()))
+def test_every_mechanism_has_a_picture_or_a_broken_claim(key: str) -> None:
+    made = account(key)
+    assert made.publishes == made.status.verdict.counts
+    if made.publishes:
+        assert made.plan.cells in range(4, 13, 2)
+        spent = made.chain.spent
+        assert spent is not None
+        assert spent.epsilon <= BUDGET.epsilon * (1 + 1e-9)
+
+
+# --- an attack on all that is published -----------------------------------------------------
+
+SMALL = Problem(200, 3, 2, Relation.REPLACE, Domain.ball(3))
+LOUD = Budget(3.0, 1e-5)
+DRAWS = 2_500
+
+
+def _seen(made: PictureAccount, far: bool, rng: np.random.Generator, leaks: bool) -> FloatArray:
+    """Return all that is published of each draw: directions, frame and counts."""
+    rows = generator(5, "others").uniform(-0.2, 0.2, (SMALL.n, 3))
+    rows[0] = [0.9, 0.1, 0.0] if far else [-0.05, 0.0, 0.3]
+    codes = np.arange(SMALL.n) % KINDS
+    codes[0] = 0 if far else 1
+    mechanism = made.chain.mechanism
+    data = SecondMoment(rows.T @ rows / SMALL.n, SMALL.n, rows)
+    calibration = mechanism.calibrate(SMALL, made.chain.rest)
+    released = mechanism.release_many(data, calibration, Draws.batch(rng, DRAWS))
+    noise = PictureNoise.drawn(made.plan, Draws.batch(rng, DRAWS))
+    found = []
+    for index, V in enumerate(released.components):
+        picture = publish(rows, codes, V, made.plan, noise, index)
+        if leaks:
+            picture = _framed_by_data(picture, rows, codes, V, noise, index)
+        found.append(
+            np.concatenate([(V @ V.T).ravel(), np.log(picture.frame), picture.noisy.ravel()])
+        )
+    return np.array(found)
+
+
+def _framed_by_data(
+    picture: Picture,
+    rows: FloatArray,
+    codes: np.ndarray,
+    V: FloatArray,
+    noise: PictureNoise,
+    index: int,
+) -> Picture:
+    """Return the picture with a frame that holds every row: the fault that is planted."""
+    along = places(rows, V, disk=False)
+    frame = np.abs(along).max(axis=0)
+    exact = exact_answers(along, codes, rows.any(axis=1), frame, picture.plan)
+    noisy = exact + picture.plan.noise * noise.at(index, picture.plan.shape)
+    return replace(picture, frame=frame, noisy=noisy)
+
+
+@pytest.mark.parametrize("leaks", [False, True])
+def test_an_attack_refutes_a_frame_from_the_data_and_no_other(leaks: bool) -> None:
+    made = account("spherical", problem=SMALL, budget=LOUD)
+    assert made.plan.frame == SEARCHED
+    assert made.publishes
+    first, second = (
+        _seen(made, far, generator(6, "attack", side), leaks) for side, far in enumerate((1, 0))
+    )
+    # two limits for each order of one pair, at 99.99 % together
+    bound = epsilon_lower(first, second, LOUD.delta, 1e-4 / 4)
+    assert (bound > LOUD.epsilon) == leaks
