@@ -68,6 +68,7 @@ def settings(kind: str, relation: Relation) -> Iterator[tuple[Problem, Budget]]:
                 yield problem, Budget(epsilon, delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ball", "box"])
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=named)

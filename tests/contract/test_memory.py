@@ -47,6 +47,7 @@ def taken(cell: Cell) -> float:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted({*all_mechanisms(), *FEWER}))
 @pytest.mark.parametrize("trials", [1, 6])
 def test_what_is_said_is_not_below_what_is_taken(key: str, trials: int) -> None:
@@ -54,6 +55,7 @@ def test_what_is_said_is_not_below_what_is_taken(key: str, trials: int) -> None:
     assert taken(cell) <= memory_of(cell, prepared(250, cell.problem.d)) + BESIDE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["knorm", "clipped_pure"])
 def test_many_draws_of_few_features_are_made_in_blocks(key: str) -> None:
     """300 draws at d 12: without blocks they take 60 matrices each, and not 6.5."""

@@ -73,6 +73,7 @@ def _chain(key: str, relation: Relation, budget: Budget = BUDGET) -> Chain | str
         return error.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", all_mechanisms())
 @pytest.mark.parametrize("relation", list(Relation))
 def test_the_whole_costs_no_more_than_its_budget(key: str, relation: Relation) -> None:
@@ -116,6 +117,7 @@ def _by_dp_accounting(parts: Sequence[Part]) -> pld.PrivacyLossDistribution:
     return whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("key", ["gaussian", "separate_covariance", "wishart_difference"])
 def test_the_account_of_a_chain_is_that_of_other_code(key: str, relation: Relation) -> None:
@@ -179,6 +181,7 @@ def _epsilon_of(part: Part) -> float:
     return part.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 def test_no_neighbours_move_bought_variances_further_than_their_sensitivity(
     relation: Relation,
@@ -229,6 +232,7 @@ def _moved(point: np.ndarray, relation: Relation, norm: int, bound: float = 1.0)
     return float(np.linalg.norm(seen[0] - seen[1], norm))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", all_mechanisms())
 def test_no_chain_is_refuted(key: str) -> None:
     """An attack on everything that is published, with confidence 0.9999 for each mechanism."""
@@ -254,6 +258,7 @@ def test_that_attack_sees_a_mean_taken_from_the_data() -> None:
     assert seen.refuted
 
 
+@pytest.mark.slow
 def test_every_mechanism_that_can_runs_in_a_comparison() -> None:
     found = compare(IRIS, ALL_PAID)
     assert {item.mechanism for item in found.skipped} | {

@@ -146,6 +146,7 @@ def shapes_noise(
     assert release.raw[1:].tobytes() == alone.raw.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("supplier", SUPPLIERS, ids=named)
 def test_it_supplies_or_is_refused_with_a_reason(supplier: Mechanism) -> None:
     bought = supply_everywhere(supplier)
@@ -165,6 +166,7 @@ def test_it_supplies_or_is_refused_with_a_reason(supplier: Mechanism) -> None:
     assert (bought > 0) == holds
 
 
+@pytest.mark.slow
 def test_a_supplier_that_spends_more_than_its_share_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

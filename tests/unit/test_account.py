@@ -113,6 +113,7 @@ def test_the_command_prints_all_views(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--releases must be whole numbers" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_accounts_for_a_whole_chain(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["account", "gaussian", "--center", "private", "--row-bound", "private:0.9"]
     assert main([*words, "--releases", "1,3", "--format", "json"]) == 0

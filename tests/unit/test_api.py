@@ -63,6 +63,7 @@ def test_every_example_runs() -> None:
             assert failed == 0, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "heading"),
     [("README.md", "## From Python"), ("docs/python.md", ""), ("docs/private_pca.md", "")],

@@ -205,6 +205,7 @@ def short_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "all_mechanisms", lambda: few)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_table")
 def test_the_claims_table_is_exported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

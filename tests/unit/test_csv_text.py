@@ -71,6 +71,7 @@ def test_pandas_alone_would_write_a_formula() -> None:
     assert is_run(pd.DataFrame({"a": ["=1+1"]}).to_csv(index=False).splitlines()[1])
 
 
+@pytest.mark.slow
 def test_every_csv_goes_this_way() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"

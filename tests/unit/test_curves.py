@@ -205,6 +205,7 @@ def test_the_proved_needs_are_enough() -> None:
             assert one != mechanism or found.low < people
 
 
+@pytest.mark.slow
 def test_growth_beside_the_stated_powers() -> None:
     table = growth_table((20, 40, 80), draws=4).set_index("mechanism")
     assert table.loc["Laplace", "exponent"] == 1.5

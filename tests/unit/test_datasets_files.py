@@ -205,6 +205,7 @@ def test_numbers_survive_the_round_trip(
     assert table.rows.flags.c_contiguous
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(max_size=70), min_size=1, max_size=8))
 def test_names_become_distinct_and_usable(names: list[str]) -> None:

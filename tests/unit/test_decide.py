@@ -133,6 +133,7 @@ def test_an_answer_is_an_estimate_with_a_narrow_range(hospital: Card) -> None:
     assert said.endswith(f"an epsilon of about {about:g}, between {low:g} and {high:g}.")
 
 
+@pytest.mark.slow
 def test_a_card_is_made_step_by_step_and_goes_on_where_it_was(
     stepped: tuple[Steps, Card], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,7 @@ def _second_moment(key: str, draws: int) -> tuple[float, float]:
     return float(squares.mean()), float(squares.std(ddof=1) / math.sqrt(draws))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", _with_a_law())
 def test_the_matched_law_has_the_second_moment_of_the_noise(key: str) -> None:
     """Six standard errors: a false alarm in 5e8 by the central limit theorem."""

@@ -303,6 +303,7 @@ def test_a_quantile_of_the_norms_is_refused_in_one_sentence(tmp_path: Path, leve
         prepare_batches(path, Settings()).again(asked.row_bound)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     def peak(n: int) -> int:
         path = written(tmp_path, named(rows_of(n, 20)))

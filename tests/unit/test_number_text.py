@@ -92,6 +92,7 @@ def _files() -> list[Path]:
     return [path for path in found if path.name != WRITES and not PRINTED & set(path.parts[:-1])]
 
 
+@pytest.mark.slow
 def test_no_sentence_page_or_picture_has_a_format_of_its_own() -> None:
     wrong = {
         str(path.relative_to(ROOT)): formats

@@ -141,6 +141,7 @@ def _declared_for_development() -> set[str]:
     return {str(canonicalize_name(name)) for name in names}
 
 
+@pytest.mark.slow
 def test_every_import_of_the_tests_and_tools_is_declared() -> None:
     """What happens to lie on a developer's machine is missing on a fresh one."""
     declared = _declared_for_development()

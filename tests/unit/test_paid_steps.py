@@ -131,6 +131,7 @@ PROBLEM = Problem(500, 8, 2, Relation.REPLACE, Domain.ball(8))
 BUDGET = Budget(1.0, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["wishart_exact", "jl_transform"])
 def test_a_profile_under_replace_is_composed_as_dp_accounting_does(key: str) -> None:
     found = chain(parse_variant(key), PROBLEM, BUDGET, Wanted((MEAN, SCALE)))

@@ -141,6 +141,7 @@ def test_mixture_against_the_expectation_it_stands_for(epsilon: float) -> None:
     assert at.delta_at_epsilon >= float(total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "failing"), [(0.3, 1e-7), (1.0, 1e-4), (0.0, 1e-3)])
 @pytest.mark.parametrize("mu", [0.0, 0.3, 1.5])
 def test_a_part_that_may_fail_against_dp_accounting(
@@ -373,6 +374,7 @@ def test_a_range_that_runs_later_is_granted_what_came_before() -> None:
     assert spent([choice, GaussianPart(0.0, 1.0)], Budget(1.0, 1e-6)).epsilon == 0.4
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.01, 3.0), st.floats(1.0, 2.0), st.floats(0.05, 2.0), st.floats(1e-9, 1e-2))
 def test_a_narrower_range_never_costs_more(

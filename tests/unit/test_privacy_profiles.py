@@ -109,6 +109,7 @@ def test_wishart_sides_are_the_hockey_stick_of_two_chi_squares(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 7, 119])
 @pytest.mark.parametrize("lift", [0.3, 5.0, 60.0])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0])

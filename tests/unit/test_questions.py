@@ -171,6 +171,7 @@ def test_a_ledger_and_a_release_are_what_their_files_hold(
         dpviz.ledger(book, limit="1,0")
 
 
+@pytest.mark.slow
 def test_what_a_command_prints_for_people_is_the_answers_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -70,6 +70,7 @@ def _rows(data: bytes, schema: Schema) -> np.ndarray:
     return schema.filled(whole)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(DIALECTS), st.lists(lines, min_size=1, max_size=8), lines, st.integers(0, 7))
 def test_a_changed_line_changes_its_own_row_alone(

@@ -120,6 +120,7 @@ def test_every_conditional_law_agrees_with_60_digits(d: int) -> None:
         assert conditional(moved, 1) != pytest.approx(named[1], abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "room"), [(30, 1e-10), (61, 1e-7), (LARGEST_D, 5e-6)])
 def test_the_last_law_agrees_with_quadrature(d: int, room: float) -> None:
     """The last of d steps carries all rounding of those before."""
@@ -255,6 +256,7 @@ def test_the_transform_is_that_of_the_law() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_largest_eigenvalue_nears_the_edge_and_the_wishart_difference_is_six_above() -> None:
     """Finite d pulls the largest below the edge by order d^(-2/3): 7 % at 61, draws spread 2 %."""
     d = 61

@@ -91,6 +91,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", COMMANDS)
 @pytest.mark.parametrize("name", ["", "our survey"])
 def test_what_a_command_prints_and_writes_carries_a_name_only_where_one_is_said(

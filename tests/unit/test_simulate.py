@@ -43,6 +43,7 @@ def drawing(folder: Path) -> Iterator[Path]:
             yield path
 
 
+@pytest.mark.slow
 def test_mechanisms_meet_data_in_one_file() -> None:
     assert list(drawing(PACKAGE)) == [Path(simulation.__file__)]
     assert list(drawing(app_path().parent / "pages")) == []

@@ -115,6 +115,7 @@ def _found(seed: int, *, shared: bool, confidence: float = 0.5, most: int = 64) 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 def test_the_interval_holds_the_answer_as_often_as_it_says(shared: bool) -> None:
     """At confidence 1/2 more than 75 errors in 100 have probability below 2e-7 (binomial).
@@ -371,6 +372,7 @@ def test_a_noise_norm_whose_answer_is_known() -> None:
     assert answer.high / answer.low < 1.4
 
 
+@pytest.mark.slow
 def test_what_no_epsilon_reaches_and_what_cannot_answer() -> None:
     measured = planned([0.4, 0.3, 0.1, 0.0], 1_000)
     settings = Settings(k=2, mechanisms=("random_projection", "wishart", "gaussian", "ppca"))

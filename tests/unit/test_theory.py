@@ -234,6 +234,7 @@ def _additive(key: str) -> AdditiveMechanism:
     return mechanism
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "stated"),
     [
