@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import json
 import os
 import shutil
@@ -20,12 +19,11 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
-from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
 
 from benchmarks.load import Visitor, memory, table
 from dpviz.core.paths import app_path
 from tests.e2e.harness import Server, free_port, is_free
+from tools.promises import answer, put, shaken, status_of
 
 ROOT = Path(__file__).resolve().parents[2]
 VIEW = "v=1&table=iris&trials=2&m=gaussian"
@@ -82,33 +80,6 @@ def served(
         assert running.new_traceback() == ""
 
 
-def answer(
-    server: Server, path: str = "/", *, method: str = "GET", **headers: str
-) -> tuple[int, bytes]:
-    """Return the status and the body of one request; headers are given with underscores."""
-    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)) as line:
-        line.putrequest(method, path, skip_host="Host" in headers)
-        for name, value in headers.items():
-            line.putheader(name.replace("_", "-"), value)
-        line.endheaders()
-        found = line.getresponse()
-        return found.status, found.read()
-
-
-async def shaken(server: Server, **headers: str) -> int:
-    """Return how a websocket's handshake is answered: 101 where it may speak."""
-    address = f"ws://127.0.0.1:{server.port}/_stcore/stream"
-    host = headers.pop("Host", None)
-    if host is not None:
-        # the address gives the name, and the machine is reached all the same
-        address = address.replace("127.0.0.1", host)
-    try:
-        async with connect(address, additional_headers=headers, host="127.0.0.1", port=server.port):
-            return 101
-    except InvalidStatus as refused:
-        return refused.response.status_code
-
-
 def visited(server: Server, query: str = VIEW) -> None:
     """Let somebody come, see the page and leave."""
 
@@ -143,11 +114,11 @@ def test_nothing_is_asked_outside(watch: dict[str, str], tmp_path: Path) -> None
     with served(tmp_path, {**watch, **everywhere}) as server:
         visited(server)
         for origin in ("https://evil.example", "https://dpviz.example.org", "null"):
-            asyncio.run(shaken(server, Origin=origin))
-            answer(server, Origin=origin)
-            answer(server, "/_stcore/host-config", Origin=origin)
-        asyncio.run(shaken(server, Host="evil.example"))
-        assert answer(server)[0] == 200
+            asyncio.run(shaken(server.url, Origin=origin))
+            answer(server.url, Origin=origin)
+            answer(server.url, "/_stcore/host-config", Origin=origin)
+        asyncio.run(shaken(server.url, Host="evil.example"))
+        assert answer(server.url)[0] == 200
         watched = Path(watch["ASKED"]).read_text(encoding="utf-8")
         assert f"{server.pid} is watched\n" in watched
         assert asked(watch) == []
@@ -155,18 +126,18 @@ def test_nothing_is_asked_outside(watch: dict[str, str], tmp_path: Path) -> None
 
 def test_names_and_origins_of_others_are_refused(tmp_path: Path) -> None:
     with served(tmp_path, {"DPVIZ_HOSTS": "dpviz.example.org"}) as server:
-        assert answer(server)[0] == 200
-        assert answer(server, Host="dpviz.example.org")[0] == 200
-        status, said = answer(server, Host="evil.example")
+        assert answer(server.url)[0] == 200
+        assert answer(server.url, Host="dpviz.example.org")[0] == 200
+        status, said, _ = answer(server.url, Host="evil.example")
         assert (status, b"DPVIZ_HOSTS" in said) == (421, True)
-        assert answer(server, Origin="https://evil.example")[0] == 403
-        assert asyncio.run(shaken(server)) == 101
-        assert asyncio.run(shaken(server, Origin=server.url)) == 101
-        assert asyncio.run(shaken(server, Origin="https://dpviz.example.org")) == 101
-        assert asyncio.run(shaken(server, Origin="https://evil.example")) == 403
-        assert asyncio.run(shaken(server, Host="evil.example")) == 403
+        assert answer(server.url, Origin="https://evil.example")[0] == 403
+        assert asyncio.run(shaken(server.url)) == 101
+        assert asyncio.run(shaken(server.url, Origin=server.url)) == 101
+        assert asyncio.run(shaken(server.url, Origin="https://dpviz.example.org")) == 101
+        assert asyncio.run(shaken(server.url, Origin="https://evil.example")) == 403
+        assert asyncio.run(shaken(server.url, Host="evil.example")) == 403
         # whoever looks after the machine knows it by another name
-        assert answer(server, "/_stcore/health", Host="10.1.2.3:8501") == (200, b"ok")
+        assert answer(server.url, "/_stcore/health", Host="10.1.2.3:8501")[:2] == (200, b"ok")
 
 
 def test_until_it_is_opened_it_answers_its_own_machine_only(tmp_path: Path) -> None:
@@ -181,7 +152,7 @@ def test_until_it_is_opened_it_answers_its_own_machine_only(tmp_path: Path) -> N
         with Server(
             app_path(), tmp_path / "log", {**own, **opened}, port=port, command=command
         ) as server:
-            assert answer(server)[0] == 200
+            assert answer(server.url)[0] == 200
             assert _knock(near, port, "/_stcore/health") == 200
             assert _knock(near, port, "/") == expected
             assert server.new_traceback() == ""
@@ -208,22 +179,6 @@ def _knock(name: str, port: int, path: str) -> int:
 # Uploads -------------------------------------------------------------------------------------
 
 
-def put(server: Server, session: str, length: int | None, cookie: str) -> socket.socket:
-    """Begin to send a file, of which nothing is sent yet."""
-    line = socket.create_connection(("127.0.0.1", server.port), timeout=20)
-    size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
-    line.sendall(
-        f"PUT /_stcore/upload_file/{session}/1 HTTP/1.1\r\nHost: localhost:{server.port}\r\n"
-        "Content-Type: multipart/form-data; boundary=edge\r\n"
-        f"Cookie: {cookie}\r\nX-Xsrftoken: {cookie.partition('=')[2]}\r\n{size}\r\n\r\n".encode()
-    )
-    return line
-
-
-def _status(line: socket.socket) -> int:
-    return int(line.recv(4096).split()[1])
-
-
 @pytest.mark.parametrize("switch", [{"DPVIZ_PUBLIC": "Yes"}, {"DPVIZ_UPLOADS": "OFF"}])
 def test_where_uploads_are_off_a_file_is_refused_before_it_is_sent(
     switch: dict[str, str], tmp_path: Path
@@ -234,13 +189,13 @@ def test_where_uploads_are_off_a_file_is_refused_before_it_is_sent(
             visitor = Visitor(1, server.url)
             await visitor.visit(VIEW)
             for length in (150 * 2**20, None):
-                with closing(put(server, visitor.session, length, visitor.cookie())) as line:
-                    assert await asyncio.to_thread(_status, line) == 403
+                with closing(put(server.url, visitor.session, length, visitor.cookie())) as line:
+                    assert await asyncio.to_thread(status_of, line) == 403
             await visitor.leave()
 
         asyncio.run(try_it())
         closed = "DPVIZ_PUBLIC" in switch
-        assert answer(server, "/_stcore/metrics")[0] == (404 if closed else 200)
+        assert answer(server.url, "/_stcore/metrics")[0] == (404 if closed else 200)
 
 
 def test_who_was_turned_away_uploads_nothing(tmp_path: Path) -> None:
@@ -251,8 +206,8 @@ def test_who_was_turned_away_uploads_nothing(tmp_path: Path) -> None:
             await first.visit(VIEW)
             await late.visit(VIEW)
             assert any("all places are taken" in said for said in late.notices)
-            with closing(put(server, late.session, 2**20, late.cookie())) as line:
-                assert await asyncio.to_thread(_status, line) == 403
+            with closing(put(server.url, late.session, 2**20, late.cookie())) as line:
+                assert await asyncio.to_thread(status_of, line) == 403
             await first.leave()
             await late.leave()
 
@@ -273,22 +228,22 @@ def test_a_session_has_so_much_room_and_gets_it_back(tmp_path: Path) -> None:
             await send(one, "a", 700_000)
             # refused by its length alone: of a body that was on its way, a client that writes
             # before it reads would see a closed line
-            with closing(put(server, one.session, 700_000, one.cookie())) as line:
-                assert await asyncio.to_thread(_status, line) == 413
+            with closing(put(server.url, one.session, 700_000, one.cookie())) as line:
+                assert await asyncio.to_thread(status_of, line) == 413
             await send(one, "b", 300_000)
             await send(two, "a", 700_000)  # each has its own
             there = f"/_stcore/upload_file/{one.session}/a"
             assert await asyncio.to_thread(one.take_away, there) == 204
             await send(one, "b", 700_000)
             # of no stated length: cut off on its way
-            with closing(put(server, two.session, None, one.cookie())) as line:
+            with closing(put(server.url, two.session, None, one.cookie())) as line:
                 head = b'--edge\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
                 for piece in (head, *(bytes(2**16),) * 64):
                     try:
                         line.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))
                     except OSError:
                         break  # it does not listen any more
-                assert await asyncio.to_thread(_status, line) == 413
+                assert await asyncio.to_thread(status_of, line) == 413
             await one.leave()
             await two.leave()
 
@@ -356,7 +311,7 @@ def test_it_ends_with_visitors_and_an_upload_that_hangs(tmp_path: Path) -> None:
         async def try_it() -> None:
             visitor = Visitor(1, server.url)
             await visitor.visit(VIEW)
-            with closing(put(server, visitor.session, 2**20, visitor.cookie())) as line:
+            with closing(put(server.url, visitor.session, 2**20, visitor.cookie())) as line:
                 line.sendall(b"--edge\r\n")
                 await asyncio.to_thread(ended, server, server.port)
 
@@ -442,9 +397,9 @@ def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path) -> None
     with Server(
         folder / "app.py", tmp_path / "log", own, folder, port=port, command=command
     ) as server:
-        assert answer(server, Host="my.app.example")[0] == 200
-        assert answer(server, Host="other.app.example")[0] == 421
-        assert answer(server, "/_stcore/metrics")[0] == 404
+        assert answer(server.url, Host="my.app.example")[0] == 200
+        assert answer(server.url, Host="other.app.example")[0] == 421
+        assert answer(server.url, "/_stcore/metrics")[0] == 404
         visited(server)
 
 
@@ -475,9 +430,9 @@ def test_every_host_of_the_table_is_served_by_its_command(
     shell = ["bash", "-c", f"export {written.partition(sys.executable)[0] or 'X=1'}\nexec "
              f"{written[written.index(sys.executable):]}"]  # fmt: skip
     with Server(app_path(), tmp_path / "log", own, ROOT, port=port, command=shell) as server:
-        assert answer(server, Host=name)[0] == 200
-        assert answer(server, Host="evil.example")[0] == 421
-        assert asyncio.run(shaken(server)) == 101
+        assert answer(server.url, Host=name)[0] == 200
+        assert answer(server.url, Host="evil.example")[0] == 421
+        assert asyncio.run(shaken(server.url)) == 101
         near = _other_address()
         if near is not None and "localhost" not in (name, _listening(command)):
             assert _knock(near, port, "/_stcore/health") == 200

@@ -1,0 +1,87 @@
+"""What SECURITY.md promises, asked of our own servers and of one without a guard."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from dpviz.core.paths import app_path
+from tests.e2e.harness import Server
+from tools import promises
+from tools.promises import Asking, check_of, outgoing, sentences, watching
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+
+
+def test_each_sentence_is_asked_or_is_no_promise_of_a_server() -> None:
+    found = sentences()
+    assert len(found) > 15
+    for sentence in found:
+        told = [start for start in promises.TOLD if sentence.startswith(start)]
+        asked = [start for start in promises.CHECKS if sentence.startswith(start)]
+        assert len(told) + len(asked) == 1, sentence
+    for start in (*promises.TOLD, *promises.CHECKS):
+        assert any(sentence.startswith(start) for sentence in found), start
+
+
+@pytest.mark.parametrize("public", [False, True], ids=["normal", "public"])
+def test_our_own_server_keeps_them(
+    public: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {"XDG_CACHE_HOME": str(tmp_path), "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "5"}
+    own |= {"DPVIZ_PUBLIC": "on"} if public else {}
+    log = tmp_path / "log"
+    with Server(app_path(), log, own) as server:
+        words = ["--pid", str(server.pid), "--log", str(log), *["--public"] * public]
+        failed = promises.main([server.url, *words])
+        printed = capsys.readouterr().out
+        assert failed == 0, printed
+        assert server.new_traceback() == ""
+    # What cannot be seen there is what needs the other kind of server, and nothing else.
+    skipped = {check_of(line[6:]) for line in printed.splitlines() if line.startswith("skip")}
+    files = {promises.own_session, promises.room, promises.unlogged, promises.links}
+    assert skipped == (files if public else {promises.switched_off})
+    assert printed.count("\npass") + printed.startswith("pass") == 11 - len(skipped)
+
+
+def test_a_server_without_a_guard_is_found_out(tmp_path: Path) -> None:
+    """The control: Streamlit as it comes, which shows a link's text and a file's first line."""
+    app = tmp_path / "app.py"
+    app.write_text(
+        "import streamlit as st\n"
+        "st.markdown(st.query_params.get('label', ''), unsafe_allow_html=True)\n"
+        "path = st.text_input('A table', key='path')\n"
+        "st.write(open(path).readline() if path.startswith('/') else '')\n"
+    )
+    with Server(app, tmp_path / "log") as server:
+        asked = Asking(server.url, server.pid)
+        for check in (
+            promises.outside,
+            promises.names,
+            promises.health,
+            promises.headers,
+            promises.hostile,
+        ):
+            assert asyncio.run(check(asked)).kept is False, check.__name__
+        public = Asking(server.url, public=True, _takes=True)
+        assert asyncio.run(promises.switched_off(public)).kept is False
+
+
+def test_a_line_to_the_outside_is_seen() -> None:
+    """No packet leaves: the address is one of documentation, and nothing is sent."""
+    assert "198.51.100.7:9" not in outgoing(os.getpid())
+    with watching(os.getpid()) as seen, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+        try:
+            line.connect(("198.51.100.7", 9))
+        except OSError:
+            pytest.skip("this machine has no way out, so none is to be seen")
+        end = time.monotonic() + 10
+        while "198.51.100.7:9" not in seen and time.monotonic() < end:
+            pass
+    assert "198.51.100.7:9" in seen
+    assert outgoing(os.getpid()) == set()
