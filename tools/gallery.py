@@ -13,17 +13,16 @@ from functools import cache
 import plotly.graph_objects as go
 
 import dpviz
-from dpviz.auditing import attack, exhibits, leaking
+from dpviz.auditing import attack, exhibits
 from dpviz.auditing.account import account_view
 from dpviz.auditing.table import spending_table
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
-from dpviz.lessons.needed import needed_table
 from dpviz.mechanisms import parse_variant, parse_variants
 from dpviz.papers import Effort, Reproduction, experiment, reproduce
 from dpviz.preparation.bounding import prepare
-from dpviz.report.figures import account, claims, lessons, precision, tasks
+from dpviz.report.figures import account, claims, precision, tasks
 from dpviz.report.figures.reproduction import chart_figure
 from dpviz.report.figures.theme import panels, panels_of
 from dpviz.report.figures.waterfall import waterfall
@@ -264,7 +263,7 @@ def prices() -> go.Figure:
     return precision.prices_figure(table, panels(found.results))
 
 
-# Papers and lessons ------------------------------------------------------------------------
+# Papers ------------------------------------------------------------------------------------
 
 
 def paper_chart() -> go.Figure:
@@ -273,19 +272,6 @@ def paper_chart() -> go.Figure:
     points = found.found.table()
     chart = next(c for c in found.experiment.charts() if c.quantity in set(points["quantity"]))
     return chart_figure(points, chart)
-
-
-def people_needed() -> go.Figure:
-    """The people needed for nearly all of the structure, along epsilon (a lesson of the Guide)."""
-    settings, mechanism = Settings(table="digits", k=2), parse_variant("gaussian")
-    table = needed_table(settings, mechanism)
-    at = table.iloc[len(table) // 2]
-    return lessons.needed_figure(table, (float(at["epsilon"]), float(at["people"])))
-
-
-def leaks() -> go.Figure:
-    """What the row bound gives away of the last row (a lesson of the Guide)."""
-    return lessons.leak_figure(leaking.leak(), "bound", declared=False)
 
 
 SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
@@ -297,7 +283,6 @@ SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {
     ),
     "Precision": (payoff, noise_along, ellipses, accounts, prices),
     "Papers": (paper_chart,),
-    "Lessons": (people_needed, leaks),
 }  # fmt: skip
 
 

@@ -143,7 +143,7 @@ class Step:
     changes : mapping
         Settings that change when the step opens; all others carry over from the step before.
     view : mapping
-        The same for what the scene itself shows: ``measures``, ``picture``, ``shown``.
+        The same for what the scene itself shows: ``measures``, ``clouds``, ``shown``.
     control : str
         The control that is highlighted; empty for none.
     move, extreme : mapping
@@ -153,6 +153,8 @@ class Step:
     question : Question or None
     why : str
         One or two sentences after the reveal.
+    hundred : tuple of str
+        For each stop of the moves the number that is shown as so many of 100 dots.
     """
 
     title: str
@@ -166,6 +168,7 @@ class Step:
     moved: str = ""
     question: Question | None = None
     why: str = ""
+    hundred: tuple[str, ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:

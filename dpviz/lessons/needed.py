@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-import pandas as pd
-
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import chance_share
@@ -18,11 +15,9 @@ from dpviz.simulation.least import predicted_crossing
 from dpviz.theory.predict import predict
 
 GOAL = 0.9
-"""The recovery that lesson 7 asks for."""
+"""The recovery that the lesson about people asks for."""
 
-NEEDED_COLUMNS = ("epsilon", "people")
 _COARSE = 1.05  # more than the lattice of answers is wide, which is refined
-_EPSILONS = tuple(float(value) for value in np.geomspace(0.05, 10.0, 9))
 
 
 def goal_of(measured: Measured, k: int, recovery: float) -> Goal:
@@ -48,18 +43,3 @@ def people_needed(settings: Settings, mechanism: Mechanism, recovery: float = GO
         share = predict(measured.moment.eigenvalues, settings.k, noise).captured_share
         low, high = (low, middle) if goal.reached_by(share) else (middle, high)
     return float(high)
-
-
-def needed_table(settings: Settings, mechanism: Mechanism, recovery: float = GOAL) -> pd.DataFrame:
-    """Return the people needed along epsilon.
-
-    Returns
-    -------
-    DataFrame
-        `NEEDED_COLUMNS`, epsilon ascending.
-    """
-    rows = [
-        (epsilon, people_needed(replace(settings, epsilon=epsilon), mechanism, recovery))
-        for epsilon in _EPSILONS
-    ]
-    return pd.DataFrame(rows, columns=list(NEEDED_COLUMNS))

@@ -1,33 +1,198 @@
-"""What a step's scene is fed with: one JSON payload each, from the core's results."""
+"""What the stage is fed with: one JSON payload a step, from the core's results."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dpviz.lessons.lesson import Lesson, State
+from dpviz.auditing.leaking import leak
+from dpviz.core.number_text import numeral, thousands
+from dpviz.lessons.lesson import NEAR, Lesson, State
 from dpviz.lessons.measures import table_of
+from dpviz.lessons.needed import people_needed
+from dpviz.lessons.person import EPSILONS, person_payload
+from dpviz.lessons.quantities import Fact
+from dpviz.mechanisms import parse_variant
+from dpviz.report.figures.board import shown
 from dpviz.report.tables import board
 from dpviz.report.tables.payload import BoardColumn
 
-_FRAMES = 11
+WORDS = {
+    "right": "Right",
+    "wrong": "Not so",
+    "said": "You said",
+    "next": "Next",
+    "lesson": "Next lesson",
+    "before": "You bet right",
+    "of": "of",
+    "explore": "Open in Explore",
+    "decide": "Open in Decide",
+    "opened": "before",
+    "moved": "after",
+    "read": "Read next: Claims says what each mechanism promises, Decide asks about your table.",
+    "hundred": "of 100",
+    "bets": "bets",
+    "bet_one": "bet",
+    "join": "join",
+    "show": "Show the bets",
+    "came": "came within a factor of two",
+    "were": "were right",
+}
+"""What the stage says itself, beside the lessons' own texts."""
+
+_FRAMES = 25
+_DELTA = 1e-5
+"""Of the mechanisms in one person's picture that need a delta, where a lesson says none."""
 
 
-def board_epsilons(lesson: Lesson, step: int) -> list[float]:
-    """Return the epsilons that a step's board can be scrubbed over, ascending; one where it stays.
+def stage(
+    lesson: Lesson, step: int, course: Sequence[Lesson], scene: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the stage shows of a step, from 0, whatever was bet.
 
-    From where the step opens to the last of its moves, with every one of them.
+    Parameters
+    ----------
+    lesson : Lesson
+    step : int
+    course : sequence of Lesson
+        All of them, for the way on and back.
+    scene : mapping
+        What `scene` returns for the step.
     """
-    moves = range(len(lesson.moves(step)) + 1)
-    stops = [lesson.state(step, made).settings.epsilon for made in moves]
+    at, asked = lesson.steps[step], lesson.asked(step)
+    states = _states(lesson, step)
+    before = [lesson.number, step] if step else None
+    if step == 0 and lesson.number > 1:
+        before = [lesson.number - 1, len(course[lesson.number - 2].steps)]
+    last = step + 1 == len(lesson.steps)
+    after = [lesson.number, step + 2]
+    if last:
+        after = [lesson.number + 1, 1]
+    on = after if after[0] <= len(course) else None
+    title = "" if on is None or not last else f": {course[on[0] - 1].title}"
+    moves = len({state.settings.epsilon for state in states}) > 1
+    return {
+        "id": f"{lesson.number}.{step + 1}",
+        "lesson": lesson.number,
+        "step": step + 1,
+        "steps": len(lesson.steps),
+        "course": [one.title for one in course],
+        "say": lesson.filled(at.say),
+        "ask": "" if asked is None else asked.ask,
+        "options": [] if asked is None else list(asked.options),
+        "then": [] if asked is None else list(asked.then),
+        "right": None if asked is None else asked.right,
+        "rightText": "" if asked is None else asked.right_text,
+        "asksAxis": asked is not None and asked.axis is not None,
+        "near": NEAR,
+        "why": lesson.filled(at.why),
+        "moved": lesson.filled(at.moved),
+        "axis": None if asked is None or asked.axis is None else _axis(asked.axis),
+        "stops": [
+            {
+                "epsilon": state.settings.epsilon,
+                "text": f"ε {numeral(state.settings.epsilon)}"
+                if moves
+                else WORDS["moved" if place else "opened"],
+            }
+            for place, state in enumerate(states)
+        ],
+        "hidesEpsilon": at.scene == "leak",
+        "hundred": [_of_hundred(lesson.numbers[name].fact) for name in at.hundred],
+        "scene": scene,
+        "before": before,
+        "after": on,
+        "next": "" if on is None else WORDS["lesson" if last else "next"] + title,
+        "leaves": WORDS["explore" if lesson.answers is None else "decide"],
+        "words": WORDS,
+    }
+
+
+def tally(lesson: Lesson, step: int, course: Sequence[Lesson], bets: Mapping[str, float]) -> Any:
+    """Return how many bets were right before this step's own, where a lesson ends; else None."""
+    if step + 1 < len(lesson.steps):
+        return None
+    others = [
+        (asked, bets[name])
+        for one in course
+        for place in range(len(one.steps))
+        if (name := f"{one.number}.{place + 1}") in bets
+        and (one.number, place) != (lesson.number, step)
+        and (asked := one.asked(place)) is not None
+    ]
+    ends = lesson.number == len(course)
+    return {
+        "right": sum(asked.won(bet) for asked, bet in others),
+        "asked": len(others),
+        "before": WORDS["before"],
+        "of": WORDS["of"],
+        "read": WORDS["read"] if ends else "",
+    }
+
+
+def _of_hundred(fact: Fact) -> dict[str, Any]:
+    """Return a share, or a count of 100, as how many dots are filled and what is written."""
+    count = 100 * fact.value if fact.text.endswith("%") else fact.value
+    return {"count": round(count), "text": fact.text.removesuffix(" %")}
+
+
+def _axis(ends: tuple[float, float]) -> dict[str, Any]:
+    low, high = ends
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [digit * 10.0**power for power in powers for digit in (1, 3)]
+    inside = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+    return {
+        "low": low,
+        "high": high,
+        "ticks": [{"value": tick, "text": numeral(tick)} for tick in inside],
+    }
+
+
+def _states(lesson: Lesson, step: int) -> list[State]:
+    return [lesson.state(step, made) for made in range(len(lesson.moves(step)) + 1)]
+
+
+def scene(lesson: Lesson, step: int) -> dict[str, Any]:
+    """Return what a step's picture is drawn from, at every stop of its moves."""
+    states = _states(lesson, step)
+    return {"kind": lesson.steps[step].scene} | _SCENES[lesson.steps[step].scene](states)
+
+
+def board_epsilons(states: Sequence[State]) -> list[float]:
+    """Return the epsilons that a board is drawn at, ascending: its stops and what lies between."""
+    stops = [state.settings.epsilon for state in states]
     if len(set(stops)) == 1:
         return stops[:1]
-    between = [float(f"{e:.2g}") for e in np.geomspace(min(stops), max(stops), _FRAMES)]
-    inside = [e for e in between if min(stops) <= e <= max(stops)]
-    return sorted({*inside, *stops})
+    between = np.geomspace(min(stops), max(stops), _FRAMES)[1:-1]
+    return sorted({*(float(f"{epsilon:.3g}") for epsilon in between), *stops})
+
+
+def _boards(states: Sequence[State]) -> dict[str, Any]:
+    groups: list[list[State]] = []
+    stops = []
+    for state in states:
+        same = groups and _at_one(groups[-1][0]) == _at_one(state)
+        if not same:
+            groups.append([])
+        groups[-1].append(state)
+        stops.append({"board": len(groups) - 1, "epsilon": state.settings.epsilon})
+    boards = [
+        board_scene(
+            group[0], board_epsilons(group),
+            shown([parse_variant(text) for text in group[0].settings.variants]),
+            redraw=bool(group[0].view.get("play_draws")),
+        )
+        for group in groups
+    ]  # fmt: skip
+    return {"boards": boards, "stops": stops}
+
+
+def _at_one(state: State) -> State:
+    return State(replace(state.settings, epsilon=1.0), state.view)
 
 
 def board_scene(
@@ -56,18 +221,69 @@ def board_scene(
         prepared, settings, epsilons, settings.trials if redraw else 0,
         draw=None if named is None else int(named) - 1,
     )  # fmt: skip
-    payload = board.payload(prepared, settings, columns, epsilons, frames)
     return {
-        "payload": payload,
-        "options": {
-            "rows": list(state.view.get("measures", ("picture", "recovery"))),
-            "strip": False,
-            "answer": False,
-        },
+        "payload": board.payload(prepared, settings, columns, epsilons, frames),
+        "options": {"rows": list(state.view.get("measures", ("picture", "recovery")))},
         "draws": redraws,
     }
 
 
-def with_share(state: State, changes: Mapping[str, Any]) -> State:
-    """Return a state with what a reader moved by hand."""
-    return State(replace(state.settings, **dict(changes)), state.view)
+def _persons(states: Sequence[State]) -> dict[str, Any]:
+    chosen: list[tuple[str, ...]] = []
+    persons, stops = [], []
+    for state in states:
+        keys = tuple(state.view.get("mechanisms", state.settings.variants))
+        if keys not in chosen:
+            chosen.append(keys)
+            persons.append(
+                person_payload(
+                    [parse_variant(key) for key in keys],
+                    state.settings.delta or _DELTA,
+                    epsilon=state.settings.epsilon,
+                    view=str(state.view.get("clouds", "her")),
+                    seed=state.settings.seed,
+                )
+            )
+        epsilon = state.settings.epsilon
+        at = min(range(len(EPSILONS)), key=lambda place: abs(math.log(EPSILONS[place] / epsilon)))
+        stops.append({"person": chosen.index(keys), "at": at, "epsilon": epsilon})
+    return {"persons": persons, "stops": stops}
+
+
+def _people(states: Sequence[State]) -> dict[str, Any]:
+    crowds = [
+        {
+            "epsilon": state.settings.epsilon,
+            "people": people_needed(state.settings, parse_variant(state.settings.variants[0])),
+        }
+        for state in states
+    ]
+    return {"crowds": crowds, "texts": [thousands(crowd["people"]) for crowd in crowds]}
+
+
+def _leak(states: Sequence[State]) -> dict[str, Any]:
+    found = leak()
+    return {
+        "features": [found.features[axis] for axis in found.axes],
+        "rows": found.rows[:, found.axes].tolist(),
+        "mean": found.mean[found.axes].tolist(),
+        "recovered": found.recovered[found.axes].tolist(),
+        "recoveredText": ", ".join(numeral(value, 3) for value in found.recovered),
+        "within": found.bound_with,
+        "withinText": numeral(found.bound_with, 3),
+        "without": found.bound_without,
+        "withoutText": numeral(found.bound_without, 3),
+        "declared": found.declared_bound,
+        "declaredText": numeral(found.declared_bound, 3),
+        "stops": [
+            {
+                "shown": state.view.get("shown", ""),
+                "declared": bool(state.view.get("declared")),
+                "epsilon": state.settings.epsilon,
+            }
+            for state in states
+        ],
+    }
+
+
+_SCENES = {"board": _boards, "person": _persons, "people": _people, "leak": _leak}

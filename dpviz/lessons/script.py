@@ -32,11 +32,12 @@ _PART = "part:"
 _PARTS: dict[str, Callable[[], Mechanism]] = {
     "plain": cast.plain, "pure": cast.pure, "published": cast.published, "shaped": cast.shaped
 }  # fmt: skip
-_VIEW = ("measures", "picture", "shown", "declared", "draw", "play_draws", "mechanisms")
+VIEW = ("measures", "clouds", "shown", "declared", "draw", "play_draws", "mechanisms")
+"""What a step may say of its picture alone; settings have names of their own."""
 _TOP = ("number", "title", "question", "experts", "opens", "answers", "numbers", "steps")
 _STEP = (
     "title", "say", "scene", "changes", "view", "control", "move", "extreme", "moved", "question",
-    "why",
+    "why", "hundred",
 )  # fmt: skip
 _CONTROLS = (
     "", "epsilon", "mechanism", "row", "precision", "draws", "mean", "bound", "declared"
@@ -103,6 +104,7 @@ def problems(lesson: Lesson) -> list[str]:
     found: list[str] = []
     texts = [text for step in lesson.steps for text in step.texts]
     used = set().union(*(names_in(text) for text in (lesson.question, lesson.title, *texts)))
+    used |= {name for step in lesson.steps for name in step.hundred}
     used |= {step.question.right for step in lesson.steps if step.question is not None}
     for step in lesson.steps:
         for move in (step.changes, step.move, step.extreme):
@@ -130,6 +132,8 @@ def problems(lesson: Lesson) -> list[str]:
             found.append(f"the options of {asked.ask!r} do not differ.")
         if asked is not None and not asked.possible(asked.right):
             found.append(f"the right answer to {asked.ask!r}, {asked.right_text}, is off the axis.")
+        if step.hundred and len(step.hundred) != len(lesson.moves(place)) + 1:
+            found.append(f"{step.title!r} needs as many of 100 as it has stops.")
         if bool(step.move) != bool(step.moved):
             found.append(f"{step.title!r} has a move without its button, or the reverse.")
         for moves in range(len(lesson.moves(place)) + 1):
@@ -267,7 +271,7 @@ def _step(said: Any, place: int, numbers: Mapping[str, Number]) -> Step:
         raise _Wrong(f"the scene of {name} must be one of {', '.join(SCENES)}")
     if control not in _CONTROLS:
         raise _Wrong(f"the control of {name} must be one of {', '.join(filter(None, _CONTROLS))}")
-    view = _table(said.get("view", {}), f"the view of {name}", _VIEW)
+    view = _table(said.get("view", {}), f"the view of {name}", VIEW)
     return Step(
         title=_text(said, "title", name),
         say=_text(said, "say", name),
@@ -280,14 +284,21 @@ def _step(said: Any, place: int, numbers: Mapping[str, Number]) -> Step:
         moved=_text(said, "moved", name, ""),
         question=_question(said["question"], name, numbers) if "question" in said else None,
         why=_text(said, "why", name, ""),
+        hundred=_hundred(said.get("hundred", []), name, numbers),
     )
+
+
+def _hundred(said: Any, place: str, numbers: Mapping[str, Number]) -> tuple[str, ...]:
+    if not isinstance(said, list) or not set(map(str, said)) <= set(numbers):
+        raise _Wrong(f"hundred of {place} must be a list of names in [numbers]")
+    return tuple(map(str, said))
 
 
 def _changes(said: Any, place: str, numbers: Mapping[str, Number]) -> dict[str, Any]:
     """Return changes of settings or of the view; a setting may be a number of the lesson's."""
     params = params_of(Settings)
     found: dict[str, Any] = {}
-    for name, value in _table(said, place, (*params, *_VIEW)).items():
+    for name, value in _table(said, place, (*params, *VIEW)).items():
         if isinstance(value, str) and value.startswith(AT):
             if value.removeprefix(AT) not in numbers:
                 raise _Wrong(f"{place}: [numbers] computes no {value.removeprefix(AT)!r}")

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
-from dpviz.lessons import Lesson, lessons
+from dpviz.lessons import Asked, Lesson, lessons
 from dpviz.lessons.directions import directional
 from dpviz.lessons.glossary import TERMS
 from dpviz.lessons.person import EPSILONS, person_payload
@@ -26,10 +26,6 @@ from tests.person_page import person_page
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "data" / "example.csv"
 WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 420, "height": 800}
-
-
-def main_text(page: Page) -> str:
-    return page.get_by_test_id("stMain").inner_text()
 
 
 def plain_text(text: str) -> str:
@@ -47,48 +43,55 @@ def press(pages: Page | list[Page], key: str) -> None:
         wait_idle(page, after=runs + 1)
 
 
-PHONE_BETS = (2, 3)  # a board and a person; elsewhere a bet is a bet whatever the width
+def stage_text(page: Page) -> str:
+    """What stands on the stage, once the step that the address names is drawn."""
+    expect(page.locator(".dps[data-ready]")).to_be_visible()
+    return plain_text(page.locator(".dps").inner_text())
 
 
-def take(wide: Page, phone: Page, lesson: Lesson) -> None:
+def bet_wrong(page: Page, asked: Asked) -> float:
+    """Bet by keyboard, wrongly, and return the bet."""
+    if asked.axis is None:
+        bet = (asked.right + 1) % len(asked.options)
+        page.keyboard.press(str(int(bet) + 1))
+        return bet
+    low, high = asked.axis
+    flag = page.locator(".dps-flag")
+    expect(flag).to_have_attribute("aria-valuetext", "not placed")
+    flag.focus()
+    page.keyboard.press("End" if asked.right < high / 3 else "Home")
+    page.keyboard.press("m")
+    return high if asked.right < high / 3 else low
+
+
+def take(page: Page, lesson: Lesson) -> None:
     """Go through a lesson by keyboard, bet wrong where one can, and read every reveal."""
-    both = [wide, phone]
-    betting = both if lesson.number in PHONE_BETS else [wide]
-
-    def shown(pages: list[Page]) -> list[str]:
-        return [plain_text(main_text(page)) for page in pages]
-
     for place, step in enumerate(lesson.steps):
-        heading = f"Lesson {lesson.number}, step {place + 1} of"
-        said = plain_text(lesson.filled(step.say))
-        assert all(heading in text and said in text for text in shown(both))
+        where = page.locator(".dps-where")
+        expect(where).to_contain_text(f"{place + 1} of {len(lesson.steps)}")
+        expect(where.locator("select")).to_have_value(str(lesson.number))
+        said, why = plain_text(lesson.filled(step.say)), plain_text(lesson.filled(step.why))
+        assert said in stage_text(page)
         asked = lesson.asked(place)
         if asked is not None:
-            why = plain_text(lesson.filled(step.why))
-            assert not any(why in text for text in shown(both))
-            if asked.axis is None:
-                bet = (asked.right + 1) % len(asked.options)
-                press(betting, str(int(bet) + 1))
-            else:
-                flag = f"guide.flag.{lesson.number}.{place + 1}".replace(".", "-")
-                for page in betting:
-                    with rerun(page):
-                        slider = page.locator(f".st-key-{flag}").get_by_role("slider")
-                        slider.press("End" if asked.right < asked.axis[1] / 2 else "Home")
-                for page in betting:
-                    with rerun(page):
-                        page.get_by_role("button", name="Drop the flag").click()
-                bet = asked.axis[1] if asked.right < asked.axis[1] / 2 else asked.axis[0]
-            if step.move:
-                assert not any(why in text for text in shown(betting))
-                press(betting, "m")
-            answer = plain_text(asked.says(bet))
-            assert "Not so" in answer
-            assert all(why in text and answer in text for text in shown(betting))
-        for page in both:
-            assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+            assert why not in stage_text(page)
+            bet = bet_wrong(page, asked)
+            then = page.locator(".dps-then")
+            expect(then).not_to_be_empty()
+            told = asked.says(bet)
+            assert told.startswith("Not so: ")
+            assert then.inner_text().lower() == told.removeprefix("Not so: ").lower()
+            assert "Not so" in page.locator(".dps h1").inner_text()
+            assert plain_text(page.locator(".dps-why").inner_text()) == why
+            if asked.axis is None:  # all options stay, the right one ticked
+                ticked = page.locator(".dps-options button[data-right]")
+                assert ticked.inner_text() == asked.right_text
+                assert page.locator(".dps-options button").count() == len(asked.options)
+        if step.extreme:
+            page.keyboard.press("m")
+        expect(page.locator(".dps-film li")).to_have_count(len(lesson.moves(place)) + 1)
         if (lesson.number, place) != (len(lessons()), len(lesson.steps) - 1):
-            press(both, "n")
+            press(page, "n")
 
 
 def test_a_shared_step_is_the_first_visit_of_a_server(
@@ -96,68 +99,104 @@ def test_a_shared_step_is_the_first_visit_of_a_server(
 ) -> None:
     """The link tells the step, the bet, the move and that it is presented; keys do the rest."""
     server = fresh_server()
-    lesson = lessons()[7]
-    question = lesson.asked(2)
+    question = lessons()[7].asked(2)
     assert question is not None
     open_app(page, f"{server.url}/guide?v=1&lesson=8&step=3&bet=1&moved=yes&present=yes")
-    expect(page.get_by_text("Lesson 8, step 3 of 3")).to_be_visible()
-    assert plain_text(question.says(0)) in plain_text(main_text(page))
+    assert plain_text(question.then[0])[1:] in stage_text(page)
     expect(page.locator(".dp-sentence")).to_contain_text("no guesser gets beyond 27 and 73")
     assert page.locator(".dp-worlds circle.sure").count() == 0
-    header = page.get_by_test_id("stHeader")
-    type_size = (
-        "parseFloat(getComputedStyle(document.querySelector('[data-testid=stMain] p')).fontSize)"
-    )
-    expect(header).to_be_hidden()
-    large = page.evaluate(type_size)
+    expect(page.locator(".dps-foot")).to_be_hidden()
+    whole = page.locator(".dps").bounding_box()
+    assert whole == {"x": 0, "y": 0, **page.viewport_size}  # type: ignore[dict-item]
     press(page, "b")  # the stepper works while it is presented
     expect(page.locator(".dp-sentence")).to_contain_text("whoever sees one of these is certain")
     assert page.locator(".dp-worlds circle.sure").count() > 20
-    expect(header).to_be_hidden()
     assert "bet=" not in page.url
-    press(page, "1")
-    assert "bet=1" in page.url  # the flag where it stood
-    assert "moved=" not in page.url
-    press(page, "m")
-    assert "moved=yes" in page.url
+    page.locator(".dps-flag").focus()
+    page.keyboard.press("End")
     with rerun(page):
-        page.go_back()  # the browser's own way back: what was revealed is hidden again
-    assert "moved=" not in page.url
-    assert "bet=1" in page.url
-    press(page, "m")
+        page.keyboard.press("m")
+    expect(page.locator(".dps-then")).not_to_be_empty()
+    wait_idle(page)
+    assert "bet=10" in page.url
+    assert "moved=yes" in page.url
     press(page, "Escape")
-    expect(header).to_be_visible()
+    expect(page.get_by_test_id("stHeader")).to_be_visible()
     assert "present=" not in page.url
-    assert large == pytest.approx(1.5 * page.evaluate(type_size))
+    assert page.locator(".dps").bounding_box()["y"] > 20  # type: ignore[index]
 
 
-def test_every_lesson_by_keyboard_alone_at_both_widths(
-    page: Page, context: BrowserContext, server: Server
-) -> None:
-    narrow = new_page(context)
-    pages = [page, narrow]
-    for one, size in zip(pages, (WIDE, PHONE), strict=True):
-        one.set_viewport_size(size)  # type: ignore[arg-type]
-        open_app(one, f"{server.url}/guide?v=1")
+def test_every_lesson_by_keyboard_alone(page: Page, server: Server) -> None:
+    page.set_viewport_size(WIDE)  # type: ignore[arg-type]
+    open_app(page, f"{server.url}/guide?v=1")
     for lesson in lessons():
-        take(page, narrow, lesson)
-    press(pages, "b")
-    assert all(f"lesson={len(lessons())}" in one.url for one in pages)
-    assert problems_of(narrow) == ""
+        take(page, lesson)
+    # Fifteen wrong bets, and where to read on.
+    asked = [one.asked(place) for one in lessons() for place in range(len(one.steps))]
+    count = len([one for one in asked if one is not None])
+    expect(page.locator(".dps-score")).to_contain_text(f"You bet right 0 of {count}. Read next")
 
 
-def test_a_right_bet_the_move_by_hand_and_the_same_on_explore(page: Page, server: Server) -> None:
-    lesson = lessons()[2]
-    open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2")
-    question = lesson.asked(1)
+def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
+    browser: Browser, server: Server
+) -> None:
+    """By a finger on a phone: the picture moves where it is seen, rests, and then words come."""
+    context = browser.new_context(viewport=PHONE, has_touch=True)  # type: ignore[arg-type]
+    page = new_page(context)
+    question = lessons()[2].asked(1)
     assert question is not None
-    scrubber = page.locator(".dpv-scrub")
-    assert scrubber.count() == 0  # nothing moves before the bet
-    press(page, "1")  # the flag stands in the middle of the axis, which is near enough
-    expect(page.locator("[data-highlight] .dpv-scrub")).to_be_visible()
-    press(page, "m")
-    assert plain_text(question.says(0.3)) in plain_text(main_text(page))
-    assert "Right" in main_text(page)
+    open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2")
+    assert "you bet" not in stage_text(page).lower()
+    flag, axis = page.locator(".dps-flag i"), page.locator(".dps-axis").bounding_box()
+    start = flag.bounding_box()
+    assert start is not None
+    assert axis is not None
+    page.mouse.move(start["x"] + 40, start["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(axis["x"] + axis["width"] / 2, axis["y"] + 40, steps=6)
+    page.mouse.up()
+    button = page.locator(".dps-do")
+    expect(button).to_have_text("Bet on 0.3")
+    picture = page.locator(".dpv-col:not([data-key=exact]) canvas").first
+    drawn, runs = picture.evaluate("node => node.toDataURL()"), watch_of(page).runs
+    assert watch_of(page).runs == runs  # a drag says nothing to the server
+    button.click()
+    seen = page.evaluate(
+        """async () => {
+          const root = [...document.querySelectorAll("*")].map((node) => node.shadowRoot)
+            .find((one) => one?.querySelector(".dps"));
+          const stage = root.querySelector(".dps");
+          const state = () => {
+            const box = root.querySelector(".dps-pic").getBoundingClientRect();
+            const inside = box.top >= 0 && box.bottom <= innerHeight;
+            const then = root.querySelector(".dps-then").textContent;
+            const tall = box.height > 0.39 * innerHeight;
+            return { arrived: stage.dataset.arrived, then, inside: inside && tall };
+          };
+          const seen = [];
+          while (!root.querySelector(".dps-then").textContent) {
+            seen.push(state());
+            await new Promise((done) => setTimeout(done, 50));
+          }
+          seen.push(state());
+          return seen;
+        }"""
+    )
+    assert all(one["inside"] for one in seen)
+    assert not seen[0].get("arrived")
+    rests = [one for one in seen if one.get("arrived") and not one["then"]]
+    assert len(rests) >= 10  # a second of stillness, looked at every 50 ms
+    assert seen[-1]["then"]
+    assert picture.evaluate("node => node.toDataURL()") != drawn
+    assert "Right: 0.35. You said 0.3." in page.locator(".dps h1").inner_text()
+    wait_idle(page)
+    assert problems_of(page) == ""
+    context.close()
+
+
+def test_the_same_on_explore(page: Page, server: Server) -> None:
+    open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2&bet=0.5&moved=yes")
+    assert "0.35" in stage_text(page)
     before = watch_of(page).runs
     page.keyboard.press("e")
     page.wait_for_url(re.compile(r"/\?"))

@@ -18,7 +18,6 @@ from playwright.sync_api import Browser, Page
 from plotly.offline import get_plotlyjs
 
 from dpviz.auditing import exhibits
-from dpviz.auditing.leaking import leak
 from dpviz.core.number_text import numeral, of_hundred, percent, script
 from dpviz.core.problem import Domain, Problem, Relation
 from dpviz.core.settings import Settings
@@ -31,7 +30,6 @@ from dpviz.preparation.load import load_prepared
 from dpviz.report.figures import side_by_side
 from dpviz.report.figures.board import board_html, shown
 from dpviz.report.figures.claims import cone_figure, turning_figure
-from dpviz.report.figures.lessons import leak_figure
 from dpviz.report.figures.precision import ellipses_figure
 from dpviz.report.figures.theme import panels
 from dpviz.report.tables import board
@@ -173,7 +171,6 @@ def plots_in_space() -> dict[str, go.Figure]:
     shown_ = panels(results)
     rows = picture_table(ready, results, 0, "aligned", 100)  # type: ignore[arg-type]
     rows["y"] /= 7  # one variance dwarfs the other
-    given = leak()
     found = {
         "pictures": side_by_side.pictures(rows, shown_),
         "turning": turning_figure(exhibits.turning_rows(), exhibits.turning_table(1.0, 0)),
@@ -183,8 +180,6 @@ def plots_in_space() -> dict[str, go.Figure]:
             shown_, "one", "two",
         ),
     }  # fmt: skip
-    for shown_part, declared in (("", False), ("mean", False), ("bound", False), ("bound", True)):
-        found[f"leak {shown_part} {declared}"] = leak_figure(given, shown_part, declared)
     return found
 
 

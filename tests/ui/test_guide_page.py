@@ -2,90 +2,79 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.lessons import lessons
-from tests.ui.driver import QUICK, change, errors, go, held, keys, nodes, press, start
+from dpviz.lessons import Lesson, lessons
+from dpviz.lessons.scene import tally
+from tests.ui.driver import QUICK, component, errors, go, held, keys, nodes, start
 
 
-def text(at: AppTest) -> str:
-    shown = [*at.markdown, *at.success, *at.info, *at.caption]
-    return "\n".join(element.value for element in shown)
+def shown(at: AppTest) -> dict[str, object]:
+    """What the stage is sent."""
+    assert errors(at) == []
+    return component(at, "guide.stage")
 
 
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: str(lesson.number))
-def test_each_step_asks_moves_and_reveals(lesson: object) -> None:
-    found = next(one for one in lessons() if one is lesson)
-    at = start("guide", lesson=str(found.number))
-    for place, step in enumerate(found.steps):
-        assert errors(at) == []
-        assert f"step {place + 1} of {len(found.steps)}" in text(at)
-        asked = found.asked(place)
-        if asked is not None:
-            assert found.filled(step.why) not in text(at)
-            assert "guide.move" not in keys(at)
-            if asked.axis is None:
-                press(at, f"guide.bet.{asked.right}")
-            else:
-                change(at, f"guide.flag.{found.number}.{place + 1}", asked.axis[1])
-                press(at, "guide.bet.flag")
-            if step.move:
-                assert found.filled(step.why) not in text(at)
-                press(at, "guide.move")
-            bet = asked.right if asked.axis is None else asked.axis[1]
-            assert asked.says(bet) in text(at)
-            assert found.filled(step.why) in text(at)
-        if step.extreme:
-            press(at, "guide.move")
-            assert "guide.move" not in keys(at)
-        if place + 1 < len(found.steps):
-            press(at, "guide.next")
+def test_each_step_is_sent_with_its_question_and_its_stops(lesson: Lesson) -> None:
+    for place in range(len(lesson.steps)):
+        at = start("guide", lesson=str(lesson.number), step=str(place + 1))
+        sent, asked = shown(at), lesson.asked(place)
+        assert sent["id"] == f"{lesson.number}.{place + 1}"
+        assert sent["say"] == lesson.filled(lesson.steps[place].say)
+        assert sent["ask"] == ("" if asked is None else asked.ask)
+        assert len(sent["stops"]) == len(lesson.moves(place)) + 1  # type: ignore[arg-type]
+        assert (sent["bet"], sent["made"]) == (None, 0)
 
 
-def test_the_link_names_the_step_and_bets_stay() -> None:
-    at = start("guide", lesson="2", step="3")
-    assert "Lesson 2, step 3" in text(at)
-    asked = lessons()[1].asked(2)
-    assert asked is not None
-    press(at, f"guide.bet.{1 - int(asked.right)}")
-    assert "Not so" in text(at)
-    press(at, "guide.back")
-    press(at, "guide.next")
-    assert "Not so" in text(at)
+def test_the_link_tells_the_bet_the_moves_and_that_it_is_presented() -> None:
+    at = start("guide", lesson="3", step="2", bet="2.5", moved="more", present="yes")
+    sent = shown(at)
+    assert (sent["bet"], sent["made"], sent["present"]) == (2.5, 2, True)
+    assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (2.5, "more")
     go(at, "claims")
     go(at, "guide")
-    assert (held(at, "lesson", "guide"), held(at, "step", "guide")) == (2, 3)
+    assert shown(at)["bet"] == 2.5
+    assert (held(at, "lesson", "guide"), held(at, "step", "guide")) == (3, 2)
 
 
 def test_a_lesson_that_is_not_there_shows_the_last() -> None:
-    at = start("guide", lesson="42", step="9")
-    assert errors(at) == []
     last = lessons()[-1]
-    assert f"Lesson {len(lessons())}, step {len(last.steps)}" in text(at)
+    sent = shown(start("guide", lesson="42", step="9"))
+    assert sent["id"] == f"{len(lessons())}.{len(last.steps)}"
+    assert sent["after"] is None
 
 
-def test_a_link_tells_the_bet_the_moves_and_that_it_is_presented() -> None:
-    asked = lessons()[2].asked(1)
-    assert asked is not None
-    at = start("guide", lesson="3", step="2", bet="2.5", moved="more", present="yes")
-    assert asked.says(2.5) in text(at)
-    assert "guide.chapter" not in keys(at)
-    assert "guide.move" not in keys(at)
-    press(at, "guide.leave_large")
-    assert "guide.chapter" in keys(at)
-    press(at, "guide.next")
-    assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (0, "no")
-    press(at, "guide.back")
-    assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (2.5, "more")
-
-
-@pytest.mark.parametrize(("lesson", "step"), [("1", "2"), ("3", "2")])
+@pytest.mark.parametrize(("lesson", "step"), [("1", "2"), ("3", "2"), ("1", "1")])
 def test_a_bet_that_the_step_does_not_offer_is_none(lesson: str, step: str) -> None:
     at = start("guide", lesson=lesson, step=step, bet="9", moved="yes")
-    assert errors(at) == []
-    assert {"guide.bet.0", "guide.bet.flag"} & set(keys(at))
+    assert (shown(at)["bet"], shown(at)["made"]) == (None, 0)
     assert (held(at, "bet", "guide"), held(at, "moved", "guide")) == (0, "no")
+
+
+def test_what_was_bet_right_is_counted_where_a_lesson_ends() -> None:
+    course = lessons()
+    tip = course[2].asked(1)
+    assert tip is not None
+    for bet, right in ((tip.right, 1), (tip.axis[1], 0)):  # type: ignore[index]
+        found = tally(course[2], 2, course, {"3.2": bet, "3.3": 0})
+        assert (found["right"], found["asked"], found["read"]) == (right, 1, "")
+    assert tally(course[2], 1, course, {}) is None
+    assert tally(course[-1], len(course[-1].steps) - 1, course, {})["read"]
+
+
+def test_a_folder_without_lessons_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPVIZ_LESSONS", str(tmp_path))
+    lessons.cache_clear()
+    try:
+        assert "there is no lesson" in errors(start("guide"))[0]
+    finally:
+        lessons.cache_clear()
 
 
 @pytest.mark.parametrize("page", ["guide", "explore", "decide", "claims", "mechanisms"])

@@ -8,8 +8,10 @@ import pytest
 
 from dpviz import lessons as package
 from dpviz.cli import main
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
 from dpviz.lessons.lesson import Lesson
-from dpviz.lessons.script import InvalidLesson, problems, read
+from dpviz.lessons.script import VIEW, InvalidLesson, problems, read
 
 MINE = """
 number = 1
@@ -41,6 +43,10 @@ right = "there"
 axis = { low = 0.001, high = 10 }
 then = "at {there}."
 """
+
+
+def test_a_view_and_a_setting_never_share_a_name() -> None:
+    assert set(VIEW) & set(params_of(Settings)) == {"mechanisms"}  # what a picture shows of them
 
 
 def written(folder: Path, text: str = MINE, name: str = "mine.toml") -> Path:

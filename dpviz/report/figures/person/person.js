@@ -422,5 +422,10 @@ function dpvizPerson(root, data, report) {
   const watcher = new ResizeObserver(() => draw());
   watcher.observe(frame);
   draw();
-  return { stop: () => watcher.disconnect(), row: () => state.row };
+  const at = (index) => {
+    state.at = index;
+    slider.value = String(index);
+    draw();
+  };
+  return { stop: () => watcher.disconnect(), row: () => state.row, at };
 }

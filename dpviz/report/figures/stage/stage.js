@@ -1,0 +1,607 @@
+// One stage: a picture, a sentence, a control. A bet, a move to what was asked, a second of
+// stillness, then the verdict.
+//
+// Everything comes with the payload of dpviz.lessons.scene; what is bet and how far it is revealed
+// is told, and a server that answers with the same changes nothing here.
+
+const DpvizStage = (() => {
+  const RUNS = 2400; // milliseconds of a move
+  const RESTS = 1000; // and of stillness after it
+  const FACTOR = 1.12; // of one press of an arrow key
+
+  const make = (kind, name, parent, text) => {
+    const node = document.createElement(kind);
+    if (name) node.className = name;
+    if (text !== undefined) node.textContent = text;
+    parent?.append(node);
+    return node;
+  };
+  const said = (value) => DpvizNumbers.numeral(value, 2);
+  const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const wait = (time) => new Promise((done) => setTimeout(done, time));
+  const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
+  const surface = (canvas) => {
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    const ratio = Math.min(window.devicePixelRatio || 1, 2);
+    canvas.width = Math.max(1, width * ratio);
+    canvas.height = Math.max(1, height * ratio);
+    const pen = canvas.getContext("2d");
+    pen.scale(ratio, ratio);
+    pen.clearRect(0, 0, width, height);
+    const style = getComputedStyle(canvas);
+    const tone = (name) => style.getPropertyValue(name).trim() || style.color;
+    return { pen, width, height, ink: style.color, font: style.fontFamily, accent: tone("--st-primary-color") };
+  };
+
+  // What a picture is drawn by: `at(stop)` shows a stop, `between(from, to, share)` a place on the
+  // way, `canvas()` what the filmstrip copies, `fit()` follows the size of the window.
+
+  function boardView(place, scene) {
+    const roots = scene.boards.map(({ payload, options, draws }) => {
+      const root = make("div", "", place);
+      root.hidden = true;
+      const board = DpvizBoard.mount(root, payload, {
+        ...options, controls: [], strip: false, answer: false, phoneBelow: 0,
+      });
+      return { root, board, draws, columns: payload.columns.length + 1, rows: options.rows };
+    });
+    const fit = () => {
+      const [width, height] = [place.clientWidth, place.clientHeight];
+      for (const { root, board, columns, rows } of roots) {
+        const column = Math.min((width - 10) / columns - 8, 1.15 * height);
+        root.style.width = `${columns * (column + 8)}px`;
+        const small = width < 500;
+        const room = height - (small ? 110 : 150); // the head of a column and its recovery
+        const shares = { picture: 1, spectrum: 0.75, distance: 0.16 };
+        const whole = rows.reduce((sum, row) => sum + (shares[row] ?? 0), 0);
+        for (const [row, share] of Object.entries(shares)) {
+          board.element.style.setProperty(`--dpv-${row}`, `${Math.max(40, (room * share) / whole)}px`);
+        }
+        board.restyle();
+      }
+    };
+    const show = (which) => roots.forEach(({ root }, place) => { root.hidden = place !== which; });
+    let current = -1;
+    return {
+      fit,
+      at(stop) {
+        const { board, epsilon } = scene.stops[stop];
+        if (current !== board && roots[board].draws) roots[board].board.setDraws(roots[board].draws);
+        current = board;
+        show(board);
+        roots[board].board.setEpsilon(epsilon);
+      },
+      between(from, to, share) {
+        const [a, b] = [scene.stops[from], scene.stops[to]];
+        if (a.board !== b.board) return b.epsilon;
+        const now = Math.exp(Math.log(a.epsilon) + share * Math.log(b.epsilon / a.epsilon));
+        roots[a.board].board.setEpsilon(now);
+        return now;
+      },
+      canvas: () => [...roots[Math.max(current, 0)].board.element.querySelectorAll(".dpv-col")]
+        .filter((column) => column.dataset.key !== "exact")[0]?.querySelector("canvas"),
+      stop: () => roots.forEach(({ board }) => board.destroy()),
+    };
+  }
+
+  function personView(place, scene) {
+    const root = make("div", "dps-person", place);
+    let person = null;
+    let which = -1;
+    const show = (stop) => {
+      if (stop.person !== which) {
+        const row = person?.row();
+        person?.stop();
+        which = stop.person;
+        const data = scene.persons[which];
+        person = dpvizPerson(root, { ...data, row: row ?? data.row }, null);
+      }
+      person.at(stop.at);
+    };
+    return {
+      fit: () => { root.style.width = `${Math.min(place.clientWidth, 1.32 * place.clientHeight)}px`; },
+      at: (stop) => show(scene.stops[stop]),
+      between(from, to, share) {
+        const [a, b] = [scene.stops[from], scene.stops[to]];
+        if (a.person !== b.person) return b.epsilon;
+        person.at(Math.round(a.at + share * (b.at - a.at)));
+        return Math.exp(Math.log(a.epsilon) + share * Math.log(b.epsilon / a.epsilon));
+      },
+      canvas: () => root.querySelector(".dp-right canvas"),
+      stop: () => person?.stop(),
+    };
+  }
+
+  function canvasView(place, draw) {
+    const canvas = make("canvas", "", place);
+    canvas.setAttribute("role", "img");
+    let now = 0;
+    const paint = () => { canvas.setAttribute("aria-label", draw(surface(canvas), now)); };
+    return {
+      fit: paint,
+      at(stop) { now = stop; paint(); },
+      between: (from, to) => to,
+      canvas: () => canvas,
+      stop() {},
+    };
+  }
+
+  // Two crowds, a dot a person: as many as it takes at either epsilon.
+  function crowds(scene) {
+    return ({ pen, width, height, ink, accent, font }, stop) => {
+      const most = Math.max(...scene.crowds.map((crowd) => crowd.people));
+      const wide = width / scene.crowds.length - 24;
+      const step = Math.sqrt((wide * (height - 70)) / most);
+      const across = Math.max(1, Math.floor(wide / step));
+      const words = scene.crowds.map(({ people, epsilon }, place) => {
+        const left = place * (wide + 48);
+        pen.fillStyle = place ? accent : ink;
+        pen.globalAlpha = 0.75;
+        pen.beginPath();
+        for (let i = 0; i < people; i += 1) {
+          const [x, y] = [left + ((i % across) + 0.5) * step, 8 + (Math.floor(i / across) + 0.5) * step];
+          pen.moveTo(x + 0.36 * step, y);
+          pen.arc(x, y, 0.36 * step, 0, 2 * Math.PI);
+        }
+        pen.fill();
+        pen.globalAlpha = 1;
+        pen.fillStyle = ink;
+        pen.font = `600 ${width < 500 ? 15 : 22}px ${font}`;
+        const known = place === 0 || stop > 0;
+        const text = `${scene.texts[place]} people, ε ${known ? said(epsilon) : "?"}`;
+        pen.fillText(text, left, height - 14);
+        return text;
+      });
+      return words.join("; ");
+    };
+  }
+
+  // A small table, its mean, and its row bound with and without the last row.
+  function leak(scene) {
+    return ({ pen, width, height, ink, accent, font }, at) => {
+      const { shown, declared } = scene.stops[at];
+      const pad = { left: 44, bottom: 40, top: 6, right: 10 };
+      const reach = 1.08 * (declared ? scene.declared : scene.within);
+      const unit = Math.min((width - pad.left - pad.right) / reach, (height - pad.bottom - pad.top) / (0.62 * reach));
+      const X = (x) => pad.left + x * unit;
+      const Y = (y) => height - pad.bottom - y * unit;
+      pen.font = `15px ${font}`;
+      pen.fillStyle = pen.strokeStyle = ink;
+      pen.lineWidth = 1;
+      pen.beginPath();
+      pen.moveTo(X(0), pad.top);
+      pen.lineTo(X(0), Y(0));
+      pen.lineTo(width - pad.right, Y(0));
+      pen.stroke();
+      pen.fillText(scene.features[0], X(0) + 4, height - 14);
+      pen.save();
+      pen.translate(20, Y(0) - 4);
+      pen.rotate(-Math.PI / 2);
+      pen.fillText(scene.features[1], 0, 0);
+      pen.restore();
+      const large = width < 500 ? 0.6 : 1;
+      const dot = (row, size, tone) => {
+        pen.fillStyle = tone;
+        pen.beginPath();
+        pen.arc(X(row[0]), Y(row[1]), size * large, 0, 2 * Math.PI);
+        pen.fill();
+      };
+      const name = (text, row, up) => {
+        pen.fillStyle = ink;
+        pen.font = `600 ${width < 500 ? 14 : 18}px ${font}`;
+        pen.fillText(text, Math.min(X(row[0]) + 16, width - pen.measureText(text).width - 4), Y(row[1]) + up);
+      };
+      const last = scene.rows.length - 1;
+      scene.rows.forEach((row, place) => dot(row, place === last ? 12 : 10, place === last ? accent : "#818d99"));
+      name("her", scene.rows[last], 6);
+      const words = [`${scene.rows.length} people`];
+      if (shown === "mean") {
+        const [x, y] = [X(scene.mean[0]), Y(scene.mean[1])];
+        pen.strokeStyle = "#e76300";
+        pen.lineWidth = 5;
+        pen.beginPath();
+        pen.moveTo(x - 11, y); pen.lineTo(x + 11, y); pen.moveTo(x, y - 11); pen.lineTo(x, y + 11);
+        pen.stroke();
+        name("printed mean", scene.mean, 6);
+        pen.beginPath();
+        pen.lineWidth = 4;
+        pen.arc(X(scene.recovered[0]), Y(scene.recovered[1]), 22 * large, 0, 2 * Math.PI);
+        pen.stroke();
+        name(`computed: ${scene.recoveredText}`, scene.recovered, 44);
+        words.push("the mean", `computed: ${scene.recoveredText}`);
+      }
+      if (shown === "bound") {
+        const bounds = declared
+          ? [[scene.declared, `declared ${scene.declaredText}`, []]]
+          : [[scene.within, `with her ${scene.withinText}`, []], [scene.without, `without ${scene.withoutText}`, [9, 7]]];
+        for (const [bound, text, dash] of bounds) {
+          pen.strokeStyle = "#e76300";
+          pen.lineWidth = 3;
+          pen.setLineDash(dash);
+          pen.beginPath();
+          pen.arc(X(0), Y(0), bound * unit, -Math.asin(Math.min(1, (0.6 * reach) / bound)), 0);
+          pen.stroke();
+          pen.setLineDash([]);
+          const tilt = dash.length ? 0.42 : 0.52;
+          pen.textAlign = "right";
+          pen.fillStyle = ink;
+          pen.font = `600 ${width < 500 ? 14 : 18}px ${font}`;
+          pen.fillText(text, X(bound * Math.cos(tilt)) - 10, Y(bound * Math.sin(tilt)));
+          pen.textAlign = "left";
+          words.push(text);
+        }
+      }
+      return words.join(", ");
+    };
+  }
+
+  const VIEWS = {
+    board: boardView,
+    person: personView,
+    people: (place, scene) => canvasView(place, crowds(scene)),
+    leak: (place, scene) => canvasView(place, leak(scene)),
+  };
+
+  class Stage {
+    constructor(root, data, tell) {
+      this.root = root;
+      this.tell = tell;
+      this.data = data;
+      this.bet = data.bet;
+      this.made = data.made;
+      this.stop = data.made;
+      this.flag = data.bet;
+      this.moving = false;
+      this.build();
+      this.restore();
+      this.watcher = new ResizeObserver(() => this.fit());
+      this.watcher.observe(this.pic);
+      this.listener = (event) => this.onKey(event);
+      document.addEventListener("keydown", this.listener);
+    }
+
+    destroy() {
+      this.gone = true;
+      this.watcher.disconnect();
+      document.removeEventListener("keydown", this.listener);
+      this.view.stop();
+    }
+
+    build() {
+      const { data } = this;
+      this.root.replaceChildren();
+      const stage = this.stage = make("div", "dps", this.root);
+      stage.toggleAttribute("data-present", data.present);
+      const axis = this.axis = data.axis;
+      stage.toggleAttribute("data-still", !axis);
+      this.pic = make("section", "dps-pic", stage);
+      this.pic.setAttribute("aria-label", "Picture");
+      this.place = make("div", "dps-view", this.pic);
+      this.view = VIEWS[data.scene.kind](this.place, data.scene);
+      this.eps = make("p", "dps-eps", this.pic);
+      const words = this.words = make("section", "dps-words", stage);
+      words.setAttribute("aria-label", "Lesson");
+      const where = make("p", "dps-where", words);
+      const select = make("select", "", where);
+      select.setAttribute("aria-label", "Lesson");
+      data.course.forEach((title, place) => {
+        const option = make("option", "", select, `${place + 1} ${title}`);
+        option.value = String(place + 1);
+        option.selected = place + 1 === data.lesson;
+      });
+      select.addEventListener("change", () => this.tell("go", [Number(select.value), 1]));
+      make("span", "", where, `${data.step} of ${data.steps}`);
+      this.say = make("h1", "", words);
+      this.aside = make("p", "dps-aside", words);
+      this.hundred = make("div", "dps-hundred", words);
+      if (data.hundred.length) this.buildHundred();
+      this.options = make("div", "dps-options", words);
+      this.buttons = data.options.map((text, place) => {
+        const button = make("button", "", this.options, text);
+        button.type = "button";
+        button.addEventListener("click", () => this.place_bet(place));
+        return button;
+      });
+      const told = make("div", "dps-told", words);
+      told.setAttribute("aria-live", "polite");
+      this.then = make("p", "dps-then", told);
+      this.why = make("p", "dps-why", told);
+      this.score = make("p", "dps-score", told);
+      this.act = make("button", "dps-do", words);
+      this.act.type = "button";
+      this.act.addEventListener("click", () => this.onward());
+      this.film = make("ol", "dps-film", words);
+      this.film.setAttribute("aria-label", "Seen so far");
+      const foot = make("div", "dps-foot", words);
+      const small = (text, name, value, off) => {
+        const button = make("button", "", foot, text);
+        button.type = "button";
+        button.disabled = Boolean(off);
+        button.addEventListener("click", () => this.tell(name, value));
+      };
+      small("Back", "go", data.before, !data.before);
+      small(data.leaves, "leave", this.data.id);
+      small("Present", "present", true);
+      this.rail = make("section", "dps-rail", stage);
+      this.rail.setAttribute("aria-label", "Epsilon");
+      if (axis) this.buildAxis();
+    }
+
+    buildHundred() {
+      const line = make("p", "", this.hundred);
+      this.count = make("b", "", line);
+      line.append(` ${this.data.words.hundred}`);
+      const dots = make("div", "dps-dots", this.hundred);
+      dots.setAttribute("aria-hidden", "true");
+      this.dots = Array.from({ length: 100 }, () => make("i", "", dots));
+    }
+
+    writeHundred() {
+      if (!this.count) return;
+      const { count, text } = this.data.hundred[this.stop];
+      this.count.textContent = text;
+      this.dots.forEach((dot, place) => dot.toggleAttribute("data-on", place < count));
+    }
+
+    buildAxis() {
+      const { low, high } = this.axis;
+      const axis = this.line = make("div", "dps-axis", this.rail);
+      make("div", "dps-base", axis);
+      for (const tick of this.axis.ticks) {
+        make("span", "dps-tick", axis, tick.text).style.left = this.left(tick.value);
+      }
+      this.knob = make("span", "dps-mark dps-now", axis);
+      this.knobText = make("span", "", this.knob);
+      if (!this.data.asksAxis) return;
+      this.rightMark = make("span", "dps-mark dps-right", axis);
+      this.rightMark.style.left = this.left(this.data.right);
+      make("span", "", this.rightMark, this.data.rightText);
+      const flag = this.flagNode = make("div", "dps-mark dps-flag", axis);
+      flag.tabIndex = 0;
+      flag.setAttribute("role", "slider");
+      flag.setAttribute("aria-label", "Your flag on the axis of epsilon");
+      flag.setAttribute("aria-valuemin", String(low));
+      flag.setAttribute("aria-valuemax", String(high));
+      make("i", "", flag);
+      this.flagText = make("b", "", flag);
+      make("em", "", flag, "drag onto the axis");
+      let held = false;
+      const at = (event) => {
+        const box = axis.getBoundingClientRect();
+        const share = (event.clientX - box.left) / box.width;
+        this.put(Math.exp(Math.log(low) + share * Math.log(high / low)));
+      };
+      flag.addEventListener("pointerdown", (event) => {
+        if (this.bet !== null) return;
+        held = true;
+        flag.setPointerCapture(event.pointerId);
+        event.preventDefault();
+        flag.focus({ preventScroll: true });
+      });
+      flag.addEventListener("pointermove", (event) => { if (held) at(event); });
+      const drop = () => { held = false; };
+      flag.addEventListener("pointerup", drop);
+      flag.addEventListener("pointercancel", drop);
+      axis.addEventListener("click", (event) => { if (this.bet === null && event.target !== flag) at(event); });
+      flag.addEventListener("keydown", (event) => {
+        const by = { ArrowLeft: 1 / FACTOR, ArrowDown: 1 / FACTOR, ArrowRight: FACTOR, ArrowUp: FACTOR };
+        const ends = { Home: low, End: high };
+        if (this.bet !== null || !(event.key in by || event.key in ends)) return;
+        event.preventDefault();
+        this.put(ends[event.key] ?? (this.flag ?? Math.sqrt(low * high)) * by[event.key]);
+      });
+    }
+
+    left(value) {
+      const { low, high } = this.axis;
+      return `${(100 * Math.log(value / low)) / Math.log(high / low)}%`;
+    }
+
+    put(value) {
+      const { low, high } = this.axis;
+      this.flag = Number(Math.min(Math.max(value, low), high).toPrecision(2));
+      this.write();
+    }
+
+    fit() {
+      const main = document.querySelector('[data-testid="stMain"]');
+      if (main && !this.data.present) {
+        const box = main.getBoundingClientRect();
+        const bar = document.querySelector('[data-testid="stHeader"]')?.getBoundingClientRect();
+        this.stage.style.left = `${box.left}px`;
+        this.stage.style.top = `${bar ? bar.bottom : box.top}px`;
+      }
+      this.view.fit();
+    }
+
+    async restore() {
+      this.fit();
+      for (let stop = 0; stop <= this.made; stop += 1) {
+        this.view.at(stop);
+        await frame();
+        if (stop === 0) await wait(150); // a board is laid out once it is seen
+        if (this.gone) return;
+        this.capture(stop);
+      }
+      this.stop = this.made;
+      this.write();
+      this.stage.dataset.ready = "yes";
+    }
+
+    capture(stop) {
+      const from = this.view.canvas();
+      if (!from || this.film.children[stop]) return;
+      const item = make("li", "", this.film);
+      const button = make("button", "", item);
+      button.type = "button";
+      const small = make("canvas", "", button);
+      small.width = small.height = 160;
+      const scale = Math.min(160 / from.width, 160 / from.height) || 0;
+      const [wide, tall] = [from.width * scale, from.height * scale];
+      if (scale) small.getContext("2d").drawImage(from, (160 - wide) / 2, (160 - tall) / 2, wide, tall);
+      button.append(this.data.stops[stop].text);
+      button.addEventListener("click", () => {
+        if (this.moving) return;
+        this.stop = stop;
+        this.view.at(stop);
+        this.write();
+      });
+    }
+
+    get revealed() {
+      return this.made > 0 || (this.bet !== null && this.data.stops.length === 1);
+    }
+
+    write() {
+      const { data } = this;
+      const asked = data.ask !== "";
+      const open = asked && this.bet === null;
+      const told = asked && this.revealed && !this.moving;
+      this.say.textContent = told ? data.verdict(this.bet) : asked ? data.ask : data.say;
+      this.aside.textContent = asked && !told ? data.say : "";
+      this.then.textContent = told ? data.thenOf(this.bet) : "";
+      this.why.textContent = (told || !asked) && !this.moving ? data.why : "";
+      this.buttons.forEach((button, place) => {
+        button.disabled = !open;
+        button.toggleAttribute("data-bet", this.bet === place);
+        button.toggleAttribute("data-right", told && place === data.right);
+      });
+      this.writeHundred();
+      const done = this.made + 1 >= data.stops.length;
+      this.score.textContent = !open && done && !this.moving ? data.score(this.bet) : "";
+      const label = this.label(open, done);
+      this.act.hidden = label === "" || this.moving;
+      this.act.textContent = label;
+      [...this.film.children].forEach((item, place) => {
+        item.firstChild.setAttribute("aria-current", String(place === this.stop));
+      });
+      if (!this.moving) this.writeEpsilon(data.stops[this.stop].epsilon);
+      if (this.flagNode) {
+        const placed = this.flag !== null;
+        this.flagNode.toggleAttribute("data-docked", !placed);
+        this.flagNode.setAttribute("aria-disabled", String(!open));
+        this.flagNode.setAttribute("aria-valuenow", String(this.flag ?? Math.sqrt(this.axis.low * this.axis.high)));
+        this.flagNode.setAttribute("aria-valuetext", placed ? `epsilon ${said(this.flag)}` : "not placed");
+        if (placed) this.flagNode.style.left = this.left(this.flag);
+        this.flagText.textContent = placed ? said(this.flag) : "?";
+        this.rightMark.style.visibility = told ? "visible" : "hidden";
+      }
+    }
+
+    writeEpsilon(value) {
+      this.eps.textContent = this.data.hidesEpsilon ? "" : `ε ${said(value)}`;
+      if (!this.knob) return;
+      this.knob.style.left = this.left(Math.min(Math.max(value, this.axis.low), this.axis.high));
+      this.knobText.textContent = said(value);
+      this.knobText.style.visibility = this.revealed && !this.moving ? "hidden" : "visible";
+    }
+
+    label(open, done) {
+      const { data } = this;
+      if (open) return data.asksAxis && this.flag !== null ? `Bet on ${said(this.flag)}` : "";
+      if (!done) return this.made === 0 ? data.moved : `On to ${data.stops[this.made + 1].text}`;
+      return data.next;
+    }
+
+    place_bet(bet) {
+      if (this.bet !== null) return;
+      this.bet = bet;
+      this.tell("bet", bet);
+      if (this.data.stops.length > 1) this.move();
+      else this.write();
+    }
+
+    onward() {
+      if (this.moving) return;
+      if (this.data.ask !== "" && this.bet === null) {
+        if (this.data.asksAxis && this.flag !== null) this.place_bet(this.flag);
+      } else if (this.made + 1 < this.data.stops.length) this.move();
+      else if (this.data.after) this.tell("go", this.data.after);
+    }
+
+    async move() {
+      const [from, to] = [this.made, this.made + 1];
+      this.moving = true;
+      this.view.at(from);
+      this.write();
+      const began = performance.now();
+      const same = this.data.stops[from].epsilon === this.data.stops[to].epsilon;
+      while (!same && !still()) {
+        const share = Math.min((performance.now() - began) / RUNS, 1);
+        this.view.between(from, to, share);
+        const [a, b] = [this.data.stops[from].epsilon, this.data.stops[to].epsilon];
+        this.writeEpsilon(Math.exp(Math.log(a) + share * Math.log(b / a)));
+        if (share >= 1) break;
+        await new Promise((done) => requestAnimationFrame(done));
+        if (this.gone) return;
+      }
+      this.view.at(to);
+      this.writeEpsilon(this.data.stops[to].epsilon);
+      this.stage.dataset.arrived = String(to); // the picture stands; words wait
+      await wait(RESTS);
+      if (this.gone) return;
+      await frame();
+      this.capture(to);
+      this.made = this.stop = to;
+      this.moving = false;
+      this.write();
+      this.tell("made", to);
+    }
+
+    onKey(event) {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const from = event.composedPath()[0];
+      if (from.matches?.("input, textarea, select, [contenteditable]")) return;
+      const key = event.key.toLowerCase();
+      const place = Number(key) - 1;
+      if (key === "n" && this.data.after) this.tell("go", this.data.after);
+      else if (key === "b" && this.data.before) this.tell("go", this.data.before);
+      else if (key === "e") this.tell("leave", this.data.id);
+      else if (key === "p" || (key === "escape" && this.data.present)) this.tell("present", !this.data.present);
+      else if (key === "m") this.onward();
+      else if ((key === " " || key === "enter") && !from.matches?.("button, .dp-handle")) {
+        event.preventDefault();
+        this.onward();
+      } else if (this.buttons[place] && this.bet === null) this.place_bet(place);
+      else if (this.flagNode && this.bet === null && (key === "arrowleft" || key === "arrowright") && from === document.body) this.flagNode.focus();
+    }
+  }
+
+  // What is said of a bet, from the payload's plain values.
+  function spoken(data) {
+    const won = (bet) => (data.asksAxis
+      ? Math.abs(Math.log(bet / data.right)) <= Math.log(data.near) + 1e-9
+      : bet === data.right);
+    return {
+      ...data,
+      verdict: (bet) => {
+        const word = won(bet) ? data.words.right : data.words.wrong;
+        return data.asksAxis ? `${word}: ${data.rightText}. ${data.words.said} ${said(bet)}.` : `${word}.`;
+      },
+      thenOf: (bet) => {
+        const text = data.then[data.asksAxis ? 0 : bet];
+        return text[0].toUpperCase() + text.slice(1);
+      },
+      score: (bet) => {
+        if (!data.tally) return "";
+        const own = bet !== null && data.ask !== "";
+        const right = data.tally.right + (own && won(bet) ? 1 : 0);
+        const asked = data.tally.asked + (own ? 1 : 0);
+        return asked ? `${data.tally.before} ${right} ${data.tally.of} ${asked}. ${data.tally.read}`.trim() : "";
+      },
+    };
+  }
+
+  function mount(root, data, tell) {
+    const held = root.dpvizStage;
+    const key = JSON.stringify([data.id, data.present]);
+    if (held && held.key === key && held.stage.moving) return;
+    if (held && held.key === key && held.stage.bet === data.bet && held.stage.made === data.made) return;
+    held?.stage.destroy();
+    const stage = new Stage(root, spoken(data), tell);
+    root.dpvizStage = { key, stage };
+  }
+
+  return { mount };
+})();

@@ -1,0 +1,96 @@
+"""The stage of a lesson on a page: one component, which tells what is bet and how far it went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from dpviz.core.params import params_of
+from dpviz.core.settings import Settings
+from dpviz.lessons import Lesson, lessons
+from dpviz.lessons.scene import scene, stage, tally
+from dpviz.report.figures.stage import assets
+from pages.ui.looks import IN_A_PAGE
+
+TOLD = ("bet", "made", "go", "leave", "present")
+"""What the stage tells."""
+
+_ADAPTER = """
+export default function ({ parentElement, data, setTriggerValue }) {
+  DpvizStage.mount(parentElement.querySelector(".dps-root"), data, setTriggerValue);
+}
+"""
+_STAGE = st.components.v2.component(
+    "dpviz_stage",
+    html='<div class="dps-root"></div>',
+    css=assets().css + IN_A_PAGE,
+    js=f"{assets().js}\n{_ADAPTER}",
+)
+
+
+def _key(lesson: Lesson, step: int) -> str:
+    """Return what a step's picture depends on, as a text."""
+    params = params_of(Settings)
+    states = [lesson.state(step, made) for made in range(len(lesson.moves(step)) + 1)]
+    return json.dumps(
+        [
+            [{name: param.format(getattr(one.settings, name)) for name, param in params.items()},
+             dict(one.view)]
+            for one in states
+        ],
+        default=str,
+    )  # fmt: skip
+
+
+@st.cache_data(max_entries=32, show_spinner="Drawing ...")
+def _scene(key: str, kind: str, _lesson: Lesson, _step: int) -> dict[str, Any]:
+    return scene(_lesson, _step)
+
+
+def draw(
+    lesson: Lesson,
+    step: int,
+    *,
+    bets: Mapping[str, float],
+    made: int,
+    present: bool,
+    tell: Callable[[str, Any], None],
+) -> None:
+    """Draw a step, from 0.
+
+    Parameters
+    ----------
+    lesson, step
+    bets : mapping of str to float
+        The session's, by step.
+    made : int
+        How many of the step's moves are made.
+    present : bool
+    tell : callable
+        Given one of `TOLD` and its value.
+    """
+    name = f"{lesson.number}.{step + 1}"
+    drawn = _scene(_key(lesson, step), lesson.steps[step].scene, lesson, step)
+
+    def teller(word: str) -> Callable[[], None]:
+        def told() -> None:
+            value = getattr(st.session_state["guide.stage"], word, None)
+            if value is not None:
+                tell(word, value)
+
+        return told
+
+    _STAGE(
+        key="guide.stage",
+        data={
+            **stage(lesson, step, lessons(), drawn),
+            "bet": bets.get(name),
+            "made": made,
+            "present": present,
+            "tally": tally(lesson, step, lessons(), bets),
+        },
+        **{f"on_{word}_change": teller(word) for word in TOLD},
+    )
