@@ -30,7 +30,8 @@ from dpviz.releasing.noise import Law
 from dpviz.theory.bounds import noise_edge
 
 CONFIDENCE = 0.95
-_DRAWS = 64
+_DRAWS, _WIDE_DRAWS, _WIDE = 64, 8, 200
+# many features average out within one draw
 _HALF = float(scipy.stats.norm.ppf(0.5 + CONFIDENCE / 2))
 
 
@@ -141,10 +142,10 @@ def _recovery(
     chance = chance_share(reference, k) if cut[0] > 0 else 1.0
     if chance > 1 - FLAT:
         return None
-    share = 0.0
-    for draw in range(_DRAWS):
+    share, draws = 0.0, _DRAWS if d <= _WIDE else _WIDE_DRAWS
+    for draw in range(draws):
         drawn = generator(0, "noise on a release", draw).standard_normal((d, d))
         noisy = matrix + s / math.sqrt(2) * (drawn + drawn.T)
         top = scipy.linalg.eigh(noisy, subset_by_index=(d - k, d - 1))[1]
-        share += float((cut @ np.square(vectors.T @ top)).sum()) / (_DRAWS * cut[:k].sum())
+        share += float((cut @ np.square(vectors.T @ top)).sum()) / (draws * cut[:k].sum())
     return float(recovery_of(share, chance))

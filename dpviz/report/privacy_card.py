@@ -10,7 +10,7 @@ from typing import Any
 from dpviz.core.number_text import numeral
 from dpviz.report.figures.worlds import hundred
 
-_FEATURES = 12
+_FEATURES, _COMPONENTS = 12, 3
 """Loadings that the page has room for; the file holds all."""
 _BLUE, _PALE = "#1f5fa8", "#8a93a0"
 _STYLE = """
@@ -154,8 +154,28 @@ def _left_words(card: Mapping[str, Any]) -> str:
 
 
 def _loadings(use: Mapping[str, Any]) -> str:
-    """Return the loadings of up to three components with their bars, side by side."""
-    shown = use["loadings"][:3]
+    """Return the loadings, and what of them only the file holds."""
+    more = [
+        f"{count:,} more {what} in the file"
+        for count, what in (
+            (len(use["features"]) - _FEATURES, "features"),
+            (len(use["loadings"]) - _COMPONENTS, "components"),
+        )
+        if count > 0
+    ]
+    return f"{loadings_svg(use)}<p>{'; '.join(more)}</p>"
+
+
+def loadings_svg(use: Mapping[str, Any]) -> str:
+    """Return the loadings of the first components with their bars, side by side.
+
+    Parameters
+    ----------
+    use : mapping
+        What a card says can be read from its release; of many features those with the largest
+        loadings are drawn.
+    """
+    shown = use["loadings"][:_COMPONENTS]
     size = [max(abs(vector[at]) for vector in shown) for at in range(len(use["features"]))]
     largest = sorted(range(len(size)), key=lambda at: -size[at])[:_FEATURES]
     places = sorted(largest)
@@ -190,19 +210,12 @@ def _loadings(use: Mapping[str, Any]) -> str:
                 f'<circle cx="{x:.1f}" cy="{y}" r="3.4" stroke="{colour}" '
                 f'fill="{colour if clear else "#fff"}"/>'
             )
-    width = left + wide * len(shown)
-    more = [
-        f"{count:,} more {what} in the file"
-        for count, what in (
-            (len(size) - len(places), "features"),
-            (len(use["loadings"]) - len(shown), "components"),
-        )
-        if count
-    ]
+    width, height = left + wide * len(shown), bottom + 16
     return (
-        f'<svg viewBox="0 0 {width} {bottom + 16}" width="100%" style="max-width:{width}px" '
-        f'role="img" aria-label="Loadings with their bars" font-family="inherit">{"".join(parts)}'
-        f"</svg><p>{'; '.join(more)}</p>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" style="max-width:100%" role="img" aria-label="Loadings with their bars"'
+        f' font-family="sans-serif"><rect width="{width}" height="{height}" fill="#fff"/>'
+        f"{''.join(parts)}</svg>"
     )
 
 
@@ -215,7 +228,7 @@ def _layers(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ("ε, δ and the total", "how much may leak", _claims(card)),
         ("Unit of privacy", "whose secret it is", _unit(card["unit"])),
         ("Mechanism and proof", "why that is true", _mechanism(card["mechanism"])),
-        ("Use and bias", "what it is still good for", _use(card["use"], card["k"])),
+        ("Use and bias", "what it is still good for", use_words(card["use"], card["k"])),
         ("Assumed public", "false if taken from the data", _assumptions(card["assumptions"])),
         ("Trust and security", "who must be trusted", _trust(card["mechanism"])),
         ("The data", "how it came, what was done", _data(card)),
@@ -277,12 +290,13 @@ def _mechanism(mechanism: Mapping[str, Any]) -> str:
     )
 
 
-def _use(use: Mapping[str, Any], k: int) -> str:
+def use_words(use: Mapping[str, Any], k: int) -> str:
+    """Return what is left of the structure, and which of k components can be told from noise."""
     kept = use["recovery"]
     parts = [
         "No structure to keep: any directions are as good."
         if kept is None
-        else f"About <b>{round(100 * kept)} of 100</b> parts of the structure survive, judged by "
+        else f"About {round(100 * kept)} of 100 parts of the structure survive, judged by "
         "the released numbers alone, so it may be printed."
     ]
     readable = use["readable_components"]

@@ -18,6 +18,7 @@ from dpviz.releasing.ledger import Contents, Ledger, ledger_named, ledger_names
 from dpviz.releasing.making import Plan
 from dpviz.releasing.options import ACCEPT, LedgerOptions, words_needed
 from dpviz.releasing.outputs import read_release
+from pages.ui import filing
 from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
@@ -338,6 +339,7 @@ def _releases(ledger: Ledger, contents: Contents, kept: Mapping[int, Path]) -> N
     if number in kept:
         with guard():
             _show(read_release(kept[number]), kept[number].read_bytes(), number)
+            filing.draw(kept[number], ledger.path, number)
     else:
         st.warning(
             f"Spend {number} has no file: the release was stopped after it was paid for, and what "
@@ -380,11 +382,6 @@ def _show(answer: Mapping[str, Any], content: bytes, number: int) -> None:
     ):
         column.metric(label, numeral(part["epsilon"], 4), help=part["source"])
     columns[2].metric("Delta", numeral(answer["proved"]["delta"], 3))
-    components = pd.DataFrame(
-        {f"component {at}": vector for at, vector in enumerate(answer["components"], start=1)}
-    )
-    components.insert(0, "feature", answer["declared"]["columns"])
-    st.dataframe(components, hide_index=True, alt="Released components")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "Download the release",

@@ -365,3 +365,29 @@ def test_a_card_tells_what_repeating_costs() -> None:
     assert any(text.startswith("mu ") and "rho " in text for text in said)
     assert any("no epsilon describes" in text for text in said)
     assert len(at.get("plotly_chart")) == 2
+
+
+def test_a_release_is_read_and_filed(folder: Path) -> None:
+    _ledger(folder)
+    at = _send(_look(_open()))
+    (picture,) = [box.body for box in at.get("html") if "Loadings of 2 released" in box.body]
+    assert picture.startswith('<img src="data:image/svg+xml;base64,')
+    words = [box.value for box in at.markdown]
+    assert any(word.startswith("**A suspicion that is right 1 time in 100 may") for word in words)
+    assert any("of the structure survive" in word for word in words)
+    at = change(at, "card.title", "Handwriting")
+    at = change(at, "card.controller", "A garden")
+    assert errors(at) == []
+    (said,) = [box.value for box in at.caption if "not confirmed by anybody" in box.value]
+    (key,) = [node.key for node in at.data_editor if node.key.startswith("card.sources")]
+    at.session_state[key] = {
+        "edited_rows": {0: {"source": "its article", "confirmed_by": "A. Example"}},
+        "added_rows": [],
+        "deleted_rows": [],
+    }
+    at = at.run()
+    (less,) = [box.value for box in at.caption if "not confirmed by anybody" in box.value]
+    assert int(less.split()[0]) == int(said.split()[0]) - 1
+    at = change(at, "card.title", "x" * 201)
+    (wrong,) = errors(at)
+    assert "one line of at most 200 characters" in wrong
