@@ -32,6 +32,7 @@ from dpviz.preparation.load import load_measured
 from dpviz.report.figures.handout import report_page
 from dpviz.simulation.cells import evaluate, parts_of
 from dpviz.simulation.compare import compare
+from dpviz.simulation.defaults import advised
 from dpviz.simulation.simulate import Cell
 
 SETTINGS = Settings(table="iris")
@@ -449,3 +450,20 @@ def test_an_offer_pays_for_the_preparation_too(monkeypatch: pytest.MonkeyPatch) 
     spent = risk.risk(thrice, chain).spent
     assert spent.delta == delta
     assert 1.5 * chain.epsilon < spent.epsilon < 3 * chain.epsilon
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_what_is_advised_where_rows_are_at_hand_is_looked_at(delta: float) -> None:
+    """Under pure privacy with the noise whose draws a search can wait for."""
+    problem = MEASURED.problem(SETTINGS)
+    best = advised(problem, Budget(1.0, delta), rows=True)
+    (asked,) = [one for one in decide.candidates() if one.key == best.key]
+    allowed = Answers(survive="75", delta_allowed="yes" if delta else "no")
+    assert decide.why_left_out(asked, MEASURED, SETTINGS, allowed) is None
+    assert asked.quick
+    slow = [one for one in decide.candidates() if not one.quick]
+    assert slow  # the control: those are named on the card, with the command that does
+    for one in slow:
+        reason = decide.why_left_out(one, MEASURED, SETTINGS, Answers(survive="75"))
+        assert reason is not None
+        assert "dpviz least" in reason or "variances" in reason
