@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -288,12 +289,14 @@ class ByLength:
         self.counts += _counted(lengths)
         places = np.searchsorted(GRID, lengths, side="left")
         order = np.argsort(places, kind="stable")
-        ends = np.flatnonzero(np.diff(places[order])) + 1
-        for group in np.split(order, ends):
-            place, rows = int(places[group[0]]), block[group]
-            unit = shortened(rows, None)
-            inside = unit if place == len(GRID) else shortened(rows, float(GRID[place]))
-            self._add(place, inside.T @ inside, unit.T @ unit)
+        places, unit = places[order], shortened(block, None)[order]
+        with np.errstate(under="ignore"):
+            within = lengths[order] / GRID[np.minimum(places, len(GRID) - 1)]
+            inside = unit * np.minimum(within, 1.0)[:, None]
+        ends = [0, *(np.flatnonzero(np.diff(places)) + 1), len(places)]
+        for first, stop in pairwise(ends):
+            rows, ones = inside[first:stop], unit[first:stop]
+            self._add(int(places[first]), rows.T @ rows, ones.T @ ones)
 
     def merge(self, other: Self) -> None:
         """Add the rows that follow."""

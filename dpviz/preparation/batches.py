@@ -48,6 +48,7 @@ from dpviz.preparation.sums import Sum
 LARGE_BYTES = 8 * IN_MEMORY.cells
 """A file is read in batches if its numbers, or its text, take more than this: 512 MiB."""
 
+_READ_BYTES = 1 << 18  # of a column of a Parquet file at a time
 _BATCH_ROWS = 1 << 16
 _BLOCK_CELLS = 1 << 19  # 4 MiB of numbers: a block stays in the processor's cache
 
@@ -233,8 +234,9 @@ class FileBatches:
         return values
 
     def _parquet(self) -> Any:
-        # Buffering ahead keeps all that was read, up to the whole file.
-        return parquet.ParquetFile(self._source.open(), pre_buffer=False)
+        # Buffering ahead keeps all that was read, up to the whole file; without a buffer a column
+        # of a row group is read at once, and its pages cost more than its numbers.
+        return parquet.ParquetFile(self._source.open(), pre_buffer=False, buffer_size=_READ_BYTES)
 
     def _batches(self) -> Iterator[list[Any]]:
         """Yield the arrays of the features, of the empty columns and of the label, if any."""
