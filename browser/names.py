@@ -1,12 +1,14 @@
-"""Every private name of Streamlit that the browser edition relies on, and what for.
+"""Every name inside of Streamlit that dpviz relies on, and what for.
 
-Streamlit promises nothing about these: `missing` looks for them in the source of the Streamlit
-that the edition is pinned to, and a contract test reads its answer.
+Streamlit promises nothing about these: `missing` looks for `PRIVATE` in the source of the Streamlit
+that the browser edition is pinned to, and for `SERVED` and `MARKS` in the installed one. A contract
+test reads its answers, and finds what is used and not listed.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +23,20 @@ class Private:
     ----------
     module : str
     name : str
-        Within the module, dotted for what belongs to a class.
+        Within the module, dotted for what belongs to a class; empty for the module itself.
     parameters : tuple of str or None
         Names that it is called with; None for what is no function.
     why : str
-        What the edition does with it.
+        What it does with it.
+    whose : str
+        Who relies on it.
     """
 
     module: str
     name: str
     parameters: tuple[str, ...] | None
     why: str
+    whose: str = "the browser edition"
 
 
 _RUNNER = "streamlit.runtime.scriptrunner.script_runner"
@@ -78,7 +83,73 @@ PRIVATE = (
         "finds a download",
     ),
     Private("streamlit.runtime.runtime_util", "serialize_forward_msg", ("msg",), "packs a message"),
+    Private(_SESSION, "AppSession", None, "is patched to need no thread"),
+    Private(_RUNTIME, "RuntimeConfig", None, "starts a runtime without a server"),
+    Private(
+        "streamlit.runtime.caching.storage.dummy_cache_storage",
+        "MemoryCacheStorageManager",
+        None,
+        "keeps caches in memory",
+    ),
+    Private(
+        "streamlit.runtime.memory_uploaded_file_manager",
+        "MemoryUploadedFileManager",
+        None,
+        "keeps uploads in the page",
+    ),
+    Private("streamlit.runtime.uploaded_file_manager", "UploadedFileRec", None, "keeps an upload"),
+    Private("streamlit.runtime.session_manager", "ClientContext", None, "is the page's client"),
+    Private("streamlit.runtime.session_manager", "SessionClient", None, "is sent messages"),
+    Private(
+        "streamlit.runtime.media_file_storage",
+        "MediaFileStorageError",
+        None,
+        "says that a download has gone",
+    ),
 )
+
+_SERVER = "the server (pages/ui/serving.py)"
+_LIMITS = "the list of who is there (pages/ui/limits.py)"
+_LINKS = "the link of a page (pages/ui/state.py)"
+_TYPES = "a signature of the pages"
+
+SERVED = (
+    Private("streamlit.runtime", "get_instance", (), "asks for the runtime", _SERVER),
+    Private("streamlit.runtime", "exists", (), "tells a server from a test", _LIMITS),
+    Private(_RUNTIME, "Runtime", None, "tells a server from a test", _LIMITS),
+    Private(
+        _RUNTIME, "Runtime.is_active_session", ("self", "session_id"), "sees who has left", _LIMITS
+    ),
+    Private(_RUNTIME, "Runtime.close_session", ("self", "session_id"), "forgets who left", _SERVER),
+    Private(_RUNTIME, "Runtime.uploaded_file_mgr", ("self",), "measures uploads", _SERVER),
+    Private(
+        "streamlit.runtime.memory_uploaded_file_manager",
+        "MemoryUploadedFileManager.file_storage",
+        None,
+        "measures uploads",
+        _SERVER,
+    ),
+    Private(_CONTEXT, "get_script_run_ctx", None, "asks whose run it is", _LIMITS),
+    Private(_CONTEXT, "ScriptRunContext.session_id", None, "asks whose run it is", _LIMITS),
+    Private(
+        _CONTEXT, "ScriptRunContext.is_history_navigation", None, "follows the back button", _LINKS
+    ),
+    Private("streamlit.navigation.page", "StreamlitPage", None, "names a page's type", _TYPES),
+    Private("streamlit.delta_generator", "DeltaGenerator", None, "names a place's type", _TYPES),
+    Private("streamlit.proto.BackMsg_pb2", "", None, "speaks as a browser does", "benchmarks.load"),
+    Private(
+        "streamlit.proto.ForwardMsg_pb2", "", None, "reads as a browser does", "benchmarks.load"
+    ),
+)
+"""What the server and the pages rely on, in the installed Streamlit."""
+
+MARKS = (
+    "stApp", "stAppViewContainer", "stButtonGroup", "stCaptionContainer", "stColumn",
+    "stEChartsChart", "stElementContainer", "stElementToolbar", "stExpandSidebarButton", "stHeader",
+    "stHorizontalBlock", "stMain", "stMainBlockContainer", "stMetric", "stPlotlyChart",
+    "stProgress", "stSidebar", "stSkeleton", "stToolbar", "stVerticalBlock",
+)  # fmt: skip
+"""The marks of Streamlit's elements by which our styles and scripts find them."""
 
 
 def missing(source: Path | Packed, names: tuple[Private, ...] = PRIVATE) -> list[str]:
@@ -92,8 +163,8 @@ def missing(source: Path | Packed, names: tuple[Private, ...] = PRIVATE) -> list
     """
     sentences = []
     for private in names:
-        whole = f"{private.module}.{private.name}"
-        because = f"the browser edition needs it, as it {private.why} (browser/names.py)"
+        whole = f"{private.module}.{private.name}".rstrip(".")
+        because = f"{private.whose} needs it, as it {private.why} (browser/names.py)"
         found = _found(source, private)
         if found is None:
             sentences.append(f"This Streamlit has no {whole}: {because}.")
@@ -112,9 +183,14 @@ def missing(source: Path | Packed, names: tuple[Private, ...] = PRIVATE) -> list
 
 def _found(source: Path | Packed, private: Private) -> ast.stmt | None:
     """Return the statement that makes a name."""
-    file = source / (private.module.replace(".", "/") + ".py")
+    place = private.module.replace(".", "/")
+    file = source / f"{place}.py"
+    if not file.is_file():
+        file = source / place / "__init__.py"
     if not file.is_file():
         return None
+    if not private.name:
+        return ast.Pass()
     scope: ast.stmt | ast.Module = ast.parse(file.read_text(encoding="utf-8"))
     for part in private.name.split("."):
         inner = None
@@ -161,3 +237,16 @@ def _parameters(found: ast.stmt) -> tuple[str, ...]:
         return ()
     given = found.args
     return tuple(each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs))
+
+
+def missing_marks(source: Path | Packed, marks: tuple[str, ...] = MARKS) -> list[str]:
+    """Return a sentence for each mark that no script of a Streamlit's page has."""
+    scripts = source / "streamlit" / "static" / "static" / "js"
+    left = set(marks)
+    for script in scripts.iterdir():
+        text = script.read_text(encoding="utf-8")
+        left -= {mark for mark in left if re.search(rf"\b{mark}\b", text)}
+    return [
+        f"This Streamlit marks nothing with {mark}: our styles look for it (browser/names.py)."
+        for mark in sorted(left)
+    ]

@@ -3,7 +3,7 @@
 STYLE = """<style>
 @media print {
   [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"],
-  [data-testid="stSidebarCollapsedControl"], .stDownloadButton, .stButton { display: none; }
+  [data-testid="stExpandSidebarButton"], .stDownloadButton, .stButton { display: none; }
   html, body, .stApp, [data-testid="stAppViewContainer"], [data-testid="stMain"], section.main {
     position: static !important; height: auto !important; overflow: visible !important;
     background: #fff !important; color: #000 !important;

@@ -1,7 +1,7 @@
-"""The private names of Streamlit that the browser edition relies on are those of its pin.
+"""The names inside of Streamlit that dpviz relies on are listed in one file, and are there.
 
-What is read is the pinned wheel where it has been fetched, and this environment's Streamlit where
-it is the pinned one: a newer Streamlit of the index changes nothing here.
+For the browser edition the pinned wheel is read where it has been fetched, and this environment's
+Streamlit where it is the pinned one: a newer Streamlit of the index changes nothing there.
 """
 
 from __future__ import annotations
@@ -14,11 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from browser.names import PRIVATE, Private, missing
+from browser.names import MARKS, PRIVATE, SERVED, Private, missing, missing_marks
 from dpviz.edition.lock import read_lock
+from tests.sources import imports
 from tools.edition import folder_of
 
-BRIDGE = Path(__file__).resolve().parents[2] / "browser" / "bridge.py"
+ROOT = Path(__file__).resolve().parents[2]
+BRIDGE = ROOT / "browser" / "bridge.py"
+HERE = Path(str(metadata.distribution("streamlit").locate_file("")))
+FOLDERS = ("pages", "browser", "dpviz", "tools", "benchmarks")
+_MARK = re.compile(r"""data-testid[~^*|$]?=[\\\\]*["']?(st\w+)""")
+# what is asked of a runtime or of a run's context, by the names that they have in our files
+_ASKED = re.compile(r"\b(?:get_instance\(\)|here|context|uploaded_file_mgr)\.(\w+)")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +37,7 @@ def source() -> Path | zipfile.Path:
         lock.wheels["streamlit"].check(wheel.read_bytes())
         return zipfile.Path(wheel)
     if (here := metadata.version("streamlit")) == lock.streamlit:
-        return Path(str(metadata.distribution("streamlit").locate_file("")))
+        return HERE
     pytest.skip(
         f"here is Streamlit {here}, and the browser edition is pinned to {lock.streamlit}, which "
         "is not in this user's cache; get it with make browser-edition"
@@ -40,6 +47,53 @@ def source() -> Path | zipfile.Path:
 def test_streamlit_has_every_private_name(source: Path | zipfile.Path) -> None:
     """Where this fails: mend browser/bridge.py, then write the new shape into the list."""
     assert missing(source) == []
+
+
+@pytest.mark.parametrize("private", SERVED, ids=lambda one: f"{one.module}.{one.name}")
+def test_the_installed_streamlit_has_what_the_server_uses(private: Private) -> None:
+    assert missing(HERE, (private,)) == []
+
+
+def test_the_installed_streamlit_marks_what_our_styles_look_for() -> None:
+    assert missing_marks(HERE) == []
+    (sentence,) = missing_marks(HERE, (*MARKS, "stNeverThere"))
+    assert "stNeverThere" in sentence
+
+
+def test_the_list_has_every_mark() -> None:
+    used = {
+        mark
+        for folder in FOLDERS
+        for kind in ("py", "js", "css")
+        for path in (ROOT / folder).rglob(f"*.{kind}")
+        for mark in _MARK.findall(path.read_text(encoding="utf-8"))
+    }
+    assert used == set(MARKS)
+
+
+def test_the_list_has_everything_imported_from_inside_of_streamlit() -> None:
+    every = (*PRIVATE, *SERVED)
+    names = {one.name.partition(".")[0] for one in every}
+    modules = {part for one in every for part in one.module.split(".")}
+    whole = {one.module for one in every if not one.name}
+    found = [
+        (str(path.relative_to(ROOT)), one.module, name)
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        for one in imports(path)
+        for name in one.names
+        if one.module.partition(".")[0] == "streamlit" or name.startswith("streamlit.")
+    ]
+    assert len(found) > 20
+    assert [one for one in found if one[1] not in whole and one[2] not in names | modules] == []
+
+
+@pytest.mark.parametrize("name", ["limits", "serving", "state"])
+def test_the_list_has_what_is_asked_of_the_runtime(name: str) -> None:
+    text = (ROOT / "pages" / "ui" / f"{name}.py").read_text(encoding="utf-8")
+    asked = set(_ASKED.findall(text))
+    assert asked
+    assert asked <= {one.name.rpartition(".")[2] for one in SERVED}
 
 
 @pytest.mark.parametrize(
