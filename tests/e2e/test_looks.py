@@ -102,7 +102,7 @@ def test_turning_the_phone_redraws_the_charts(page: Page, server: Server) -> Non
     check_shape(page)
 
 
-@pytest.mark.parametrize("many", ["k=1", "domain=box", "m=", "table=diabetes"])
+@pytest.mark.parametrize("many", ["k=1", "domain=box", "m=&table=iris", "table=diabetes"])
 def test_every_kind_of_view_fits_a_phone(
     context: BrowserContext, server: Server, many: str
 ) -> None:
