@@ -1,17 +1,16 @@
 """dpviz: see what differential privacy costs a principal component analysis.
 
 `compare` runs mechanisms side by side, `sweep` along an axis, and `board` draws them to be
-scrubbed; `least` finds the least epsilon for a goal and `predict` needs no draw; `audit` bounds
-what a mechanism really costs, by attack; `claims` says which promises hold here, and
-`reproduce` which of the papers' do; `account` says what repeating costs, `waterfall` what a private
-preparation does, and `task` what can still be learned. `schema` drafts how a release reads a table,
-`release` makes one, `card` files it, `verify` checks that, and `ledger` says what releases have
-spent. `list_mechanisms` and
-`list_datasets` say what there is. An answer is kept by its ``save``, read by `load` and asked again
-by `rerun`. `PrivatePCA` makes one private release as a scikit-learn estimator; `budget` limits what
-several cost together, and `spending` says it. `mechanism` makes a mechanism of a function of
-yours, `Mechanism` is the base of classes; `check` runs the contract suite over
-it, and `dpviz.extend` has what an author imports.
+scrubbed; `least` finds the least epsilon for a goal, `decide` a stakeholder's with what it risks,
+and `predict` needs no draw; `audit` bounds what a mechanism really costs, by attack; `claims` says
+which promises hold here, and `reproduce` which of the papers' do; `account` says what repeating
+costs, `waterfall` what a private preparation does, and `task` what can still be learned. `schema`
+drafts how a release reads a table, `release` makes one, `card` files it, `verify` checks that, and
+`ledger` says what releases have spent. `list_mechanisms` and `list_datasets` say what there is. An
+answer is kept by its ``save``, read by `load` and asked again by `rerun`. `PrivatePCA` makes one
+private release as a scikit-learn estimator; `budget` limits what several cost together, and
+`spending` says it. `mechanism` makes a mechanism of a function of yours, `Mechanism` is the base of
+classes; `check` runs the contract suite over it, and `dpviz.extend` has what an author imports.
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from dpviz.studies.check import check
     from dpviz.studies.claims import claims
     from dpviz.studies.compare import compare
+    from dpviz.studies.decide import decide
     from dpviz.studies.least import least
     from dpviz.studies.ledger import ledger
     from dpviz.studies.listing import list_datasets, list_mechanisms
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Mechanism", "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "card",
-    "check", "claims", "compare", "least", "ledger", "list_datasets", "list_mechanisms", "load",
-    "mechanism", "predict", "release", "reproduce", "rerun", "schema", "spending", "sweep", "task",
-    "verify", "waterfall",
+    "check", "claims", "compare", "decide", "least", "ledger", "list_datasets", "list_mechanisms",
+    "load", "mechanism", "predict", "release", "reproduce", "rerun", "schema", "spending", "sweep",
+    "task", "verify", "waterfall",
 ]  # fmt: skip
 __version__: str
 

@@ -1,8 +1,9 @@
-"""Write the JSON Schema of the board's payload, and the types that its script is checked against.
+"""Write the JSON Schemas of what dpviz hands out, and the types that the board's script is held to.
 
 ``python -m tools.payload`` writes docs/board.schema.json and
-dpviz/report/figures/board/payload.d.ts from the classes of `dpviz.report.tables.payload`; with
-``--check`` it only says whether they are as written.
+dpviz/report/figures/board/payload.d.ts from the classes of `dpviz.report.tables.payload`, and
+docs/results.schema.json from those of `dpviz.studies.results`: one definition for each question's
+answer. With ``--check`` it only says whether they are as written.
 """
 
 from __future__ import annotations
@@ -13,22 +14,31 @@ import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from dpviz.core.params import Declared, Param, params_of
+from dpviz.core.settings import Settings
 from dpviz.report.figures import board
 from dpviz.report.tables.payload import Payload
+from dpviz.studies.asked import type_of
+from dpviz.studies.results import RESULTS
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "docs" / "board.schema.json"
+ANSWERS = ROOT / "docs" / "results.schema.json"
 TYPES = Path(board.__file__).parent / "payload.d.ts"
 _PLAIN = {str: "string", float: "number", int: "integer", bool: "boolean", type(None): "null"}
 _NOTE = re.compile(r"^    ([\w, ]+) : (.*(?:\n        .*)*)$", re.MULTILINE)
 
 
-def typed_dicts(kind: Any) -> Iterator[Any]:
-    """Yield every TypedDict that a type is made of, each once, the type itself first."""
+def _declares(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Declared)
+
+
+def typed_dicts(*kinds: Any) -> Iterator[Any]:
+    """Yield every TypedDict that types are made of, each once, in the order of their use."""
     seen: list[Any] = []
-    waiting = [kind]
+    waiting = list(kinds)
     while waiting:
         one = waiting.pop(0)
         if one in seen:
@@ -51,7 +61,7 @@ def notes(kind: Any) -> dict[str, str]:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type of the payload.
+    """Return the JSON Schema of a type; declared options say their own.
 
     Raises
     ------
@@ -59,13 +69,19 @@ def schema_of(kind: Any) -> dict[str, Any]:
         If JSON has no such type.
     """
     origin, inside = get_origin(kind), get_args(kind)
-    if is_typeddict(kind):
+    if kind is Any:
+        return {}
+    if is_typeddict(kind) or _declares(kind):
         return {"$ref": f"#/$defs/{kind.__name__}"}
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
     if origin in (Union, types.UnionType):
         return {"anyOf": [schema_of(one) for one in inside]}
     if origin is list:
+        return {"type": "array", "items": schema_of(inside[0])}
+    if origin is Literal:
+        return {"enum": list(inside)}
+    if origin is tuple and inside[1:] == (...,):
         return {"type": "array", "items": schema_of(inside[0])}
     if origin is tuple:
         count = len(inside)
@@ -74,6 +90,23 @@ def schema_of(kind: Any) -> dict[str, Any]:
     if origin is dict:
         return {"type": "object", "additionalProperties": schema_of(inside[1])}
     raise TypeError(f"JSON has no {kind}")
+
+
+def _option(param: Param) -> dict[str, Any]:
+    """Return the schema of an option as settings write it: what is optional may be null."""
+    kind = str if param.kind == "choice" else type_of(param)
+    return schema_of(kind)  # its help stands in the reference
+
+
+def _settings(kind: type[Declared]) -> dict[str, Any]:
+    properties = {name: _option(param) for name, param in params_of(kind).items()}
+    return {
+        "type": "object",
+        "description": (kind.__doc__ or "").partition("\n")[0],
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def _definition(kind: Any) -> dict[str, Any]:
@@ -89,6 +122,20 @@ def _definition(kind: Any) -> dict[str, Any]:
         "required": [name for name in properties if name in kind.__required_keys__],
         "additionalProperties": False,
     }
+
+
+def answers() -> str:
+    """Return the schema of every question's answer: a definition under the question's name."""
+    shapes = {kind.__name__: _definition(kind) for kind in typed_dicts(*RESULTS.values())}
+    shapes[Settings.__name__] = _settings(Settings)
+    named = {name: schema_of(kind) for name, kind in RESULTS.items()}
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What the functions and commands of dpviz answer, as JSON",
+        "description": "An answer of compare is held against #/$defs/compare, and so on.",
+        "$defs": named | shapes,
+    }
+    return json.dumps(whole, indent=1) + "\n"
 
 
 def schema() -> str:
@@ -138,10 +185,10 @@ def script_types() -> str:
 
 
 def main() -> int:
-    """Write both files, or compare them with what is there."""
+    """Write the files, or compare them with what is there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true")
-    made = {SCHEMA: schema(), TYPES: script_types()}
+    made = {SCHEMA: schema(), TYPES: script_types(), ANSWERS: answers()}
     if parser.parse_args().check:
         kept = {path: path.read_text(encoding="utf-8") if path.exists() else "" for path in made}
         return int(kept != made)

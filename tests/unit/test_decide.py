@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+import dpviz
 from dpviz.auditing.worlds import both_worlds
 from dpviz.cli import main
 from dpviz.core.number_text import of_hundred
@@ -467,3 +468,20 @@ def test_what_is_advised_where_rows_are_at_hand_is_looked_at(delta: float) -> No
         reason = decide.why_left_out(one, MEASURED, SETTINGS, Answers(survive="75"))
         assert reason is not None
         assert "dpviz least" in reason or "variances" in reason
+
+
+def test_the_function_answers_as_the_page_does() -> None:
+    plan = "plan:n=1e5,spectrum=0.3,0.1,0.01"
+    found = dpviz.decide(plan, k=1, survive="75", prior=50.0)
+    settings = Settings(table=plan, k=1)
+    card = decide.card(load_measured(settings), settings, Answers(source="plan", survive="75"))
+    assert found.table()["mechanism"].tolist() == [o.mechanism.text for o in card.offers]
+    assert found.table()["epsilon"].tolist() == [o.epsilon for o in card.offers]
+    assert found.summary().startswith(words.headline(card))
+    assert found.risk is not None
+    assert 0.5 < found.data()["risk"]["believed_at_most"] == found.risk.most < 1
+    assert "<html" in found.html()
+    refused = dpviz.decide(plan, k=1, hand_out="picture")
+    assert refused.table().empty
+    assert refused.data()["risk"] is None
+    assert refused.summary().startswith("No. A picture")

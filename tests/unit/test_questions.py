@@ -55,6 +55,12 @@ CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
         "iris --trials 2 --mechanism gaussian --mechanism laplace",
         lambda: dpviz.compare("iris", trials=2, mechanisms=QUICK),
     ),
+    "decide": (
+        "plan:n=1e5,spectrum=0.3,0.1,0.01 --k 1 --survive 75 --delta-allowed no --releases 3",
+        lambda: dpviz.decide(
+            "plan:n=1e5,spectrum=0.3,0.1,0.01", k=1, survive="75", delta_allowed="no", releases=3
+        ),
+    ),
     "least": (
         "iris --captured-share 0.9 --k 1 --mechanism gaussian --most-draws 64",
         lambda: dpviz.least("iris", captured_share=0.9, k=1, mechanisms="gaussian", most_draws=64),
@@ -175,7 +181,7 @@ def test_a_ledger_and_a_release_are_what_their_files_hold(
 def test_what_a_command_prints_for_people_is_the_answers_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name in ("account", "audit", "compare", "task", "waterfall"):
+    for name in ("account", "audit", "compare", "decide", "task", "waterfall"):
         words, call = CALLS[name]
         assert main([name, *words.split()]) == 0
         assert capsys.readouterr().out == call().printed() + "\n"

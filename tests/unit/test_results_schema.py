@@ -1,0 +1,103 @@
+"""The published schema of every answer: fresh, complete, and what real answers keep to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import dpviz
+from dpviz.studies.asked import asking_functions
+from dpviz.studies.check import Checked
+from dpviz.studies.results import RESULTS
+from dpviz.testing import Finding
+from tests.unit.test_questions import CALLS
+from tools import kept, payload
+
+PUBLISHED = json.loads(payload.ANSWERS.read_text(encoding="utf-8"))
+ELSEWHERE = {"schema", "board"}
+"""Questions whose answers have a schema of their own."""
+
+
+def faults(question: str, answer: Any) -> list[str]:
+    """Return what of an answer the schema does not allow."""
+    schema = {"$ref": f"#/$defs/{question}", "$defs": PUBLISHED["$defs"]}
+    return [f"{error.json_path}: {error.message}" for error in _each(schema, answer)]
+
+
+def _each(schema: dict[str, Any], answer: Any) -> list[Any]:
+    return list(Draft202012Validator(schema).iter_errors(answer))
+
+
+def read(answer: dpviz.studies.Answer) -> Any:
+    """Return an answer as whoever reads its JSON gets it."""
+    return json.loads(answer.to_json())
+
+
+def test_the_schema_is_as_its_command_writes_it() -> None:
+    Draft202012Validator.check_schema(PUBLISHED)
+    assert payload.ANSWERS.read_text(encoding="utf-8") == payload.answers()
+
+
+def test_every_question_has_a_shape() -> None:
+    assert set(asking_functions()) == set(RESULTS) | ELSEWHERE
+    assert set(RESULTS) <= set(PUBLISHED["$defs"])
+
+
+@pytest.mark.parametrize("file", sorted(set(kept.QUESTIONS)))
+def test_answers_that_are_kept_keep_to_it(file: str) -> None:
+    question = file if file in RESULTS else "compare"
+    assert faults(question, json.loads((kept.FOLDER / f"{file}.json").read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize("question", ["claims", "audit", "decide", "predict"])
+def test_answers_of_now_keep_to_it(question: str) -> None:
+    assert faults(question, read(CALLS[question][1]())) == []
+
+
+def test_a_check_keeps_to_it() -> None:
+    finding = Finding("mine", "bytes", asks="the same", mend="seed it", seen="others")
+    assert faults("check", read(Checked((finding,)))) == []
+
+
+def test_lists_ledgers_and_releases_keep_to_it(tmp_path: Path) -> None:
+    pytest.importorskip("opendp")
+    book = tmp_path / "mine.jsonl"
+    dpviz.ledger(book, limit=(3, 1e-5), purpose="a test")
+    out, card = tmp_path / "release.json", tmp_path / "card.json"
+    asked: dict[str, Any] = {"ledger": book, "row_bound": 60, "delta": 1e-6}
+    made: dict[str, Callable[[], Any]] = {
+        "list_datasets": dpviz.list_datasets,
+        "list_mechanisms": dpviz.list_mechanisms,
+        "release": lambda: dpviz.release("digits", out=out, **asked),
+        "ledger": lambda: dpviz.ledger(book),
+        "card": lambda: dpviz.card(out, ledger=book),
+        "verify": lambda: dpviz.verify(card, out, book),
+        "reproduce": dpviz.reproduce,
+        "rerun": lambda: dpviz.rerun(
+            dpviz.predict("iris", mechanisms="gaussian").save(tmp_path / "kept.json")
+        ),
+    }
+    for question, ask in made.items():
+        answer = ask()
+        if question == "card":
+            card.write_text(answer.to_json(), encoding="utf-8")
+        assert faults(question, read(answer)) == [], question
+
+
+def test_an_answer_of_another_shape_is_refused() -> None:
+    good = json.loads((kept.FOLDER / "ball.json").read_text("utf-8"))
+    for change in (
+        lambda found: found.pop("skipped"),
+        lambda found: found.update(more=1),
+        lambda found: found["settings"].update(epsilon="one"),
+        lambda found: found["results"][0]["metrics"]["recovery"].pop("se"),
+    ):
+        changed = deepcopy(good)
+        change(changed)
+        assert len(faults("compare", changed)) == 1
