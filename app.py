@@ -13,6 +13,11 @@ if __name__ == "__main__":  # a page runs
     )
     shell.run()
 else:  # a server starts
-    from pages.ui import serving
+    from pages.ui import class_room, serving
 
-    app = st.App(__file__, middleware=serving.MIDDLEWARE, lifespan=serving.lifespan)
+    app = st.App(
+        __file__,
+        routes=class_room.ROUTES,
+        middleware=serving.MIDDLEWARE,
+        lifespan=serving.lifespan,
+    )

@@ -16,6 +16,7 @@ current = shell.through_entry()
 from typing import Any
 
 from dpviz.lessons import Lesson, lessons
+from dpviz.lessons.room import steered
 from pages.ui import guard, stage, state
 
 BETS, MOVES, LEAVING = "guide.bets", "guide.moves", "guide.leave"
@@ -98,6 +99,7 @@ def draw() -> None:
     stage.draw(
         lesson,
         step,
+        room=steered(state.get("room", "guide"), name, lesson.asked(step)),
         bets=bets(),
         made=moves().get(name, 0),
         present=state.get("present", "guide") == "yes",

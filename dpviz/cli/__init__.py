@@ -26,7 +26,7 @@ _FILES = {
     "reproduce": ("reproduce",),
     "schema": ("schema",),
     "release": ("release", "ledger", "card", "verify"),
-    "dashboard": ("app",),
+    "dashboard": ("app", "class"),
     "lesson": ("lesson",),
     "export_browser": ("export-browser",),
 }

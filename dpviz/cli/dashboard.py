@@ -1,9 +1,11 @@
-"""The command ``app``."""
+"""The commands ``app`` and ``class``."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import secrets
+import socket
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ from dpviz.cli.options import Commands
 from dpviz.core.environment import server_options
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.paths import app_path
+from dpviz.lessons.room import ADDRESS, KEY, NAME, letters
 
 
 def add(commands: Commands) -> None:
@@ -19,20 +22,65 @@ def add(commands: Commands) -> None:
     app.add_argument("--port", type=int, default=None, help="port on localhost (default 8501)")
     app.add_argument("--headless", action="store_true", help="do not open a browser")
     app.set_defaults(run=_app)
+    room = commands.add_parser("class", help="start the Guide for a hall of phones that bet")
+    room.add_argument("--port", type=int, default=8501, help="port on all addresses (default 8501)")
+    room.add_argument(
+        "--address",
+        metavar="NAME",
+        default=None,
+        help="what phones call this machine; default: its own number in the network",
+    )
+    room.set_defaults(run=_class)
 
 
 def _app(arguments: argparse.Namespace) -> int:
     """Become Streamlit on the app's own files, from any folder."""
-    server_options()  # what it would refuse is said here, and in one line
-    command = [sys.executable, "-m", "streamlit", "run", str(app_path())]
-    if "STREAMLIT_SERVER_ADDRESS" not in os.environ:
-        command += ["--server.address", "localhost"]
-    if arguments.port is not None:
-        if not 1 <= arguments.port <= 65_535:
-            raise InvalidSetting("port", "from 1 to 65535", arguments.port, "--port")
-        command += ["--server.port", str(arguments.port)]
+    options = [] if "STREAMLIT_SERVER_ADDRESS" in os.environ else ["--server.address", "localhost"]
     if arguments.headless:
-        command += ["--server.headless", "true"]
+        options += ["--server.headless", "true"]
+    return _serve(options, arguments.port, {})
+
+
+def _class(arguments: argparse.Namespace) -> int:
+    """Open a room on all addresses, without uploads and releases, and say how it is entered."""
+    named = arguments.address or _number()
+    name, key = letters(), secrets.token_urlsafe(12)
+    port = arguments.port
+    hosts = [*filter(None, [os.environ.get("DPVIZ_HOSTS", "")]), named, socket.gethostname()]
+    said = {
+        NAME: name,
+        KEY: key,
+        ADDRESS: f"{named}:{port}",
+        "DPVIZ_HOSTS": ",".join(hosts),
+        "DPVIZ_UPLOADS": "off",
+        "DPVIZ_RELEASE": "off",
+    }
+    print(f"Room {name}: phones open http://{named}:{port}/c/{name}")
+    print(f"Projector: http://localhost:{port}/guide?v=1&present=yes&room={key}")
+    print("Nothing is stored; the room ends after 3 hours, or with Ctrl+C.", flush=True)
+    return _serve(["--server.address", "0.0.0.0", "--server.headless", "true"], port, said)
+
+
+def _number() -> str:
+    """Return this machine's number in its network; asks nobody."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("10.255.255.255", 1))  # chooses a way out and sends nothing
+            found: str = probe.getsockname()[0]
+        except OSError:
+            return "127.0.0.1"
+    return found
+
+
+def _serve(options: list[str], port: int | None, said: dict[str, str]) -> int:
+    """Become the server, with what the environment and these options say."""
+    os.environ.update(said)
+    server_options()  # what it would refuse is said here, and in one line
+    command = [sys.executable, "-m", "streamlit", "run", str(app_path()), *options]
+    if port is not None:
+        if not 1 <= port <= 65_535:
+            raise InvalidSetting("port", "from 1 to 65535", port, "--port")
+        command += ["--server.port", str(port)]
     # BLAS reads this at start only; its threads would fight over small matrices.
     environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
     if os.name == "posix":

@@ -39,6 +39,7 @@ WORDS = {
     "bet_one": "bet",
     "join": "join",
     "show": "Show the bets",
+    "move": "Make the move",
     "came": "came within a factor of two",
     "were": "were right",
 }

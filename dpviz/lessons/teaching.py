@@ -20,6 +20,11 @@ below are relative to it. In every lesson the class bets before the picture move
 answers, or where on the axis of epsilon a flag is to be dropped. A flag is right within a factor of
 two. Nothing is graded or sent. The last lessons are for classes that know the others.
 
+A hall with phones: `dpviz class` prints where the phones go and where the projector does, on your
+own network. Phones get one light page and bet by a tap; the projector shows how many have, until R
+shows the bets as dots on the axis and M makes the move. No name is asked, nothing is stored,
+uploads and releases are off, and the room ends after three hours.
+
 Lessons of your own: write one TOML file each, as those in `dpviz/lessons/scripts`, put them in a
 folder and start with `DPVIZ_LESSONS=FOLDER dpviz app`; they follow the course. `dpviz lesson check
 FOLDER` says what a class would stumble over.

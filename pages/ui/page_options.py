@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.core.params import Declared, choice, integer, number
+from dpviz.core.params import Declared, choice, integer, number, text
 from dpviz.core.settings import Settings
 from dpviz.lessons.questions import Answers
 from dpviz.mechanisms import featured
@@ -155,6 +155,13 @@ class GuideView(Declared):
         label="Present",
         help="Half as large again and nothing around it, for a lecture hall.",
         examples=("yes",),
+    )
+    room: str = text(
+        "",
+        label="Key of the room",
+        help="Whoever has it steers the room that dpviz class opened, with the projector.",
+        url="room",
+        examples=("a1b2c3",),
     )
 
 

@@ -57,6 +57,7 @@ def draw(
     bets: Mapping[str, float],
     made: int,
     present: bool,
+    room: Mapping[str, str] | None = None,
     tell: Callable[[str, Any], None],
 ) -> None:
     """Draw a step, from 0.
@@ -69,6 +70,8 @@ def draw(
     made : int
         How many of the step's moves are made.
     present : bool
+    room : mapping or None
+        Of a projector: what `pages.ui.class_room.steered` says of its room.
     tell : callable
         Given one of `TOLD` and its value.
     """
@@ -89,7 +92,8 @@ def draw(
             **stage(lesson, step, lessons(), drawn),
             "bet": bets.get(name),
             "made": made,
-            "present": present,
+            "present": present or room is not None,
+            "room": room,
             "tally": tally(lesson, step, lessons(), bets),
         },
         **{f"on_{word}_change": teller(word) for word in TOLD},

@@ -120,7 +120,7 @@ def test_an_experiment_is_redone_as_its_command_redoes_it(
     assert csv_text(found.table()) == lines
 
 
-NO_NUMBERS = {"app", "export-browser", "fetch", "lesson"}
+NO_NUMBERS = {"app", "class", "export-browser", "fetch", "lesson"}
 """Commands that start, copy, download or check something and answer nothing."""
 
 

@@ -253,16 +253,58 @@ const DpvizStage = (() => {
       this.stop = data.made;
       this.flag = data.bet;
       this.moving = false;
+      this.wall = { count: 0, bets: null };
       this.build();
       this.restore();
+      if (data.room) this.listen();
       this.watcher = new ResizeObserver(() => this.fit());
       this.watcher.observe(this.pic);
       this.listener = (event) => this.onKey(event);
       document.addEventListener("keydown", this.listener);
     }
 
+    // A hall of phones: how many have bet, and what once it is shown.
+    listen() {
+      const { name, key } = this.data.room;
+      this.stream = new EventSource(`/c/${name}/events?key=${encodeURIComponent(key)}`);
+      this.stream.onmessage = (event) => {
+        const told = JSON.parse(event.data);
+        if (told.step !== this.data.id) return;
+        this.wall = told;
+        this.pile();
+        this.write();
+      };
+    }
+
+    showBets() {
+      const { name, key } = this.data.room;
+      fetch(`/c/${name}/show`, { method: "POST", headers: { "x-room-key": key } });
+    }
+
+    // Bets as dots that pile up on the axis, a twelfth of a decade each.
+    pile() {
+      this.piles?.remove();
+      if (!this.wall.bets || !this.line) return;
+      this.piles = make("div", "dps-piles", this.line);
+      const bins = new Map();
+      for (const bet of this.wall.bets) {
+        const bin = Math.round(12 * Math.log10(bet));
+        bins.set(bin, [...(bins.get(bin) ?? []), bet]);
+      }
+      const tallest = Math.max(1, ...[...bins.values()].map((held) => held.length));
+      const size = Math.max(4, Math.min(16, (this.rail.clientHeight - 58) / tallest));
+      for (const [bin, held] of bins) {
+        held.forEach((bet, place) => {
+          const dot = make("i", "", this.piles);
+          dot.style.cssText = `left:${this.left(10 ** (bin / 12))};bottom:${place * size}px;width:${size - 1}px;height:${size - 1}px;animation-delay:${30 * place}ms`;
+          dot.dataset.near = String(Math.abs(Math.log(bet / this.data.right)) <= Math.log(this.data.near) + 1e-9);
+        });
+      }
+    }
+
     destroy() {
       this.gone = true;
+      this.stream?.close();
       this.watcher.disconnect();
       document.removeEventListener("keydown", this.listener);
       this.view.stop();
@@ -311,6 +353,14 @@ const DpvizStage = (() => {
       this.act = make("button", "dps-do", words);
       this.act.type = "button";
       this.act.addEventListener("click", () => this.onward());
+      if (data.room) {
+        const join = this.join = make("div", "dps-join", words);
+        const line = make("p", "", join, `${data.words.join} `);
+        make("b", "", line, data.room.name);
+        make("p", "", join, `${data.room.address}/c/${data.room.name}`);
+        this.bets = make("p", "dps-count", words);
+        words.insertBefore(this.bets, this.options);
+      }
       this.film = make("ol", "dps-film", words);
       this.film.setAttribute("aria-label", "Seen so far");
       const foot = make("div", "dps-foot", words);
@@ -354,9 +404,12 @@ const DpvizStage = (() => {
       this.knob = make("span", "dps-mark dps-now", axis);
       this.knobText = make("span", "", this.knob);
       if (!this.data.asksAxis) return;
+      this.line.append(this.knob); // above the piles
       this.rightMark = make("span", "dps-mark dps-right", axis);
       this.rightMark.style.left = this.left(this.data.right);
       make("span", "", this.rightMark, this.data.rightText);
+      this.rightMark.style.visibility = "hidden";
+      if (this.data.room) return; // the hall bets
       const flag = this.flagNode = make("div", "dps-mark dps-flag", axis);
       flag.tabIndex = 0;
       flag.setAttribute("role", "slider");
@@ -449,27 +502,44 @@ const DpvizStage = (() => {
       });
     }
 
+    // Whether somebody may still bet: on a projector until all that is asked is shown.
+    get waits() {
+      if (!this.data.room) return this.bet === null;
+      return this.made === 0 && !(this.wall.bets && this.data.stops.length === 1);
+    }
+
     get revealed() {
+      if (this.data.room) return this.made > 0 || (this.wall.bets !== null && this.data.stops.length === 1);
       return this.made > 0 || (this.bet !== null && this.data.stops.length === 1);
     }
 
     write() {
       const { data } = this;
       const asked = data.ask !== "";
-      const open = asked && this.bet === null;
-      const told = asked && this.revealed && !this.moving;
-      this.say.textContent = told ? data.verdict(this.bet) : asked ? data.ask : data.say;
+      const open = asked && this.waits;
+      const told = asked && !open && this.revealed && !this.moving;
+      const verdict = () => (data.room ? data.hall(this.wall.bets ?? []) : data.verdict(this.bet));
+      this.say.textContent = told ? verdict() : asked ? data.ask : data.say;
+      this.stage.toggleAttribute("data-told", told);
+      if (this.bets) {
+        const { count } = this.wall;
+        this.bets.textContent = asked ? `${count} ${data.words[count === 1 ? "bet_one" : "bets"]}` : "";
+        this.join.hidden = told;
+      }
       this.aside.textContent = asked && !told ? data.say : "";
-      this.then.textContent = told ? data.thenOf(this.bet) : "";
+      this.then.textContent = told ? data.thenOf(data.room && !data.asksAxis ? data.right : this.bet) : "";
       this.why.textContent = (told || !asked) && !this.moving ? data.why : "";
       this.buttons.forEach((button, place) => {
-        button.disabled = !open;
+        button.disabled = !open || Boolean(data.room);
+        if (data.room && this.wall.bets) {
+          button.dataset.count = String(this.wall.bets.filter((bet) => bet === place).length);
+        }
         button.toggleAttribute("data-bet", this.bet === place);
         button.toggleAttribute("data-right", told && place === data.right);
       });
       this.writeHundred();
       const done = this.made + 1 >= data.stops.length;
-      this.score.textContent = !open && done && !this.moving ? data.score(this.bet) : "";
+      this.score.textContent = !data.room && !open && done && !this.moving ? data.score(this.bet) : "";
       const label = this.label(open, done);
       this.act.hidden = label === "" || this.moving;
       this.act.textContent = label;
@@ -477,6 +547,7 @@ const DpvizStage = (() => {
         item.firstChild.setAttribute("aria-current", String(place === this.stop));
       });
       if (!this.moving) this.writeEpsilon(data.stops[this.stop].epsilon);
+      if (this.rightMark) this.rightMark.style.visibility = told ? "visible" : "hidden";
       if (this.flagNode) {
         const placed = this.flag !== null;
         this.flagNode.toggleAttribute("data-docked", !placed);
@@ -485,7 +556,6 @@ const DpvizStage = (() => {
         this.flagNode.setAttribute("aria-valuetext", placed ? `epsilon ${said(this.flag)}` : "not placed");
         if (placed) this.flagNode.style.left = this.left(this.flag);
         this.flagText.textContent = placed ? said(this.flag) : "?";
-        this.rightMark.style.visibility = told ? "visible" : "hidden";
       }
     }
 
@@ -499,13 +569,14 @@ const DpvizStage = (() => {
 
     label(open, done) {
       const { data } = this;
+      if (open && data.room) return this.wall.bets ? data.words.move : data.words.show;
       if (open) return data.asksAxis && this.flag !== null ? `Bet on ${said(this.flag)}` : "";
       if (!done) return this.made === 0 ? data.moved : `On to ${data.stops[this.made + 1].text}`;
       return data.next;
     }
 
     place_bet(bet) {
-      if (this.bet !== null) return;
+      if (this.bet !== null || this.data.room) return;
       this.bet = bet;
       this.tell("bet", bet);
       if (this.data.stops.length > 1) this.move();
@@ -514,7 +585,8 @@ const DpvizStage = (() => {
 
     onward() {
       if (this.moving) return;
-      if (this.data.ask !== "" && this.bet === null) {
+      if (this.data.room && this.data.ask !== "" && this.made === 0 && !this.wall.bets) this.showBets();
+      else if (!this.data.room && this.data.ask !== "" && this.bet === null) {
         if (this.data.asksAxis && this.flag !== null) this.place_bet(this.flag);
       } else if (this.made + 1 < this.data.stops.length) this.move();
       else if (this.data.after) this.tell("go", this.data.after);
@@ -559,6 +631,7 @@ const DpvizStage = (() => {
       else if (key === "b" && this.data.before) this.tell("go", this.data.before);
       else if (key === "e") this.tell("leave", this.data.id);
       else if (key === "p" || (key === "escape" && this.data.present)) this.tell("present", !this.data.present);
+      else if (key === "r" && this.data.room) this.showBets();
       else if (key === "m") this.onward();
       else if ((key === " " || key === "enter") && !from.matches?.("button, .dp-handle")) {
         event.preventDefault();
@@ -579,6 +652,7 @@ const DpvizStage = (() => {
         const word = won(bet) ? data.words.right : data.words.wrong;
         return data.asksAxis ? `${word}: ${data.rightText}. ${data.words.said} ${said(bet)}.` : `${word}.`;
       },
+      hall: (bets) => `${bets.filter(won).length} ${data.words.of} ${bets.length} ${data.words[data.asksAxis ? "came" : "were"]}.`,
       thenOf: (bet) => {
         const text = data.then[data.asksAxis ? 0 : bet];
         return text[0].toUpperCase() + text.slice(1);

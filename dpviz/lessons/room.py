@@ -1,0 +1,173 @@
+"""A room of phones that bet: what is asked now, who has bet what, and when it ends.
+
+It lives in a server's memory alone: no name, no address and no file. A phone is a number that it
+made up itself, so that the same bet sent twice counts once.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from dpviz.core.errors import DpvizError
+from dpviz.lessons.lesson import Asked
+
+LASTS = 3 * 3600.0
+"""Seconds after which a room ends."""
+
+PHONES = 1_000
+"""Phones of a room; a further one is refused."""
+
+NAME, KEY, ADDRESS = "DPVIZ_ROOM", "DPVIZ_ROOM_KEY", "DPVIZ_ROOM_ADDRESS"
+"""What ``dpviz class`` says to the server that it starts."""
+
+_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # none that a hall could take for another
+
+
+class RoomClosed(DpvizError):
+    """A room has ended, is full, or does not take this bet now."""
+
+
+def letters() -> str:
+    """Return four letters that a room is entered by."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(4))
+
+
+@dataclass
+class Room:
+    """One room.
+
+    Attributes
+    ----------
+    name : str
+        Four letters.
+    key : str
+        What the projector knows and the phones do not.
+    clock : callable
+        To seconds.
+    """
+
+    name: str
+    key: str
+    clock: Callable[[], float] = time.monotonic
+    _opened: float = field(init=False)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _step: str = field(init=False, default="")
+    _asked: Asked | None = field(init=False, default=None)
+    _bets: dict[str, float] = field(init=False, default_factory=dict)
+    _shown: bool = field(init=False, default=False)
+    _version: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self._opened = self.clock()
+
+    @property
+    def ended(self) -> bool:
+        """Whether its time is over."""
+        return self.clock() - self._opened > LASTS
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of what a phone sees."""
+        return self._version
+
+    @property
+    def count(self) -> int:
+        """How many have bet."""
+        return len(self._bets)
+
+    def knows(self, key: str) -> bool:
+        """Return whether somebody may steer the room."""
+        return hmac.compare_digest(key.encode(), self.key.encode())
+
+    def ask(self, step: str, asked: Asked | None) -> None:
+        """Ask a step's question; a new one lets go of the bets before."""
+        with self._lock:
+            if self.ended:
+                asked = None
+            if (step, asked) == (self._step, self._asked):
+                return
+            self._step, self._asked = step, asked
+            self._bets, self._shown = {}, False
+            self._version += 1
+
+    def bet(self, step: str, phone: str, value: float) -> None:
+        """Take a bet; the same phone may change its mind until the bets are shown.
+
+        Raises
+        ------
+        RoomClosed
+            If there is nothing to bet on, or not this.
+        """
+        with self._lock:
+            if self.ended:
+                raise RoomClosed("This room has ended.")
+            if self._asked is None or step != self._step:
+                raise RoomClosed("This question is over.")
+            if self._shown:
+                raise RoomClosed("The bets are shown already.")
+            if not self._asked.possible(value):
+                raise RoomClosed("This cannot be bet on.")
+            if phone not in self._bets and len(self._bets) >= PHONES:
+                raise RoomClosed("This room is full.")
+            self._bets[phone] = value
+
+    def show(self) -> None:
+        """Show the bets; none is taken any more."""
+        with self._lock:
+            if self._asked is not None and not self._shown:
+                self._shown = True
+                self._version += 1
+
+    def for_phones(self) -> dict[str, Any]:
+        """Return what a phone is told: the question, never the answer or anybody's bet."""
+        with self._lock:
+            if self.ended:
+                return {"ended": True}
+            asked = self._asked
+            if asked is None:
+                return {"step": self._step}
+            return {
+                "step": self._step,
+                "ask": asked.ask,
+                "options": list(asked.options),
+                "axis": None if asked.axis is None else list(asked.axis),
+                "shown": self._shown,
+            }
+
+    def for_wall(self) -> dict[str, Any]:
+        """Return what the projector is told: how many have bet, and what once it is shown."""
+        with self._lock:
+            bets = sorted(self._bets.values()) if self._shown else None
+            return {"step": self._step, "count": len(self._bets), "bets": bets, "ended": self.ended}
+
+
+@cache
+def room() -> Room | None:
+    """Return this server's room, if it has one."""
+    name, key = os.environ.get(NAME, ""), os.environ.get(KEY, "")
+    return Room(name, key) if name and key else None
+
+
+def steered(key: str, step: str, asked: Asked | None) -> dict[str, str] | None:
+    """Ask a step's question of the room, if the key is its own; return what the projector shows.
+
+    Parameters
+    ----------
+    key : str
+    step : str
+    asked : Asked or None
+        Its question, if it has one.
+    """
+    found = room()
+    if found is None or not key or not found.knows(key):
+        return None
+    found.ask(step, asked)
+    return {"name": found.name, "key": key, "address": os.environ.get(ADDRESS, "")}

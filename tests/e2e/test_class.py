@@ -1,0 +1,219 @@
+"""A class of phones on a real server: sixty bet at once, one loses its connection."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dpviz.core.paths import app_path
+from dpviz.lessons import course
+from tests.e2e.harness import Server, free_port, open_app
+
+ROOT = Path(__file__).resolve().parents[2]
+PHONES = 60
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[tuple[Server, str, str]]:
+    """Start ``dpviz class`` and yield its server, its room and its key."""
+    port = free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "dpviz",
+        "class",
+        "--port",
+        str(port),
+        "--address",
+        "127.0.0.1",
+    ]
+    log = folder / "server.log"
+    own = {"XDG_CACHE_HOME": str(folder)}
+    with Server(app_path(), log, own, ROOT, port=port, command=command) as running:
+        said = log.read_text(encoding="utf-8")
+        room = re.search(r"Room ([A-Z]{4}): phones open http://127\.0\.0\.1:(\d+)/c/\1\n", said)
+        key = re.search(r"room=([\w-]+)\n", said)
+        assert room is not None
+        assert key is not None
+        assert int(room[2]) == port
+        yield running, room[1], key[1]
+
+
+class Stream:
+    """What a server tells of a room, read on a thread of its own."""
+
+    def __init__(self, port: int, path: str) -> None:
+        self.told: list[tuple[float, dict[str, Any]]] = []
+        self.news = threading.Condition()
+        self._link = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self._link.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        self._file = self._link.makefile("rb")
+        assert self._file.readline().split()[1] == b"200"
+        self._reads = threading.Thread(target=self._read)
+        self._reads.start()
+
+    def _read(self) -> None:
+        for line in self._file:
+            if line.startswith(b"data: "):
+                with self.news:
+                    self.told.append((time.monotonic(), json.loads(line[6:])))
+                    self.news.notify_all()
+
+    def when(self, name: str, value: object, patience: float = 30.0) -> float:
+        """Return when something was told for the first time."""
+
+        def seen() -> float | None:
+            return next((at for at, one in list(self.told) if one.get(name) == value), None)
+
+        with self.news:
+            assert self.news.wait_for(lambda: seen() is not None, patience), self.told[-1:]
+        found = seen()
+        assert found is not None
+        return found
+
+    def close(self) -> None:
+        if self._link.fileno() < 0:
+            return
+        self._link.shutdown(socket.SHUT_RDWR)
+        self._reads.join()
+        self._file.close()
+        self._link.close()
+
+
+def post(port: int, path: str, body: object, **headers: str) -> tuple[int, str]:
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    link.request("POST", path, json.dumps(body), {"content-type": "application/json", **headers})
+    answer = link.getresponse()
+    found = answer.status, answer.read().decode()
+    link.close()
+    return found
+
+
+def test_sixty_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
+    page: Page, tmp_path: Path
+) -> None:
+    asked = course()[2].asked(1)
+    assert asked is not None
+    with opened(tmp_path) as (server, name, key), ExitStack() as held:
+        port, base = server.port, f"/c/{name}"
+
+        def stream(query: str = "") -> Stream:
+            made = Stream(port, f"{base}/events{query}")
+            held.callback(made.close)
+            return made
+
+        page.set_viewport_size({"width": 1400, "height": 900})
+        open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2&present=yes&room={key}")
+        expect(page.locator(".dps[data-ready]")).to_be_visible()
+        expect(page.locator(".dps-join")).to_contain_text(name)
+        wall = stream(f"?key={key}")
+        phones = [stream() for _ in range(PHONES)]
+        for phone in phones:
+            phone.when("ask", asked.ask)
+        sent: dict[int, float] = {}
+        answers: list[tuple[int, str]] = []
+        gate = threading.Barrier(PHONES - 1)
+
+        def bet(place: int) -> None:
+            gate.wait()
+            sent[place] = time.monotonic()
+            value = [0.1, 0.3, 0.35, 0.6, 1.0, 2.5][place % 6]
+            answers.append(
+                post(port, f"{base}/bet", {"step": "3.2", "phone": f"p{place}", "value": value})
+            )
+
+        threads = [threading.Thread(target=bet, args=(place,)) for place in range(1, PHONES)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert set(answers) == {(200, "sent")}
+        assert wall.when("count", PHONES - 1) - max(sent.values()) < 1.0
+        # One whose connection broke before its answer came sends the same again: it counts once.
+        body = json.dumps({"step": "3.2", "phone": "p0", "value": 0.3})
+        with socket.create_connection(("127.0.0.1", port)) as lost:
+            head = f"POST {base}/bet HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+            lost.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body[:20]}".encode())
+        for _ in range(2):
+            assert post(port, f"{base}/bet", json.loads(body)) == (200, "sent")
+        wall.when("count", PHONES)
+        # A phone that was cut off asks again and is told what is asked now.
+        phones[0].close()
+        phones[0] = stream()
+        phones[0].when("ask", asked.ask)
+        assert all("bets" not in one for phone in phones for _, one in phone.told)
+        assert all(one["bets"] is None for _, one in wall.told)
+        expect(page.locator(".dps-count")).to_have_text(f"{PHONES} bets")
+        assert page.locator(".dps-piles i").count() == 0
+        # Who has no key shows nothing; the projector does with R.
+        assert post(port, f"{base}/show", {})[0] == 404
+        page.keyboard.press("r")
+        expect(page.locator(".dps-piles i")).to_have_count(PHONES)
+        assert phones[0].when("shown", True)
+        late = post(port, f"{base}/bet", {"step": "3.2", "phone": "late", "value": 1})
+        assert late == (409, "The bets are shown already.")
+        assert asked.right_text not in page.locator(".dps-words").inner_text()
+        page.keyboard.press("m")
+        near = sum(0.175 <= [0.1, 0.3, 0.35, 0.6, 1.0, 2.5][one % 6] <= 0.7 for one in range(1, 60))
+        expect(page.locator(".dps h1")).to_have_text(
+            f"{near + 1} of {PHONES} came within a factor of two."
+        )
+
+
+def test_a_room_takes_bets_alone_and_uploads_stay_off(page: Page, tmp_path: Path) -> None:
+    with opened(tmp_path) as (server, name, key):
+        port = server.port
+        for path in ("/c/ABCD", f"/c/{name}/nothing"):
+            assert post(port, path, {})[0] in (404, 405)
+        open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&room=wrong")
+        expect(page.locator(".dps[data-ready]")).to_be_visible()
+        assert page.locator(".dps-join").count() == 0  # who has no key is one more reader
+        wrong = [(b"{", 400), ({"step": "1.2"}, 400), ({"x": "y" * 400}, 413)]
+        for body, status in wrong:
+            assert (
+                post(port, f"/c/{name}/bet", body if isinstance(body, dict) else "{")[0] == status
+            )
+        assert post(port, f"/c/{name}/bet", {"step": "1.2", "phone": "a", "value": 1})[0] == 409
+        # On a phone: one page without Streamlit, an answer chosen, sent, and told so.
+        open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&room={key}")
+        expect(page.locator(".dps-join")).to_contain_text(name)
+        phone = page.context.browser.new_page(viewport={"width": 420, "height": 800})  # type: ignore[union-attr]
+        asks: list[str] = []
+        phone.on("request", lambda request: asks.append(request.url))
+        phone.goto(f"{server.url}/c/{name}")
+        asked = course()[0].asked(1)
+        assert asked is not None
+        expect(phone.get_by_role("heading")).to_have_text(asked.ask)
+        phone.get_by_role("button", name=asked.options[0]).click()
+        phone.get_by_role("button", name="Send").click()
+        expect(phone.locator("#send")).to_have_text("Sent. Look up.")
+        expect(page.locator(".dps-count")).to_have_text("1 bet")
+        assert not phone.evaluate("document.documentElement.scrollHeight > innerHeight")
+        assert {one.split("/c/")[0] for one in asks} == {server.url}
+        assert len(phone.content()) < 10_000
+        phone.close()
+        page.goto(f"{server.url}/?v=1")
+        assert page.locator('input[type="file"]').count() == 0
+
+
+@pytest.mark.parametrize("path", ["/c/KELP", "/c/KELP/events"])
+def test_without_a_class_there_is_no_room(path: str, tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "dpviz", "app", "--headless", "--port", str(port)]
+    with Server(app_path(), tmp_path / "log", {}, ROOT, port=port, command=command):
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        link.request("GET", path)
+        assert link.getresponse().status == 404
+        link.close()

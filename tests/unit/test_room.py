@@ -1,0 +1,109 @@
+"""A room of phones: who may bet on what, what is told to whom, and when it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpviz.lessons import course
+from dpviz.lessons.lesson import Asked
+from dpviz.lessons.room import LASTS, PHONES, Room, RoomClosed, letters
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def asked(lesson: int, step: int) -> Asked:
+    found = course()[lesson - 1].asked(step - 1)
+    assert found is not None
+    return found
+
+
+FLAG, CHOICE = asked(3, 2), asked(1, 2)
+
+
+@pytest.fixture
+def room() -> Room:
+    made = Room("KELP", "secret", Clock())
+    made.ask("3.2", FLAG)
+    return made
+
+
+def test_only_the_count_is_told_until_the_bets_are_shown(room: Room) -> None:
+    room.bet("3.2", "a", 0.3)
+    room.bet("3.2", "b", 1.0)
+    room.bet("3.2", "a", 0.5)  # somebody changed their mind, or an answer was lost
+    assert room.for_wall() == {"step": "3.2", "count": 2, "bets": None, "ended": False}
+    told = room.for_phones()
+    assert told == {
+        "step": "3.2", "ask": FLAG.ask, "options": [], "axis": [0.03, 3.0], "shown": False
+    }  # fmt: skip
+    assert FLAG.right_text not in str(told)
+    room.show()
+    assert room.for_wall()["bets"] == [0.5, 1.0]
+    assert "0.5" not in str(room.for_phones())
+    with pytest.raises(RoomClosed, match="shown already"):
+        room.bet("3.2", "c", 0.3)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 3.5, float("nan"), float("inf")])
+def test_what_is_off_the_axis_is_no_bet(room: Room, value: float) -> None:
+    with pytest.raises(RoomClosed, match="cannot be bet on"):
+        room.bet("3.2", "a", value)
+    assert room.count == 0
+
+
+def test_a_new_question_lets_go_of_the_bets(room: Room) -> None:
+    room.bet("3.2", "a", 0.3)
+    before = room.version
+    room.ask("3.2", FLAG)  # the projector draws the same step again
+    assert (room.count, room.version) == (1, before)
+    room.ask("1.2", CHOICE)
+    assert (room.count, room.version) == (0, before + 1)
+    with pytest.raises(RoomClosed, match="This question is over"):
+        room.bet("3.2", "a", 0.3)
+    for value in (0.5, 3.0, -1.0):
+        with pytest.raises(RoomClosed, match="cannot be bet on"):
+            room.bet("1.2", "a", value)
+    room.bet("1.2", "a", 2.0)
+    room.ask("1.1", None)
+    assert room.for_phones() == {"step": "1.1"}
+    with pytest.raises(RoomClosed):
+        room.bet("1.1", "a", 0.0)
+
+
+def test_it_ends_after_three_hours(room: Room) -> None:
+    room.bet("3.2", "a", 0.3)
+    room.clock.now += LASTS  # type: ignore[attr-defined]
+    assert not room.ended
+    room.clock.now += 1  # type: ignore[attr-defined]
+    assert room.ended
+    assert room.for_phones() == {"ended": True}
+    with pytest.raises(RoomClosed, match="has ended"):
+        room.bet("3.2", "b", 0.3)
+    room.ask("1.2", CHOICE)
+    assert room.count == 0
+
+
+def test_it_holds_so_many_phones_and_those_may_still_change_their_minds(room: Room) -> None:
+    assert PHONES >= 200
+    for phone in range(PHONES):
+        room.bet("3.2", str(phone), 0.3)
+    with pytest.raises(RoomClosed, match="full"):
+        room.bet("3.2", "one more", 0.3)
+    room.bet("3.2", "7", 0.4)
+
+
+def test_only_its_own_key_steers_it(room: Room) -> None:
+    assert room.knows("secret")
+    assert not room.knows("")
+    assert not room.knows("secrét")
+
+
+def test_letters_are_four_that_cannot_be_mistaken() -> None:
+    seen = {letters() for _ in range(50)}
+    assert all(len(one) == 4 and one.isupper() and not set(one) & set("IOQ") for one in seen)
+    assert len(seen) > 40
