@@ -28,11 +28,11 @@ def as_before() -> None:
     """Put the old path in place of the new one in this process."""
     from dpviz import metrics
     from dpviz.core import eigen
-    from dpviz.preparation import passes, sums
+    from dpviz.preparation import passes, transform
     from dpviz.sampling import wishart
     from dpviz.simulation import cells
 
-    def into_domain(rows: Any, domain: Any) -> tuple[Any, int]:
+    def into_domain(self: Any, rows: Any) -> tuple[Any, int]:
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         outside = norms > 1 + 1e-12
         return rows / np.maximum(norms, 1.0)[:, None], int(outside.sum())
@@ -54,7 +54,7 @@ def as_before() -> None:
 
     eigen.BATCHED_BELOW = eigen.LANCZOS_FROM = 10**9
     cells._BLOCK_ENTRIES = passes._BLOCK_ENTRIES = 10**12
-    sums.into_domain = into_domain
+    transform.Transform.into_domain = into_domain
     wishart._factor = factor
     for key, compute in (("noise_frobenius", noise_frobenius), ("noise_spectral", noise_spectral)):
         object.__setattr__(metrics.METRICS[key], "compute", compute)

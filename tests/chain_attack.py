@@ -19,7 +19,8 @@ from dpviz.core.blas import one_blas_thread
 from dpviz.core.problem import Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.preparation.account import Chain
-from dpviz.preparation.chain import Prepared, Public, run
+from dpviz.preparation.chain import Prepared, run
+from dpviz.preparation.transform import Transform
 
 Prepare = Callable[[FloatArray, NDArray[np.bool_], Draws], Prepared]
 """Raw rows, who is present and draws to what was prepared; the seam where a fault is planted."""
@@ -101,7 +102,7 @@ def raw_pairs(low: FloatArray, high: FloatArray, n: int, relation: Relation) -> 
 
 def audit_chain(
     whole: Chain,
-    public: Public,
+    public: Transform,
     *,
     trials: int = 6_000,
     seed: int = 0,
@@ -114,7 +115,7 @@ def audit_chain(
     ----------
     whole : Chain
         Its problem says how many rows the made-up tables have; few let one person weigh most.
-    public : Public
+    public : Transform
     trials : int
         Draws of each table; half choose the event.
     seed : int
@@ -155,7 +156,7 @@ def audit_chain(
 def _published(
     whole: Chain,
     prepare: Prepare,
-    public: Public,
+    public: Transform,
     rows: FloatArray,
     present: NDArray[np.bool_],
     rng: np.random.Generator,

@@ -21,14 +21,13 @@ from dpviz.core.entries import PRIVATE, UNDECLARED, FeatureBounds, pair_of
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
 from dpviz.core.number_text import numeral, percent
-from dpviz.core.problem import Domain
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, names_in
 from dpviz.datasets.table import Table
 from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.frames import FrameBatches
 from dpviz.preparation.passes import Batched, Facts, InMemory, Passes
-from dpviz.preparation.prepared import Measured, PublicLabels, Raw
+from dpviz.preparation.prepared import Measured, PublicLabels
 from dpviz.preparation.subsample import Subsample
 from dpviz.preparation.transform import Transform
 
@@ -120,7 +119,7 @@ class BoundedRows(Measured):
         chosen = Subsample(seed, self.n, n)
         raw, labels = self.raw, self.labels
         if raw is not None:
-            raw = replace(raw, rows=raw.rows[chosen.chosen(0, chosen.total)])
+            raw = raw[chosen.chosen(0, chosen.total)]
         if labels is not None:
             labels = replace(labels, codes=labels.codes[chosen.chosen(0, chosen.total)])
         with one_blas_thread():
@@ -142,6 +141,7 @@ class BoundedRows(Measured):
             self.notes,
             self.assumed_public,
             raw=self.raw,
+            public=self.public,
             labels=self.labels,
         )
 
@@ -271,17 +271,19 @@ def _build(passes: Passes, settings: Settings) -> BoundedRows:
     limits = _limits(passes, columns, keep, settings, seen, public)
     center = _center(settings, seen, limits, public)
     scale = _scale(passes, keep, settings, seen, limits, notes, public)
-    free = Transform(keep, center, scale, Domain.unbounded(len(columns)))
+    never = np.full(len(columns), np.inf)  # rows of a comparison are not cut
+    free = Transform(-never, never, center, scale, math.inf, keep=keep)
     if settings.domain == "box":
         assert limits is not None
         transform = _in_box(free, settings, limits, notes)
         row_bound = transform.domain.radius
     else:
         transform, row_bound = _in_ball(passes, free, settings, seen, public)
-    raw = None
+    raw = public_part = None
     if paid:
         assert limits is not None
-        raw = _raw(passes, free, settings, limits, row_bound)
+        raw = passes.raw_rows(keep)
+        public_part = _public(free, settings, limits, row_bound)
         shares = ", ".join(f"{step} {numeral(share, 6)}" for step, share in paid.items())
         notes.append(f"Paid for out of the budget, by share: {shares}.")
     if settings.count == PRIVATE and "count" not in paid:
@@ -305,6 +307,7 @@ def _build(passes: Passes, settings: Settings) -> BoundedRows:
         passes,
         settings,
         raw=raw,
+        public=public_part,
     )
 
 
@@ -429,7 +432,7 @@ def _in_box(
     half = (limits[1] - limits[0]) / 2
     if settings.centring == "none":
         half = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
-    return replace(free, scale=half, domain=Domain.box(free.domain.d))
+    return replace(free, scale=half, row_bound=1.0, box=True)
 
 
 def _in_ball(
@@ -457,20 +460,21 @@ def _in_ball(
         public.append("the row bound R (largest row norm)")
     elif settings.row_bound.startswith("quantile:"):
         public.append("the row bound R (a quantile of the row norms)")
-    return replace(free, scale=free.scale * bound, domain=Domain.ball(free.domain.d)), bound
+    return replace(free, scale=free.scale * bound, row_bound=1.0), bound
 
 
-def _raw(
-    passes: Passes,
-    free: Transform,
-    settings: Settings,
-    limits: tuple[FloatArray, FloatArray],
-    row_bound: float,
-) -> Raw:
-    """Return what a paid preparation is made from, anew in each draw."""
-    declared = math.inf if settings.row_bound == UNDECLARED else row_bound
-    centered = settings.centring in ("mean", PRIVATE)
-    return Raw(passes.raw_rows(free.keep), *limits, free.center, free.scale, declared, centered)
+def _public(
+    free: Transform, settings: Settings, limits: tuple[FloatArray, FloatArray], row_bound: float
+) -> Transform:
+    """Return what is public about a paid preparation, in which rows are cut to their bounds."""
+    return replace(
+        free,
+        low=limits[0],
+        high=limits[1],
+        row_bound=math.inf if settings.row_bound == UNDECLARED else row_bound,
+        centered=settings.centring in ("mean", PRIVATE),
+        keep=None,  # the rows at hand have no other columns
+    )
 
 
 def _nothing_is_cut(settings: Settings) -> bool:

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import Foldable, InBlocks
-from dpviz.core.errors import InvalidSetting
+from dpviz.core.by_length import Foldable, InBlocks, lengths_of
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Relation
 from dpviz.core.seeding import Draws
@@ -34,6 +33,7 @@ from dpviz.preparation.steps import (
     VARIANCE,
     Preparation,
 )
+from dpviz.preparation.transform import Transform
 
 _RADII, _STEP = 256, 2**-0.0625  # that a private quantile may choose among
 _CLIPS = 64
@@ -41,70 +41,6 @@ _OCTAVES = 64  # of ranges that a private one may choose among, on either side o
 _HALVING = 2**-0.5  # of the radii that the adaptive clip tries in turn: squares halve
 _CUTS: FloatArray = 2.0 ** (np.arange(-(2 ** (RADIUS_COUNTS - 1)), 2 ** (RADIUS_COUNTS - 1)) / 4)
 _LEAST_SPREAD = 1e-3  # of a feature's half width: below it a spread is taken for noise
-
-
-@dataclass(frozen=True, eq=False)
-class Public:
-    """What is public about the rows, or is taken for public and listed.
-
-    Attributes
-    ----------
-    low, high : ndarray of shape (d,)
-        Bounds of each feature, finite, in units of the table.
-    center : ndarray of shape (d,)
-        What is subtracted where no private mean is bought.
-    scale : ndarray of shape (d,)
-        What features are divided by where no private scale is bought.
-    row_bound : float
-        In scaled units; used where no private bound is bought. Infinite where none is declared.
-    centered : bool
-        Whether ``center`` is the mean, taken for public.
-    edge : float
-        Expected largest eigenvalue of the noise on X'X, in squared row bounds: how many rows may
-        be cut before the clip costs more than the noise it saves.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    center: FloatArray
-    scale: FloatArray
-    row_bound: float
-    centered: bool
-    edge: float
-
-    def require_bounds(self) -> None:
-        """Raise `InvalidSetting` unless every feature has bounds, in order."""
-        if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
-            raise InvalidSetting(
-                "feature bounds", "finite for a preparation that is paid for", "none", "--bounds"
-            )
-        if not (self.low < self.high).all():
-            raise InvalidSetting("feature bounds", "low below high", "high below low", "--bounds")
-
-    def within(self, reach: float) -> Public:
-        """Return the same with bounds of minus and plus a reach for every feature."""
-        side = np.full(len(self.low), reach)
-        return replace(self, low=-side, high=side)
-
-    def bounded(
-        self, rows: FloatArray, center: FloatArray, scale: FloatArray, row_bound: float
-    ) -> FloatArray:
-        """Return rows cut, centred, scaled, and shortened to the bound, which is their unit.
-
-        Without a bound they are in scaled units, as long as they come. What changes nothing is left
-        out, so that they may be the rows themselves.
-        """
-        z = rows
-        if np.isfinite(self.low).any() or np.isfinite(self.high).any():
-            z = np.clip(z, self.low, self.high)
-        if center.any():
-            z = z - center
-        if (scale != 1).any():
-            z = z / scale
-        if math.isfinite(row_bound):
-            lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
-            z = z / np.maximum(lengths, row_bound)[:, None]
-        return z
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,18 +79,22 @@ class Prepared:
         """Return what the mechanism sees in one draw."""
         return SecondMoment(self.moments[index], n)
 
-    def bounded(self, rows: FloatArray, public: Public, index: int) -> FloatArray:
+    def bounded(self, rows: FloatArray, public: Transform, index: int) -> FloatArray:
         """Return rows as they were prepared in one draw, in units of its row bound."""
         if self.reach is not None:
             public = public.within(float(self.reach[index]))
-        return public.bounded(
-            rows, self.center[index], self.scale[index], float(self.row_bound[index])
+        own = replace(
+            public,
+            center=self.center[index],
+            scale=self.scale[index],
+            row_bound=float(self.row_bound[index]),
         )
+        return own.inside(rows)
 
     def moment_with_rows(
         self,
         rows: FloatArray,
-        public: Public,
+        public: Transform,
         index: int,
         present: NDArray[np.bool_] | None = None,
     ) -> SecondMoment:
@@ -164,7 +104,7 @@ class Prepared:
         ----------
         rows : ndarray of shape (n, d)
             As they were prepared.
-        public : Public
+        public : Transform
         index : int
             Which draw.
         present : ndarray of bool, shape (n,), optional
@@ -178,7 +118,7 @@ class Prepared:
 
 def run(
     rows: FloatArray | Foldable,
-    public: Public,
+    public: Transform,
     plan: Preparation,
     draws: Draws,
     present: NDArray[np.bool_] | None = None,
@@ -192,7 +132,7 @@ def run(
     ----------
     rows : ndarray of shape (n, d) or Foldable
         In units of the table. What need not be in memory is read several times.
-    public : Public
+    public : Transform
     plan : Preparation
     draws : Draws
     present : ndarray of bool, shape (n,), optional
@@ -332,7 +272,7 @@ class _Noise:
         return cls(sum(one.size for one in singles), **together)
 
 
-def _with_noise(table: _Table, public: Public, plan: Preparation, noise: _Noise) -> Prepared:
+def _with_noise(table: _Table, public: Transform, plan: Preparation, noise: _Noise) -> Prepared:
     d, each = table.d, table.each
     middle, half = np.zeros(d), np.ones(d)
     sums = np.zeros((2, d))
@@ -340,9 +280,10 @@ def _with_noise(table: _Table, public: Public, plan: Preparation, noise: _Noise)
         public.require_bounds()
         middle, half = (public.low + public.high) / 2, (public.high - public.low) / 2
     if plan.noises.keys() & {MEAN, SCALE}:
+        to_unit = replace(public, center=middle, scale=half)
 
         def powers(block: FloatArray) -> FloatArray:
-            u = (np.clip(block, public.low, public.high) - middle) / half
+            u = to_unit.unbounded(block)
             return np.stack([np.ones(len(u)) @ u, np.ones(len(u)) @ np.square(u)])
 
         sums = each * table.sums((2, d), powers).total
@@ -365,15 +306,13 @@ def _with_noise(table: _Table, public: Public, plan: Preparation, noise: _Noise)
     row_bound = np.full(noise.size, public.row_bound)
     moments = np.empty((noise.size, d, d) if table.moments else (noise.size, 0, 0))
     for index in range(noise.size):
-        own = center[index], scale[index]
+        own = replace(public, center=center[index], scale=scale[index])
         if noise.chances is not None and noise.laplace is not None:
-            farthest = np.maximum(public.high - own[0], own[0] - public.low)
-            most = float(np.linalg.norm(farthest / own[1]))
+            farthest = np.maximum(public.high - own.center, own.center - public.low)
+            most = float(np.linalg.norm(farthest / own.scale))
 
-            def lengths(block: FloatArray, own: tuple[FloatArray, FloatArray] = own) -> FloatArray:
-                z = public.bounded(block, *own, math.inf)
-                found: FloatArray = np.sqrt(np.einsum("ij,ij->i", z, z))
-                return found
+            def lengths(block: FloatArray, own: Transform = own) -> FloatArray:
+                return lengths_of(own.unbounded(block))
 
             if plan.wanted.bound == "quantile":
                 chance = float(noise.chances[index])
@@ -391,14 +330,10 @@ def _with_noise(table: _Table, public: Public, plan: Preparation, noise: _Noise)
                     0.0 if noise.trace is None else float(noise.trace[index, 0]),
                 )
         if table.moments:
-            bound = float(row_bound[index])
+            own = replace(own, row_bound=float(row_bound[index]))
 
-            def products(
-                block: FloatArray,
-                own: tuple[FloatArray, FloatArray] = own,
-                bound: float = bound,
-            ) -> FloatArray:
-                z = public.bounded(block, *own, bound)
+            def products(block: FloatArray, own: Transform = own) -> FloatArray:
+                z = own.inside(block)
                 return z.T @ z
 
             moment = table.sums((d, d), products).total / table.n
@@ -457,7 +392,7 @@ def radius_to_cut(lengths: Lengths, plan: Preparation, draws: Draws) -> FloatArr
     return climb(lengths, every, rank, noise * draws.normal(RADIUS_COUNTS))
 
 
-def _in_found_bounds(table: _Table, public: Public, plan: Preparation, draws: Draws) -> Prepared:
+def _in_found_bounds(table: _Table, public: Transform, plan: Preparation, draws: Draws) -> Prepared:
     """Prepare each draw in bounds of its own, which it buys first.
 
     Ranges double from 2^-64 on, and the first beyond which too few people are ends the search: the

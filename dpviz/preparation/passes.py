@@ -26,7 +26,7 @@ from dpviz.core.number_text import numeral
 from dpviz.datasets.table import Table
 from dpviz.preparation.subsample import Subsample
 from dpviz.preparation.sums import ByLengthOf, Extent, Longest, Moments, Sum, norms
-from dpviz.preparation.transform import Transform, into_domain
+from dpviz.preparation.transform import Transform
 
 _ASK_FROM = 1 << 28  # bytes from which free memory is looked up
 _BLOCK_ROWS = 65_536  # rows at a time: bounds memory beside the table itself
@@ -154,7 +154,7 @@ class InMemory:
         n = len(self.table.rows)
         if is_thin(n, transform.domain.d):
             free = transform.unbounded(self.table.rows)
-            bounded, moved = into_domain(free, transform.domain)
+            bounded, moved = transform.into_domain(free)
             moment = SecondMoment.of_root(bounded / math.sqrt(n), n)
             if moved == 0:
                 return moment, moment, 0
@@ -329,7 +329,11 @@ class Batched:
         extent = self.extent()
         if (unscaled.scale == 1).all() and len(extent.far):
             found = float(norms(unscaled, extent.far).max())
-            moved = float(np.linalg.norm(unscaled.center - extent.anchor[unscaled.keep]))
+            moved = float(
+                np.linalg.norm(
+                    unscaled.center - extent.anchor[... if unscaled.keep is None else unscaled.keep]
+                )
+            )
             # |x - center| <= |x - anchor| + |anchor - center| for every other row x.
             if found >= (extent.beyond + moved) * (1 + 1e-12):
                 return found
@@ -338,7 +342,7 @@ class Batched:
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
         """Return the two moments; that of the unbounded rows comes from the first pass."""
         extent = self.extent()
-        keep = transform.keep
+        keep = np.ones(len(extent.origin), bool) if transform.keep is None else transform.keep
         # In this order the large parts cancel exactly, and what rounding the mean lost is kept.
         shift = (extent.origin[keep] - transform.center) + extent.offset[keep]
         shift /= transform.scale

@@ -13,6 +13,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation, default_delta
 from dpviz.core.settings import Settings
+from dpviz.preparation.transform import Transform
 
 
 class AsksRows(Protocol):
@@ -21,33 +22,6 @@ class AsksRows(Protocol):
     @property
     def by_length(self) -> bool:
         """Whether of the rows it asks no more than their lengths tell."""
-
-
-@dataclass(frozen=True, eq=False)
-class Raw:
-    """Rows before any preparation, for one that is paid for and done anew in each draw.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, d)
-        In units of the table, the features in use.
-    low, high : ndarray of shape (d,)
-        Public bounds of each feature.
-    center, scale : ndarray of shape (d,)
-        What is subtracted and divided by where no private one is bought.
-    row_bound : float
-        R in scaled units, where no private one is bought; infinite where none is declared.
-    centered : bool
-        Whether ``center`` is the mean.
-    """
-
-    rows: FloatArray
-    low: FloatArray
-    high: FloatArray
-    center: FloatArray
-    scale: FloatArray
-    row_bound: float
-    centered: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +62,11 @@ class Measured:
     bounded_rows : int
         How many rows were longer than the bound (or left the box).
     notes, assumed_public : tuple of str
-    raw : Raw or None
-        Where a part of the preparation is paid for: ``moment`` is then what an exact preparation
-        gives, and mechanisms see another in each draw.
+    raw : ndarray of shape (n_rows, d) or None
+        The rows before any preparation, in units of the table, where a part of it is paid for:
+        ``moment`` is then what an exact one gives, and mechanisms see another in each draw.
+    public : Transform or None
+        What is public about that preparation, or stands in its place where it is bought.
     labels : PublicLabels or None
         Of the rows, where they are at hand.
     """
@@ -104,7 +80,8 @@ class Measured:
     bounded_rows: int
     notes: tuple[str, ...]
     assumed_public: tuple[str, ...]
-    raw: Raw | None = field(default=None, kw_only=True)
+    raw: FloatArray | None = field(default=None, kw_only=True)
+    public: Transform | None = field(default=None, kw_only=True)
     labels: PublicLabels | None = field(default=None, kw_only=True)
 
     @property

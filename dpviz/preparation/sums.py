@@ -16,7 +16,7 @@ import numpy as np
 from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import ByLength
 from dpviz.preparation.subsample import Subsample
-from dpviz.preparation.transform import Transform, into_domain
+from dpviz.preparation.transform import Transform
 
 FAR_ROWS = 1_024
 """Rows kept because they lie farthest out: the longest row is among them as a rule."""
@@ -151,7 +151,7 @@ class Moments:
         if self.sample is not None:
             block = block[self.sample.chosen(start, start + len(block))]
         free = self.transform.unbounded(block)
-        bounded, moved = into_domain(free, self.transform.domain)
+        bounded, moved = self.transform.into_domain(free)
         product = bounded.T @ bounded
         self.bounded += product
         if self.with_free:

@@ -1,64 +1,137 @@
-"""How a raw row becomes a bounded one."""
+"""How a raw row becomes a bounded one: the one program that cuts, centres, divides and shortens.
+
+Rows in memory, in batches of a file, behind a paid preparation and on the grid of a release all
+go through it, so that a preparation means the same wherever it is stated.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import lengths_of
+from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Domain
+
+_FAR = 1e100  # units of the bound: a row that is longer keeps its direction, and its squares exist
 
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """How a raw row becomes a bounded one: (x - center) / scale, then the bound.
+    """How a raw row becomes a bounded one, by numbers that are public or were released before.
+
+    A row is cut to the feature bounds, centred, divided by the scale, and shortened to the row
+    bound, which is then its unit.
 
     Attributes
     ----------
-    keep : ndarray of bool, shape (d_raw,)
-        Columns that are not constant.
+    low, high : ndarray of shape (d,)
+        What rows are cut to, in units of the table; infinite where they are not cut.
     center, scale : ndarray of shape (d,)
-        In units of the table; on a ball, ``scale`` includes the row bound R.
-    domain : Domain
+        In units of the table. A row bound may be part of the scale, and is then 1 here.
+    row_bound : float
+        In scaled units; infinite where rows stay as long as they come.
+    centered : bool
+        Whether ``center`` is the mean.
+    edge : float
+        Expected largest eigenvalue of the noise on X'X, in squared row bounds: how many rows may
+        be cut by a private bound before it costs more than the noise it saves.
+    keep : ndarray of bool, shape (d_raw,), or None
+        Columns that are in use; None where rows have no others.
+    box : bool
+        Whether cells are clipped to [-1, 1] in the place of a row bound.
     """
 
-    keep: NDArray[np.bool_]
+    low: FloatArray
+    high: FloatArray
     center: FloatArray
     scale: FloatArray
-    domain: Domain
+    row_bound: float = 1.0
+    centered: bool = False
+    edge: float = 0.0
+    keep: NDArray[np.bool_] | None = None
+    box: bool = False
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Where every bounded row lies."""
+        d = len(self.center)
+        if self.box:
+            return Domain.box(d)
+        return Domain.ball(d) if math.isfinite(self.row_bound) else Domain.unbounded(d)
+
+    def require_bounds(self) -> None:
+        """Raise `InvalidSetting` unless every feature has bounds, in order."""
+        if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
+            raise InvalidSetting(
+                "feature bounds", "finite for a preparation that is paid for", "none", "--bounds"
+            )
+        if not (self.low < self.high).all():
+            raise InvalidSetting("feature bounds", "low below high", "high below low", "--bounds")
+
+    def within(self, reach: float) -> Transform:
+        """Return the same with bounds of minus and plus a reach for every feature."""
+        side = np.full(len(self.low), reach)
+        return replace(self, low=-side, high=side)
+
+    def cut(self, rows: FloatArray) -> FloatArray:
+        """Return rows cut to the feature bounds; the rows themselves where there are none."""
+        if np.isfinite(self.low).any() or np.isfinite(self.high).any():
+            rows = np.clip(rows, self.low, self.high)
+        return rows
 
     def unbounded(self, rows: FloatArray) -> FloatArray:
-        """Return rows in units of the bound, not yet forced inside it."""
-        kept = rows if self.keep.all() else rows[:, self.keep]
-        shifted: FloatArray = kept - self.center
-        shifted /= self.scale
-        return shifted
+        """Return rows in scaled units, as long as they come.
+
+        What changes nothing is left out, so that they may be the rows themselves.
+        """
+        z = rows if self.keep is None or self.keep.all() else rows[:, self.keep]
+        z = self.cut(z)
+        if self.center.any():
+            z = z - self.center
+        if (self.scale != 1).any():
+            # in place where it is nobody else's: a block need not be held twice
+            z = z / self.scale if z is rows else np.divide(z, self.scale, out=z)
+        return z
 
     def bounded(self, rows: FloatArray) -> tuple[FloatArray, int]:
         """Return rows inside the domain, and how many had to be moved there."""
-        return into_domain(self.unbounded(rows), self.domain)
+        return self.into_domain(self.unbounded(rows))
 
     def inside(self, rows: FloatArray) -> FloatArray:
         """Return rows inside the domain."""
         return self.bounded(rows)[0]
 
+    def into_domain(self, rows: FloatArray) -> tuple[FloatArray, int]:
+        """Return rows in scaled units shortened to the bound, or cells clipped to the box.
 
-def into_domain(rows: FloatArray, domain: Domain) -> tuple[FloatArray, int]:
-    """Scale long rows down to the ball, or clip cells to the box; all as it is without a bound."""
-    if not domain.bounded:
-        return rows, 0
-    # One part in 1e12 over the bound is rounding, not a longer row.
-    tolerance = 1 + 1e-12
-    if domain.kind == "box":
-        outside = (np.abs(rows) > tolerance).any(axis=1)
-        return np.clip(rows, -1.0, 1.0), int(outside.sum())
-    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    outside = norms > tolerance
-    # Rounding must not leave a row a last digit outside the ball.
-    over = norms > 1.0
-    if over.any():
-        rows = rows.copy()
-        rows[over] /= norms[over, None]
-    return rows, int(outside.sum())
+        Each row by itself: what happens to one does not depend on another.
+        """
+        # One part in 1e12 over the bound is rounding, not a longer row.
+        tolerance = self.row_bound * (1 + 1e-12)
+        if self.box:
+            outside = (np.abs(rows) > tolerance).any(axis=1)
+            return np.clip(rows, -1.0, 1.0), int(outside.sum())
+        if not math.isfinite(self.row_bound):
+            return rows, 0
+        with np.errstate(invalid="ignore"):
+            lengths = lengths_of(rows)
+        beyond = ~np.isfinite(lengths)
+        if beyond.any():  # a quotient too large for a double is as long as the next
+            rows = rows.copy()
+            rows[beyond] = np.clip(rows[beyond], -_FAR, _FAR)
+            lengths[beyond] = lengths_of(rows[beyond])
+        moved = int((lengths > tolerance).sum())
+        if self.row_bound != 1:
+            return rows / np.maximum(lengths, self.row_bound)[:, None], moved
+        # Rounding must not leave a row a last digit outside the ball.
+        over = lengths > 1
+        if over.any():  # few, as a rule: the others stay as they are
+            rows = rows.copy()
+            rows[over] /= lengths[over, None]
+        return rows, moved

@@ -28,8 +28,9 @@ from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.datasets import read_bounds
 from dpviz.preparation.account import Chain
 from dpviz.preparation.bounding import PADDED, PEOPLE
-from dpviz.preparation.chain import Public, noise_edge
+from dpviz.preparation.chain import noise_edge
 from dpviz.preparation.steps import BOUND, COUNT, MEAN, RANGE, SCALE, Wanted, bound_sought
+from dpviz.preparation.transform import Transform
 from dpviz.releasing.rows import Reduced, Rows
 
 AUTO, NONE, MIDPOINT, PUBLIC = "auto", "none", "midpoint", "public"
@@ -139,7 +140,7 @@ class Declared:
 
     def public(
         self, rows: Rows | None, d: int, whole: Chain | None, names: Sequence[str] = ()
-    ) -> tuple[Public, tuple[str, ...]]:
+    ) -> tuple[Transform, tuple[str, ...]]:
         """Return what the preparation takes for public, and the list of it.
 
         Parameters
@@ -163,24 +164,24 @@ class Declared:
         elif self.bounds is not None and self.bounds != PRIVATE:
             assumed.append("the feature bounds, as given")
         middle, spread, radius = np.zeros(d), np.ones(d), np.inf
+        cut = Transform(low, high, middle, spread, np.inf)
         if self.center == MIDPOINT and self.bounds != PRIVATE:
             middle = (low + high) / 2
         elif self.center == "mean":
             assert rows is not None
-            middle = _mean(rows, lambda block: np.clip(block, low, high))
+            middle = _mean(rows, cut.cut)
             assumed.append("the feature means")
             _warn("center")
         if self.scale == "standardize":
             assert rows is not None
-            mean = _mean(rows, lambda block: np.clip(block, low, high))
-            spread = np.sqrt(_mean(rows, lambda block: (np.clip(block, low, high) - mean) ** 2))
+            mean = _mean(rows, cut.cut)
+            spread = np.sqrt(_mean(rows, lambda block: (cut.cut(block) - mean) ** 2))
             spread[spread == 0] = 1.0
             assumed.append("the feature scales (standard deviations)")
             _warn("scale")
         if self.row_bound == "max":
             assert rows is not None
-            unscaled = Public(low, high, middle, spread, np.inf, centered=False, edge=0.0)
-            radius = _longest(rows, lambda block: unscaled.bounded(block, middle, spread, np.inf))
+            radius = _longest(rows, Transform(low, high, middle, spread, np.inf).unbounded)
             assumed.append("the row bound R (largest row norm)")
             _warn("row_bound")
         elif self.row_bound.startswith(PRIVATE):
@@ -190,7 +191,7 @@ class Declared:
             assumed.append("the row bound R, as given")
         edge = 0.0 if whole is None else _edge(whole, d)
         centered = self.center == "mean"
-        return Public(low, high, middle, spread, radius, centered, edge), tuple(assumed)
+        return Transform(low, high, middle, spread, radius, centered, edge), tuple(assumed)
 
     @property
     def asks_rows(self) -> str:

@@ -10,12 +10,14 @@ certified rows and of nothing else. A sum of doubles has no such proof.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.preparation.transform import Transform
 
 IntArray = NDArray[np.int64]
 
@@ -23,8 +25,6 @@ BITS_RANGE = (6, 24)
 DEFAULT_BITS = 20
 # Weights of the diagonal and of what is off it: 99/70 is at least sqrt 2, by .005 %.
 DIAGONAL_WEIGHT, OTHER_WEIGHT = 70, 99
-# In row bounds: a row that is longer is scaled down anyway, and its squares stay doubles.
-_FAR = 1e100
 # Rows multiplied at a time by doubles: every partial sum is a whole number of at most 2^52 up to
 # 20 bits, so it is exact in any order; on a finer grid the chunk shrinks.
 _EXACT = 2**53
@@ -76,6 +76,12 @@ class Declared:
         """Number of features."""
         return len(self.columns)
 
+    @cached_property
+    def transform(self) -> Transform:
+        """How a row becomes a bounded one, in units of the row bound."""
+        limits = np.array(self.low), np.array(self.high)
+        return Transform(*limits, np.array(self.center), np.full(self.d, self.row_bound))
+
 
 def bits_for(n: int, bits: int | None) -> int:
     """Return the grid in force for n rows: the one asked for, or the finest usual one that fits.
@@ -119,14 +125,10 @@ def quantised(rows: FloatArray, declared: Declared, bits: int) -> IntArray:
         cut to them; nobody is told how many rows that were.
     """
     unit, most = float(2**bits), 4**bits
-    found: FloatArray = np.clip(rows, np.asarray(declared.low), np.asarray(declared.high))
-    with np.errstate(over="ignore"):  # a quotient too large for a double is as long as the next
-        found = (found - np.asarray(declared.center)) / declared.row_bound
-    found = np.clip(found, -_FAR, _FAR)
-    # entries first, so that no square overflows: a longer row is scaled down below anyway
-    largest = np.maximum(np.abs(found).max(axis=1, keepdims=True), 1.0)
-    lengths = largest * np.linalg.norm(found / largest, axis=1, keepdims=True)
-    whole: IntArray = np.trunc(found / np.maximum(lengths, 1.0) * unit).astype(np.int64)
+    with np.errstate(over="ignore"):  # a quotient too large for a double is a long row
+        # in the order of rows, so that each is summed up by itself wherever it stands
+        found = declared.transform.inside(np.ascontiguousarray(rows, dtype=np.float64))
+    whole: IntArray = np.trunc(found * unit).astype(np.int64)
     # Certified in whole numbers: truncation shrinks, and a row that rounding left too long shrinks
     # by one step of the grid in each entry until it fits. |entry| <= 2^24 + 1, so squares are safe.
     # What no double of a finite row can become is no row: 0 before its square could wrap around.

@@ -8,7 +8,6 @@ import os
 import secrets
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -33,10 +32,11 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import Chain, chain
 from dpviz.preparation.batches import FileBatches
-from dpviz.preparation.chain import Public, radius_to_cut, run, variances_along
+from dpviz.preparation.chain import radius_to_cut, run, variances_along
 from dpviz.preparation.frames import FrameBatches
 from dpviz.preparation.steps import RADIUS as VARIANCE_RADIUS
 from dpviz.preparation.steps import Preparation, is_share
+from dpviz.preparation.transform import Transform
 from dpviz.releasing.budget import carried, check_open, pay, received
 from dpviz.releasing.choosing import has_variances, picked_for, with_variances
 from dpviz.releasing.declared import AUTO, BOUND_ALLOWED, NONE, PUBLIC, Declared, PrivacyWarning
@@ -330,13 +330,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         how = (declared.center, declared.row_bound, *sides)
         if summed is None:
             public, _ = declared.public(None, rows.d, None, names)
-            bounded = partial(
-                public.bounded,
-                center=public.center,
-                scale=public.scale,
-                row_bound=public.row_bound,
-            )
-            summed = self._summed = Summed(rows.d, bounded, rows.dtype)
+            summed = self._summed = Summed(rows.d, public.inside, rows.dtype)
             self._summed_how = how
         elif how != self._summed_how:
             raise InvalidSetting(
@@ -726,7 +720,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         )
 
     def _release(
-        self, rows: Rows, sums: ByLength | None, public: Public, whole: Chain, seed: int
+        self, rows: Rows, sums: ByLength | None, public: Transform, whole: Chain, seed: int
     ) -> None:
         """Prepare and release, and keep what came out."""
         mechanism, d = whole.mechanism, rows.d

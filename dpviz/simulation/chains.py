@@ -15,8 +15,8 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism
 from dpviz.picture.account import chain_of
 from dpviz.preparation.chain import Prepared as PaidRows
-from dpviz.preparation.chain import Public, noise_edge, run
-from dpviz.preparation.prepared import Measured, Raw
+from dpviz.preparation.chain import noise_edge, run
+from dpviz.preparation.prepared import Measured
 from dpviz.preparation.transform import Transform
 from dpviz.simulation.simulate import Cell
 
@@ -30,38 +30,33 @@ class PaidDraws:
     mechanism : Mechanism
     calibration : Calibration
         Of the mechanism, on what the preparation leaves.
-    raw : Raw
-    public : Public
+    raw : ndarray of shape (n, d)
+    public : Transform
     made : dpviz.preparation.chain.Prepared
     """
 
     mechanism: Mechanism
     calibration: Calibration
-    raw: Raw
-    public: Public
+    raw: FloatArray
+    public: Transform
     made: PaidRows
 
     def sees(self, index: int) -> SecondMoment:
         """Return what the mechanism sees in one draw."""
         if self.mechanism.needs_rows:
-            return self.made.moment_with_rows(self.raw.rows, self.public, index)
+            return self.made.moment_with_rows(self.raw, self.public, index)
         return self.made.moment(index, self.calibration.problem.n)
 
     @property
     def units(self) -> FloatArray:
         """The squared row bound of each draw in those of the reference, shape (trials,)."""
-        unit = self.raw.row_bound if np.isfinite(self.raw.row_bound) else 1.0
+        unit = self.public.row_bound if np.isfinite(self.public.row_bound) else 1.0
         squared: FloatArray = np.square(self.made.unit / unit)
         return squared
 
     def rows(self, index: int) -> FloatArray:
         """Return the bounded rows of one draw, shape (n, d)."""
-        made = self.made
-        center, scale, bound = made.center[index], made.scale[index], made.row_bound[index]
-        public = self.public
-        if made.reach is not None:
-            public = public.within(float(made.reach[index]))
-        return public.bounded(self.raw.rows, center, scale, float(bound))
+        return self.made.bounded(self.raw, self.public, index)
 
     def transform(self, index: int, before: Transform) -> Transform:
         """Return how other rows are prepared in one draw, as far as that is released."""
@@ -77,7 +72,7 @@ def paid_draws(cell: Cell, prepared: Measured) -> PaidDraws:
     CannotRun
         If the preparation leaves nothing usable.
     """
-    if cell.paid is None or prepared.raw is None:
+    if cell.paid is None or prepared.raw is None or prepared.public is None:
         raise RuntimeError("a paid preparation needs a table that was prepared for it")
     mechanism, problem, raw = cell.mechanism, cell.problem, prepared.raw
     whole = chain_of(mechanism, problem, cell.budget, cell.paid, cell.picture)
@@ -88,8 +83,8 @@ def paid_draws(cell: Cell, prepared: Measured) -> PaidDraws:
     else:
         mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
         edge = noise_edge(problem.d, problem.relation, mu)
-    public = Public(raw.low, raw.high, raw.center, raw.scale, raw.row_bound, raw.centered, edge)
+    public = replace(prepared.public, edge=edge)
     steps = Draws.trials(cell.seed, "prepare", cell.trials)
     with one_blas_thread():
-        made = run(raw.rows, public, whole.preparation, steps, people=problem.n)
+        made = run(raw, public, whole.preparation, steps, people=problem.n)
     return PaidDraws(mechanism, calibration, raw, public, made)

@@ -181,6 +181,7 @@ class _Question:
         return Measured(
             seen.name, seen.columns, seen.domain, seen.row_bound, moment, seen.reference,
             seen.bounded_rows, seen.notes, seen.assumed_public, raw=seen.raw,
+            public=seen.public,
         )  # fmt: skip
 
     def why_not(self, point: float) -> str | None:

@@ -137,10 +137,10 @@ def data_digest(measured: Measured, with_rows: bool | None = None) -> str:
         else:
             assert isinstance(seen.lengths, ByLength)
             arrays += seen.lengths.arrays
-    if measured.raw is not None:
-        raw = measured.raw
-        digest.update(repr((raw.row_bound, raw.centered)).encode())
-        arrays += [raw.rows, raw.low, raw.high, raw.center, raw.scale]
+    if measured.raw is not None and measured.public is not None:
+        public = measured.public
+        digest.update(repr((public.row_bound, public.centered)).encode())
+        arrays += [measured.raw, public.low, public.high, public.center, public.scale]
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

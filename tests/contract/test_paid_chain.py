@@ -22,7 +22,7 @@ from dpviz.datasets import load
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.preparation.account import Chain, chain
 from dpviz.preparation.bounding import prepare
-from dpviz.preparation.chain import Public, run, variances_along
+from dpviz.preparation.chain import run, variances_along
 from dpviz.preparation.steps import (
     BOUND,
     COUNT,
@@ -34,6 +34,7 @@ from dpviz.preparation.steps import (
     preparation,
     wanted_of,
 )
+from dpviz.preparation.transform import Transform
 from dpviz.simulation.cells import cell_at, joined, run_cell
 from dpviz.simulation.compare import compare
 from dpviz.simulation.simulate import Cell
@@ -57,7 +58,7 @@ IRIS = prepare(load("iris"), ALL_PAID)
 BUDGET = Budget(1.0, 1e-2)
 TRIALS = 120  # of each table: few, for every mechanism is attacked
 LOW, HIGH = np.array([-1.0, 0.0]), np.array([1.0, 4.0])
-PUBLIC = Public(LOW, HIGH, (LOW + HIGH) / 2, np.ones(2), 1.5, False, 1.0)
+PUBLIC = Transform(LOW, HIGH, (LOW + HIGH) / 2, np.ones(2), 1.5, False, 1.0)
 
 
 def _chain(key: str, relation: Relation, budget: Budget = BUDGET) -> Chain | str:
@@ -313,16 +314,16 @@ def test_bounds_can_be_bought_too() -> None:
         parse_variant("gaussian"), ready.problem(settings), ready.budget(settings), wanted
     )
     zero, one = np.zeros(4), np.ones(4)
-    public = Public(-one, one, zero, one, 1.0, False, 1.0)
+    public = Transform(-one, one, zero, one, 1.0, False, 1.0)
     draws = Draws.trials(0, "prepare", range(3))
-    made = run(ready.raw.rows, public, whole.preparation, draws)
+    made = run(ready.raw, public, whole.preparation, draws)
     assert made.reach is not None
     np.testing.assert_array_equal(made.reach, 8.0)  # the longest sepal has 7.9 cm
     (result,) = compare(ready, settings).results
     assert result.metrics["recovery"].min() > 0.99
     # a budget that sees nobody ends the search at once, and says nothing of the table
     small = replace(whole.preparation, noises={**whole.preparation.noises, RANGE: 1e-6})
-    tiny = run(ready.raw.rows, public, small, Draws.trials(0, "prepare", range(3)))
+    tiny = run(ready.raw, public, small, Draws.trials(0, "prepare", range(3)))
     assert tiny.reach is not None
     assert tiny.reach.max() < 1e-9
 

@@ -23,18 +23,18 @@ from dpviz.mechanisms import parse_variant
 from dpviz.preparation.account import chain
 from dpviz.preparation.chain import (
     Prepared,
-    Public,
     noise_edge,
     radius_to_cut,
     run,
     variances_along,
 )
 from dpviz.preparation.steps import BOUND, COUNT, MEAN, SCALE, Wanted, preparation
+from dpviz.preparation.transform import Transform
 from tests.chain_attack import ChainAudit, Prepare, audit_chain
 
 N, D = 3, 2
 LOW, HIGH = np.array([-1.0, 0.0]), np.array([1.0, 4.0])
-PUBLIC = Public(
+PUBLIC = Transform(
     LOW, HIGH, (LOW + HIGH) / 2, np.ones(D), 1.5, False, noise_edge(D, Relation.REPLACE, 1.0)
 )
 BUDGET = Budget(1.0, 1e-2)

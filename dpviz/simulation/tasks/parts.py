@@ -229,6 +229,7 @@ def releasing(
         ready.notes,
         ready.assumed_public,
         raw=ready.raw,
+        public=ready.public,
     )
     test = _clean(table, labels, chosen.test, ready.transform)
     return Releasing(measured, ready.d, code, ready.transform, chosen, train, test)

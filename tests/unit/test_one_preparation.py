@@ -1,0 +1,165 @@
+"""One program prepares rows: in memory, in batches, behind what is paid for, and on the grid.
+
+All numbers are whole multiples of 1/4 and all lengths of long rows powers of two, so that floats
+are exact and four moments must agree to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.core.arrays import FloatArray
+from dpviz.core.problem import Budget, Relation
+from dpviz.core.seeding import Draws, generator
+from dpviz.core.settings import Settings
+from dpviz.datasets.table import Table
+from dpviz.preparation.batches import FileBatches
+from dpviz.preparation.bounding import prepare, prepare_batches
+from dpviz.preparation.chain import run
+from dpviz.preparation.passes import Batched, InMemory
+from dpviz.preparation.steps import Wanted, preparation
+from dpviz.preparation.transform import Transform
+from dpviz.releasing.grid import Declared, quantised, second_moment
+
+N, BITS = 1024, 20
+NAMES = ("a", "b", "c", "d")
+CENTER = np.array([1.0, 2.0, -1.0, 0.25])
+EXACT = Transform(CENTER - 8, CENTER + 8, CENTER, np.full(4, 1.0), 4.0)
+STEPS = np.array(
+    [
+        [1, 1, 1, 1],  # inside
+        [-2, 0.5, 0, 1],
+        [0, 0, 0, 0],
+        [4, 0, 0, 0],  # on the bound
+        [4, -4, 4, 4],  # of length 8: shortened
+        [0, 8, 0, 0],
+        [40, 0, 0, 0],  # cut, then shortened
+        [9, -100, 50, 8.5],
+    ]
+)
+
+
+def rows_of(seed: int = 0) -> FloatArray:
+    """Return 1,024 rows: more than one block of a file."""
+    rng = generator(seed, "one preparation")
+    signs = rng.choice([-1.0, 1.0], size=(N, 1))
+    rows: FloatArray = CENTER + signs * STEPS[rng.integers(0, len(STEPS), N)]
+    return rows
+
+
+def in_memory(rows: FloatArray, how: Transform, folder: Path) -> FloatArray:
+    return InMemory(Table("exact", rows, NAMES)).moments(how, inside=False)[0].A
+
+
+def in_batches(rows: FloatArray, how: Transform, folder: Path) -> FloatArray:
+    path = folder / "exact.parquet"
+    pd.DataFrame(rows, columns=list(NAMES)).to_parquet(path)
+    everywhere = replace(how, keep=np.ones(4, dtype=bool))
+    return Batched(FileBatches(path), about_zero=False).moments(everywhere, inside=False)[0].A
+
+
+def behind_nothing_paid(rows: FloatArray, how: Transform, folder: Path) -> FloatArray:
+    plan = preparation(Wanted(()), N, 4, Relation.REPLACE, Budget(1.0, 1e-6), pure=False)
+    moments: FloatArray = run(rows, how, plan, Draws.trials(0, "x", range(1))).moments[0]
+    return moments
+
+
+def on_the_grid(rows: FloatArray, how: Transform, folder: Path) -> FloatArray:
+    assert (how.scale == 1).all()  # a release knows no other
+    limits = tuple(how.low.tolist()), tuple(how.high.tolist())
+    declared = Declared(NAMES, *limits, tuple(how.center.tolist()), how.row_bound)
+    moment: FloatArray = second_moment(quantised(rows, declared, BITS), BITS) / 4.0**BITS / N
+    return moment
+
+
+WAYS: tuple[Callable[[FloatArray, Transform, Path], FloatArray], ...] = (
+    in_memory,
+    in_batches,
+    behind_nothing_paid,
+    on_the_grid,
+)
+
+
+def by_hand(rows: FloatArray) -> FloatArray:
+    """Return the moment as whoever reads the four words would compute it."""
+    total = np.zeros((4, 4))
+    for row in rows:
+        cut = [min(max(x, low), high) for x, low, high in zip(row, EXACT.low, EXACT.high)]  # noqa: B905
+        z = np.array(cut) - CENTER
+        total += np.outer(z, z) / max(float(np.sqrt(z @ z)), 4.0) ** 2
+    return total / N
+
+
+def test_four_ways_to_one_moment(tmp_path: Path) -> None:
+    rows = rows_of()
+    expected = by_hand(rows)
+    for way in WAYS:
+        np.testing.assert_array_equal(way(rows, EXACT, tmp_path), expected, way.__name__)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "planted",
+    [
+        replace(EXACT, high=EXACT.high + 0.25),
+        replace(EXACT, low=np.full(4, -np.inf), high=np.full(4, np.inf)),
+        replace(EXACT, center=CENTER + 2.0**-10),
+        replace(EXACT, row_bound=4.0 + 2.0**-10),
+    ],
+)
+def test_a_planted_difference_is_seen(
+    way: Callable[[FloatArray, Transform, Path], FloatArray], planted: Transform, tmp_path: Path
+) -> None:
+    rows = rows_of()
+    assert not np.array_equal(way(rows, planted, tmp_path), by_hand(rows))
+
+
+@pytest.mark.parametrize("step", ["cut", "unbounded", "into_domain"])
+def test_each_way_takes_each_step_of_the_one_program(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that does nothing changes all four: none has another program."""
+    rows = rows_of()
+    expected = by_hand(rows)
+
+    def nothing(self: Transform, block: FloatArray) -> object:
+        return (block, 0) if step == "into_domain" else block
+
+    monkeypatch.setattr(Transform, step, nothing)
+    for way in WAYS:
+        with np.errstate(all="ignore"):
+            assert not np.array_equal(way(rows, EXACT, tmp_path), expected), way.__name__
+
+
+def test_a_comparison_prepares_as_the_program_does(tmp_path: Path) -> None:
+    rows = np.clip(rows_of(), EXACT.low, EXACT.high)
+    bounds = {
+        name: (low, high) for name, low, high in zip(NAMES, EXACT.low, EXACT.high, strict=True)
+    }
+    settings = Settings(center="midpoint", row_bound="4", bounds=bounds)
+    whole = prepare(Table("exact", rows, NAMES), settings)
+    path = tmp_path / "exact.parquet"
+    pd.DataFrame(rows, columns=list(NAMES)).to_parquet(path)
+    np.testing.assert_array_equal(whole.moment.A, by_hand(rows))
+    np.testing.assert_array_equal(prepare_batches(path, settings).moment.A, by_hand(rows))
+
+
+def test_a_row_is_prepared_by_itself() -> None:
+    """What no double can hold does nothing to the rows around it."""
+    rows = rows_of()
+    huge = rows.copy()
+    huge[::7] = [1e308, -1e308, 1e308, 3.0]
+    never = np.full(4, np.inf)
+    tiny = Transform(-never, never, CENTER, np.full(4, 2.0**-30))
+    with np.errstate(over="ignore"):
+        seen, alone = tiny.inside(huge), tiny.inside(rows)
+    others = np.arange(N) % 7 > 0
+    np.testing.assert_array_equal(seen[others], alone[others])
+    assert np.isfinite(seen).all()
+    assert np.sqrt(np.square(seen).sum(axis=1)).max() <= 1 + 1e-15
