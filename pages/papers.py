@@ -31,8 +31,8 @@ from dpviz.papers import (
     lines_table,
     markdown,
     printing_order,
+    runs,
     shipped,
-    what_was_run,
 )
 from dpviz.report.figures.reproduction import (
     chart_figure,
@@ -54,6 +54,7 @@ current = shell.through_entry()
 RUNNING = "papers_running"  # the experiments that the user has asked for in this session
 
 FINAL = "final"
+YIELDS = "What would yield each printed figure, with an interval"
 WANTED, FAILED = "papers_wanted", "papers_failed"  # a download asked for, and one that failed
 
 
@@ -253,8 +254,10 @@ def show(found: Findings, *, stage: str = FINAL) -> None:
     else:
         exhibit(found)
         st.markdown(reproduction_sentence(found))
-    if told := what_was_run(points):
-        st.caption("  \n".join([f"**{told[0]}**", *told[1:]]))
+    if told := runs(found):
+        st.markdown(told[0])
+        with st.expander(YIELDS, icon=":material/function:", expanded=False):
+            st.markdown("\n".join(f"- {line}" for line in told[1:]))
     if found.claims:
         here = found.experiment.info.place
         st.html(claims_html(sorted(found.claims, key=lambda claim: claim.place != here)))

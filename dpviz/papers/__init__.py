@@ -27,13 +27,13 @@ from dpviz.papers.report import (
     markdown,
     page,
     printing_order,
+    runs,
     summary,
     tally,
 )
 from dpviz.papers.run import Reproduction, Step, absent_data, kept, reproduce, work
 from dpviz.papers.said import MEANINGS, Agreement, Answer, Claim, Line, Said, Stated, counted
 from dpviz.papers.shipped import Made, Shipped, ship, shipped
-from dpviz.papers.solve import what_was_run
 from dpviz.simulation.store import Store
 
 __all__ = [
@@ -75,12 +75,12 @@ __all__ = [
     "page",
     "printing_order",
     "reproduce",
+    "runs",
     "series_of",
     "ship",
     "shipped",
     "summary",
     "tally",
-    "what_was_run",
     "work",
 ]
 

@@ -9,8 +9,10 @@ from typing import Protocol
 import pandas as pd
 
 from dpviz.papers.experiment import Chart, Effort, Experiment
-from dpviz.papers.said import MEANINGS, Claim, Line, counted, said_of, text_of
-from dpviz.papers.solve import what_was_run
+from dpviz.papers.measurements import Found
+from dpviz.papers.said import MEANINGS, Claim, Line, answer, counted, said_of, text_of
+from dpviz.papers.shipped import shipped_points
+from dpviz.papers.solve import SOLVER, what_was_run
 
 SUMMARY_KEYS = (
     "paper", "item", "verdict", "coverage", "reason", "place", "quote", "stated", "measured",
@@ -260,7 +262,7 @@ def markdown(
     for chart in drawn(reproduction) if picture is not None else ():
         assert picture is not None
         text += [f"![{chart.title}]({picture(chart)})", ""]
-    text += _listed("What was run", tuple(what_was_run(reproduction.points)))
+    text += _listed("What was run", tuple(runs(reproduction)))
     if reproduction.claims:
         text += [f"The printed claims, each answered once ({tally(reproduction.claims)}):", ""]
         text += [_claims(reproduction.claims), ""]
@@ -275,6 +277,23 @@ def markdown(
         "",
     ]
     return "\n".join(text)
+
+
+def runs(found: Findings) -> list[str]:
+    """Return what would have to be run for the printed numbers that are not reproduced.
+
+    Of the experiment that solves for them, this is said of every table of the paper.
+    """
+    paper, own = found.experiment.paper, found.experiment.key
+    if own != f"{paper}_{SOLVER}":
+        return what_was_run(found.claims, shipped_points(f"{paper}_{SOLVER}"))
+    lines = []
+    for key in dict.fromkeys(said.experiment for said in said_of(paper)):
+        known = Found.of(shipped_points(key))
+        claims = [answer(said, known) for said in said_of(paper) if said.experiment == key]
+        place = text_of(paper)["experiment"][key.partition("_")[2]]["place"]
+        lines += [f"{place}: {line}" for line in what_was_run(claims, found.points)]
+    return lines
 
 
 def heading(experiment: Experiment) -> str:

@@ -289,12 +289,25 @@ def shipped(experiment: Experiment, folder: Path = FOLDER) -> Shipped | None:
     return _read(experiment, path)
 
 
+def shipped_points(key: str) -> pd.DataFrame:
+    """Return the points that ship of an experiment, none where it has no results."""
+    path = file_of(key)
+    return _points(path) if path.is_file() else pd.DataFrame(columns=list(SUMMARY_COLUMNS))
+
+
 @cache
-def _read(experiment: Experiment, path: Path) -> Shipped:
+def _points(path: Path) -> pd.DataFrame:
     content = json.loads(path.read_text(encoding="utf-8"))
     points = pd.DataFrame(content["points"], columns=list(SUMMARY_COLUMNS))
     for name in SUMMARY_COLUMNS[3:]:
         points[name] = pd.to_numeric(points[name])
+    return points
+
+
+@cache
+def _read(experiment: Experiment, path: Path) -> Shipped:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    points = _points(path)
     absent, complete = tuple(content["absent"]), bool(content["complete"])
     claims = answers(experiment, Found.of(points), absent, complete)
     return Shipped(

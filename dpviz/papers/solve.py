@@ -1,91 +1,252 @@
-"""What was run? The single change of scale that yields a printed figure, with an interval."""
+"""What was run? The single change that yields a printed figure, and the one that explains most.
+
+A table's experiments say which parameters could have been other ones (`Change`, solved for the
+printed figure) and which readings there are (their figure is measured); a factor of unit follows
+from what is printed and measured. What is said of them is derived here, for every declared claim
+whose number is not reproduced.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from dpviz.papers.measurements import Measurements, Point
-from dpviz.papers.said import Stated
+from dpviz.papers.measurements import Mean, Measurements, Point
+from dpviz.papers.said import Answer, Claim, Line, Stated, number
 
+SOLVER = "what_was_run"
+"""Name of the experiment of a paper whose points are read here."""
 IMPLIED = "what the printed figure implies"
-BY_ROWS, BY_NOISE = "n", "noise smaller by a factor of"
+TRIED, READING = "the range tried", "the figure in this reading"
 VALUE, LOW, HIGH = 0.0, -1.0, 1.0  # places of a solution and of the ends of its interval
+UNIT = "unit"
 
 
-def solved(loss: Callable[[float], float], printed: float, low: float, high: float) -> float:
-    """Return the scale at which a loss that rises or falls with it is the printed one.
+@dataclass(frozen=True)
+class Change:
+    """A parameter of which another value may have been run.
 
-    Parameters
+    Attributes
     ----------
-    loss : callable
-        Of the scale; monotone but for the noise of its draws.
-    printed : float
+    name : str
+    given : float
+        Its printed value.
     low, high : float
-        Positive ends; the nearer one is returned where the figure lies outside.
+        Positive ends of the range tried.
+    loss : callable
+        Of its value: the figure, as the paper prints it.
+    places : int
+        Of the range, that are looked at for the nearest crossing.
     """
+
+    name: str
+    given: float
+    low: float
+    high: float
+    loss: Callable[[float], Mean]
+    places: int = 17
+
+
+def solved(change: Change, printed: float) -> float:
+    """Return the value nearest to the given one that yields a figure; NaN where none does."""
     from scipy.optimize import brentq
 
-    def excess(log_scale: float) -> float:
-        return loss(math.exp(log_scale)) - printed
+    def excess(log_value: float) -> float:
+        return change.loss(math.exp(log_value)).value - printed
 
-    ends = [math.log(low), math.log(high)]
-    values = [excess(end) for end in ends]
-    if values[0] * values[1] > 0:
-        return math.exp(ends[int(abs(values[1]) < abs(values[0]))])
-    return math.exp(float(brentq(excess, ends[0], ends[1], xtol=1e-2)))
+    logs = np.linspace(math.log(change.low), math.log(change.high), change.places)
+    values = [excess(log) for log in logs]
+    crossings = [i for i in range(change.places - 1) if values[i] * values[i + 1] <= 0]
+    if not crossings:
+        return math.nan
+    first = min(crossings, key=lambda i: abs((logs[i] + logs[i + 1]) / 2 - math.log(change.given)))
+    return math.exp(float(brentq(excess, logs[first], logs[first + 1], xtol=1e-2)))
 
 
-def implied(
-    kind: str, row: str, loss: Callable[[float], float], printed: Stated, low: float, high: float
-) -> Measurements:
-    """Return the scale that a printed figure implies, and those that its errors imply.
+def implied(row: str, change: Change, printed: Stated) -> Measurements:
+    """Return the value that a printed figure implies, and those that its errors and ours imply.
 
     Parameters
     ----------
-    kind : str
-        `BY_ROWS` or `BY_NOISE`.
     row : str
-        Of the table.
-    loss, low, high
-        As of `solved`.
+        Key of the claim.
+    change : Change
     printed : Stated
     """
     found = {
-        where: solved(loss, printed.value + sign * printed.error, low, high)
-        for where, sign in ((VALUE, 0), (LOW, 1), (HIGH, -1))
+        Point(change.name, row, TRIED, x): np.array([value])
+        for x, value in ((VALUE, change.given), (LOW, change.low), (HIGH, change.high))
     }
-    ends = sorted((found[LOW], found[HIGH]))
+    value = solved(change, printed.value)
+    if not math.isnan(value):
+        error = math.hypot(printed.error, printed.spread, change.loss(value).half)
+        near = Change(
+            change.name, value, max(change.low, value / 100), min(change.high, value * 100),
+            change.loss, change.places,
+        )  # fmt: skip
+        ends = [solved(near, printed.value + sign * error) for sign in (-1, 1)]
+        known = [value, *(end for end in ends if not math.isnan(end))]
+        for x, one in ((VALUE, value), (LOW, min(known)), (HIGH, max(known))):
+            found[Point(change.name, row, IMPLIED, x)] = np.array([one])
+    return Measurements(found)
+
+
+def read_as(row: str, name: str, low: float, high: float) -> Measurements:
+    """Return the range of a figure in another reading."""
     return Measurements(
-        {
-            Point(kind, row, IMPLIED, where): np.array([value])
-            for where, value in ((VALUE, found[VALUE]), (LOW, ends[0]), (HIGH, ends[1]))
-        }
+        {Point(name, row, READING, x): np.array([v]) for x, v in ((LOW, low), (HIGH, high))}
     )
 
 
-def what_was_run(points: pd.DataFrame) -> list[str]:
-    """Return for each row that is not reproduced which single change would yield it.
+# --- what is said of it -----------------------------------------------------------------------
 
-    The first line sums the rows up; what was run is not known.
+
+@dataclass(frozen=True)
+class Way:
+    """One way in which a printed figure could have come about, or not.
+
+    Attributes
+    ----------
+    name : str
+        Of the change; rows that share one are compared.
+    value, low, high : float
+        Of the change, with its interval; NaN where nothing that was tried yields the figure.
+    told : str
     """
-    here = points[points["quantity"] == IMPLIED] if not points.empty else points
-    if here.empty:
+
+    name: str
+    value: float
+    low: float
+    high: float
+    told: str
+
+    @property
+    def yields(self) -> bool:
+        """Whether it yields the figure."""
+        return not math.isnan(self.low)
+
+
+def what_was_run(claims: Sequence[Claim], points: pd.DataFrame) -> list[str]:
+    """Return for each number that is not reproduced which single change would yield it.
+
+    The first sentence says which one change explains most rows of the table.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+        Of one table.
+    points : DataFrame
+        What was solved for it, with `SUMMARY_COLUMNS`.
+    """
+    rows = {
+        claim.item.partition(" of ")[2].partition(", over")[0] or claim.item: _ways(line, at)
+        for claim in claims
+        if claim.answer in (Answer.NOT_REPRODUCED, Answer.ORDER)
+        for line in claim.lines
+        if line.stated is not None and line.mean is not None
+        for at in [_by_change(points, claim.key)]
+        if at
+    }
+    if not rows:
         return []
-    lines, people = [], []
-    for (kind, row), some in here.groupby(["panel", "series"], sort=False):
-        at = dict(zip(some["x"], some["mean"], strict=True))
-        interval = f"{at[LOW]:,.3g} to {at[HIGH]:,.3g}"
-        lines.append(f"{row}: the printed figure takes {kind} {at[VALUE]:,.3g} ({interval}).")
-        if kind == BY_ROWS:
-            people.append(at[VALUE])
-    if len(people) > 1:
-        lines.insert(
-            0,
-            f"What was run? {min(people):,.0f} to {max(people):,.0f} rows would explain "
-            f"{len(people)} rows of the table. We do not know.",
+    lines = [
+        f"{_first(name)}: {'; '.join(way.told for way in ways)}." for name, ways in rows.items()
+    ]
+    return [_most(rows), *lines]
+
+
+def _by_change(points: pd.DataFrame, row: str) -> dict[str, dict[str, dict[float, float]]]:
+    """Return what was solved for a row: by change, quantity and place."""
+    found: dict[str, dict[str, dict[float, float]]] = {}
+    here = points[(points["series"] == row) & points["x"].notna()] if len(points) else points
+    for _, one in here.iterrows():
+        quantities = found.setdefault(one["panel"], {})
+        quantities.setdefault(one["quantity"], {})[float(one["x"])] = float(one["mean"])
+    return found
+
+
+def _ways(line: Line, at: Mapping[str, Mapping[str, Mapping[float, float]]]) -> list[Way]:
+    stated, mean = line.stated, line.mean
+    assert stated is not None
+    assert mean is not None
+    ways = []
+    for name, known in at.items():
+        if name == UNIT:
+            ratio = stated.value / mean.value
+            error = math.hypot(stated.error / stated.value, mean.half / mean.value) * ratio
+            told = f"a unit {number(ratio)} times as large"
+            ways.append(Way(name, ratio, ratio - error, ratio + error, told))
+        elif IMPLIED in known:
+            value, low, high = (known[IMPLIED][x] for x in (VALUE, LOW, HIGH))
+            told = (
+                f"{name} {_short(value)} ({_short(low)} to {_short(high)}) in place of "
+                f"{_short(known[TRIED][VALUE])}"
+            )
+            ways.append(Way(name, value, low, high, told))
+        elif TRIED in known:
+            told = f"no {name} from {_short(known[TRIED][LOW])} to {_short(known[TRIED][HIGH])}"
+            ways.append(Way(name, math.nan, math.nan, math.nan, told))
+        else:
+            low, high = known[READING][LOW], known[READING][HIGH]
+            room = math.hypot(stated.error, stated.rounding)
+            inside = low - room <= stated.value <= high + room
+            told = f"{name}: {_short(low)} to {_short(high)}, {'with' if inside else 'without'} it"
+            end = 1.0 if inside else math.nan
+            ways.append(Way(name, end, end, end, told))
+    return ways
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if 1_000 <= value < 1e6 else f"{value:.3g}"
+
+
+_APART = 3.0  # the most that values of one change lie apart, as a factor, to be told together
+
+
+def _most(rows: Mapping[str, Sequence[Way]]) -> str:
+    """Return the sentence on the one change that explains most rows of a table."""
+    every: dict[str, list[tuple[str, Way]]] = {}
+    for row, ways in rows.items():
+        for way in ways:
+            if way.yields:
+                every.setdefault(way.name, []).append((row, way))
+    groups = [  # where most intervals overlap, one of them begins
+        (name, [(r, w) for r, w in ways if w.low <= first.low <= w.high])
+        for name, ways in every.items()
+        for _, first in ways
+    ]
+    near = [
+        (name, [(r, w) for r, w in ways if first.value <= w.value <= _APART * first.value])
+        for name, ways in every.items()
+        for _, first in ways
+    ]
+    shared = max(groups, key=lambda group: len(group[1]), default=("", []))
+    close = max(near, key=lambda group: len(group[1]), default=("", []))
+    if not shared[1]:
+        return "What was run? No single change that was tried yields any of these figures."
+    told = ""
+    if len(shared[1]) > 1:
+        low = max(w.low for _, w in shared[1])
+        high = min(w.high for _, w in shared[1])
+        value = "" if low == high else f" from {_short(low)} to {_short(high)}"
+        told = f"{_first(shared[0])}{value} would yield {_of(shared[1], rows)}. "
+    if len(close[1]) > max(len(shared[1]), 1):
+        low, high = (end(w.value for _, w in close[1]) for end in (min, max))
+        told += (
+            f"{_first(close[0])} between {_short(low)} and {_short(high)} would yield "
+            f"{_of(close[1], rows)}, each with a value of its own. "
         )
-    return lines
+    told = told or f"No change would yield more than one of these {len(rows)} figures. "
+    return f"What was run? {told}We do not know."
+
+
+def _of(held: Sequence[tuple[str, Way]], rows: Mapping[str, Sequence[Way]]) -> str:
+    return f"{len(held)} of these {len(rows)} figures ({', '.join(row for row, _ in held)})"
+
+
+def _first(text: str) -> str:
+    return text[0].upper() + text[1:]

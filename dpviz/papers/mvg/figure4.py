@@ -97,7 +97,7 @@ class MvgFigure4(Experiment):
                     taus = (NONE,) if direction == EQUAL else (0.55, 0.95) if quick else TAUS
                     draws = {_movement.DATA: 200, _ctg.DATA: 20}.get(data, 10)
                     if not quick:  # the paper: 100
-                        draws = 2_000 if data == _movement.DATA else 100
+                        draws = 100 if data == _liver.DATA else 2_000
                     each: tuple[float, ...] = (0.0,)
                     if account in (SCALED, SCALED_EXACT):
                         each = (1.0,) if quick else EPSILONS[data]
@@ -207,6 +207,3 @@ _LOSSES: Mapping[str, Callable[[Any, DirectionPart, float, float, int], FloatArr
     _movement.DATA: _movement_loss,
     _ctg.DATA: _ctg_loss,
 }
-
-
-# --- lines ------------------------------------------------------------------------------------

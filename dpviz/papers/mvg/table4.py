@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.problem import Problem
-from dpviz.core.seeding import Draws, generator
+from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.papers.experiment import Chart, Effort, Experiment, Part, Series
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.papers.mvg._movement import COLUMNS, DATA, LOSS, RIGHT, Movement
 from dpviz.papers.mvg._shared import EPSILON, TAUS, favouring, log_pnr_of_answer, single
 from dpviz.papers.said import Stated
-from dpviz.papers.solve import BY_NOISE, BY_ROWS, IMPLIED, implied
-from dpviz.sampling.goe import goe
 
 HELD, ONE = "half width that holds the rows", "half width 1, not private"
 EVERY = "all 13,197 rows, half width that holds them"
@@ -56,7 +53,7 @@ NAMES = {
 SINGULAR = "left singular vectors"
 RAW_LOSS = f"{LOSS}, {SINGULAR}"
 SPENT, STD = "epsilon really spent", "std of the noise on a variance"
-NEEDED, PNR = "std of the noise that gives the reported figure", "log PNR"
+PNR = "log PNR"
 
 ROUNDING = 0.00005
 REPORTED = {
@@ -71,14 +68,13 @@ REPORTED = {
 }
 """Table 4 in units of the file, squared: a tenth of the printed numbers."""
 
-
-SOLVED = (GAUSSIAN, EXPONENTIAL, LAPLACE, THEOREM_2, THEOREM_3)
-"""Whose printed loss a smaller n, or less noise, could explain."""
+_MORE = {DIRECTIONAL: 50}
+"""How many times the draws: at the same spent epsilon shapes differ by some hundredths."""
 
 
 @dataclass(frozen=True)
 class MovementPart(Part):
-    """One mechanism on one cube; or, where no mechanism is named, noise of a fitted size."""
+    """One mechanism on one cube."""
 
     mechanism: str = ""
     half: str = HELD
@@ -96,15 +92,15 @@ class MvgTable4(Experiment):
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each mechanism and cube."""
         draws = 200 if effort is Effort.QUICK else 2_000  # the paper: 100
+        more = {} if effort is Effort.QUICK else _MORE
         parts: list[Part] = [
-            MovementPart(DATA, mechanism.text, half, draws)
+            MovementPart(DATA, mechanism.text, half, draws * more.get(mechanism, 1))
             for half in HALVES
             for mechanism in (SHAPED if half == HELD else MVG)
         ]
         parts += [MovementPart(DATA, mechanism.text, HELD, draws) for mechanism in PLAIN]
         parts.append(MovementPart(DATA, RANDOM.text, EVERY, draws))
-        parts += [MovementPart(DATA, f"{IMPLIED} {m.text}", HELD, draws // 5) for m in SOLVED]
-        return [*parts, MovementPart(DATA, "", HELD, draws)]
+        return parts
 
     def shared(self, data: str) -> dict[bool, Movement]:
         """Return the second moment of the paper's centred rows, and of all."""
@@ -132,11 +128,6 @@ class MvgTable4(Experiment):
 
 def _measured(shared: Movement, part: MovementPart, seed: int) -> Measurements:
     """Return the loss of one mechanism on some rows."""
-    if not part.mechanism:
-        return _needed(shared, part.draws, seed)
-    if part.mechanism.startswith(IMPLIED):
-        mechanism = parse_variant(part.mechanism.removeprefix(IMPLIED).strip())
-        return _implied(shared, mechanism, part.draws, seed)
     mechanism = parse_variant(part.mechanism)
     if mechanism in SHAPED:
         return _shaped(shared, mechanism, part, seed)
@@ -150,27 +141,6 @@ def _measured(shared: Movement, part: MovementPart, seed: int) -> Measurements:
         stds = _stds(shared, mechanism, shared.problem(), part.half, seed)
         found[Point(part.half, name_of(mechanism), STD)] = single(stds[0] * shared.half**2)
     return Measurements(found)
-
-
-def _implied(shared: Movement, mechanism: Mechanism, draws: int, seed: int) -> Measurements:
-    """Return the rows, or how much less noise, at which a mechanism loses what is printed."""
-    stated, name = REPORTED[mechanism], name_of(mechanism)
-    if mechanism not in MVG:
-
-        def by_rows(n: float) -> float:
-            fewer = replace(shared, n=math.ceil(n))
-            components = fewer.outcome(mechanism, EPSILON, draws, seed).release.components
-            return float(shared.loss(components[:, :, 0]).mean())
-
-        return implied(BY_ROWS, name, by_rows, stated, 10, shared.n)
-    std = _stds(shared, mechanism, shared.problem(), HELD, seed)[0] * shared.half**2
-    noise = goe(Draws.batch(generator(seed, "reproduce", MvgTable4.key, IMPLIED), draws), 4)
-
-    def by_noise(factor: float) -> float:
-        tops = np.linalg.eigh(shared.A + std / factor * noise)[1][:, :, -1]
-        return float(shared.loss(tops).mean())
-
-    return implied(BY_NOISE, name, by_noise, stated, 1, 1e4)
 
 
 def _shaped(shared: Movement, mechanism: Mechanism, part: MovementPart, seed: int) -> Measurements:
@@ -203,27 +173,3 @@ def _stds(
     stds = mechanism.noise_along(moment, calibration, Draws.trials(seed, mechanism.key, [0]))
     assert stds is not None  # so for every mechanism that is asked
     return stds
-
-
-def _needed(shared: Movement, draws: int, seed: int) -> Measurements:
-    """Return the size of symmetric Gaussian noise that loses what the paper reports."""
-    from scipy.optimize import brentq
-
-    d = len(shared.A)
-    batch = Draws.batch(generator(seed, "reproduce", MvgTable4.key, "needed"), draws)
-    noise = goe(batch, d)
-
-    def lost(log_std: float) -> float:
-        matrices = shared.A + np.exp(log_std) * noise
-        return float(shared.loss(np.linalg.eigh(matrices)[1][:, :, -1]).mean())
-
-    low, high = np.log(1e-6), np.log(1e3)
-    return Measurements(
-        {
-            Point(HELD, name_of(mechanism), NEEDED): single(
-                float(np.exp(brentq(lambda x, v=stated.value: lost(x) - v, low, high, xtol=1e-3)))
-            )
-            for mechanism, stated in REPORTED.items()
-            if mechanism in (THEOREM_2, THEOREM_3, GAUSSIAN)
-        }
-    )

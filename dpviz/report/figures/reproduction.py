@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from itertools import accumulate
 from typing import Any
 
 import pandas as pd
@@ -154,7 +156,7 @@ def _short(claim: Claim) -> str:
 
 # --- exhibits: printed left, measured right, in the same axes ---------------------------------
 
-_ROW, _LEFT, _WIDE = 27, 214, 640
+_ROW, _LINE, _LEFT, _WIDE, _LETTERS_WIDE = 27, 15, 214, 640, 31
 Row = tuple[str, Stated, Mean]
 
 
@@ -199,11 +201,13 @@ def table_exhibit(rows: Sequence[Row], place: str) -> str:
     def across(value: float) -> float:
         return round(_LEFT + (value - low) * scale, 1)
 
+    names = [textwrap.wrap(name, _LETTERS_WIDE) for name, _, _ in rows]
+    tops = list(accumulate((_ROW + _LINE * (len(name) - 1) for name in names), initial=0))
     drawn = []
     for ours in (False, True):
         parts = []
-        for place_of, (name, stated, mean) in enumerate(rows):
-            y = _ROW * place_of + 18
+        for name, top, (_, stated, mean) in zip(names, tops, rows, strict=False):
+            y = top + 18
             value, half = (mean.value, mean.half) if ours else (stated.value, stated.error)
             told = number(value) + (f" ± {numeral(half, 2)}" if half else "")
             if ours:
@@ -217,9 +221,12 @@ def table_exhibit(rows: Sequence[Row], place: str) -> str:
                 f'<circle cx="{x}" cy="{y}" r="5" stroke="currentColor" stroke-width="2" '
                 f'fill="{"currentColor" if ours else "none"}"/>'
                 f'<text x="{_WIDE - 2}" y="{y + 5}" text-anchor="end">{told}</text>'
-                f'<text x="0" y="{y + 5}">{escape(_cut(name))}</text>'
+                + "".join(
+                    f'<text x="0" y="{y + 5 + _LINE * line}">{escape(words)}</text>'
+                    for line, words in enumerate(name)
+                )
             )
-        bottom = _ROW * len(rows) + 10
+        bottom = tops[-1] + 10
         ticks = "".join(
             f'<path d="M{across(t)} 2V{bottom}" stroke="currentColor" opacity=".18"/>'
             f'<text x="{across(t)}" y="{bottom + 15}" text-anchor="middle">{numeral(t)}</text>'
@@ -236,13 +243,9 @@ def table_exhibit(rows: Sequence[Row], place: str) -> str:
 
 def _pair(head: str, told: str, left: str, other: str, said: str, right: str) -> str:
     return (
-        f'{STYLE}<div class="dp-exhibit"><div><h2>{escape(head)}</h2><p>{escape(told)}</p>{left}'
-        f"</div><div><h2>{escape(other)}</h2><p>{escape(said)}</p>{right}</div></div>"
+        f'{STYLE}<div class="dp-exhibit"><div><h2>{escape(head)}</h2>{left}<p>{escape(told)}</p>'
+        f"</div><div><h2>{escape(other)}</h2>{right}<p>{escape(said)}</p></div></div>"
     )
-
-
-def _cut(name: str, most: int = 31) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 _INK = (
@@ -352,6 +355,7 @@ def _cell(here: pd.DataFrame, chart: Chart, frame: Frame, ours: bool, width: flo
             f'<path d="M{left} {two(mark)}h-4" stroke="currentColor"/><text x="{left - 6}" '
             f'y="{two(mark) + 4}" text-anchor="end" font-size="11">{numeral(mark, 2)}</text>'
         )
+    ends = []
     for place, series in enumerate(chart.series) if ours else ():
         line = here[here["series"] == series.name].sort_values("x")
         if line.empty:
@@ -360,11 +364,12 @@ def _cell(here: pd.DataFrame, chart: Chart, frame: Frame, ours: bool, width: flo
         colour = LABEL_COLOURS[place % len(LABEL_COLOURS)] if colour == GREY else colour
         path = "L".join(f"{one(x)} {two(y)}" for x, y in zip(line["x"], line["mean"], strict=True))
         last = line.iloc[-1]
-        parts.append(
-            f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>'
-            f'<text x="{one(last["x"]) + 3}" y="{two(last["mean"]) + 4}" font-size="11">'
-            f"{_LETTERS[place]}</text>"
-        )
+        parts.append(f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>')
+        ends.append((two(last["mean"]), one(last["x"]), _LETTERS[place]))
+    level = -math.inf
+    for y, x, letter in sorted(ends):  # letters of lines that end together stand below each other
+        level = max(y, level + 11)
+        parts.append(f'<text x="{x + 3}" y="{level + 4}" font-size="11">{letter}</text>')
     return "".join(parts)
 
 
