@@ -100,7 +100,7 @@ def exhibit(found: Findings) -> None:
     charts = drawn(found)
     if info.frames and charts:
         st.html(curves_exhibit(found.points, charts[0], info.frames, info.place, info.legend))
-    elif len(rows) > 1:
+    elif len(rows) > 2:
         st.html(table_exhibit(rows, info.place))
     elif charts:
         panels = chart_panels(found.points, charts[0])[:2]
@@ -324,13 +324,10 @@ with guard():
     if state.get("view", "papers") == "reading":
         reading()
     else:
-        left, right = st.columns([3, 2])
-        with left:
-            controls.setting("experiment", "papers")
-        with right:
-            controls.setting("effort", "papers")
+        controls.setting("experiment", "papers")
         picked = experiment(state.get("experiment", "papers"))
         run(picked, Effort(state.get("effort", "papers")))
+        controls.setting("effort", "papers")
         st.caption(picked.info.about)
         details(picked)
         data_needed(picked)

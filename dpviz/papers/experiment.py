@@ -179,6 +179,8 @@ class Experiment(ABC):
     key: ClassVar[str]
     timed: ClassVar[frozenset[str]] = frozenset()
     """Quantities that are times, and so differ from run to run."""
+    stand_in: ClassVar[str] = ""
+    """Key of the experiment on tables that stand in for absent data, whose results ship."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -6,6 +6,8 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -178,6 +180,21 @@ class Measurements:
         return iter(self.draws)
 
 
+RESULTS = Path(__file__).resolve().parent / "results"
+"""Where results of full runs ship."""
+
+
+@cache
+def shipped_points(key: str, folder: Path = RESULTS) -> pd.DataFrame:
+    """Return the points that ship of an experiment, none where it has no results."""
+    path = folder / f"{key}.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["points"] if path.is_file() else []
+    points = pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
+    for name in SUMMARY_COLUMNS[3:]:
+        points[name] = pd.to_numeric(points[name])
+    return points
+
+
 class Absent(LookupError):
     """Something that a claim looks at was not measured."""
 
@@ -206,6 +223,10 @@ class Found:
                 ].itertuples(index=False, name=None)
             }
         )
+
+    def beside(self, other: Found) -> Found:
+        """Return these and another's; where both have a point it is these."""
+        return Found({**other.means, **self.means})
 
     def mean(self, panel: str, series: str, quantity: str, x: float | None = None) -> Mean:
         """Return the mean at a point.

@@ -9,9 +9,8 @@ from typing import Protocol
 import pandas as pd
 
 from dpviz.papers.experiment import Chart, Effort, Experiment
-from dpviz.papers.measurements import Found
+from dpviz.papers.measurements import Found, shipped_points
 from dpviz.papers.said import MEANINGS, Claim, Line, answer, counted, said_of, text_of
-from dpviz.papers.shipped import shipped_points
 from dpviz.papers.solve import SOLVER, what_was_run
 
 SUMMARY_KEYS = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ import pandas as pd
 from dpviz.core.blas import one_blas_thread
 from dpviz.datasets import remote
 from dpviz.papers.experiment import Effort, Experiment, Part
-from dpviz.papers.measurements import Found, Measurements
+from dpviz.papers.measurements import Found, Measurements, shipped_points
 from dpviz.papers.said import Claim, Line, answer
+from dpviz.papers.source import code_digest
 from dpviz.simulation import jobs as engine
 from dpviz.simulation.jobs import Arrays, Pool, Progress
 from dpviz.simulation.store import Store, source_digest
@@ -30,6 +31,8 @@ def answers(
 ) -> list[Claim]:
     """Return the answer to all that is looked at in an experiment."""
     labels = [remote.sets()[key].label for key in absent]
+    if experiment.stand_in:
+        found = found.beside(Found.of(shipped_points(experiment.stand_in)))
     return [answer(said, found, labels, complete) for said in experiment.said]
 
 
@@ -187,26 +190,14 @@ def _key(experiment: Experiment, part: Part, seed: int) -> str:
     """Return the digest of all that a part's draws depend on."""
     facts = [
         source_digest(),
-        _module_digest(experiment.key),
+        code_digest(experiment),
+        version("scikit-learn"),
         experiment.key,
         repr(part),
         repr(seed),
         _data_digest(remote.fetch(part.data)) if part.data else "",
     ]
     return hashlib.blake2b("\x1f".join(facts).encode(), digest_size=20).hexdigest()
-
-
-@cache
-def _module_digest(key: str) -> str:
-    """Return the digest of an experiment's paper and of what all papers share.
-
-    Other papers are left out, so that a change to one does not spoil the parts of the rest.
-    """
-    from dpviz.papers import experiment
-
-    paper = Path(inspect.getfile(type(experiment(key)))).resolve().parent
-    shared = Path(__file__).resolve().parent
-    return _digest(sorted({*paper.glob("*.py"), *shared.glob("*.py")}))
 
 
 @cache

@@ -62,8 +62,8 @@ MEANINGS: Mapping[Answer, str] = {
     "paper's; for an order, every point lies three standard errors apart.",
     Answer.IN_PART: "so in all that was looked at, which is not all that the claim is about; the "
     "coverage says how much.",
-    Answer.STAND_IN: "the data is absent; so on every member of a family of tables that have the "
-    "facts that are published of it.",
+    Answer.STAND_IN: "some of the data, or all, is absent; so on every member of a family of "
+    "tables that have the facts that are published of it.",
     Answer.OTHER_REASON: "it comes out, and so it does for something that has learned nothing of "
     "the data.",
     Answer.BOUND: "nothing measured breaks it, and what is measured lies well inside.",
@@ -119,6 +119,13 @@ def number(value: float) -> str:
     if not math.isfinite(value):
         return "none" if math.isnan(value) else "infinite"
     return f"{value:,.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.4g}"
+
+
+def short(value: float) -> str:
+    """Return a number as a sentence has it: to three digits, or whole."""
+    if not math.isfinite(value):
+        return number(value)
+    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 # --- looking ----------------------------------------------------------------------------------
@@ -184,6 +191,8 @@ class Seen:
         What a sentence may quote.
     stated : Stated or None
     mean : Mean or None
+    stands_in : bool
+        Whether it was seen on tables that stand in for absent data.
     """
 
     measured: str
@@ -195,6 +204,7 @@ class Seen:
     numbers: tuple[float, ...] = ()
     stated: Stated | None = None
     mean: Mean | None = None
+    stands_in: bool = False
 
     @property
     def agreement(self) -> Agreement:
@@ -235,7 +245,7 @@ def _told(means: Sequence[Mean]) -> str:
         raise Absent("nothing was measured yet")
     if len(means) == 1:
         mean = means[0]
-        half = f" ± {mean.half:.2g}" if mean.half else ""
+        half = f" ± {mean.half:.2g}" if mean.half > 1e-4 * abs(mean.value) else ""
         return number(mean.value) + half
     values = [mean.value for mean in means]
     return f"{number(min(values))} to {number(max(values))}"
@@ -258,16 +268,21 @@ class Number(Test):
     Attributes
     ----------
     of : callable
-    printed : Stated, or a mapping of panels to Stated
+    printed : Stated, or a mapping of panels to Stated, or what makes it of a view
     """
 
     of: Callable[[View], Mean]
-    printed: Stated | Mapping[str, Stated]
+    printed: Stated | Mapping[str, Stated] | Callable[[View], Stated]
+
+    def stated(self, view: View) -> Stated:
+        """Return what is printed for a panel."""
+        if isinstance(self.printed, Stated):
+            return self.printed
+        return self.printed(view) if callable(self.printed) else self.printed[view.panel]
 
     def see(self, view: View) -> Seen:
         """Return the number measured beside the one printed."""
-        stated = self.printed if isinstance(self.printed, Stated) else self.printed[view.panel]
-        mean = self.of(view)
+        stated, mean = self.stated(view), self.of(view)
         gap = max(abs(mean.value - stated.value) - stated.rounding, 0.0)
         near = gap <= math.hypot(stated.error, stated.spread, mean.half)
         allowed = stated.error + stated.spread + stated.rounding
@@ -486,8 +501,10 @@ class Look:
         holds too, the reason is another.
     built : bool
         Whether only a fault of ours could make it fail.
-    stand_in : bool
-        Whether the panels are members of a family that stands in for absent data.
+    members : mapping of str to sequence of str
+        By panel: the panels of a family of tables that stands in for it where its data is absent.
+    facts : mapping of str to callable
+        Further numbers that the reason names in braces, looked up in the first panel.
     """
 
     test: Test | tuple[Test, ...]
@@ -495,7 +512,8 @@ class Look:
     order: Test | None = None
     nothing: Test | None = None
     built: bool = False
-    stand_in: bool = False
+    members: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    facts: Mapping[str, Callable[[View], Mean | float]] = field(default_factory=dict)
 
     @property
     def tests(self) -> tuple[Test, ...]:
@@ -672,7 +690,7 @@ def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool 
         Whether the run is finished: until then what is missing is not yet measured.
     """
     look = said.look
-    seen = _seen(look.tests, look.panels, found)
+    seen = _seen(look.tests, look, found)
     lines = tuple(_line(said, panel, one, complete) for panel, ones in seen.items() for one in ones)
     there = {panel: [one for one in ones if one is not None] for panel, ones in seen.items()}
     every = [one for ones in there.values() for one in ones]
@@ -684,6 +702,7 @@ def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool 
         verdict = Answer.PENDING
     missing = [panel for panel, ones in there.items() if not ones and panel]
     reason = _reason(said, verdict, every, missing, absent)
+    reason = _with_facts(reason, look, found)
     measured = "; ".join(
         f"{panel}: {one.measured}" if len(look.panels) > 1 and panel else one.measured
         for panel, ones in there.items()
@@ -698,16 +717,31 @@ def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool 
     )  # fmt: skip
 
 
-def _seen(
-    tests: Sequence[Test], panels: Sequence[str], found: Found
-) -> dict[str, list[Seen | None]]:
+def _seen(tests: Sequence[Test], look: Look, found: Found) -> dict[str, list[Seen | None]]:
     def one(test: Test, panel: str) -> Seen | None:
         try:
             return test.see(View(found, panel))
         except Absent:
-            return None
+            each = [one(test, member) for member in look.members.get(panel, ())]
+            there = [seen for seen in each if seen is not None]
+            return _on_members(there) if there else None
 
-    return {panel: [one(test, panel) for test in tests] for panel in panels}
+    return {panel: [one(test, panel) for test in tests] for panel in look.panels}
+
+
+def _on_members(each: Sequence[Seen]) -> Seen:
+    """Return what was seen on every, some or no member of a family, as one point."""
+    held = sum(bool(seen.held) and not seen.against for seen in each)
+    broken = sum(bool(seen.against) for seen in each)
+    numbers = tuple(value for seen in each for value in seen.numbers)
+    sign = 1.0 if held == len(each) else -1.0 if broken == len(each) else 0.0
+    number_of = f"every one of {len(each)}" if sign > 0 else f"{held} of {len(each)}"
+    number_of = f"none of {len(each)}" if not held else number_of
+    told = f"{number(min(numbers))} to {number(max(numbers))}; on {number_of} tables that stand in"
+    return Seen(
+        told, **_counts([sign]), inside=all(seen.inside for seen in each),
+        alike=all(seen.alike for seen in each), numbers=numbers, stands_in=True,
+    )  # fmt: skip
 
 
 def _line(said: Said, panel: str, seen: Seen | None, complete: bool) -> Line:
@@ -752,15 +786,14 @@ def _verdict(look: Look, every: Sequence[Seen], wanted: int, found: Found) -> An
         return Answer.OTHER_REASON
     if all(one.inside for one in every):
         return Answer.BOUND
-    if look.stand_in:
-        return Answer.STAND_IN
-    whole = len(every) == wanted and not any(one.untold for one in every)
-    return Answer.REPRODUCED if whole else Answer.IN_PART
+    if len(every) < wanted or any(one.untold for one in every):
+        return Answer.IN_PART
+    return Answer.STAND_IN if any(one.stands_in for one in every) else Answer.REPRODUCED
 
 
 def _holds(test: Test, look: Look, found: Found) -> bool:
     """Return whether a test holds in all panels that have it, and in one at least."""
-    seen = [one for ones in _seen([test], look.panels, found).values() for one in ones]
+    seen = [one for ones in _seen([test], look, found).values() for one in ones]
     there = [one for one in seen if one is not None]
     return bool(there) and all(one.held and not one.against for one in there)
 
@@ -785,20 +818,42 @@ def _reason(
             return said.needs
         labels = f": {', '.join(absent)}" if absent else ""
         return f"Its data is not at hand{labels}."
-    numbers = [value for one in every for value in one.numbers] or [math.nan]
-    words = {"least": f"{min(numbers):.3g}", "most": f"{max(numbers):.3g}"}
-    words["last"] = f"{numbers[-1]:.3g}"
+    words = _numbers(every)
     if verdict is Answer.FEW_DRAWS:
         text = _NEAR if any(one.stated for one in every) else _UNTOLD
     else:
         text = said.because if verdict in _KEPT else said.why
     for name, value in words.items():
-        text = text.replace("{" + name + "}", value)
+        text = text.replace("{" + name + "}", short(value))
     if not text:
         text = (
             "So wherever it was looked at." if verdict in _KEPT else "What is measured is another."
         )
     return f"{text} Without measurement: {', '.join(missing)}." if missing else text
+
+
+def _numbers(every: Sequence[Seen]) -> dict[str, float]:
+    """Return the numbers that any reason may name."""
+    numbers = [value for one in every for value in one.numbers] or [math.nan]
+    words = {"least": min(numbers), "most": max(numbers), "last": numbers[-1]}
+    for one in every:
+        if one.stated is not None and one.mean is not None:
+            words["gap"] = abs(one.mean.value - one.stated.value)
+            words["spread"] = one.stated.spread
+            words["times"] = one.mean.value / one.stated.value if one.stated.value else math.inf
+    return words
+
+
+def _with_facts(text: str, look: Look, found: Found) -> str:
+    for name, of in look.facts.items():
+        if "{" + name + "}" in text:
+            try:
+                value = of(View(found, look.panels[0]))
+                told = short(value.value if isinstance(value, Mean) else value)
+            except Absent:
+                told = "a number that was not measured"
+            text = text.replace("{" + name + "}", told)
+    return text
 
 
 def counted(claims: Iterable[Claim]) -> dict[Answer, int]:

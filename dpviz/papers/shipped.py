@@ -7,10 +7,6 @@ experiment and which versions of the libraries it was measured.
 
 from __future__ import annotations
 
-import ast
-import copy
-import hashlib
-import inspect
 import json
 import math
 import re
@@ -24,11 +20,11 @@ import pandas as pd
 
 from dpviz.core import VERSION
 from dpviz.papers.experiment import Effort, Experiment
-from dpviz.papers.measurements import SUMMARY_COLUMNS, Found
+from dpviz.papers.measurements import RESULTS, SUMMARY_COLUMNS, Found, shipped_points
 from dpviz.papers.run import Reproduction, answers, lines_of
 from dpviz.papers.said import Claim, Line
+from dpviz.papers.source import code_digest
 
-FOLDER = Path(__file__).resolve().parent / "results"
 _DIGITS = 6  # significant ones, of numbers that are drawn
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
@@ -91,145 +87,12 @@ class Shipped:
         return self.made.code == code_digest(self.experiment)
 
 
-@cache
-def code_digest(experiment: Experiment) -> str:
-    """Return the digest of all code of a paper's folder that an experiment's numbers come from.
-
-    What says how a chart looks, what the paper says and how it is judged are left
-    out, as they change no number. The core's source is not part of it: the file
-    names the version of the package instead.
-    """
-    path = Path(inspect.getfile(type(experiment))).resolve()
-    return digest_of(path.parent, path.stem, type(experiment).__name__)
-
-
-_MEASURING = frozenset({"parts", "run", "shared"})
-
-
-def digest_of(folder: Path, module: str, name: str) -> str:
-    """Return the digest of what the methods that measure can reach within a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        Of a paper.
-    module, name : str
-        Of the experiment's class.
-    """
-    modules = {path.stem: _Module.read(path) for path in folder.glob("*.py")}
-    texts: dict[str, str] = {}
-    asked = [(module, name)]
-    seen: set[tuple[str, str]] = set()
-    while asked:
-        place = asked.pop()
-        if place in seen or place[0] not in modules:
-            continue
-        seen.add(place)
-        node = modules[place[0]].defined.get(place[1])
-        if node is None:
-            continue
-        parts = [node]
-        if isinstance(node, ast.ClassDef) and _is_experiment(node):
-            parts = [
-                one
-                for one in node.body
-                if not isinstance(one, ast.FunctionDef)
-                or one.name in _MEASURING
-                or one.name.startswith("_")
-            ]
-            parts = [one for one in parts if not _says(one)]
-            asked += [(place[0], part.id) for part in node.bases if isinstance(part, ast.Name)]
-        for part in parts:
-            texts[f"{place[1]}.{getattr(part, 'name', '')}"] = _plain_source(part)
-            asked += modules[place[0]].reached(part)
-    digest = hashlib.blake2b(digest_size=16)
-    for key in sorted(texts):
-        digest.update(f"{key}\0{texts[key]}\0".encode())
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class _Module:
-    """A file's definitions, and what its imports of the same folder are called."""
-
-    name: str
-    defined: dict[str, ast.stmt]
-    names: dict[str, tuple[str, str]]
-    modules: dict[str, str]
-
-    @classmethod
-    def read(cls, path: Path) -> _Module:
-        defined: dict[str, ast.stmt] = {}
-        names: dict[str, tuple[str, str]] = {}
-        modules: dict[str, str] = {}
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                defined[node.name] = node
-            elif isinstance(node, ast.Assign | ast.AnnAssign):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                for part in (part for one in targets for part in ast.walk(one)):
-                    if isinstance(part, ast.Name):
-                        defined[part.id] = node
-            elif isinstance(node, ast.ImportFrom):
-                inside = (node.module or "").rpartition(".")
-                for one in node.names:
-                    called = one.asname or one.name
-                    names[called] = (inside[2], one.name)
-                    modules[called] = one.name  # where what is imported is a file
-        return cls(path.stem, defined, names, modules)
-
-    def reached(self, node: ast.AST) -> list[tuple[str, str]]:
-        """Return where what a piece of code names is defined."""
-        found = []
-        for part in ast.walk(node):
-            match part:
-                case ast.Attribute(value=ast.Name(id=called)) if called in self.modules:
-                    found.append((self.modules[called], part.attr))
-            if isinstance(part, ast.Name):
-                found.append((self.name, part.id))
-                if part.id in self.names:
-                    found.append(self.names[part.id])
-        return found
-
-
-def _is_experiment(node: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).endswith("Experiment") for base in node.bases)
-
-
-def _says(node: ast.stmt) -> bool:
-    """Return whether a line of a class is its docstring or says what the paper does."""
-    if isinstance(node, ast.Expr):
-        return True
-    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "info"
-
-
-class _Silent(ast.NodeTransformer):
-    """Takes out docstrings and what modules are called, which change no number."""
-
-    def __init__(self) -> None:
-        self.inside = False
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            return None
-        return self.generic_visit(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if isinstance(node.value, ast.Name) and node.value.id.startswith("_"):
-            return ast.copy_location(ast.Name(node.attr, ast.Load()), node)
-        return self.generic_visit(node)
-
-
-def _plain_source(node: ast.AST) -> str:
-    return ast.unparse(_Silent().visit(copy.deepcopy(node)))
-
-
-def file_of(key: str, folder: Path = FOLDER) -> Path:
+def file_of(key: str, folder: Path = RESULTS) -> Path:
     """Return the path of an experiment's results."""
     return folder / f"{key}.json"
 
 
-def ship(found: Reproduction, date: str, folder: Path = FOLDER) -> Path:
+def ship(found: Reproduction, date: str, folder: Path = RESULTS) -> Path:
     """Write the results of a full run, and whether it was finished.
 
     Parameters
@@ -281,7 +144,7 @@ def _plain(value: Any) -> Any:
     return float(f"{number:.{_DIGITS}g}")
 
 
-def shipped(experiment: Experiment, folder: Path = FOLDER) -> Shipped | None:
+def shipped(experiment: Experiment, folder: Path = RESULTS) -> Shipped | None:
     """Return the results that ship for an experiment, or None where there are none."""
     path = file_of(experiment.key, folder)
     if not path.is_file():
@@ -289,25 +152,10 @@ def shipped(experiment: Experiment, folder: Path = FOLDER) -> Shipped | None:
     return _read(experiment, path)
 
 
-def shipped_points(key: str) -> pd.DataFrame:
-    """Return the points that ship of an experiment, none where it has no results."""
-    path = file_of(key)
-    return _points(path) if path.is_file() else pd.DataFrame(columns=list(SUMMARY_COLUMNS))
-
-
-@cache
-def _points(path: Path) -> pd.DataFrame:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    points = pd.DataFrame(content["points"], columns=list(SUMMARY_COLUMNS))
-    for name in SUMMARY_COLUMNS[3:]:
-        points[name] = pd.to_numeric(points[name])
-    return points
-
-
 @cache
 def _read(experiment: Experiment, path: Path) -> Shipped:
     content = json.loads(path.read_text(encoding="utf-8"))
-    points = _points(path)
+    points = shipped_points(path.stem, path.parent)
     absent, complete = tuple(content["absent"]), bool(content["complete"])
     claims = answers(experiment, Found.of(points), absent, complete)
     return Shipped(

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.papers.measurements import Mean, Measurements, Point
-from dpviz.papers.said import Answer, Claim, Line, Stated, number
+from dpviz.papers.said import Answer, Claim, Line, Stated, number, short
 
 SOLVER = "what_was_run"
 """Name of the experiment of a paper whose points are read here."""
@@ -24,6 +24,9 @@ IMPLIED = "what the printed figure implies"
 TRIED, READING = "the range tried", "the figure in this reading"
 VALUE, LOW, HIGH = 0.0, -1.0, 1.0  # places of a solution and of the ends of its interval
 UNIT = "unit"
+
+
+_NEAR = 5  # places about a solution, that the ends of its interval are sought from
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,8 @@ def implied(row: str, change: Change, printed: Stated) -> Measurements:
     if not math.isnan(value):
         error = math.hypot(printed.error, printed.spread, change.loss(value).half)
         near = Change(
-            change.name, value, max(change.low, value / 100), min(change.high, value * 100),
-            change.loss, change.places,
+            change.name, value, max(change.low, value / 10), min(change.high, value * 10),
+            change.loss, _NEAR,
         )  # fmt: skip
         ends = [solved(near, printed.value + sign * error) for sign in (-1, 1)]
         known = [value, *(end for end in ends if not math.isnan(end))]
@@ -183,25 +186,21 @@ def _ways(line: Line, at: Mapping[str, Mapping[str, Mapping[float, float]]]) -> 
         elif IMPLIED in known:
             value, low, high = (known[IMPLIED][x] for x in (VALUE, LOW, HIGH))
             told = (
-                f"{name} {_short(value)} ({_short(low)} to {_short(high)}) in place of "
-                f"{_short(known[TRIED][VALUE])}"
+                f"{name} {short(value)} ({short(low)} to {short(high)}) in place of "
+                f"{short(known[TRIED][VALUE])}"
             )
             ways.append(Way(name, value, low, high, told))
         elif TRIED in known:
-            told = f"no {name} from {_short(known[TRIED][LOW])} to {_short(known[TRIED][HIGH])}"
+            told = f"no {name} from {short(known[TRIED][LOW])} to {short(known[TRIED][HIGH])}"
             ways.append(Way(name, math.nan, math.nan, math.nan, told))
         else:
             low, high = known[READING][LOW], known[READING][HIGH]
             room = math.hypot(stated.error, stated.rounding)
             inside = low - room <= stated.value <= high + room
-            told = f"{name}: {_short(low)} to {_short(high)}, {'with' if inside else 'without'} it"
+            told = f"{name}: {short(low)} to {short(high)}, {'with' if inside else 'without'} it"
             end = 1.0 if inside else math.nan
             ways.append(Way(name, end, end, end, told))
     return ways
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if 1_000 <= value < 1e6 else f"{value:.3g}"
 
 
 _APART = 3.0  # the most that values of one change lie apart, as a factor, to be told together
@@ -232,12 +231,12 @@ def _most(rows: Mapping[str, Sequence[Way]]) -> str:
     if len(shared[1]) > 1:
         low = max(w.low for _, w in shared[1])
         high = min(w.high for _, w in shared[1])
-        value = "" if low == high else f" from {_short(low)} to {_short(high)}"
+        value = "" if low == high else f" from {short(low)} to {short(high)}"
         told = f"{_first(shared[0])}{value} would yield {_of(shared[1], rows)}. "
     if len(close[1]) > max(len(shared[1]), 1):
         low, high = (end(w.value for _, w in close[1]) for end in (min, max))
         told += (
-            f"{_first(close[0])} between {_short(low)} and {_short(high)} would yield "
+            f"{_first(close[0])} between {short(low)} and {short(high)} would yield "
             f"{_of(close[1], rows)}, each with a value of its own. "
         )
     told = told or f"No change would yield more than one of these {len(rows)} figures. "

@@ -7,7 +7,8 @@ from playwright.sync_api import Page, expect
 from tests.e2e.harness import Server, open_app, rerun, wait_idle
 
 CHARTS = '[data-testid="stPlotlyChart"]'
-EXHIBIT = ".dp-exhibit img"
+EXHIBIT = ".dp-exhibit img"  # printed and measured, side by side
+ON_A_PHONE = ".dp-phone img"  # both in one
 SCREEN = 400  # pixels from the top within which the exhibit begins
 GENERATED = "papers?v=1&table=iris&trials=5&experiment=jiang_table1"
 
@@ -99,8 +100,27 @@ def test_the_page_fits_a_phone(page: Page, server: Server) -> None:
         wait_idle(page)
     main = page.get_by_test_id("stMain")
     assert main.evaluate("m => m.scrollWidth - m.clientWidth") == 0
-    assert page.locator(EXHIBIT).count() == 2
-    for picture in page.locator(EXHIBIT).all():
-        box = picture.bounding_box()
-        assert box is not None
-        assert 200 <= box["width"] <= 420
+    expect(page.locator(EXHIBIT).first).to_be_hidden()
+    box = page.locator(ON_A_PHONE).bounding_box()
+    assert box is not None
+    assert box["y"] < SCREEN  # before any table and any text
+    assert 200 <= box["width"] <= 420
+
+
+def test_printed_and_measured_stand_side_by_side_on_the_first_screen(
+    page: Page, server: Server
+) -> None:
+    page.set_viewport_size({"width": 1400, "height": 900})
+    for query in ("", "&experiment=chaudhuri_figure1", "&experiment=xu_figure1"):
+        open_app(page, f"{server.url}/papers?v=1&table=iris&trials=5{query}")
+        expect(page.locator(EXHIBIT)).to_have_count(2)
+        boxes = [picture.bounding_box() for picture in page.locator(EXHIBIT).all()]
+        left, right = (box for box in boxes if box is not None)
+        assert left["y"] == right["y"] < SCREEN, query
+        assert left["x"] + left["width"] <= right["x"]
+        assert max(box["y"] + box["height"] for box in (left, right)) <= 900
+        assert left["width"] == right["width"]  # the same axes have the same length
+        counts = page.locator(".dp-key").bounding_box()
+        assert counts is not None
+        assert counts["y"] < left["y"]
+        expect(page.locator(ON_A_PHONE)).to_be_hidden()

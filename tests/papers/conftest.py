@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from dpviz.papers import Effort, Reproduction, absent_data, experiment, reproduce
 from dpviz.simulation.store import Store
 
+ROOT = Path(__file__).resolve().parents[2]
 NO_DATA = "DPVIZ_DATA names no folder or address with the raw files"
 # Public files that the folder of raw files does not hold either; their parts are tested with
 # made-up tables of the same form.
@@ -18,12 +18,14 @@ NEVER_THERE = frozenset({"census", "localization", "secom", "covertype"})
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Return a store that all processes of one test run share."""
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    return Store(base / "experiments")
+def store() -> Store:
+    """Return a store that all processes share, and the next run of the tests too.
+
+    A part is kept by the digest of the core's source, of its experiment's measuring code, of its
+    data and of the libraries, so that only what a change can move is run again. One part of each
+    experiment is run again every time, and must give the kept bytes.
+    """
+    return Store(ROOT / ".test-reports" / "experiments")
 
 
 @pytest.fixture(scope="session")

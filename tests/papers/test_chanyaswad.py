@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._mvg import precision_of_theorem
 from dpviz.mechanisms._shares import water_filling
 from dpviz.mechanisms.mvg_data import MvgData
-from dpviz.papers import Reproduction, experiment
+from dpviz.papers import Reproduction, experiment, runs, shipped
 from dpviz.papers.measurements import Absent, Mean, Measurements
 from dpviz.papers.mvg import _ctg as ctg
 from dpviz.papers.mvg import _liver as liver
@@ -37,8 +38,19 @@ from dpviz.papers.mvg._shared import (
     log_pnr_of_answer,
 )
 from dpviz.papers.run import PartJob
-from dpviz.papers.said import Stated
-from dpviz.papers.solve import BY_ROWS, HIGH, LOW, VALUE, implied, solved, what_was_run
+from dpviz.papers.said import Agreement, Answer, Claim, Line, Stated
+from dpviz.papers.solve import (
+    HIGH,
+    IMPLIED,
+    LOW,
+    TRIED,
+    UNIT,
+    VALUE,
+    Change,
+    implied,
+    read_as,
+    what_was_run,
+)
 from tests.papers.conftest import NO_DATA
 
 Quick = Callable[[str], Reproduction]
@@ -365,13 +377,75 @@ def test_the_best_allocation_on_the_two_norm_budget(seed: int) -> None:
 # --- what was run? ------------------------------------------------------------------------------
 
 
-def test_a_scale_is_solved_for_a_known_law_with_the_interval_of_the_printed_error() -> None:
+def solution(loss: Callable[[float], Mean], printed: Stated) -> dict[str, dict[float, float]]:
+    found = implied("row", Change("n", 10_000, 10, 10_000, loss), printed).draws
+    at: dict[str, dict[float, float]] = {}
+    for point, values in found.items():
+        at.setdefault(point.quantity, {})[point.x or 0.0] = float(values[0])
+    return at
+
+
+def test_a_change_is_solved_for_a_known_law_with_the_interval_of_the_printed_error() -> None:
     """A loss of 4/n: the printed .04 takes n 100, and .04 +- .01 takes 80 to 133."""
-    found = implied(BY_ROWS, "a row", lambda n: 4 / n, Stated(0.04, 0.01), 10, 10_000).draws
-    at = {point.x: float(values[0]) for point, values in found.items()}
-    assert at[VALUE] == pytest.approx(100, rel=0.02)
-    assert (at[LOW], at[HIGH]) == pytest.approx((80, 400 / 3), rel=0.02)
-    # outside of what is tried the nearer end is returned
-    assert solved(lambda n: 4 / n, 100.0, 10, 1_000) == pytest.approx(10)
-    said = what_was_run(Measurements(found).table())
-    assert said == ["a row: the printed figure takes n 100 (80 to 133)."]
+    at = solution(lambda n: Mean.near(4 / n, math.nan, 1), Stated(0.04, 0.01))
+    assert at[IMPLIED][VALUE] == pytest.approx(100, rel=0.02)
+    assert (at[IMPLIED][LOW], at[IMPLIED][HIGH]) == pytest.approx((80, 400 / 3), rel=0.02)
+    assert at[TRIED] == {VALUE: 10_000, LOW: 10, HIGH: 10_000}
+    # our own error widens it: with +- .01 of ours too the ends are .04 +- .0141
+    at = solution(lambda n: Mean.near(4 / n, 0.01 / 1.984, 100), Stated(0.04, 0.01))
+    wide = 0.01 * math.sqrt(2)
+    expected = (4 / (0.04 + wide), 4 / (0.04 - wide))
+    assert (at[IMPLIED][LOW], at[IMPLIED][HIGH]) == pytest.approx(expected, rel=0.02)
+    # where nothing in the range yields it, nothing is told but the range
+    at = solution(lambda n: Mean.near(4 / n, math.nan, 1), Stated(100.0))
+    assert IMPLIED not in at
+    # of two crossings the one nearer to what is printed
+    hump = solution(lambda n: Mean.near(abs(math.log(n / 300)), math.nan, 1), Stated(1.0))
+    assert hump[IMPLIED][VALUE] == pytest.approx(300 * math.e, rel=0.02)
+
+
+def claim_of(key: str, name: str, printed: Stated, measured: float) -> Claim:
+    mean = Mean.near(measured, 0.0, 100)
+    line = Line("p", f"loss of {name}", "", "", Agreement.DIFFERS, "", printed, mean)
+    item = f"loss of {name}"
+    return Claim(key, item, Answer.NOT_REPRODUCED, "Another.", lines=(line,))
+
+
+def test_one_sentence_a_table_says_which_change_explains_most_rows() -> None:
+    found = Measurements()
+    for key, printed in (("a", 0.04), ("b", 0.041), ("c", 0.4)):
+        law = Change("n", 10_000, 5, 10_000, lambda n: Mean.near(4 / n, math.nan, 1))
+        found.add(implied(key, law, Stated(printed, 0.004)))
+        found.add(read_as(key, UNIT, 1.0, 1.0))
+    found.add(read_as("c", "another tail", 0.1, 0.2))
+    claims = [claim_of(key, key, Stated(p, 0.004), 0.01) for key, p in
+              (("a", 0.04), ("b", 0.041), ("c", 0.4))]  # fmt: skip
+    told = what_was_run(claims, found.table())
+    assert len(told) == 1 + len(claims)
+    assert told[0].startswith("What was run? N from 90.")
+    assert "would yield 2 of these 3 figures (a, b)" in told[0]
+    assert told[0].endswith("We do not know.")
+    assert told[1].startswith("A: n 100 (9")
+    assert "in place of 10,000; a unit 4 times as large" in told[1]
+    assert told[3].endswith("another tail: 0.1 to 0.2, without it.")
+    # what is reproduced has no line, and a table without solutions no sentence
+    fine = [replace(claim, answer=Answer.REPRODUCED) for claim in claims]
+    assert what_was_run(fine, found.table()) == []
+    assert what_was_run(claims, Measurements().table()) == []
+
+
+def test_the_printed_tables_are_explained_row_by_row() -> None:
+    """Every number of Tables 3 to 5 that is not reproduced has its line, and each table one."""
+    for key in ("mvg_table3", "mvg_table4", "mvg_table5", "mvg_section10", "chaudhuri_table1"):
+        known = shipped(experiment(key))
+        assert known is not None
+        rows = [
+            claim
+            for claim in known.claims
+            if claim.answer in (Answer.NOT_REPRODUCED, Answer.ORDER)
+            and any(line.stated and line.mean for line in claim.lines)
+        ]
+        told = runs(known)
+        assert rows
+        assert len(told) == 1 + len(rows), key
+        assert told[0].startswith("What was run? ")

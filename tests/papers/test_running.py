@@ -31,6 +31,7 @@ from dpviz.papers import (
 )
 from dpviz.papers import run as running
 from dpviz.papers.said import Agreement, Below, Look, Said, at
+from dpviz.papers.source import digest_of
 from dpviz.simulation import store
 from dpviz.simulation.jobs import Pool
 from dpviz.simulation.store import Store
@@ -75,7 +76,6 @@ class MadeUp(Experiment):
 def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
     item = MadeUp()
     monkeypatch.setattr(dpviz.papers, "experiment", lambda key: item)
-    running._module_digest.cache_clear()
     return item
 
 
@@ -124,30 +124,38 @@ def test_another_seed_another_source_and_another_module_are_computed_again(
     monkeypatch.undo()
     monkeypatch.setattr(dpviz.papers, "experiment", lambda key: made_up)
     assert kept(made_up, Effort.QUICK, keep).progress.done == 12
-    monkeypatch.setattr(running, "_module_digest", lambda key: "another")
+    monkeypatch.setattr(running, "code_digest", lambda experiment: "another")
     assert kept(made_up, Effort.QUICK, keep).progress.done == 0
 
 
-def test_the_digest_of_an_experiment_covers_its_paper_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("changed", "old", "new", "same"),
+    [
+        ("chaudhuri/figure1.py", "THRESHOLD = 0.8", "THRESHOLD = 0.9", True),  # another paper
+        ("xu/figure5.py", "SOME = 20", "SOME = 30", True),  # nothing that Figure 1 reaches
+        ("xu/_said.py", "Monotone(_theta, -1)", "Monotone(_theta, 1)", True),
+        ("said.py", "SEPARATED = 3.0", "SEPARATED = 4.0", True),
+        ("xu/_shared.py", '"""Return n, d and the paper', '"""Return d, n and the paper', True),
+        ("xu/_shared.py", "ALPHA = 0.85", "ALPHA = 0.9", False),
+        ("xu/_noise.py", "EPSILON = 1.0", "EPSILON = 2.0", False),
+    ],
+)
+def test_a_kept_part_is_that_of_the_code_that_measures_and_of_no_other(
+    changed: str, old: str, new: str, same: bool, tmp_path: Path
 ) -> None:
-    room = tmp_path / "reproduce"
+    """What is said, judged or drawn by another experiment runs nothing again."""
+    room = tmp_path / "papers"
     shutil.copytree(Path(str(running.__file__)).parent, room)
-    monkeypatch.setattr(running, "__file__", str(room / "run.py"))
-    monkeypatch.setattr(running.inspect, "getfile", lambda cls: str(room / "xu" / "figure1.py"))
 
     def digest() -> str:
-        return running._module_digest.__wrapped__("xu_figure1")
-
-    def after(changed: str) -> str:
-        path = room / changed
-        path.write_bytes(path.read_bytes() + b" ")
-        return digest()
+        return digest_of(room / "xu", "figure1", "XuFigure1")
 
     first = digest()
-    assert after("chaudhuri/figure1.py") == first
-    assert (second := after("xu/_shared.py")) != first
-    assert after("said.py") != second
+    path = room / changed
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    assert (digest() == first) is same
     # and the digest of the core leaves experiments out, so that one does not spoil the others
     assert "papers" in store._NOT_SOURCE
 

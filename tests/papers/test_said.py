@@ -17,6 +17,7 @@ from dpviz.papers.measurements import Found, Mean, Point
 from dpviz.papers.said import (
     AtMost,
     Below,
+    Claim,
     Identity,
     Look,
     Monotone,
@@ -90,6 +91,47 @@ def test_a_statement_without_a_look_is_an_error() -> None:
     }
     with pytest.raises(ValueError, match="do not match: lemma-1"):
         declared("xu", looks)
+
+
+NUMBER = re.compile(r"(?<![A-Za-z_^\d.])(?:\d[\d,]*\.?\d*|\.\d+)(?:e-?\d+)?")
+NAMED = re.compile(
+    r"(Theorems?|Lemmas?|Tables?|Figures?|[Ss]ections?|Algorithms?|Eq\.|Problem|Axiom|Example|"
+    r"Experiment|Definition|UCI) [\d.]+((,| and| to) \d+)*|\b(19|20)\d\d\b|\{\w+\}"
+)
+PLAIN = {"0", "1", "2"}
+"""Of formulas: 2d, 1/n, the constant 0."""
+
+
+def numbers(text: str) -> set[str]:
+    """Return the numbers of a text that are not names of places."""
+    return {found.rstrip(".,") for found in NUMBER.findall(NAMED.sub("", text))}
+
+
+def typed(paper: str, said: Said, reason: str) -> set[str]:
+    """Return the numbers of a reason that are neither measured nor a quote nor a setting."""
+    facts = text_of(paper)["experiment"][said.experiment.partition("_")[2]]
+    told = (said.quote, said.printed, said.says, said.place, facts["about"], facts["title"])
+    settings = (*facts.get("settings", ()), *facts.get("choices", ()))
+    return numbers(reason) - PLAIN - numbers(" ".join((*told, *settings)))
+
+
+@pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)
+def test_every_number_of_a_reason_is_measured_or_quoted_or_a_setting(
+    paper: str, said: Said
+) -> None:
+    for reason in (said.because, said.why, said.needs):
+        assert typed(paper, said, reason) == set()
+    known = shipped(experiments()[said.experiment])
+    assert known is not None
+    (mine,) = (claim for claim in known.claims if claim.key == said.key)
+    assert "{" not in mine.reason
+    assert "was not measured" not in mine.reason
+
+
+def test_a_number_that_is_typed_into_a_reason_is_seen() -> None:
+    """Negative control."""
+    paper, said = next((p, s) for p, s in STATEMENTS if s.key == "t3-non-private")
+    assert typed(paper, said, "Ours is 15.3 times the printed 1.226, and {times} here.") == {"15.3"}
 
 
 # --- contrary measurements ----------------------------------------------------------------------
@@ -317,6 +359,28 @@ def test_a_part_is_not_the_whole_and_the_coverage_says_how_much() -> None:
         made(a={1.0: 2.0, 2.0: 1.0}, b={1.0: 1.0, 2.0: 1.0}),
     )
     assert (points.answer, points.coverage) == (Answer.IN_PART, "1 of 2 points")
+
+
+def test_on_every_some_or_no_member_of_a_family() -> None:
+    """A panel without data is looked at on the tables that stand in for it, as one point."""
+    look = Look(Below(A, 1.0), ["p", "absent"], members={"absent": ["one", "two"]})
+    said = Said("k", "e", "Table 0", "so", "q", "", "", "So.", "Not so.", look)
+
+    def at_members(one: float, two: float) -> Claim:
+        points = {Point("p", "a", "q"): 0.5, Point("one", "a", "q"): one}
+        points[Point("two", "a", "q")] = two
+        means = {point: Mean.near(value, math.nan, 1) for point, value in points.items()}
+        return answer(said, Found(means))
+
+    every, some, none = at_members(0.1, 0.2), at_members(0.1, 3.0), at_members(2.0, 3.0)
+    assert (every.answer, every.coverage) == (Answer.STAND_IN, "2 of 2 panels")
+    assert "on every one of 2 tables that stand in" in every.measured
+    assert (some.answer, some.coverage) == (Answer.IN_PART, "2 of 2 panels, 1 of 2 points")
+    assert "on 1 of 2 tables" in some.measured
+    assert none.answer is Answer.NOT_REPRODUCED
+    assert "on none of 2 tables" in none.measured
+    # data that is at hand comes before what stands in for it
+    assert verdict(Below(A, 1.0), made(a=0.5), members={"p": ["one"]}) is Answer.REPRODUCED
 
 
 def test_what_holds_for_nothing_too_holds_for_another_reason() -> None:

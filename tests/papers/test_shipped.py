@@ -26,7 +26,7 @@ from dpviz.papers import (
 )
 from dpviz.papers.report import SUMMARY_KEYS
 from dpviz.papers.said import said_of
-from dpviz.papers.shipped import code_digest, digest_of
+from dpviz.papers.source import code_digest, digest_of
 
 DOCS = app_path().parent / "docs"
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import importlib
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,11 +20,16 @@ from dpviz.papers import (
     experiment,
     experiments,
     heading,
+    runs,
     shipped,
     work,
 )
+from dpviz.papers.measurements import Mean
+from dpviz.papers.said import Stated
+from dpviz.report.figures.reproduction import table_exhibit
 from dpviz.simulation.store import Store, default_folder
 from pages.ui import reproduction_cache
+from pages.ui.page_options import OPENING
 from tests.ui.driver import (
     QUICK,
     change,
@@ -40,6 +47,7 @@ shipping = importlib.import_module("dpviz.papers.shipped")  # the name is a func
 
 OTHER = "jiang_theorem5"  # not the first, which links leave out
 DONE = 2  # parts before the stop
+ROW = (Stated(1.0, 0.1), Mean.near(2.0, 0.1, 100))
 GENERATED = "jiang_table1"  # needs no data and a few seconds
 
 
@@ -217,7 +225,35 @@ def test_an_exhibit_stands_printed_left_and_measured_right() -> None:
         at = open_at(key)
         shown = drawn_text(at)
         assert shown.index("The paper: ") < shown.index("We, in the same ax")
-        assert shown.count("data:image/svg+xml") == 2
+        assert shown.count("data:image/svg+xml") == 3  # the third holds both, for a phone
+
+
+def test_the_page_opens_on_an_exhibit_and_cuts_no_name() -> None:
+    at = start("papers", **QUICK)
+    shown = drawn_text(at)
+    assert at.session_state["papers"]["experiment"] == OPENING
+    assert "The paper: Table 4" in shown
+    pictures = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", shown)
+    left, right, _ = (base64.b64decode(picture).decode() for picture in pictures)
+    for row in ("Random guess", "Exponential mechanism (PPCA)", "JL transform (Blocki et al.)"):
+        assert row in left
+        assert row in right
+    long = ("A name of more than sixty letters, which takes three lines of the table", *ROW)
+    drawn = table_exhibit([long, ("Short", *ROW)], "Table 0")
+    lines = base64.b64decode(re.findall(r"base64,([^\"]+)", drawn)[0]).decode()
+    assert all(word in lines for word in long[0].split())
+    assert "…" not in lines
+
+
+def test_what_would_yield_the_printed_figures_is_one_sentence_and_a_line_a_row() -> None:
+    at = open_at("mvg_table4")
+    known = shipped(experiment("mvg_table4"))
+    assert known is not None
+    told = runs(known)
+    assert told[0].startswith("What was run? ")
+    shown = words(at)
+    for line in told:
+        assert line in shown
 
 
 def test_effort_and_experiment_travel_in_the_link() -> None:

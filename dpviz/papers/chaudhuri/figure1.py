@@ -102,6 +102,8 @@ class Samples:
 class ChaudhuriFigure1(Experiment):
     """Four data sets along n; see `info`."""
 
+    stand_in = "chaudhuri_standin"
+
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each data set, permutation and mechanism; set by set."""
         quick = effort is Effort.QUICK

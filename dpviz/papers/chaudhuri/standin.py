@@ -1,107 +1,151 @@
-"""Chaudhuri, Sarwate and Sinha 2012, Figure 1 on tables with published facts of localization."""
+"""Chaudhuri, Sarwate and Sinha 2012, Figure 1 on tables that stand in for absent data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.seeding import generator
-from dpviz.datasets.table import Table
+from dpviz.mechanisms import Mechanism
 from dpviz.papers.chaudhuri._shared import (
     BUDGET,
     DATA_SETS,
     NON_PRIVATE,
-    RANDOM,
-    SULQ,
+    PPCA,
+    STUDIED,
+    DataSet,
     UnitRows,
-    unit_rows,
 )
+from dpviz.papers.chaudhuri.figure1 import UTILITY
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.simulation.cells import evaluate
 from dpviz.simulation.simulate import Cell
 
-DATA = DATA_SETS["localization"]
-SEQUENCES, TAGS, COORDINATES = 25, 4, 3
-ACTIVITIES = (
+ALIKE, SKEWED = "alike", "skewed"
+WEIGHTS = (ALIKE, SKEWED)
+UNIFORM, BELL, CORNERS = "uniform numbers", "bell-shaped numbers", "numbers in corners"
+SHAPES = (UNIFORM, BELL, CORNERS)
+RECALLED = (
     32_710, 2_973, 6_168, 54_480, 1_706, 27_244, 18_361, 5_210, 11_779, 1_381, 2_848,
 )  # fmt: skip
-"""Rows of each activity, as published with the data set: walking, falling, lying down, ..."""
+"""Rows of each activity of localization as recalled: no source of them is at hand, and so they
+are one of the readings and not a fact. They add up to the number of rows."""
+ACTIVITIES = ("activities alike", "activities skewed", "activities as recalled")
 
-UNIFORM, BELL, CORNERS = "uniform coordinates", "bell-shaped coordinates", "coordinates in corners"
-EQUAL, SKEWED = "sequences and tags equally frequent", "sequences and tags skewed"
-MEMBERS = [f"{shape}, {weight}" for shape in (UNIFORM, BELL, CORNERS) for weight in (EQUAL, SKEWED)]
-HEIGHT = "share of the way from random subspaces to exact PCA"
-UTILITY = "q_F(U)"
+LOCALIZATION = [
+    f"localization: {shape}, categories {weight}, {activity}"
+    for shape in SHAPES
+    for weight in WEIGHTS
+    for activity in ACTIVITIES
+]
+CENSUS = [
+    f"census: {shape}, fields {size}, categories {weight}"
+    for shape in (UNIFORM, CORNERS)
+    for size in WEIGHTS
+    for weight in WEIGHTS
+]
+MEMBERS = {"census": CENSUS, "localization": LOCALIZATION}
+"""Tables with the facts that are published of a data set, by the data set."""
+
+_CENSUS_NUMBERS, _CENSUS_FIELDS = 8, 34
 
 
 @dataclass(frozen=True)
 class MemberPart(Part):
-    """One member of the family."""
+    """One member of a family, and how often each mechanism is drawn."""
 
     member: str = ""
     draws: int = 0
+    chains: int = 0
 
 
 class ChaudhuriStandin(Experiment):
-    """MOD-SULQ on every member of a family of tables."""
+    """Figure 1 on every member of two families of tables."""
 
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each member."""
-        draws = 20 if effort is Effort.QUICK else 100  # the paper: 100
-        return [MemberPart("", member, draws) for member in MEMBERS]
+        if effort is Effort.QUICK:
+            return [MemberPart("", LOCALIZATION[0], 20, 2)]
+        return [
+            MemberPart("", member, 100, 20)
+            for data, members in MEMBERS.items()
+            for member in members
+        ]
 
     def run(self, part: Part, shared: None, seed: int) -> Measurements:
-        """Return what MOD-SULQ captures at each n, as a share of the way."""
+        """Return what each mechanism captures at the ends of the axis."""
         assert isinstance(part, MemberPart)
-        rows = member(part.member, seed)
-        order = rows.order(seed, 0)
-        sizes = (DATA.sizes[0], DATA.sizes[-1])
+        data = DATA_SETS[part.member.partition(":")[0]]
+        rows = member(part.member, data, seed)
         found: dict[Point, FloatArray] = {}
-        for moment in rows.prefixes(order, sizes):
-            measured, n = rows.measured(moment), moment.n
-            problem = rows.problem(n, DATA.k)
-            captured = {
-                mechanism: evaluate(
-                    Cell(mechanism, problem, BUDGET, seed, range(part.draws)), measured
-                ).captured_each.sum(axis=1)
-                for mechanism in (NON_PRIVATE, RANDOM, SULQ)
-            }
-            floor = float(captured[RANDOM].mean())
-            ceiling = float(captured[NON_PRIVATE].mean())
-            found[Point(part.member, SULQ.label, HEIGHT, n)] = (captured[SULQ] - floor) / (
-                ceiling - floor
-            )
-            for mechanism, values in captured.items():
-                found[Point(part.member, mechanism.label, UTILITY, n)] = values
+        for moment in rows.prefixes(rows.order(seed, 0), (data.sizes[0], data.sizes[-1])):
+            measured, problem = rows.measured(moment), rows.problem(moment.n, data.k)
+            for mechanism in STUDIED:
+                cell = Cell(mechanism, problem, BUDGET, seed, range(_draws(mechanism, part)))
+                captured = evaluate(cell, measured).captured_each.sum(axis=1)
+                found[Point(part.member, mechanism.label, UTILITY, moment.n)] = captured
         return Measurements(found)
 
 
-def member(name: str, seed: int) -> UnitRows:
+def _draws(mechanism: Mechanism, part: MemberPart) -> int:
+    if mechanism == NON_PRIVATE:
+        return 1
+    return part.chains if mechanism == PPCA else part.draws
+
+
+def member(name: str, data: DataSet, seed: int) -> UnitRows:
     """Return a table with the published facts, and with what its name says of the rest."""
-    shape, _, weight = name.partition(", ")
-    rng = generator(seed, "reproduce", "chaudhuri", "localization", name)
-    n = DATA.n
-    # a skewed block has frequencies that fall by a tenth from each to the next
-    ratio = 0.9 if weight == SKEWED else 1.0
-    blocks = []
-    for size, shares in (
-        (SEQUENCES, ratio ** np.arange(SEQUENCES)),
-        (TAGS, ratio ** np.arange(TAGS)),
-        (len(ACTIVITIES), np.array(ACTIVITIES, dtype=float)),
-    ):
-        chosen = rng.choice(size, n, p=shares / shares.sum())
-        blocks.append(np.eye(size)[chosen])
-    blocks.append(rng.random((n, 1)))  # the time: from the first row to the last
-    blocks.append(
-        {
-            UNIFORM: lambda: rng.random((n, COORDINATES)),
-            BELL: lambda: rng.standard_normal((n, COORDINATES)),
-            CORNERS: lambda: rng.beta(0.5, 0.5, (n, COORDINATES)),
-        }[shape]()
-    )
-    table = np.hstack(blocks)
-    assert table.shape == (DATA.n, DATA.d)
-    return unit_rows(Table(name, table, tuple(f"x{place}" for place in range(DATA.d))))
+    shape, second, third = name.partition(": ")[2].split(", ")
+    rng = generator(seed, "reproduce", "chaudhuri", "stand-in", name)
+    if data.key == "localization":
+        numbers, sizes, weight = 4, [25, 4], second
+        activity = {
+            ACTIVITIES[0]: np.ones(len(RECALLED)),
+            ACTIVITIES[1]: _falling(len(RECALLED), SKEWED),
+            ACTIVITIES[2]: np.array(RECALLED, dtype=float),
+        }[third]
+    else:
+        numbers, weight = _CENSUS_NUMBERS, third
+        sizes = _sizes(data.d - numbers, _CENSUS_FIELDS, second.rpartition(" ")[2])
+        activity = None
+    shares = [_falling(size, weight.rpartition(" ")[2]) for size in sizes]
+    shares += [] if activity is None else [activity]
+    scaled = _numbers(shape, (data.n, numbers), rng)
+    scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
+    # sparse at once: the dense table of census has 800 MB
+    blocks = [sparse.csr_array(scaled)]
+    for each in shares:
+        chosen = rng.choice(len(each), data.n, p=each / each.sum())
+        cells = (np.ones(data.n), chosen, np.arange(data.n + 1))
+        blocks.append(sparse.csr_array(cells, shape=(data.n, len(each))))
+    rows = sparse.hstack(blocks, format="csr")
+    assert rows.shape == (data.n, data.d)
+    rows.data /= np.sqrt(rows.multiply(rows).sum(axis=1).max())
+    return UnitRows(name, tuple(f"x{place}" for place in range(data.d)), rows, None)
+
+
+def _falling(size: int, weight: str) -> FloatArray:
+    """Return frequencies of categories: alike, or each seven tenths of the one before."""
+    values: FloatArray = np.power(0.7 if weight == SKEWED else 1.0, np.arange(size, dtype=float))
+    return values
+
+
+def _sizes(total: int, count: int, weight: str) -> list[int]:
+    """Return how many categories each field has: alike, or growing from 2 by a tenth each."""
+    grown = np.power(1.1 if weight == SKEWED else 1.0, np.arange(count, dtype=float))
+    sizes = np.maximum(np.floor(grown / grown.sum() * total).astype(int), 2)
+    sizes[-1] += total - sizes.sum()
+    return [int(size) for size in sizes]
+
+
+def _numbers(shape: str, size: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    values: FloatArray = {
+        UNIFORM: lambda: rng.random(size),
+        BELL: lambda: rng.standard_normal(size),
+        CORNERS: lambda: rng.beta(0.5, 0.5, size),
+    }[shape]()
+    return values

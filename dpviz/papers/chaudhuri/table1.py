@@ -199,11 +199,8 @@ _TRIED = {
 }
 
 
+TRIED_NAMES = tuple(_TRIED)
+
+
 def _panel(key: str, with_label: bool) -> str:
     return key if with_label else f"{key} without the activity"
-
-
-def _spread(values: FloatArray | None) -> str:
-    if values is None or len(values) < 2:
-        return ""
-    return f"Standard deviation {np.std(values, ddof=1):.2f} over {len(values)} runs."

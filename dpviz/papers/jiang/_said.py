@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from dpviz.mechanisms import Mechanism
@@ -100,6 +101,26 @@ def _between(view: View) -> Mean:
     return (few * 0.5) - (enough * -0.5)
 
 
+def _level_over_root(view: View) -> Mean:
+    """Return the ratio at which the noises are equal, over sqrt(d), at the largest d."""
+    curve = view.curve(theorem5.EQUAL[WISHART], theorem5.RATIO)
+    return curve[max(curve)] * (1 / math.sqrt(max(curve)))
+
+
+def _crossing(delta: str) -> Callable[[View], float]:
+    """Return the epsilon from which on the exact delta is above the one claimed."""
+
+    def crossing(view: View) -> float:
+        curve = view.curve(delta, statements.OVER)
+        for (low, before), (high, after) in pairwise(curve.items()):
+            if before.value <= 1 < after.value:
+                share = math.log(before.value) / math.log(before.value / after.value)
+                return float(low * (high / low) ** share)
+        return math.inf
+
+    return crossing
+
+
 def _worst_stop(view: View) -> Mean:
     curve = view.curve("chain", statements.LOSS)
     return max(curve.values(), key=lambda mean: mean.value)
@@ -120,7 +141,10 @@ SAID = declared(
         ),
         "theorem-1": Look(Account(at("Laplace", statements.LOSS))),
         "theorem-2": Look(
-            tuple(AtMost(along(delta, statements.OVER)) for delta in statements.DELTAS)
+            tuple(AtMost(along(delta, statements.OVER)) for delta in statements.DELTAS),
+            facts={
+                f"from_{place}": _crossing(delta) for place, delta in enumerate(statements.DELTAS)
+            },
         ),
         "laplace-indefinite": Look(Below(LAPLACE_NEGATIVE, 0.0, 1), TABLE_PANELS),
         "theorem-3": Look(Account(at(LAPLACE.label, statements.SPENT))),
@@ -143,9 +167,12 @@ SAID = declared(
         "theorem-5-better": Look(
             Below(along(theorem5.PAIRS[0][2], theorem5.ADVANTAGE, theorem5.LARGE), 1.0, 1),
             [theorem5.PANEL],
+            facts={"share": _level_over_root},
         ),
         "theorem-5-otherwise": Look(
-            (Below(_equal(0.0, 0.0), 1.0, 1), Below(_equal(0.5, 0.5), 1.0, 1)), [theorem5.PANEL]
+            (Below(_equal(0.0, 0.0), 1.0, 1), Below(_equal(0.5, 0.5), 1.0, 1)),
+            [theorem5.PANEL],
+            facts={"share": _level_over_root},
         ),
         "theorem-6": Look(
             AtMost(along(WISHART.label, theorem6.LARGEST)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -33,8 +34,6 @@ from dpviz.papers.said import (
 )
 
 GAUSSIAN, LAPLACE = _liver.TEXTBOOK_ROW, table3.LAPLACE_ROW
-SPLIT = 0.094
-"""Standard deviation of one split's error over its mean, from split to split: ours, Table 3."""
 
 LIVER, HELD, CENTRED = [table3.PANEL], [four.HELD], [CENTRED_ROWS]
 One = Callable[[View], Mean]
@@ -81,9 +80,16 @@ def _over(name: str) -> Look:
     return Look(Number(_ratio(_rmse(name), PLAIN), stated), LIVER, order=order)
 
 
-def _split(stated: Stated) -> Stated:
+def _varies(mean: Mean) -> float:
+    """Return the standard deviation of single draws over their mean."""
+    return mean.error * math.sqrt(mean.draws) / mean.value
+
+
+def _split(stated: Stated) -> Callable[[View], Stated]:
     """Return a number that is printed of a single split, with the error of one."""
-    return replace(stated, error=0.0, spread=1.96 * SPLIT * stated.value)
+    return lambda view: replace(
+        stated, error=0.0, spread=1.96 * _varies(PLAIN(view)) * stated.value
+    )
 
 
 def _less(better: str, worse: str) -> Look:
@@ -112,11 +118,21 @@ def _lost(mechanism: Mechanism) -> One:
 
 def _four(mechanism: Mechanism) -> Look:
     stated = four.REPORTED[mechanism]
-    if mechanism == four.RANDOM:  # one draw of 100 directions
-        stated = replace(stated, spread=0.026)
+    if mechanism == four.RANDOM:
+        return Look(Number(_lost(mechanism), _of_hundred(stated)), HELD)
     if mechanism == four.NON_PRIVATE:
         return Look(Below(_lost(mechanism), 1e-9), HELD, built=True)
     return Look(Number(_lost(mechanism), stated), HELD)
+
+
+def _of_hundred(stated: Stated) -> Callable[[View], Stated]:
+    """Return a number that is printed of one draw of 100 directions, with the error of one."""
+
+    def of(view: View) -> Stated:
+        mean = _lost(four.RANDOM)(view)
+        return replace(stated, spread=1.96 * _varies(mean) * mean.value / math.sqrt(100))
+
+    return of
 
 
 def _loses_less(better: Mechanism, worse: Mechanism) -> Look:
@@ -216,19 +232,27 @@ SAID = declared(
         ),
         "axiom-1": Look(Monotone(along("axiom-1", statements.LOSS), 1)),
         "axiom-2": Look(Monotone(along("axiom-2", statements.LOSS), -1), built=True),
-        "theorem-4": Look(Identity(at("", theorems.HELD), 1.0), ["Theorem 4"]),
+        "theorem-4": Look(
+            Identity(at("", theorems.HELD), 1.0),
+            ["Theorem 4"],
+            facts={"r": at("", theorems.FROM)},
+        ),
         "example-1-gamma": Look(Identity(along("gamma", statements.MULTIPLE), 1.0)),
         "example-1-s2": Look(AtMost(along("s2", statements.MULTIPLE))),
         "example-2": Look(Below(along("kernel", statements.MULTIPLE, least=8.0), 1.0)),
         "section-5-2": Look(Identity(along("along", statements.SIDE), 1.0, within=0.05)),
         "every-direction": Look(Identity(at("one direction bare", statements.SHARE), 1.0)),
-        "gain": Look(Order(EQUAL_SHARES, _lost(four.DIRECTIONAL)), HELD),
+        "gain": Look(
+            Order(EQUAL_SHARES, _lost(four.DIRECTIONAL)),
+            HELD,
+            facts={"tau": _lost(four.DIRECTIONAL), "equal": EQUAL_SHARES},
+        ),
         "gain-rows": Look(
             Order(_exactly(figure4.EQUAL), _exactly("(a) ALT, Y")),
             [_panel("liver", figure4.BY_EXACT)],
         ),
-        "algorithm-1": Look(Identity(at("algorithm-1", statements.MULTIPLE), 1.0)),
-        "algorithm-2": Look(Identity(at("algorithm-2", statements.MULTIPLE), 1.0)),
+        "algorithm-1": Look(Identity(at("algorithm-1", statements.MULTIPLE), 1.0), built=True),
+        "algorithm-2": Look(Identity(at("algorithm-2", statements.MULTIPLE), 1.0), built=True),
         "theorem-5": Look(
             Identity(at("", theorems.PART_OF_BUDGET), 1.0), ["Theorem 5"], built=True
         ),
@@ -243,7 +267,11 @@ SAID = declared(
                 Power(along("Algorithm 2", statements.WORK), 0.0, slack=0.02, upper=True),
             )
         ),
-        "theorem-7": Look(Identity(at("", theorems.BEST), 1.0), ["Theorem 7"]),
+        "theorem-7": Look(
+            Identity(at("", theorems.BEST), 1.0),
+            ["Theorem 7"],
+            facts={"percent": lambda v: v("", theorems.NEGATIVE) * 100},
+        ),
         "optimal": Look(Below(at("", theorems.WORSE), 1.0 - 1e-9, 1), ["Theorem 7"]),
         "setup-rows": Look(Number(at("liver", statements.ROWS), Stated(345.0))),
         "setup-movement": Look(Number(at(MOVEMENT, statements.ROWS), Stated(10_176.0))),
@@ -251,13 +279,18 @@ SAID = declared(
         "s2-liver": Look(AtMost(at("liver", statements.MULTIPLE))),
         "s2-movement": Look(Identity(at("movement", statements.MULTIPLE), 1.0)),
         "s2-ctg": Look(AtMost(at("ctg", statements.MULTIPLE))),
-        "t3-non-private": Look(Number(PLAIN, _split(REPORTED[NON_PRIVATE])), LIVER),
+        "t3-non-private": Look(
+            Number(PLAIN, _split(REPORTED[NON_PRIVATE])),
+            LIVER,
+            facts={"guess": lambda v: _rmse(RANDOM)(v) * (1 / REPORTED[RANDOM].value)},
+        ),
         "t3-random": Look(
             Number(
                 _ratio(_rmse(RANDOM), PLAIN),
                 _split(REPORTED[RANDOM].over(REPORTED[NON_PRIVATE])),
             ),
             LIVER,
+            facts={"percent": lambda v: 100 * _varies(PLAIN(v))},
         ),
         "t3-binary": _over(BINARY),
         "t3-maxpnr": _over(MAX_PNR),
@@ -337,7 +370,13 @@ SAID = declared(
             Order(at("a constant", statements.BITS), along("Gaussian noise", statements.BITS))
         ),
         "theorem-9": Look(
-            Order(along("lattice noise", statements.BITS), along("Gaussian noise", statements.BITS))
+            Order(
+                along("lattice noise", statements.BITS), along("Gaussian noise", statements.BITS)
+            ),
+            facts={
+                "lattice": at("lattice noise", statements.BITS, 1.0),
+                "gauss": at("Gaussian noise", statements.BITS, 1.0),
+            },
         ),
     },
 )

@@ -79,12 +79,12 @@ class MvgWhatWasRun(Experiment):
             changes = [UNIT, WHOLE] if mechanism == four.RANDOM else [UNIT, N, ALPHA, HALF]
             changes += [TAIL] if mechanism in TAILS else []
             parts += [
-                SolvePart(_movement.DATA, row, change, 50 if few else 1_000) for change in changes
+                SolvePart(_movement.DATA, row, change, 50 if few else 600) for change in changes
             ]
         for row in THREE:
             private = row != "t3-non-private"
             for change in (NOISE if private else UNIT, SPLIT):
-                parts.append(SolvePart(_liver.DATA, row, change, 4 if few else 100))
+                parts.append(SolvePart(_liver.DATA, row, change, 4 if few else 40))
         for row in FIVE:
             change = UNIT if row == "t5-random" else NOISE
             parts.append(SolvePart(_ctg.DATA, row, change, 4 if few else 200))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
 from typing import Any
@@ -60,15 +61,18 @@ a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
 .dp-claims small { font-size: 13px; line-height: 1.3; opacity: .85; }
 .dp-claims th, .dp-claims td { padding: 5px 10px 5px 0; border-bottom: 1px solid #8886;
   vertical-align: top; }
+.dp-phone { display: none; }
 .dp-exhibit { display: flex; flex-wrap: wrap; gap: 12px 28px; }
 .dp-exhibit > div { flex: 1 1 330px; min-width: 0; }
-.dp-exhibit h2 { margin: 0; padding: 0; font-size: 16px; }
-.dp-exhibit p { margin: 0 0 4px; font-size: 14px; opacity: .85; }
-.dp-exhibit img { width: 100%; height: auto; display: block; color-scheme: inherit; }
+.dp-exhibit h2, .dp-phone h2 { margin: 0; padding: 0; font-size: 16px; }
+.dp-exhibit p, .dp-phone p { margin: 0 0 4px; font-size: 14px; opacity: .85; }
+.dp-exhibit img, .dp-phone img { width: 100%; height: auto; display: block; color-scheme: inherit; }
 .dp-claims th:nth-child(1) { width: 9%; } .dp-claims th:nth-child(2) { width: 28%; }
 .dp-claims th:nth-child(3) { width: 21%; } .dp-claims th:nth-child(4) { width: 15%; }
 @media (max-width: 700px) {
   .dp-word { display: none; }
+  .dp-exhibit { display: none; }
+  .dp-phone { display: block; }
   .dp-key { gap: 4px 12px; }
   .dp-claims thead { display: none; }
   .dp-claims tr { display: block; border-bottom: 1px solid #8886; padding: 6px 0; }
@@ -187,64 +191,114 @@ def table_exhibit(rows: Sequence[Row], place: str) -> str:
     place : str
         "Table 4".
     """
-    ends = [
-        end
-        for _, stated, mean in rows
-        for end in (
-            stated.value - stated.error, stated.value + stated.error,
-            mean.value - mean.half, mean.value + mean.half,
-        )
-    ]  # fmt: skip
-    low, high = min(0.0, *ends), max(ends)
-    scale = (_WIDE - _LEFT - 132) / ((high - low) or 1.0)
-
-    def across(value: float) -> float:
-        return round(_LEFT + (value - low) * scale, 1)
-
     names = [textwrap.wrap(name, _LETTERS_WIDE) for name, _, _ in rows]
     tops = list(accumulate((_ROW + _LINE * (len(name) - 1) for name in names), initial=0))
+    axis = _Axis.of(rows, _LEFT, _WIDE - 132)
     drawn = []
     for ours in (False, True):
         parts = []
         for name, top, (_, stated, mean) in zip(names, tops, rows, strict=False):
             y = top + 18
-            value, half = (mean.value, mean.half) if ours else (stated.value, stated.error)
-            told = number(value) + (f" ± {numeral(half, 2)}" if half else "")
             if ours:
-                x = across(stated.value)
+                x = axis(stated.value)
                 parts.append(
                     f'<path d="M{x} {y - 9}v18" stroke="currentColor" stroke-dasharray="2 2"/>'
                 )
-            x, left, right = across(value), across(value - half), across(value + half)
             parts.append(
-                f'<path d="M{left} {y}H{right}" stroke="currentColor" stroke-width="1.5"/>'
-                f'<circle cx="{x}" cy="{y}" r="5" stroke="currentColor" stroke-width="2" '
-                f'fill="{"currentColor" if ours else "none"}"/>'
-                f'<text x="{_WIDE - 2}" y="{y + 5}" text-anchor="end">{told}</text>'
-                + "".join(
-                    f'<text x="0" y="{y + 5 + _LINE * line}">{escape(words)}</text>'
-                    for line, words in enumerate(name)
-                )
+                axis.mark(y, mean if ours else stated)
+                + _text(_WIDE - 2, y + 5, _with_error(mean if ours else stated), "end")
+                + "".join(_text(0, y + 5 + _LINE * line, words) for line, words in enumerate(name))
             )
         bottom = tops[-1] + 10
-        ticks = "".join(
-            f'<path d="M{across(t)} 2V{bottom}" stroke="currentColor" opacity=".18"/>'
-            f'<text x="{across(t)}" y="{bottom + 15}" text-anchor="middle">{numeral(t)}</text>'
-            for t in _ticks(low, high)
-        )
-        drawn.append(
-            _svg(_WIDE, bottom + 20, ticks + "".join(parts), "printed" if not ours else "measured")
-        )
+        label = "measured" if ours else "printed"
+        drawn.append(_svg(_WIDE, bottom + 20, axis.ticks(bottom) + "".join(parts), label))
     return _pair(
         f"The paper: {place}", "Printed, with its errors, in its own order.", drawn[0],
         "We, in the same axis", "Bars: 95 % of the mean. Dashed: what is printed.", drawn[1],
+        ("Hollow: printed. Full: measured, with its 95 %.", _on_a_phone(rows)),
     )  # fmt: skip
 
 
-def _pair(head: str, told: str, left: str, other: str, said: str, right: str) -> str:
+_PHONE, _TALL = 390, 44
+
+
+def _on_a_phone(rows: Sequence[Row]) -> str:
+    """Return printed and measured in one plot, a row's name above its marks."""
+    axis = _Axis.of(rows, 8, _PHONE - 8)
+    parts = []
+    for place, (name, stated, mean) in enumerate(rows):
+        y = _TALL * place
+        both = f"{number(stated.value)} → {number(mean.value)}"
+        parts.append(
+            _text(0, y + 16, textwrap.shorten(name, 34, placeholder="…"))
+            + _text(_PHONE - 2, y + 16, both, "end")
+            + axis.mark(y + 31, stated)
+            + axis.mark(y + 31, mean)
+        )
+    bottom = _TALL * len(rows) + 2
+    return _svg(_PHONE, bottom + 20, axis.ticks(bottom) + "".join(parts), "printed and measured")
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """The axis that printed and measured numbers share."""
+
+    low: float
+    high: float
+    left: float
+    right: float
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], left: float, right: float) -> _Axis:
+        pairs = [(stated.value, stated.error) for _, stated, _ in rows]
+        pairs += [(mean.value, mean.half) for _, _, mean in rows]
+        low = min(0.0, *(value - error for value, error in pairs))
+        return cls(low, max(value + error for value, error in pairs), left, right)
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / ((self.high - self.low) or 1.0)
+        return round(self.left + share * (self.right - self.left), 1)
+
+    def mark(self, y: float, of: Stated | Mean) -> str:
+        """Return a number with its error: hollow where it is printed."""
+        fill = "currentColor" if isinstance(of, Mean) else "none"
+        left, right = self(of.value - _error(of)), self(of.value + _error(of))
+        return (
+            f'<path d="M{left} {y}H{right}" stroke="currentColor" stroke-width="1.5"/>'
+            f'<circle cx="{self(of.value)}" cy="{y}" r="5" stroke="currentColor" '
+            f'stroke-width="2" fill="{fill}"/>'
+        )
+
+    def ticks(self, bottom: float) -> str:
+        """Return the lines and numbers of round places."""
+        return "".join(
+            f'<path d="M{self(t)} 2V{bottom}" stroke="currentColor" opacity=".18"/>'
+            + _text(self(t), bottom + 15, numeral(t), "middle")
+            for t in _ticks(self.low, self.high)
+        )
+
+
+def _error(of: Stated | Mean) -> float:
+    return of.half if isinstance(of, Mean) else of.error
+
+
+def _with_error(of: Stated | Mean) -> str:
+    return number(of.value) + (f" ± {numeral(_error(of), 2)}" if _error(of) else "")
+
+
+def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def _pair(
+    head: str, told: str, left: str, other: str, said: str, right: str, phone: tuple[str, str]
+) -> str:
+    """Return two pictures side by side, and the one that takes their place on a phone."""
+    words, small = phone
     return (
         f'{STYLE}<div class="dp-exhibit"><div><h2>{escape(head)}</h2>{left}<p>{escape(told)}</p>'
         f"</div><div><h2>{escape(other)}</h2>{right}<p>{escape(said)}</p></div></div>"
+        f'<div class="dp-phone"><h2>{escape(head)}, and we</h2>{small}<p>{escape(words)}</p></div>'
     )
 
 
@@ -298,25 +352,40 @@ def curves_exhibit(
         As printed.
     """
     wanted = _drawn(points, chart)
-    wide = _ACROSS[len(frames) > 4]
-    width = _WIDE / wide
-    drawn = []
-    for ours in (False, True):
-        cells = []
-        for number_, frame in enumerate(frames):
-            here = wanted[wanted["panel"] == frame.panel]
-            cell = _cell(here, chart, frame, ours, width)
-            x, y = round((number_ % wide) * width, 1), (number_ // wide) * _CELL_HIGH
-            cells.append(f'<g transform="translate({x} {y})">{cell}</g>')
-        high = math.ceil(len(frames) / wide) * _CELL_HIGH
-        drawn.append(_svg(_WIDE, high, "".join(cells), chart.title))
-    listed = ", ".join(legend)
-    return _pair(
-        f"The paper: {place}",
-        f"The frames and their marks; the curves are not in its text. Legend: {listed}.",
-        drawn[0], "We, in the same axes",
-        "Means with 95 % intervals. " + _legend(chart, wanted), drawn[1],
+    across = _ACROSS[len(frames) > 4]
+    theirs, mine, small = (
+        _cells(wanted, chart, frames, ours, width, columns)
+        for ours, width, columns in (
+            (False, _WIDE, across), (True, _WIDE, across), (True, _PHONE, 1),
+        )
     )  # fmt: skip
+    frame = (
+        f"The frames and their marks; the curves are not in its text. Legend: {', '.join(legend)}."
+    )
+    measured = "Means with 95 % intervals. " + _legend(chart, wanted)
+    return _pair(
+        f"The paper: {place}", frame, theirs, "We, in the same axes", measured, mine,
+        (f"The printed frames, with our curves in them. {measured}", small),
+    )  # fmt: skip
+
+
+def _cells(
+    wanted: pd.DataFrame,
+    chart: Chart,
+    frames: Sequence[Frame],
+    ours: bool,
+    wide: float,
+    columns: int,
+) -> str:
+    """Return all panels in one picture."""
+    cells = []
+    for place, frame in enumerate(frames):
+        here = wanted[wanted["panel"] == frame.panel]
+        cell = _cell(here, chart, frame, ours, wide / columns)
+        x, y = round((place % columns) * wide / columns, 1), (place // columns) * _CELL_HIGH
+        cells.append(f'<g transform="translate({x} {y})">{cell}</g>')
+    high = math.ceil(len(frames) / columns) * _CELL_HIGH
+    return _svg(wide, high, "".join(cells), chart.title)
 
 
 def _legend(chart: Chart, wanted: pd.DataFrame) -> str:
@@ -366,10 +435,11 @@ def _cell(here: pd.DataFrame, chart: Chart, frame: Frame, ours: bool, width: flo
         last = line.iloc[-1]
         parts.append(f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>')
         ends.append((two(last["mean"]), one(last["x"]), _LETTERS[place]))
-    level = -math.inf
-    for y, x, letter in sorted(ends):  # letters of lines that end together stand below each other
-        level = max(y, level + 11)
-        parts.append(f'<text x="{x + 3}" y="{level + 4}" font-size="11">{letter}</text>')
+    ends.sort()
+    levels = list(accumulate((y for y, _, _ in ends), lambda above, y: max(y, above + 11)))
+    over = max([0.0, *(level - (top + high) for level in levels)])  # letters stand within
+    for level, (_, x, letter) in zip(levels, ends, strict=True):
+        parts.append(f'<text x="{x + 3}" y="{level - over + 4}" font-size="11">{letter}</text>')
     return "".join(parts)
 
 

@@ -1,0 +1,148 @@
+"""What code an experiment's numbers come from: results and kept parts are known by its digest."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import inspect
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dpviz.papers.experiment import Experiment
+
+
+@cache
+def code_digest(experiment: Experiment) -> str:
+    """Return the digest of all code of a paper's folder that an experiment's numbers come from.
+
+    What says how a chart looks, what the paper says and how it is judged are left
+    out, as they change no number. The core's source is not part of it: the file
+    names the version of the package instead.
+    """
+    path = Path(inspect.getfile(type(experiment))).resolve()
+    return digest_of(path.parent, path.stem, type(experiment).__name__)
+
+
+_MEASURING = frozenset({"parts", "run", "shared"})
+
+
+def digest_of(folder: Path, module: str, name: str) -> str:
+    """Return the digest of what the methods that measure can reach within a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a paper.
+    module, name : str
+        Of the experiment's class.
+    """
+    solving = folder.parent / "solve.py"  # shared by all papers, and it makes numbers
+    paths = [*folder.glob("*.py"), *([solving] if solving.is_file() else [])]
+    modules = {path.stem: _Module.read(path) for path in paths}
+    texts: dict[str, str] = {}
+    asked = [(module, name)]
+    seen: set[tuple[str, str]] = set()
+    while asked:
+        place = asked.pop()
+        if place in seen or place[0] not in modules:
+            continue
+        seen.add(place)
+        node = modules[place[0]].defined.get(place[1])
+        if node is None:
+            continue
+        parts = [node]
+        if isinstance(node, ast.ClassDef) and _is_experiment(node):
+            parts = [
+                one
+                for one in node.body
+                if not isinstance(one, ast.FunctionDef)
+                or one.name in _MEASURING
+                or one.name.startswith("_")
+            ]
+            parts = [one for one in parts if not _says(one)]
+            asked += [(place[0], part.id) for part in node.bases if isinstance(part, ast.Name)]
+        for part in parts:
+            texts[f"{place[1]}.{getattr(part, 'name', '')}"] = _plain_source(part)
+            asked += modules[place[0]].reached(part)
+    digest = hashlib.blake2b(digest_size=16)
+    for key in sorted(texts):
+        digest.update(f"{key}\0{texts[key]}\0".encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A file's definitions, and what its imports of the same folder are called."""
+
+    name: str
+    defined: dict[str, ast.stmt]
+    names: dict[str, tuple[str, str]]
+    modules: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> _Module:
+        defined: dict[str, ast.stmt] = {}
+        names: dict[str, tuple[str, str]] = {}
+        modules: dict[str, str] = {}
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                defined[node.name] = node
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for part in (part for one in targets for part in ast.walk(one)):
+                    if isinstance(part, ast.Name):
+                        defined[part.id] = node
+            elif isinstance(node, ast.ImportFrom):
+                inside = (node.module or "").rpartition(".")
+                for one in node.names:
+                    called = one.asname or one.name
+                    names[called] = (inside[2], one.name)
+                    modules[called] = one.name  # where what is imported is a file
+        return cls(path.stem, defined, names, modules)
+
+    def reached(self, node: ast.AST) -> list[tuple[str, str]]:
+        """Return where what a piece of code names is defined."""
+        found = []
+        for part in ast.walk(node):
+            match part:
+                case ast.Attribute(value=ast.Name(id=called)) if called in self.modules:
+                    found.append((self.modules[called], part.attr))
+            if isinstance(part, ast.Name):
+                found.append((self.name, part.id))
+                if part.id in self.names:
+                    found.append(self.names[part.id])
+        return found
+
+
+def _is_experiment(node: ast.ClassDef) -> bool:
+    return any(ast.unparse(base).endswith("Experiment") for base in node.bases)
+
+
+def _says(node: ast.stmt) -> bool:
+    """Return whether a line of a class is its docstring or says what the paper does."""
+    if isinstance(node, ast.Expr):
+        return True
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("info", "stand_in")
+
+
+class _Silent(ast.NodeTransformer):
+    """Takes out docstrings and what modules are called, which change no number."""
+
+    def __init__(self) -> None:
+        self.inside = False
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return None
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if isinstance(node.value, ast.Name) and node.value.id.startswith("_"):
+            return ast.copy_location(ast.Name(node.attr, ast.Load()), node)
+        return self.generic_visit(node)
+
+
+def _plain_source(node: ast.AST) -> str:
+    return ast.unparse(_Silent().visit(copy.deepcopy(node)))
