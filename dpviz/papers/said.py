@@ -702,6 +702,9 @@ def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool 
         verdict = Answer.PENDING
     missing = [panel for panel, ones in there.items() if not ones and panel]
     reason = _reason(said, verdict, every, missing, absent)
+    otherwise = [p for p, ones in there.items() if any(o.stands_in and o.against for o in ones)]
+    if otherwise and verdict is not Answer.NOT_REPRODUCED:
+        reason += f" On the tables that stand in for {', '.join(otherwise)} it is not so."
     reason = _with_facts(reason, look, found)
     measured = "; ".join(
         f"{panel}: {one.measured}" if len(look.panels) > 1 and panel else one.measured
@@ -771,7 +774,9 @@ def _coverage(there: Mapping[str, Sequence[Seen]], told: int, asked: int) -> str
 def _verdict(look: Look, every: Sequence[Seen], wanted: int, found: Found) -> Answer:
     if not every:
         return Answer.NOT_HERE
-    against = any(one.against for one in every)
+    real = [one for one in every if not one.stands_in]
+    # what stands in for data cannot speak against what was seen on the data itself
+    against = any(one.against for one in real or every)
     if look.built and not against:
         return Answer.CONSTRUCTION
     if against:
@@ -786,7 +791,7 @@ def _verdict(look: Look, every: Sequence[Seen], wanted: int, found: Found) -> An
         return Answer.OTHER_REASON
     if all(one.inside for one in every):
         return Answer.BOUND
-    if len(every) < wanted or any(one.untold for one in every):
+    if len(every) < wanted or any(one.untold or one.against for one in every):
         return Answer.IN_PART
     return Answer.STAND_IN if any(one.stands_in for one in every) else Answer.REPRODUCED
 

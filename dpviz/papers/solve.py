@@ -146,7 +146,7 @@ def what_was_run(claims: Sequence[Claim], points: pd.DataFrame) -> list[str]:
         What was solved for it, with `SUMMARY_COLUMNS`.
     """
     rows = {
-        claim.item.partition(" of ")[2].partition(", over")[0] or claim.item: _ways(line, at)
+        _name(claim): _ways(line, at)
         for claim in claims
         if claim.answer in (Answer.NOT_REPRODUCED, Answer.ORDER)
         for line in claim.lines
@@ -157,9 +157,16 @@ def what_was_run(claims: Sequence[Claim], points: pd.DataFrame) -> list[str]:
     if not rows:
         return []
     lines = [
-        f"{_first(name)}: {'; '.join(way.told for way in ways)}." for name, ways in rows.items()
+        f"{_first(name)}: {'; '.join(way.told for way in _worth(ways))}."
+        for name, ways in rows.items()
     ]
     return [_most(rows), *lines]
+
+
+def _name(claim: Claim) -> str:
+    """Return the name of a row: in a claim it stands behind "of"."""
+    name = claim.item.partition(" of ")[2] or claim.item
+    return name.partition(", over")[0].removesuffix(", %")
 
 
 def _by_change(points: pd.DataFrame, row: str) -> dict[str, dict[str, dict[float, float]]]:
@@ -203,11 +210,19 @@ def _ways(line: Line, at: Mapping[str, Mapping[str, Mapping[float, float]]]) -> 
     return ways
 
 
+def _worth(ways: Sequence[Way]) -> list[Way]:
+    """Return what is told of a row: a unit of its own only where nothing else yields it."""
+    others = [way for way in ways if way.name != UNIT]
+    return others if any(way.yields for way in others) else list(ways)
+
+
 _APART = 3.0  # the most that values of one change lie apart, as a factor, to be told together
 
 
 def _most(rows: Mapping[str, Sequence[Way]]) -> str:
     """Return the sentence on the one change that explains most rows of a table."""
+    if len(rows) == 1:
+        return "What was run? We do not know."
     every: dict[str, list[tuple[str, Way]]] = {}
     for row, ways in rows.items():
         for way in ways:
@@ -218,15 +233,16 @@ def _most(rows: Mapping[str, Sequence[Way]]) -> str:
         for name, ways in every.items()
         for _, first in ways
     ]
+    # a table has one unit: it explains most of the rows, or nothing
+    groups = [(n, held) for n, held in groups if n != UNIT or 2 * len(held) >= len(rows)]
     near = [
         (name, [(r, w) for r, w in ways if first.value <= w.value <= _APART * first.value])
         for name, ways in every.items()
+        if name != UNIT
         for _, first in ways
     ]
     shared = max(groups, key=lambda group: len(group[1]), default=("", []))
-    close = max(near, key=lambda group: len(group[1]), default=("", []))
-    if not shared[1]:
-        return "What was run? No single change that was tried yields any of these figures."
+    close = max(near, key=lambda group: (len(group[1]), -_apart(group[1])), default=("", []))
     told = ""
     if len(shared[1]) > 1:
         low = max(w.low for _, w in shared[1])
@@ -241,6 +257,12 @@ def _most(rows: Mapping[str, Sequence[Way]]) -> str:
         )
     told = told or f"No change would yield more than one of these {len(rows)} figures. "
     return f"What was run? {told}We do not know."
+
+
+def _apart(held: Sequence[tuple[str, Way]]) -> float:
+    """Return how far apart the values of a change lie, as a factor."""
+    values = [way.value for _, way in held]
+    return max(values) / min(values)
 
 
 def _of(held: Sequence[tuple[str, Way]], rows: Mapping[str, Sequence[Way]]) -> str:

@@ -377,8 +377,14 @@ def test_on_every_some_or_no_member_of_a_family() -> None:
     assert "on every one of 2 tables that stand in" in every.measured
     assert (some.answer, some.coverage) == (Answer.IN_PART, "2 of 2 panels, 1 of 2 points")
     assert "on 1 of 2 tables" in some.measured
-    assert none.answer is Answer.NOT_REPRODUCED
+    # what stands in cannot speak against the data itself, and is told; alone it can
+    assert none.answer is Answer.IN_PART
     assert "on none of 2 tables" in none.measured
+    assert none.reason.endswith("On the tables that stand in for absent it is not so.")
+    alone = dataclasses.replace(look, panels=["absent"])
+    points = {Point(panel, "a", "q"): Mean.near(2.0, math.nan, 1) for panel in ("one", "two")}
+    only = answer(dataclasses.replace(said, look=alone), Found(points))
+    assert only.answer is Answer.NOT_REPRODUCED
     # data that is at hand comes before what stands in for it
     assert verdict(Below(A, 1.0), made(a=0.5), members={"p": ["one"]}) is Answer.REPRODUCED
 

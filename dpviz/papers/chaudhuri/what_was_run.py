@@ -21,7 +21,7 @@ from dpviz.papers.chaudhuri._shared import (
 from dpviz.papers.chaudhuri.table1 import POSITIVE, STATED, Tables, accuracy
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Mean, Measurements
-from dpviz.papers.solve import UNIT, Change, implied, read_as
+from dpviz.papers.solve import Change, implied, read_as
 from dpviz.simulation.cells import Cell, evaluate
 
 DATA = "kddcup99"
@@ -45,11 +45,11 @@ class ChaudhuriWhatWasRun(Experiment):
     def parts(self, effort: Effort) -> list[Part]:
         """Return one part for each row and change."""
         if effort is Effort.QUICK:
-            return [SolvePart(DATA, "kdd-sulq", change, 1) for change in (UNIT, SPLIT)]
+            return [SolvePart(DATA, "kdd-sulq", SPLIT, 1)]
         return [
             SolvePart(DATA, row, change, 3)
             for row, mechanism in ROWS.items()
-            for change in (UNIT, EPSILON if mechanism in (PPCA, SULQ) else N, SPLIT)
+            for change in (EPSILON if mechanism in (PPCA, SULQ) else N, SPLIT)
         ]
 
     def shared(self, data: str) -> Tables:
@@ -59,8 +59,6 @@ class ChaudhuriWhatWasRun(Experiment):
     def run(self, part: Part, shared: Tables, seed: int) -> Measurements:
         """Return what one change has to be, or the accuracies of single divisions."""
         assert isinstance(part, SolvePart)
-        if part.change == UNIT:
-            return read_as(part.row, UNIT, 1.0, 1.0)  # follows from what is printed and measured
         mechanism = ROWS[part.row]
         if part.change == SPLIT:
             each = [_scores(shared, mechanism, 1, seed, division=i) for i in range(2 * part.draws)]

@@ -97,7 +97,8 @@ class MvgFigure4(Experiment):
                     taus = (NONE,) if direction == EQUAL else (0.55, 0.95) if quick else TAUS
                     draws = {_movement.DATA: 200, _ctg.DATA: 20}.get(data, 10)
                     if not quick:  # the paper: 100
-                        draws = 100 if data == _liver.DATA else 2_000
+                        draws = 2_000 if data == _movement.DATA else 100
+                        draws = 1_000 if (data, account) == (_ctg.DATA, PUBLISHED) else draws
                     each: tuple[float, ...] = (0.0,)
                     if account in (SCALED, SCALED_EXACT):
                         each = (1.0,) if quick else EPSILONS[data]

@@ -26,7 +26,7 @@ from dpviz.simulation.simulate import Named, Trials, simulate, simulate_tables
 TAU = TAUS[2]
 """Of those that the paper tries: for a solution one is enough."""
 
-N, ALPHA, HALF, NOISE = "n", "epsilon", "half width of the cube", "noise times"
+N, ALPHA, HALF, NOISE = "n", "epsilon", "half width of the cube", "factor on the noise"
 TAIL, SPLIT, WHOLE = "the tight tail", "one split of the patients", "all 13,197 rows"
 
 FOUR: Mapping[str, Mechanism] = {

@@ -43,7 +43,7 @@ ACCURACY = "accuracy"
 EPSILONS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 LOW, HIGH, TOP = 0.1, 10.0, 1000.0  # where we begin, where Figure 4 ends, where we end
 SOME = 20  # runs of PPM with the steps of its source
-MANY = 400  # at the largest epsilon, where half a point is to be told
+MANY = 250  # at the largest epsilon, where half a point is to be told
 FAR = 100_000.0  # beyond, for what is said of large enough epsilon
 DELTAS = {"semeion": 4e-4, "waveform": 1e-4}
 """1/n^1.1 of the training rows, rounded down to one digit: the paper states none."""
