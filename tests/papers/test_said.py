@@ -198,8 +198,7 @@ def printed(said: Said, found: Found) -> list[Callable[[Point, Mean], Mean]]:
     values: list[float] = []
     for test in tests:
         if isinstance(test, Number):
-            listed = test.printed if not isinstance(test.printed, Stated) else {"": test.printed}
-            values += [stated.value for stated in listed.values()]
+            values += [test.stated(View(found, panel)).value for panel in said.look.panels]
         if isinstance(test, Identity) and isinstance(test.printed, float):
             values.append(test.printed)
         if isinstance(test, Below):

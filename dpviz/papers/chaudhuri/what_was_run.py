@@ -22,7 +22,8 @@ from dpviz.papers.chaudhuri.table1 import POSITIVE, STATED, Tables, accuracy
 from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Mean, Measurements
 from dpviz.papers.solve import Change, implied, read_as
-from dpviz.simulation.cells import Cell, evaluate
+from dpviz.simulation.cells import evaluate
+from dpviz.simulation.simulate import Cell
 
 DATA = "kddcup99"
 ROWS = {"kdd-exact": NON_PRIVATE, "kdd-ppca": PPCA, "kdd-sulq": SULQ, "kdd-random": RANDOM}
