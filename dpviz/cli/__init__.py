@@ -7,16 +7,20 @@ rest a file of this folder holds one, or a few that belong together, and adds th
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from dpviz.cli.options import OneLineParser, with_negative_numbers
+from dpviz.cli.options import OneLineParser, with_defaults, with_negative_numbers, with_stdin
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.plugins import add_plugins
+from dpviz.datasets import builtin_tables
 from dpviz.studies.asked import asking_functions, function_named, question_of
 
 _FILES = {
@@ -29,6 +33,7 @@ _FILES = {
     "dashboard": ("app", "class"),
     "lesson": ("lesson",),
     "export_browser": ("export-browser",),
+    "completion": ("completion",),
 }
 """The files of this folder and the commands each adds, in the order of the help."""
 
@@ -58,6 +63,30 @@ FULL_OR_CLOSED = {
 """What the system refuses wherever a command writes, in words."""
 
 
+_EXAMPLES = """examples:
+  dpviz digits                              a first look at a table, in a screen
+  dpviz mine.csv --epsilon 0.5              the same of your own file; - reads stdin
+  dpviz app                                 the dashboard
+  dpviz compare digits --format csv         every measure of every mechanism
+  dpviz audit wishart --epsilon 1           what a claim is worth, by attack
+  dpviz check mine.py                       whether a mechanism of your own keeps its contract
+
+Any command takes --plugin FILE.py, repeatable: mechanisms of your own, on every page and list. What
+stands in dpviz.toml of this folder (epsilon = 0.5) is the default of every command that has the
+option. NO_COLOR is heeded. dpviz COMMAND --help says what a command takes."""
+
+
+class _Version(argparse.Action):
+    """Prints the version, read when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="print the version")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"dpviz {import_module('dpviz').__version__}")
+        parser.exit()
+
+
 def build_parser(command: str | None = None) -> OneLineParser:
     """Return the parser of one command, or of all where it is none of them.
 
@@ -66,9 +95,10 @@ def build_parser(command: str | None = None) -> OneLineParser:
     parser = OneLineParser(
         prog="dpviz",
         description="See what differential privacy costs a PCA.",
-        epilog="Any command takes --plugin FILE.py, repeatable: mechanisms of your own, on every "
-        "page and list.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     mine = [file for file, added in _FILES.items() if command in added]
     function = None if mine else _question(command)
@@ -102,6 +132,32 @@ def with_plugins(words: Sequence[str]) -> list[str]:
     return rest
 
 
+def _is_table(word: str) -> bool:
+    """Return whether a first word is no command and names a table."""
+    if word.startswith("-") or word in {c for added in _FILES.values() for c in added}:
+        return False
+    if _question(word) is not None:
+        return False
+    return Path(word).is_file() or word.startswith("plan:") or word in builtin_tables()
+
+
+def _run(words: Sequence[str]) -> int:
+    """Run the command that words state."""
+    if not words:
+        build_parser().print_help()
+        return 0
+    first = words[0]
+    if _is_table(first):
+        look = import_module("dpviz.cli.look")
+        arguments = build_parser("compare").parse_args(with_negative_numbers(["compare", *words]))
+        found: int = look.look(with_defaults(arguments))
+        return found
+    parser = build_parser(first)
+    arguments = with_defaults(parser.parse_args(with_negative_numbers(words)))
+    status: int = arguments.run(arguments)
+    return status
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     words = sys.argv[1:] if argv is None else argv
@@ -109,11 +165,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"dpviz: {FULL_OR_CLOSED[errno.EBADF]}", file=sys.stderr)
         return 2
     try:
-        words = with_plugins(words)
-        parser = build_parser(words[0] if words else None)
-        arguments = parser.parse_args(with_negative_numbers(words))
-        status: int = arguments.run(arguments)
-        sys.stdout.flush()
+        with ExitStack() as after:
+            status = _run(with_stdin(with_plugins(words), after))
+            sys.stdout.flush()
     except InvalidSetting as error:
         print(f"dpviz: {error.as_option()}", file=sys.stderr)
         return 2

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from dpviz.auditing.options import varied
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import CACHE_HELP, Commands, add_set, add_settings, stated, store_from
-from dpviz.cli.terminal import Watch, end_progress, show_progress, tell_ahead, tell_memory
+from dpviz.cli.terminal import Steps, Watch, end_progress, tell_ahead, tell_memory
 from dpviz.core.csv_text import csv_text
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.json_text import json_text
 from dpviz.core.whole import whole
 from dpviz.mechanisms import parse_variant, with_parameter
 from dpviz.simulation.export import check_out
 from dpviz.studies import Answer
 from dpviz.studies.asked import Question, question_of
+
+FORMATS = ("table", "json", "csv", "jsonl")
+"""In which every answer is printed: for people, as one object, or its table by rows."""
 
 SAVE_HELP = "also keep the answer as FILE, with what made it: dpviz rerun FILE asks it again"
 
@@ -40,13 +47,13 @@ def add(commands: Commands, function: Any) -> None:
             action.nargs = "?"
     if "cache" in own:
         parser.add_argument("--cache", default=None, metavar="DIR|none", help=CACHE_HELP)
-    parser.add_argument("--format", choices=question.formats, default="table")
+    parser.add_argument("--format", choices=FORMATS, default="table")
     parser.add_argument(
         "--out",
         metavar="FILE",
         default=None,
         help="write there and not here"
-        if "csv" in question.formats
+        if question.prints_to_out
         else "also write the table, as FILE.csv or FILE.parquet",
     )
     parser.add_argument("--save", metavar="FILE", default=None, help=SAVE_HELP)
@@ -61,7 +68,7 @@ def run(function: Any, arguments: argparse.Namespace) -> int:
     watch = Watch(question.noun) if question.noun else None
     own = inspect.signature(function).parameters
     watched: dict[str, Any] = {
-        "progress": show_progress if watch is None else watch.show,
+        "progress": Steps().show if watch is None else watch.show,
         "foretell": tell_ahead,
         "memory": tell_memory,
     }
@@ -106,7 +113,7 @@ def check_places(question: Question, arguments: argparse.Namespace) -> None:
     if out is not None and not Path(out).resolve().parent.is_dir():
         raise InvalidSetting("out", "a file in a folder that exists", out, "--out")
     check_save(arguments.save)
-    if arguments.out is not None and "csv" not in question.formats:
+    if arguments.out is not None and not question.prints_to_out:
         check_out(arguments.out)
 
 
@@ -116,20 +123,31 @@ def check_save(place: str | None) -> None:
         raise InvalidSetting("save", "a file in a folder that exists", place, "--save")
 
 
+def table_text(table: pd.DataFrame, kind: str) -> str:
+    """Return a table as CSV, or as one JSON object a line."""
+    if kind == "csv":
+        return csv_text(table)
+    # by the one program for JSON: what it lacks, such as NaN, is null
+    return "".join(
+        json.dumps(json.loads(json_text(row)), ensure_ascii=False) + "\n"
+        for row in table.to_dict("records")
+    )
+
+
 def tell(question: Question, found: Answer, arguments: argparse.Namespace, words: str) -> None:
     """Print an answer in the format asked for, and write its files."""
     if arguments.format == "json":
         text = found.to_json() + "\n"
-    elif arguments.format == "csv":
-        text = csv_text(found.table())
+    elif arguments.format in ("csv", "jsonl"):
+        text = table_text(found.table(), arguments.format)
     else:
         text = found.printed() + "\n"
-    if arguments.out is not None and "csv" in question.formats:
+    if arguments.out is not None and question.prints_to_out:
         with whole(Path(arguments.out)) as aside:
             aside.write_text(text, encoding="utf-8")
     else:
         print(text, end="")
-    if arguments.out is not None and "csv" not in question.formats:
+    if arguments.out is not None and not question.prints_to_out:
         found.write(arguments.out)
         counted = f": {words}" if words else ""
         print(f"{len(found.table())} rows in {arguments.out}{counted}")

@@ -80,6 +80,9 @@ def _serve(options: list[str], port: int | None, said: dict[str, str]) -> int:
     if port is not None:
         if not 1 <= port <= 65_535:
             raise InvalidSetting("port", "from 1 to 65535", port, "--port")
+        if not _free(port):
+            allowed = "a port that no other program answers at; say another, or end that program"
+            raise InvalidSetting("port", allowed, port, "--port")
         command += ["--server.port", str(port)]
     # BLAS reads this at start only; its threads would fight over small matrices.
     environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
@@ -87,6 +90,13 @@ def _serve(options: list[str], port: int | None, said: dict[str, str]) -> int:
         # The server takes this process's place, so that what ends the one ends the other.
         os.execve(sys.executable, command, environment)
     return _watched(command, environment)
+
+
+def _free(port: int) -> bool:
+    """Return whether nothing listens at a port of this machine."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def _watched(command: list[str], environment: dict[str, str]) -> int:

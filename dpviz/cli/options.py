@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+import tomllib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn, TypeAlias
 
-from dpviz.core.errors import InvalidSetting
+from dpviz.core.errors import InvalidSetting, did_you_mean
 from dpviz.core.params import Declared, Param, params_of
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import with_parameter
@@ -24,6 +28,9 @@ CACHE_HELP = (
 
 Commands: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
 """What a command's ``add`` adds its parser to."""
+
+
+_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -45,8 +52,20 @@ class OneLineParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and end."""
-        self.exit(2, f"dpviz: {message}\n")
+        """Say what is wrong and what may have been meant, and end."""
+        self.exit(2, f"dpviz: {message}{self._hint(message)}\n")
+
+    def _hint(self, message: str) -> str:
+        choice = _CHOICE.search(message)
+        if choice is not None:
+            return did_you_mean(choice[1], re.findall(r"[\w.-]+", choice[2]))
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        if not unknown:
+            return ""
+        below = [one.choices for one in self._actions if one.dest == "command"]
+        parsers = [parser for choices in below for parser in dict(choices or {}).values()]
+        known = {o for one in [self, *parsers] for a in one._actions for o in a.option_strings}
+        return did_you_mean(words.split()[0], sorted(known))
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
@@ -62,11 +81,14 @@ def add_settings(
 ) -> None:
     """Add one option for every declared setting; the help names the defaults of the base."""
     base = cls() if base is None else base
+    groups: dict[str, Any] = {"": parser}
     for name, param in params_of(cls).items():
         if not param.flag.startswith("-"):
             parser.add_argument(name, metavar=param.flag, help=param.help)
             continue
-        parser.add_argument(
+        if param.group not in groups:
+            groups[param.group] = parser.add_argument_group(param.group)
+        groups[param.group].add_argument(
             param.flag,
             dest=name,
             metavar=_metavar(param),
@@ -121,6 +143,64 @@ def settings_from(arguments: argparse.Namespace, base: Settings | None = None) -
     for assignment in getattr(arguments, "assignments", ()):
         values["mechanisms"] = with_parameter(values.get("mechanisms", ()), assignment)
     return replace(base, **values)
+
+
+DEFAULTS = "dpviz.toml"
+"""The file of a folder whose settings are the defaults there."""
+
+
+def with_defaults(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Return parsed arguments with what `DEFAULTS` says where they say nothing.
+
+    Raises
+    ------
+    InvalidSetting
+        If the file cannot be read, or names what is no setting.
+    """
+    try:
+        with open(DEFAULTS, "rb") as file:
+            given = tomllib.load(file)
+    except FileNotFoundError:
+        return arguments
+    except (OSError, ValueError) as error:
+        raise InvalidSetting(DEFAULTS, "a TOML file", str(error), DEFAULTS) from None
+    params = params_of(Settings)
+    taken = []
+    for name, value in given.items():
+        key = name.replace("-", "_")
+        if key not in params or key == "table":
+            known = ", ".join(one for one in params if one != "table")
+            raise InvalidSetting("the name", f"one of {known}", name, f"a name in {DEFAULTS}")
+        if not hasattr(arguments, key) or getattr(arguments, key) is not None:
+            continue
+        texts = [str(one) for one in value] if isinstance(value, list) else [str(value)]
+        setattr(arguments, key, texts if params[key].kind == "list" else ",".join(texts))
+        taken.append(key)
+    if taken:
+        print(f"dpviz: from {DEFAULTS}: {', '.join(taken)}", file=sys.stderr)
+    return arguments
+
+
+STDIN = "standard_input"
+"""What a table is called that came by ``-``."""
+
+
+def with_stdin(words: Sequence[str], after: ExitStack) -> list[str]:
+    """Return the words with a file in the place of ``-``: the table that stdin brings.
+
+    Parameters
+    ----------
+    words : sequence of str
+    after : ExitStack
+        Removes the file.
+    """
+    if "-" not in words:
+        return list(words)
+    read = sys.stdin.buffer.read()
+    folder = after.enter_context(TemporaryDirectory())
+    path = Path(folder) / f"{STDIN}.{'parquet' if read.startswith(b'PAR1') else 'csv'}"
+    path.write_bytes(read)
+    return [str(path) if word == "-" else word for word in words]
 
 
 def with_negative_numbers(words: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from dpviz.cli.asking import SAVE_HELP, check_save
+from dpviz.cli.asking import SAVE_HELP, check_save, table_text
 from dpviz.cli.data import fetch_table
 from dpviz.cli.options import (
     CACHE_HELP,
@@ -46,7 +46,11 @@ def add(commands: Commands) -> None:
         metavar="A,B,C",
         help="Values, or low:high:count for a range spaced on a logarithmic scale.",
     )
-    sweeping.add_argument("--out", required=True, metavar="FILE", help="FILE.csv or FILE.parquet")
+    sweeping.add_argument(
+        "--out", default=None, metavar="FILE",
+        help="FILE.csv or FILE.parquet; without it the rows are printed",
+    )  # fmt: skip
+    sweeping.add_argument("--format", choices=("csv", "json", "jsonl"), default="csv")
     sweeping.add_argument(
         "--workers", default="1", metavar="N", help="processes that run cells (default 1)"
     )
@@ -78,7 +82,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     over: dict[str, list[Any]] = {}
     for axis, text in zip(arguments.over, arguments.values, strict=True):
         over.setdefault(axis, []).extend(parse_values(axis, text))
-    out = check_out(arguments.out)
+    out = None if arguments.out is None else check_out(arguments.out)
     check_save(arguments.save)
     workers = whole_number("workers", arguments.workers, *WORKERS_RANGE)
     store = store_from(arguments.cache)
@@ -103,13 +107,21 @@ def _sweep(arguments: argparse.Namespace) -> int:
         print(f"dpviz: interrupted after {watch.words}; {kept}", file=sys.stderr)
         return 130
     watch.end()
-    found.write(out)
+    if out is not None:
+        found.write(out)
+    elif arguments.format == "json":
+        print(found.to_json())
+    else:
+        print(table_text(found.table(), arguments.format), end="")
     if arguments.save is not None:
         found.save(arguments.save)
+    # beside the rows, so that these can be piped
+    told = sys.stdout if out is not None else sys.stderr
     if isinstance(found.prepared, Planned):
-        print(f"note: {found.prepared.notes[0]}")
+        print(f"note: {found.prepared.notes[0]}", file=told)
     for (mechanism, reason), cells in found.skipped.groupby(["mechanism", "reason"], sort=False):
         count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-        print(f"skipped {mechanism} in {count}: {reason}")
-    print(f"{len(found.table())} rows in {arguments.out}: {watch.words}")
+        print(f"skipped {mechanism} in {count}: {reason}", file=told)
+    if out is not None:
+        print(f"{len(found.table())} rows in {arguments.out}: {watch.words}")
     return 0

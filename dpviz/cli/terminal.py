@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 
 from dpviz.core.memory import gigabytes
@@ -14,6 +15,9 @@ LONG = 10.0
 
 MUCH = 1e9
 """Bytes from which the memory of a run is said before it starts."""
+
+
+_LOG_SECONDS = 10.0
 
 
 class Watch:
@@ -28,7 +32,7 @@ class Watch:
         reused = f", {progress.reused} of them from the cache" if progress.reused else ""
         self.words = f"{progress.done} of {progress.total} {self._noun}s{reused}"
         person = sys.stderr.isatty()
-        if progress.seconds - self._shown < (0.2 if person else 10):
+        if progress.seconds - self._shown < (0.2 if person else _LOG_SECONDS):
             return
         self._shown = progress.seconds
         left = "" if progress.left is None else f", about {duration(progress.left)} left"
@@ -40,12 +44,31 @@ class Watch:
         end_progress()
 
 
+class Steps:
+    """Shows the steps of a run on stderr: in place for a person, every ten seconds for a log."""
+
+    def __init__(self) -> None:
+        self._shown = time.monotonic()
+
+    def show(self, *said: int | str) -> None:
+        """Show (done, total, name), or a name."""
+        now = time.monotonic()
+        if sys.stderr.isatty():
+            show_progress(*said)
+        elif now - self._shown >= _LOG_SECONDS:
+            self._shown = now
+            print(_step_words(said), file=sys.stderr, flush=True)
+
+
+def _step_words(said: Sequence[int | str]) -> str:
+    *counts, name = said
+    return f"{'/'.join(map(str, counts))} {name}".lstrip()
+
+
 def show_progress(*said: int | str) -> None:
     """Show progress on stderr, where a person may be watching: (done, total, name) or a name."""
-    *counts, name = said
     if sys.stderr.isatty():
-        words = f"{'/'.join(map(str, counts))} {name}".lstrip()
-        print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{_step_words(said)}", end="", file=sys.stderr, flush=True)
 
 
 def tell_ahead(seconds: float) -> None:

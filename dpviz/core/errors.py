@@ -8,6 +8,8 @@ numbers, names and shapes are fine.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 QUOTED = 60
@@ -39,6 +41,22 @@ def printable(text: object, most: int | None = QUOTED) -> str:
     if most is not None:
         seen = _LIVE.sub(lambda found: found[0] + " ", seen)
     return seen if most is None or len(seen) <= most else seen[: most - 3] + "..."
+
+
+def did_you_mean(given: object, known: Iterable[str], before: str = "") -> str:
+    """Return a phrase in brackets that names what is nearest to a mistyped word, or nothing.
+
+    Parameters
+    ----------
+    given : object
+        What was typed.
+    known : iterable of str
+        What may stand there.
+    before : str
+        What stands before the known word, such as ``dpviz.``.
+    """
+    near = get_close_matches(str(given)[:QUOTED], list(known), 1, 0.7)
+    return f" (did you mean {before}{near[0]}?)" if near and near[0] != given else ""
 
 
 class DpvizError(ValueError):
@@ -82,7 +100,9 @@ class InvalidSetting(DpvizError):
         super().__init__(self._sentence(name))
 
     def _sentence(self, subject: str) -> str:
-        return f"{subject} must be {self.allowed}; got {printable(self.given)!r}."
+        _, some, words = self.allowed.partition("one of ")
+        hint = did_you_mean(self.given, words.split(", ")) if some else ""
+        return f"{subject} must be {self.allowed}; got {printable(self.given)!r}{hint}."
 
     def as_option(self) -> str:
         """Return the sentence with the command-line spelling of the setting."""

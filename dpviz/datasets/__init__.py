@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from dpviz.core.errors import InvalidTable, printable
+from dpviz.core.errors import InvalidTable, did_you_mean, printable
 from dpviz.datasets import remote
 from dpviz.datasets.builtin import BuiltIn, builtin_tables, dataset_rows, load_builtin
 from dpviz.datasets.check import (
@@ -93,7 +93,7 @@ def load(
         raise InvalidTable(
             f"table must be one of {', '.join(builtin_tables())}, a remote data set "
             f"({', '.join(remote.sets())}) or the path of a CSV or Parquet file; {shown!r} is "
-            f"{what}."
+            f"{what}{did_you_mean(shown, [*builtin_tables(), *remote.sets()])}."
         )
     raw = read_raw(path, name=path.name, decimal=decimal)
     table = raw.to_table(

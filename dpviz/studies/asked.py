@@ -119,8 +119,8 @@ class Question:
         Its defaults, where they are not those of the settings.
     noun : str
         What its progress counts; empty where it says names and not times.
-    formats : tuple of str
-        In which the command prints.
+    prints_to_out : bool
+        Whether ``--out`` takes what the command prints; else it takes the table.
     once : bool
         Whether it may not be asked again for the sake of it: a release spends.
     command : str
@@ -132,7 +132,7 @@ class Question:
     declared: tuple[type[Declared], ...]
     base: Declared | None = None
     noun: str = ""
-    formats: tuple[str, ...] = ("table", "json")
+    prints_to_out: bool = False
     once: bool = False
     command: str = ""
 

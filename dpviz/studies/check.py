@@ -75,7 +75,7 @@ class Checked(Answer):
     "run the contract suite over a mechanism of your own",
     CheckOptions,
     hints={"mechanism": str | Mechanism | type[Mechanism]},
-    formats=("table", "json", "csv"),
+    prints_to_out=True,
 )
 def check(
     mechanism: str | PathLike[str] | Mechanism | type[Mechanism],

@@ -79,7 +79,7 @@ class Claims(Answer):
 @asks(
     "audit every mechanism under every relation",
     ClaimsOptions,
-    formats=("table", "json", "csv"),
+    prints_to_out=True,
 )
 def claims(*, progress: Callable[[int, int, str], None] | None = None, **options: Any) -> Claims:
     """Audit the claim of every mechanism under every relation.
