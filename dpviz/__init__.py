@@ -9,7 +9,7 @@ drafts how a release reads a table, `release` makes one, `card` files it, `verif
 `ledger` says what releases have spent. `list_mechanisms` and `list_datasets` say what there is. An
 answer is kept by its ``save``, read by `load` and asked again by `rerun`. `PrivatePCA` makes one
 private release as a scikit-learn estimator; `budget` limits what several cost together, and
-`spending` says it. `mechanism` makes a mechanism of a function of yours, `Mechanism` is the base of
+`spending` says it. `mechanism` and `metric` make one of a function of yours, `Mechanism` is the base of
 classes; `check` runs the contract suite over it, and `dpviz.extend` has what an author imports.
 """
 
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpviz.mechanisms import Mechanism
     from dpviz.mechanisms._function import mechanism
+    from dpviz.metrics._base import metric
     from dpviz.releasing.budget import budget, spending
     from dpviz.releasing.declared import PrivacyWarning
     from dpviz.releasing.private_pca import PrivatePCA
@@ -50,14 +51,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Mechanism", "PrivacyWarning", "PrivatePCA", "account", "audit", "board", "budget", "card",
     "check", "claims", "compare", "decide", "least", "ledger", "list_datasets", "list_mechanisms",
-    "load", "mechanism", "predict", "release", "reproduce", "rerun", "schema", "spending", "sweep",
-    "task", "verify", "waterfall",
+    "load", "mechanism", "metric", "predict", "release", "reproduce", "rerun", "schema", "spending",
+    "sweep", "task", "verify", "waterfall",
 ]  # fmt: skip
 __version__: str
 
 _HOMES = {
     "Mechanism": "dpviz.mechanisms",
     "mechanism": "dpviz.mechanisms._function",
+    "metric": "dpviz.metrics._base",
     "PrivacyWarning": "dpviz.releasing.declared",
     "PrivatePCA": "dpviz.releasing.private_pca",
     **dict.fromkeys(("budget", "spending"), "dpviz.releasing.budget"),

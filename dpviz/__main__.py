@@ -13,7 +13,16 @@ def start() -> int:
     default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if default:
         signal.signal(signal.SIGINT, _interrupted)
-    from dpviz.cli import main
+    from dpviz.core.errors import DpvizError
+    from dpviz.core.plugins import with_plugins
+
+    try:
+        # before any room is loaded: a plugin may bring what is listed there
+        sys.argv[1:] = with_plugins(sys.argv[1:])
+        from dpviz.cli import main
+    except DpvizError as error:
+        print(f"dpviz: {error}", file=sys.stderr)
+        return 2
 
     if default:
         signal.signal(signal.SIGINT, signal.default_int_handler)

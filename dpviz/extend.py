@@ -13,7 +13,9 @@ A mechanism is a class, or a function::
         return V
 
 In a notebook its name is handed to `dpviz.compare` and the other functions. In a file it is named
-by ``--plugin mine.py``, and in a package by an entry point of the group ``dpviz.mechanisms``.
+by ``--plugin mine.py``, and in a package by an entry point of the group ``dpviz.mechanisms``. A
+measure (`metric` above a function of an `Outcome`) and a table (`BuiltIn`) come the same ways, by
+``--plugin`` and the groups ``dpviz.metrics`` and ``dpviz.datasets``.
 """
 
 from dpviz.accounting.accounting import Spent
@@ -31,13 +33,17 @@ from dpviz.core.parts import GaussianPart, LaplacePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release, Verdict
 from dpviz.core.seeding import Draws, generator
+from dpviz.datasets.builtin import BuiltIn
+from dpviz.datasets.table import Table
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.mechanisms._function import mechanism
+from dpviz.metrics._base import Metric, Outcome, metric, one, unlimited
 
 __all__ = [
     "AdditiveMechanism",
     "Budget",
+    "BuiltIn",
     "Calibration",
     "CannotRun",
     "Domain",
@@ -48,11 +54,14 @@ __all__ = [
     "LaplacePart",
     "Mechanism",
     "MechanismInfo",
+    "Metric",
+    "Outcome",
     "Problem",
     "Relation",
     "Release",
     "SecondMoment",
     "Spent",
+    "Table",
     "Verdict",
     "choice",
     "frobenius",
@@ -61,6 +70,9 @@ __all__ = [
     "integer",
     "l1_upper",
     "mechanism",
+    "metric",
     "noise_std",
     "number",
+    "one",
+    "unlimited",
 ]

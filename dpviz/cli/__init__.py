@@ -19,7 +19,7 @@ from typing import Any
 
 from dpviz.cli.options import OneLineParser, with_defaults, with_negative_numbers, with_stdin
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
-from dpviz.core.plugins import add_plugins
+from dpviz.core.plugins import with_plugins
 from dpviz.datasets import builtin_tables
 from dpviz.studies.asked import asking_functions, function_named, question_of
 
@@ -108,28 +108,6 @@ def build_parser(command: str | None = None) -> OneLineParser:
     for one in asked:
         import_module("dpviz.cli.asking").add(commands, one)
     return parser
-
-
-def with_plugins(words: Sequence[str]) -> list[str]:
-    """Load the files that ``--plugin`` names, at any command; return the other words.
-
-    Before any parser is made: what a plugin brings is named in help and may be a default.
-    """
-    rest: list[str] = []
-    files: list[str] = []
-    left = iter(words)
-    for word in left:
-        name, equals, file = word.partition("=")
-        if name != "--plugin":
-            rest.append(word)
-            continue
-        given = file if equals else next(left, None)
-        if not given:
-            raise InvalidSetting("plugin", "a Python file that is there", "none", "--plugin")
-        files.append(given)
-    if files:
-        add_plugins(files)
-    return rest
 
 
 def _is_table(word: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from dpviz.core.errors import InvalidSetting
 
@@ -29,6 +29,8 @@ GROUPS = ("mechanisms", "metrics", "datasets")
 """The entry points ``dpviz.mechanisms``, ``dpviz.metrics`` and ``dpviz.datasets``."""
 
 _NAMES = "dpviz_plugin_"
+
+T = TypeVar("T")
 
 
 def add_plugins(files: list[str]) -> None:
@@ -46,6 +48,48 @@ def add_plugins(files: list[str]) -> None:
             raise InvalidSetting("plugin", "a Python file that is there", path.name, "--plugin")
         known.append(str(path.resolve()))
     os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(known))
+
+
+def with_plugins(words: Sequence[str]) -> list[str]:
+    """Have the files loaded that ``--plugin`` names at any command; return the other words.
+
+    Before anything else is imported or parsed: what a plugin brings is named in help, may be a
+    default, and has its column in every table.
+    """
+    rest: list[str] = []
+    files: list[str] = []
+    left = iter(words)
+    for word in left:
+        name, equals, file = word.partition("=")
+        if name != "--plugin":
+            rest.append(word)
+            continue
+        given = file if equals else next(left, None)
+        if not given:
+            raise InvalidSetting("plugin", "a Python file that is there", "none", "--plugin")
+        files.append(given)
+    if files:
+        add_plugins(files)
+    return rest
+
+
+def kept_apart(ours: Mapping[str, T], brought: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """Return what others bring by name.
+
+    Raises
+    ------
+    InvalidSetting
+        If a name is taken, by one of ours or another of theirs.
+    """
+    found: dict[str, T] = {}
+    for name, one in brought:
+        taken = ours.get(name, found.get(name))
+        if taken is not None and taken is not one:
+            allowed = "one that brings names of its own"
+            raise InvalidSetting("plugin", allowed, f"{name} twice", "--plugin")
+        if taken is None:
+            found[name] = one
+    return found
 
 
 def offered(group: str) -> Iterator[Any]:
@@ -68,19 +112,18 @@ def offered(group: str) -> Iterator[Any]:
 
 
 def of_module(module: ModuleType) -> list[Any]:
-    """Return what a module itself defines, in order: not what it imports."""
-    own = [one for one in vars(module).values() if _home(one) == module.__name__]
+    """Return what a module defines, in order: of classes not those that it imports."""
+    own = [
+        one
+        for one in vars(module).values()
+        if not isinstance(one, type) or one.__module__ == module.__name__
+    ]
     return list({id(one): one for one in own}.values())
 
 
 def from_plugin(cls: type) -> bool:
     """Return whether a class stands in a file that a user named."""
     return cls.__module__.startswith(_NAMES)
-
-
-def _home(one: Any) -> str | None:
-    home = getattr(one, "__module__", None)
-    return home if isinstance(home, str) else None
 
 
 def _files() -> list[str]:
@@ -110,6 +153,8 @@ def plugin_module(file: str) -> ModuleType:
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise InvalidSetting("plugin", "a Python file that is there", path.name, "--plugin")
+    if name in sys.modules:  # it is being run, and has just imported who asks
+        return sys.modules[name]
     module = module_from_spec(spec)
     sys.modules[name] = module  # so that its classes are found by name
     try:

@@ -15,7 +15,7 @@ from functools import cache
 
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import Declared, split_outside_brackets
-from dpviz.core.plugins import from_plugin, offered
+from dpviz.core.plugins import from_plugin, kept_apart, offered
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms._base import Mechanism
 
@@ -66,12 +66,10 @@ def all_mechanisms() -> dict[str, type[Mechanism]]:
 
 def _brought(ours: Mapping[str, type[Mechanism]]) -> dict[str, type[Mechanism]]:
     """Return the mechanisms that packages and plugins offer, in the order of their slots."""
-    found: dict[str, type[Mechanism]] = {}
-    for one in mechanisms_among(offered("mechanisms")):
-        if one.key in ours or one.key in found:
-            allowed = "one whose mechanisms have names of their own"
-            raise InvalidSetting("plugin", allowed, f"{one.key} twice", "--plugin")
-        found[one.key] = one
+    # a plugin runs once, and its measures are listed when this room is loaded
+    import dpviz.metrics  # noqa: F401
+
+    found = kept_apart(ours, ((one.key, one) for one in mechanisms_among(offered("mechanisms"))))
     return dict(sorted(found.items(), key=lambda item: item[1].info.slot))
 
 

@@ -2,7 +2,7 @@
 
 Everything is batched over draws and compared with the exact components of the reference moment. A
 metric that does not apply to a release is absent. Nothing is registered: every module of this
-package that has no underscore is looked through.
+package that has no underscore is looked through, and what packages and plugins offer.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.plugins import kept_apart, offered
 from dpviz.metrics._base import (
     FLAT,
     Metric,
@@ -55,6 +56,8 @@ def _found() -> dict[str, Metric]:
         for item in vars(import_module(f"{__name__}.{name}")).values()
         if isinstance(item, Metric)
     }
+    brought = ((one.key, one) for one in offered("metrics") if isinstance(one, Metric))
+    found |= kept_apart(found, brought)
     return dict(sorted(found.items(), key=lambda item: item[1].place))
 
 

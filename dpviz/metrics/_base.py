@@ -218,16 +218,40 @@ Compute = Callable[[Outcome], FloatArray | None]
 def metric(
     label: str,
     *,
-    place: int,
     better: str,
-    upper: Callable[[int, int], float],
+    place: int = 10_000,
+    upper: Callable[[int, int], float] = unlimited,
     needs: str = "subspace",
     unit: str = "",
     lower: float = 0.0,
 ) -> Callable[[Compute], Metric]:
     """Make a function of an outcome a metric: its name is the key, its docstring the help.
 
-    See `Metric`. It is then in results, tables, sweeps, goals and pages.
+    In a module of `dpviz.metrics`, in a file that ``--plugin`` names, or behind an entry point of
+    the group ``dpviz.metrics`` it is in results, tables, sweeps, goals and pages.
+
+    Parameters
+    ----------
+    label : str
+        Name on pages.
+    better : {"higher", "lower", "neither"}
+    place, upper, needs, unit, lower
+        As in `Metric`.
+
+    Returns
+    -------
+    callable
+        Takes a function of an `Outcome` to one value a draw, or None where it does not apply.
+
+    Examples
+    --------
+    >>> import dpviz
+    >>> @dpviz.metric("first angle", better="lower", unit="radians")
+    ... def first_angle(outcome):
+    ...     "Smallest principal angle to the true components."
+    ...     return outcome.angles[:, 0]
+    >>> first_angle.key, first_angle.help
+    ('first_angle', 'Smallest principal angle to the true components.')
     """
 
     def made(compute: Compute) -> Metric:

@@ -22,6 +22,7 @@ from dpviz.auditing.account import account_view
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import CannotRun
 from dpviz.core.moments import SecondMoment
+from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Calibration, Release, Verdict
@@ -645,7 +646,7 @@ def noise_covers_what_one_person_moves(mechanism: Mechanism) -> None:
             return  # noise with dependent entries: an audit attacks it, below
         if found is not None:
             assert found.attained <= found.declared * (1 + 1e-9), (
-                f"declared {found.declared:.4g}, found {found.attained:.4g} under "
+                f"declared {numeral(found.declared, 4)}, found {numeral(found.attained, 4)} under "
                 f"{problem.relation}, {problem.domain.kind}, for the noise that is drawn"
             )
 
@@ -674,7 +675,8 @@ def no_audit_refutes_it(mechanism: Mechanism) -> None:
     if status.verdict in (Verdict.REFUTED, Verdict.OUT_OF_SCOPE):
         return
     assert found.verdict is not AuditVerdict.REFUTED, (
-        f"epsilon is at least {found.epsilon_lower:.3g} where {found.budget.epsilon:.3g} is claimed"
+        f"epsilon is at least {numeral(found.epsilon_lower, 4)} where "
+        f"{numeral(found.budget.epsilon, 4)} is claimed"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -286,6 +287,50 @@ def test_a_package_ships_one_by_entry_point(tmp_path: Path) -> None:
     assert answer.stdout.split() == ["from_a_package", "from_a_package"]
 
 
+MEASURE_AND_TABLE = '''
+import numpy as np
+
+from dpviz.extend import BuiltIn, Table, metric
+
+
+@metric("first angle", better="lower", unit="radians")
+def first_angle(outcome):
+    """Smallest principal angle to the true components."""
+    return outcome.angles[:, 0]
+
+
+def load():
+    rows = np.random.default_rng(0).standard_normal((40, 3))
+    return Table("little", rows, ("a", "b", "c"))
+
+
+little = BuiltIn(
+    "little", "Little", "A table of its author.", 40, 3, "none", "its author", "CC0", load
+)
+'''
+
+
+def test_a_plugin_brings_measures_and_tables_too(tmp_path: Path) -> None:
+    """In a process of its own: what is measured is listed when dpviz is loaded."""
+    path = tmp_path / "more.py"
+    path.write_text(MEASURE_AND_TABLE, encoding="utf-8")
+    out = tmp_path / "swept.csv"
+
+    def run(*words: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-m", "dpviz", *words, "--plugin", str(path)],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+
+    words = ("little", "--trials", "2", "--mechanism", "gaussian")
+    measured = json.loads(run("compare", *words, "--format", "json"))["results"][0]["metrics"]
+    assert 0 <= measured["first_angle"]["mean"] <= measured["largest_angle"]["mean"]
+    run("sweep", *words, "--over", "epsilon", "--values", "1,2", "--workers", "2",
+        "--cache", "none", "--out", str(out))  # fmt: skip
+    assert "first_angle" in set(pd.read_csv(out)["metric"])
+    assert "little" in {row["key"] for row in json.loads(run("datasets", "--format", "json"))}
+
+
 def test_what_an_author_imports_is_promised() -> None:
     """Taking a name away breaks somebody's file: this list only grows."""
     assert set(extend.__all__) >= {
@@ -293,7 +338,7 @@ def test_what_an_author_imports_is_promised() -> None:
         "GaussianPart", "InvalidSetting", "LaplacePart", "Mechanism", "MechanismInfo", "Problem",
         "Relation", "Release", "SecondMoment", "Spent", "Verdict", "choice", "frobenius",
         "frobenius_attained", "generator", "integer", "l1_upper", "mechanism", "noise_std",
-        "number",
+        "number", "BuiltIn", "Metric", "Outcome", "Table", "metric", "one", "unlimited",
     }  # fmt: skip
     for name in extend.__all__:
         assert hasattr(extend, name)

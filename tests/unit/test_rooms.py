@@ -36,8 +36,8 @@ ARROWS: dict[str, str] = {
     "edition": "core",
     "metrics": "core",
     "sampling": "core",
-    "mechanisms": "accounting core sampling",
-    "extend": "accounting core mechanisms",
+    "mechanisms": "accounting core metrics sampling",
+    "extend": "accounting core datasets mechanisms metrics",
     "preparation": "accounting core datasets mechanisms",
     "picture": "accounting core mechanisms preparation sampling",
     "theory": "core mechanisms metrics preparation sampling",
@@ -56,12 +56,12 @@ ARROWS: dict[str, str] = {
         "auditing core datasets lessons mechanisms metrics papers preparation releasing report "
         "simulation testing"
     ),
-    "__init__": "mechanisms releasing studies",
+    "__init__": "mechanisms metrics releasing studies",
     "cli": (
         "auditing core datasets edition lessons mechanisms papers preparation releasing report "
         "simulation studies"
     ),
-    "__main__": "cli",
+    "__main__": "cli core",
 }
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

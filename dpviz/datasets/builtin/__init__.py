@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 
 from dpviz.core.errors import InvalidTable
+from dpviz.core.plugins import kept_apart, offered
 from dpviz.datasets.embedded import Embedded, embedded_tables, place
 from dpviz.datasets.table import Table
 
@@ -53,9 +54,12 @@ class BuiltIn:
 def builtin_tables() -> dict[str, BuiltIn]:
     """Return every built-in table by key, in the order shown; loads nothing.
 
-    Those that were put beside the app come last.
+    After ours come those of packages and plugins, and those that were put beside the app.
     """
-    return {entry.key: entry for entry in (*_ours(), *map(_beside, embedded_tables()))}
+    ours = {entry.key: entry for entry in _ours()}
+    brought = ((one.key, one) for one in offered("datasets") if isinstance(one, BuiltIn))
+    beside = {entry.key: entry for entry in map(_beside, embedded_tables())}
+    return ours | kept_apart(ours, brought) | beside
 
 
 @cache
