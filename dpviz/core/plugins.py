@@ -2,7 +2,7 @@
 
 ``DPVIZ_PLUGINS`` names the files, as ``--plugin`` does; it is inherited by every process that works
 for this one. A package offers an object under one of `GROUPS`. The rooms that hold such objects ask
-`offered` for theirs.
+`from_outside` for theirs.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def kept_apart(ours: Mapping[str, T], brought: Iterable[tuple[str, T]]) -> dict[
     return found
 
 
-def offered(group: str) -> Iterator[Any]:
+def from_outside(group: str) -> Iterator[Any]:
     """Yield what packages and files offer: an entry point's object, and every name of a file.
 
     Parameters

@@ -15,7 +15,7 @@ from functools import cache
 
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.params import Declared, split_outside_brackets
-from dpviz.core.plugins import from_plugin, kept_apart, offered
+from dpviz.core.plugins import from_outside, from_plugin, kept_apart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms._base import Mechanism
 
@@ -69,7 +69,9 @@ def _brought(ours: Mapping[str, type[Mechanism]]) -> dict[str, type[Mechanism]]:
     # a plugin runs once, and its measures are listed when this room is loaded
     import dpviz.metrics  # noqa: F401
 
-    found = kept_apart(ours, ((one.key, one) for one in mechanisms_among(offered("mechanisms"))))
+    found = kept_apart(
+        ours, ((one.key, one) for one in mechanisms_among(from_outside("mechanisms")))
+    )
     return dict(sorted(found.items(), key=lambda item: item[1].info.slot))
 
 

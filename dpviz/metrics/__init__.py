@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.plugins import kept_apart, offered
+from dpviz.core.plugins import from_outside, kept_apart
 from dpviz.metrics._base import (
     FLAT,
     Metric,
@@ -56,7 +56,7 @@ def _found() -> dict[str, Metric]:
         for item in vars(import_module(f"{__name__}.{name}")).values()
         if isinstance(item, Metric)
     }
-    brought = ((one.key, one) for one in offered("metrics") if isinstance(one, Metric))
+    brought = ((one.key, one) for one in from_outside("metrics") if isinstance(one, Metric))
     found |= kept_apart(found, brought)
     return dict(sorted(found.items(), key=lambda item: item[1].place))
 

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 
 from dpviz.core.errors import InvalidTable
-from dpviz.core.plugins import kept_apart, offered
+from dpviz.core.plugins import from_outside, kept_apart
 from dpviz.datasets.embedded import Embedded, embedded_tables, place
 from dpviz.datasets.table import Table
 
@@ -57,7 +57,7 @@ def builtin_tables() -> dict[str, BuiltIn]:
     After ours come those of packages and plugins, and those that were put beside the app.
     """
     ours = {entry.key: entry for entry in _ours()}
-    brought = ((one.key, one) for one in offered("datasets") if isinstance(one, BuiltIn))
+    brought = ((one.key, one) for one in from_outside("datasets") if isinstance(one, BuiltIn))
     beside = {entry.key: entry for entry in map(_beside, embedded_tables())}
     return ours | kept_apart(ours, brought) | beside
 
