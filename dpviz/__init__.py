@@ -9,8 +9,9 @@ drafts how a release reads a table, `release` makes one, `card` files it, `verif
 `ledger` says what releases have spent. `list_mechanisms` and `list_datasets` say what there is. An
 answer is kept by its ``save``, read by `load` and asked again by `rerun`. `PrivatePCA` makes one
 private release as a scikit-learn estimator; `budget` limits what several cost together, and
-`spending` says it. `mechanism` and `metric` make one of a function of yours, `Mechanism` is the base of
-classes; `check` runs the contract suite over it, and `dpviz.extend` has what an author imports.
+`spending` says it. `mechanism` and `metric` make one of a function of yours, `Mechanism` is the
+base of classes; `check` runs the contract suite over it, and `dpviz.extend` has what an
+author imports.
 """
 
 from __future__ import annotations

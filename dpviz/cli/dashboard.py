@@ -12,6 +12,7 @@ import sys
 from dpviz.cli.options import Commands
 from dpviz.core.environment import server_options
 from dpviz.core.errors import InvalidSetting
+from dpviz.core.here import need
 from dpviz.core.paths import app_path
 from dpviz.lessons.room import ADDRESS, KEY, NAME, letters
 
@@ -74,6 +75,7 @@ def _number() -> str:
 
 def _serve(options: list[str], port: int | None, said: dict[str, str]) -> int:
     """Become the server, with what the environment and these options say."""
+    need("streamlit")
     os.environ.update(said)
     server_options()  # what it would refuse is said here, and in one line
     command = [sys.executable, "-m", "streamlit", "run", str(app_path()), *options]

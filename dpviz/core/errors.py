@@ -122,7 +122,7 @@ class CannotWrite(DpvizError):
 
 
 class NotAvailable(DpvizError):
-    """A remote data set is not at hand and cannot be got; the message says how to place it."""
+    """Something is not at hand, such as a remote data set; the message says how to get it."""
 
 
 class CannotRun(DpvizError):

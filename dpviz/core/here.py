@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
+from dpviz.core.errors import NotAvailable
+
 NO_DOWNLOADS = (
     "Inside a browser no data set can be downloaded, as the page asks no other host for anything; "
     "an installed dpviz can fetch it."
@@ -20,6 +22,12 @@ NO_OPENDP = (
     "a release needs OpenDP, which is not installed here: python -m pip install "
     '"opendp>=0.14,<0.17"'
 )
+_MORE = {
+    "streamlit": ("the dashboard", "Streamlit", ("plotly>=6,<8", "streamlit>=1.67,<2")),
+    "plotly": ("a figure", "Plotly", ("plotly>=6,<8",)),
+    "pooch": ("a download", "Pooch", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),
+    "xlrd": ("a table in the old Excel format", "xlrd", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),
+}
 ONE_PROCESS = "Inside a browser everything runs in one process: slower, and with the same numbers."
 UPLOADS_STAY = (
     "The file stays in the memory of this page: it is sent nowhere, and goes when the page is "
@@ -30,6 +38,23 @@ UPLOADS_STAY = (
 def in_browser() -> bool:
     """Return whether this Python runs inside a browser."""
     return sys.platform == "emscripten"
+
+
+def need(library: str) -> None:
+    """Raise `NotAvailable` where a library that `dpviz` does without is not installed.
+
+    Parameters
+    ----------
+    library : {"streamlit", "plotly", "pooch", "xlrd"}
+        Its import name.
+    """
+    if find_spec(library) is None:
+        what, name, wanted = _MORE[library]
+        asked = " ".join(f'"{one}"' for one in wanted)
+        raise NotAvailable(
+            f"{what[:1].upper()}{what[1:]} needs {name}, which is not installed here: "
+            f"python -m pip install {asked}"
+        )
 
 
 def can_release() -> bool:

@@ -25,6 +25,7 @@ import pandas as pd
 from dpviz.core import VERSION
 from dpviz.core.blas import kernel
 from dpviz.core.errors import DpvizError, InvalidSetting
+from dpviz.core.here import need
 from dpviz.core.json_text import json_text, strict_json
 from dpviz.core.number_text import numeral
 from dpviz.core.whole import whole
@@ -231,7 +232,8 @@ class Answer(ABC):
         return found if isinstance(found, Measured) else None
 
     def _named(self, name: str | None) -> str:
-        """Return the name of a figure, checked."""
+        """Return the name of a figure, checked, where there is what draws it."""
+        need("plotly")
         if name is None:
             return self.figures[0]
         if name not in self.figures:

@@ -161,9 +161,10 @@ class Account(Answer):
         -------
         plotly.graph_objects.Figure
         """
+        name = self._named(name)
         from dpviz.report.figures.account import curve_figure, repeated_figure
 
-        if self._named(name) == "curve":
+        if name == "curve":
             return curve_figure(self.view.curve_table())
         return repeated_figure(self.view.repeated_table())
 

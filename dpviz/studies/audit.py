@@ -136,9 +136,9 @@ class Audited(Answer):
         -------
         plotly.graph_objects.Figure
         """
+        self._named(name)
         from dpviz.report.figures.audited import audited_figure
 
-        self._named(name)
         return audited_figure(self.table(), self.audit.mechanism.label)
 
 

@@ -126,11 +126,12 @@ class Compared(Answer):
         InvalidSetting
             If there is no figure of that name, or the picture needs rows that are not in memory.
         """
+        name = self._named(name)
         from dpviz.report.figures import side_by_side
         from dpviz.report.figures.distance import distance_figure
         from dpviz.report.figures.theme import panels
 
-        name, found = self._named(name), self.comparison
+        found = self.comparison
         shown = panels(found.results)
         prepared, problem = found.prepared, found.problem
         if name == "spectrum":

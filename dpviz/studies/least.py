@@ -152,10 +152,10 @@ class Needed(Answer):
         -------
         plotly.graph_objects.Figure
         """
+        self._named(name)
         from dpviz.report.figures.targets import targets_figure
         from dpviz.report.figures.theme import panels_of
 
-        self._named(name)
         problem = self.prepared.problem(self.settings)
         budget = self.prepared.budget(self.settings)
         shown = panels_of([target.mechanism for target in self.targets], problem, budget)

@@ -134,10 +134,11 @@ class Predictions(Answer):
         -------
         plotly.graph_objects.Figure
         """
+        name = self._named(name)
         from dpviz.report.figures import side_by_side
         from dpviz.report.figures.theme import panels_of
 
-        name, rows, settings = self._named(name), self.prepared, self.settings
+        rows, settings = self.prepared, self.settings
         mechanisms = [item.mechanism for item in self.found]
         shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
         if name == "spectrum":

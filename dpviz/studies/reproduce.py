@@ -142,11 +142,12 @@ class Reproduced(Answer):
         -------
         plotly.graph_objects.Figure
         """
+        name = self._named(name)
         from dpviz.report.figures.reproduction import chart_figure
 
         if not self.figures:
             return super().figure(name)
-        chart = self._charts[self._named(name)]
+        chart = self._charts[name]
         return chart_figure(self.found.points, chart)
 
 

@@ -128,10 +128,11 @@ class Swept(Answer):
         InvalidSetting
             If there is no such metric or axis, or a value was not swept.
         """
+        name = self._named(name)
         from dpviz.report.figures.theme import panels_of
         from dpviz.report.figures.tradeoff import tradeoff_figure
 
-        name, axis = self._named(name), over or self.axis
+        axis = over or self.axis
         if axis not in self.over:
             raise InvalidSetting("over", f"one of {', '.join(self.over)}", axis)
         shown, elsewhere = self._slice(axis, at or {})

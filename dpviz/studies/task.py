@@ -124,10 +124,10 @@ class Learned(Answer):
         -------
         plotly.graph_objects.Figure
         """
+        self._named(name)
         from dpviz.report.figures.tasks import task_figure
         from dpviz.report.figures.theme import panels_of
 
-        self._named(name)
         plan = self.plan
         shown = panels_of(plan.mechanisms, *plan.problem_and_budget(0, plan.shown_epsilon))
         return task_figure(

@@ -93,9 +93,9 @@ class Waterfall(Answer):
         -------
         plotly.graph_objects.Figure
         """
+        self._named(name)
         from dpviz.report.figures.waterfall import waterfall as waterfall_figure
 
-        self._named(name)
         return waterfall_figure(self.table())
 
 

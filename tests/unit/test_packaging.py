@@ -38,6 +38,10 @@ _COMES_WITH_FOR_TESTS = {
 _ELSEWHERE = {"benchmarks/peers_worker.py": {"diffprivlib"}}
 
 
+_APP = ("app", "files")
+"""Extras that a host of the app installs too: requirements.txt has them."""
+
+
 def _run(*arguments: str, folder: Path, environment: dict[str, str] | None = None) -> str:
     """Return what the interpreter prints, or fail with what it complains about."""
     answer = subprocess.run(
@@ -84,8 +88,10 @@ def _third_party(found: Iterable[Import]) -> set[str]:
 
 
 def test_requirements_agree_with_pyproject() -> None:
-    declared = [Requirement(text) for text in _pyproject()["project"]["dependencies"]]
-    assert sorted(map(str, _required())) == sorted(map(str, declared))
+    project = _pyproject()["project"]
+    extras = project["optional-dependencies"]
+    texts = [*project["dependencies"], *(text for name in _APP for text in extras[name])]
+    assert sorted(map(str, _required())) == sorted(str(Requirement(text)) for text in texts)
 
 
 def _extras() -> dict[str, set[str]]:
@@ -105,10 +111,15 @@ def _at_the_top(found: Iterable[Import]) -> set[str]:
 
 
 def test_what_an_extra_brings_is_imported_late() -> None:
-    brought = set().union(*_extras().values())
-    assert {"dask", "distributed"} <= brought
+    extras = _extras()
+    assert {"dask", "distributed"} <= extras["dask"]
+    drawn = {ROOT / "app.py", *(ROOT / "pages").rglob("*.py")}
+    drawn |= set((ROOT / "dpviz" / "report" / "figures").rglob("*.py"))
     for path in _sources():
-        assert not _at_the_top(imports(path)) & brought
+        late = set().union(*(names for name, names in extras.items() if name != "app"))
+        if path not in drawn:  # where drawing is, is loaded late itself
+            late |= extras["app"]
+        assert not _at_the_top(imports(path)) & late, path
 
 
 def _is_brought(name: str, carrier: str | None, required: set[str]) -> bool:
@@ -175,6 +186,15 @@ def test_a_checkout_uses_the_files_beside_the_package() -> None:
     assert (CONFIG).is_file()
 
 
+def test_what_a_reader_cites_is_this_version() -> None:
+    """The version stands in one place and is repeated where tools ask for it."""
+    version = _pyproject()["project"]["version"]
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {version}\n" in cited
+    assert "\nlicense: Apache-2.0\n" in cited
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
 # --------------------------------------------------------------------------- the wheel
 
 
@@ -217,6 +237,9 @@ def test_the_wheel_adds_one_package_and_one_command(installed: Path) -> None:
     commands = (metadata / "entry_points.txt").read_text(encoding="utf-8")
     assert "dpviz = dpviz.__main__:start" in commands
     assert (metadata / "licenses" / "LICENSE").is_file()
+    assert (metadata / "licenses" / "NOTICE").is_file()
+    told = (metadata / "METADATA").read_text(encoding="utf-8")
+    assert "# dpviz: see what privacy costs your PCA" in told  # the readme
 
 
 def test_an_installed_package_finds_its_own_dashboard(installed: Path, tmp_path: Path) -> None:
@@ -229,6 +252,72 @@ def test_an_installed_package_finds_its_own_dashboard(installed: Path, tmp_path:
     finally:
         (installed / "app.py").unlink()
     assert Path(found.strip()) == installed / "dpviz" / "_app" / "app.py"
+
+
+def test_the_core_brings_about_a_dozen_packages() -> None:
+    """By what is installed here: each requirement, and what that requires."""
+    found: set[str] = set()
+    todo = [Requirement(text).name for text in _pyproject()["project"]["dependencies"]]
+    while todo:
+        name = str(canonicalize_name(todo.pop()))
+        if name in found:
+            continue
+        found.add(name)
+        needed = map(Requirement, importlib.metadata.requires(name) or [])
+        todo += [
+            one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})
+        ]
+    assert {"numpy", "scipy", "pandas"} <= found
+    assert len(found) <= 14
+    assert not found & {"streamlit", "plotly", "requests", "pooch", "dask", "opendp"}
+
+
+_WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in %r:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+import importlib.util
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in %r else real(name, *rest)
+import numpy as np, pandas as pd, dpviz
+rows = pd.DataFrame(np.random.default_rng(0).standard_normal((50, 3)), columns=list("abc"))
+found = dpviz.compare(rows, mechanisms=["gaussian"], trials=3)
+assert found.summary() and len(found.table()) == 1 and found._repr_html_()
+assert dpviz.compare("digits", mechanisms=["gaussian"], trials=2).table().shape[0] == 1
+assert dpviz.compare("data/example.csv", mechanisms=["gaussian"], trials=2).table().shape[0] == 1
+assert str(dpviz.audit("wishart", trials=500).verdict) == "refuted"
+swept = dpviz.sweep(rows, values="1,2", trials=2, mechanisms=["gaussian"])
+assert len(swept.table()) > 0
+found.save(sys.argv[1])
+try:
+    found.figure()
+except dpviz.core.errors.NotAvailable as error:
+    print(error)
+from dpviz.cli import main
+assert main(["app"]) == 2
+"""
+
+
+def test_the_core_works_without_any_extra(tmp_path: Path) -> None:
+    """Comparing, sweeping and auditing; what is missing is named with what to install."""
+    absent = {name for names in _extras().values() for name in names} | {"requests"}
+    code = _WITHOUT % (absent, absent)
+    answer = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "kept.json")],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    plotly, streamlit = _pyproject()["project"]["optional-dependencies"]["app"]
+    assert answer.stdout.strip() == (
+        f'A figure needs Plotly, which is not installed here: python -m pip install "{plotly}"'
+    )
+    assert answer.stderr.strip() == (
+        "dpviz: The dashboard needs Streamlit, which is not installed here: python -m pip install "
+        f'"{plotly}" "{streamlit}"'
+    )
 
 
 # --------------------------------------------------------------------------- settings

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.core.errors import InvalidTable
+from dpviz.core.here import need
 from dpviz.datasets.remote.declared import (
     CHANYASWAD,
     UCI_LICENCE,
@@ -43,6 +44,7 @@ def _movement(folder: Path) -> Table:
 def _cardiotocography(folder: Path) -> Table:
     # Sheet Data: a row of column numbers, the row of names, the recordings, then a blank row and
     # two of column sums.
+    need("xlrd")
     import xlrd  # here, as no other table is in the old Excel format
 
     damaged = InvalidTable("CTG.xls must be the workbook of the UCI repository; it is another.")

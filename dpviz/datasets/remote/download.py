@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from dpviz.core.errors import InvalidSetting, NotAvailable
-from dpviz.core.here import NO_DOWNLOADS, in_browser
+from dpviz.core.here import NO_DOWNLOADS, in_browser, need
 from dpviz.core.paths import user_cache
 from dpviz.datasets.remote.declared import File, Remote
 from dpviz.datasets.remote.unpack import Damaged, Unpacker
@@ -279,6 +279,7 @@ class _Downloads:
 
     def _retrieve(self, address: str) -> Path:
         """Return what an address sends, whole."""
+        need("pooch")
         import pooch  # here, as most runs download nothing
         import requests
 
