@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -30,6 +31,10 @@ from dpviz.studies.asked import YOUR_FILE, Options, asks, ready
 Told = Callable[[int, int, str], None]
 Levels = Literal["50", "75", "90", "95"]
 ENDINGS = (".html", ".py", ".ipynb")
+
+
+_FRAME = 860
+"""Height in a notebook, pixels: the board without scrolling inside."""
 
 
 class Board(Answer):
@@ -91,6 +96,14 @@ class Board(Answer):
         made = command or self._written.command(verb="board")
         prepared = in_memory(self.prepared)
         return board_file(prepared, self.settings, self._progress, command=made)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the file, in a frame of its own."""
+        page = html.escape(self.html(), quote=True)
+        return (
+            f'<iframe title="the board" srcdoc="{page}" style="width:100%;height:{_FRAME}px;'
+            'border:0" sandbox="allow-scripts"></iframe>'
+        )
 
     def report(self, card: Levels | None = None) -> str:
         """Return a page to print: settings, board, claims, assumptions and papers.
@@ -208,5 +221,9 @@ def board(
     """
     prepared, settings = ready(table, options)
     prepared.problem(settings)
-    settings = replace(settings, mechanisms=settings.mechanisms or featured())
-    return Board(prepared, settings, progress)
+    return Board(prepared, shown_on(settings), progress)
+
+
+def shown_on(settings: Settings) -> Settings:
+    """Return the settings of a board: with the featured mechanisms where none are named."""
+    return replace(settings, mechanisms=settings.mechanisms or featured())

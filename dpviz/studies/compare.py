@@ -11,7 +11,8 @@ from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
 from dpviz.metrics import METRICS, chance_distance, farthest_distance
-from dpviz.preparation.bounding import Prepared
+from dpviz.preparation.bounding import BoundedRows, Prepared
+from dpviz.preparation.plan import Planned
 from dpviz.preparation.prepared import Measured
 from dpviz.report.sentences import explore
 from dpviz.report.sentences.phrases import text_table
@@ -25,6 +26,7 @@ from dpviz.studies.asked import Options, asks, ready
 
 if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
+    from dpviz.studies.board import Board
 
 
 _SHOWN = ("mechanism", "status", "spent_epsilon")
@@ -159,6 +161,21 @@ class Compared(Answer):
             ribbon = prepared.table.ribbon
             return side_by_side.pictures(table, shown, strip=problem.k == 1, ribbon=ribbon)
         return side_by_side.measures(measure_table(found.results, name), shown, METRICS[name])
+
+    def board(self) -> Board:
+        """Return the board of the same table and mechanisms along epsilon; a notebook shows it.
+
+        Raises
+        ------
+        InvalidSetting
+            If the rows are not in memory.
+        """
+        from dpviz.studies.board import Board, shown_on
+
+        prepared = self.comparison.prepared
+        if not isinstance(prepared, BoundedRows | Planned):
+            raise InvalidSetting("the table", "one whose rows are in memory", prepared.name)
+        return Board(prepared, shown_on(self.comparison.settings), None)
 
     def _shown(self) -> pd.DataFrame:
         table = self.table()

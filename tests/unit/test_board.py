@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -585,3 +586,15 @@ def test_a_plan_has_spectra_and_no_pictures() -> None:
     assert drawn_of(payload, "gaussian").shape == (3, 12)
     assert payload["truth"]["picture"] == payload["frames"][0]["cells"]["gaussian"]["picture"] == ""
     assert payload["labels"]["codes"] is payload["ribbon"] is None
+
+
+def test_a_comparison_has_a_board_that_a_notebook_shows_in_a_frame() -> None:
+    options = {"k": 2, "trials": 3, "mechanisms": ["gaussian", "laplace"], "seed": 4}
+    found = dpviz.compare("wine", **options)
+    board = found.board()
+    assert board.to_json() == dpviz.board("wine", **options).to_json()
+    shown = board._repr_html_()
+    assert shown.startswith("<iframe ")
+    assert html.unescape(shown.partition('srcdoc="')[2].partition('" style=')[0]) == board.html()
+    assert 'sandbox="allow-scripts"' in shown  # it can neither read nor leave the notebook
+    assert dpviz.compare("wine", k=2, trials=2).board().settings.mechanisms == featured()
