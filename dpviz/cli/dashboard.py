@@ -36,10 +36,8 @@ def add(commands: Commands) -> None:
 
 def _app(arguments: argparse.Namespace) -> int:
     """Become Streamlit on the app's own files, from any folder."""
-    options = [] if "STREAMLIT_SERVER_ADDRESS" in os.environ else ["--server.address", "localhost"]
-    if arguments.headless:
-        options += ["--server.headless", "true"]
-    return _serve(options, arguments.port, {})
+    address = None if "STREAMLIT_SERVER_ADDRESS" in os.environ else "localhost"
+    return _serve(address, arguments.port, {}, headless=arguments.headless)
 
 
 def _class(arguments: argparse.Namespace) -> int:
@@ -59,7 +57,7 @@ def _class(arguments: argparse.Namespace) -> int:
     print(f"Room {name}: phones open http://{named}:{port}/c/{name}")
     print(f"Projector: http://localhost:{port}/guide?v=1&present=yes&room={key}")
     print("Nothing is stored; the room ends after 3 hours, or with Ctrl+C.", flush=True)
-    return _serve(["--server.address", "0.0.0.0", "--server.headless", "true"], port, said)
+    return _serve("0.0.0.0", port, said, headless=True)
 
 
 def _number() -> str:
@@ -73,12 +71,14 @@ def _number() -> str:
     return found
 
 
-def _serve(options: list[str], port: int | None, said: dict[str, str]) -> int:
+def _serve(address: str | None, port: int | None, said: dict[str, str], *, headless: bool) -> int:
     """Become the server, with what the environment and these options say."""
     need("streamlit")
     os.environ.update(said)
     server_options()  # what it would refuse is said here, and in one line
-    command = [sys.executable, "-m", "streamlit", "run", str(app_path()), *options]
+    command = [sys.executable, "-m", "streamlit", "run", str(app_path())]
+    if address is not None:
+        command += ["--server.address", address]
     if port is not None:
         if not 1 <= port <= 65_535:
             raise InvalidSetting("port", "from 1 to 65535", port, "--port")
@@ -86,6 +86,8 @@ def _serve(options: list[str], port: int | None, said: dict[str, str]) -> int:
             allowed = "a port that no other program answers at; say another, or end that program"
             raise InvalidSetting("port", allowed, port, "--port")
         command += ["--server.port", str(port)]
+    if headless:
+        command += ["--server.headless", "true"]
     # BLAS reads this at start only; its threads would fight over small matrices.
     environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
     if os.name == "posix":
