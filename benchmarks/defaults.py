@@ -38,7 +38,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets import Table
 from dpviz.mechanisms import parse_variant
 from dpviz.mechanisms._base import Mechanism
-from dpviz.mechanisms._sphere import Directions
+from dpviz.mechanisms._sphere import SphereDirections
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.clipped_pure import ClippedPure
 from dpviz.metrics import FLAT, chance_share, optimum, recovery_of
@@ -128,7 +128,7 @@ class _Place:
         ``directions`` the recovery of the exact components of directions at each k.
         """
         assert self.data.rows is not None
-        rows = Directions.of_rows(self.data.rows)
+        rows = SphereDirections.of_rows(self.data.rows)
         squares = np.sort(np.square(rows.lengths))[::-1]
         most = max(1, round(len(squares) / 100))
         top = np.linalg.eigh(rows.moment())[1][None, :, ::-1][:, :, : max(self.ks)]

@@ -17,7 +17,7 @@ from dpviz.mechanisms import all_mechanisms
 from dpviz.preparation.steps import wanted_of
 from dpviz.report.figures.small import portrait_image
 from dpviz.report.sentences import phrases as narrative
-from dpviz.report.sentences.cards import FILTERS, SORTS, Card, cards, chosen_cards
+from dpviz.report.sentences.cards import FILTERS, SORTS, MechanismCard, cards, chosen_cards
 from dpviz.report.tables.portrait import DRAWS, EPSILON, FEATURES, ROWS, portrait
 from pages.ui import account_cache, accounts, loading, shell, state
 from pages.ui.copying import copyable
@@ -43,7 +43,7 @@ def filters() -> dict[str, str]:
     return picked
 
 
-def parameters(card: Card) -> None:
+def parameters(card: MechanismCard) -> None:
     """Draw the parameters of a mechanism and offer the variant they make."""
     params = params_of(type(card.mechanism))
     if not params:
@@ -88,7 +88,7 @@ def parameters(card: Card) -> None:
     )
 
 
-def repeats(card: Card) -> None:
+def repeats(card: MechanismCard) -> None:
     """Offer the whole account of the mechanism, and what repeating it costs."""
     name = f"mechanisms.account.{card.mechanism.key}"  # a parameter may be called account
     box = st.expander("What it costs, and if you repeat it", key=name, on_change="rerun")
@@ -98,7 +98,7 @@ def repeats(card: Card) -> None:
             accounts.draw(account_cache.account(card.mechanism, problem, card.budget, paid), name)
 
 
-def draw(card: Card) -> None:
+def draw(card: MechanismCard) -> None:
     """Draw one card; formulas and parameters are sent when it is opened."""
     info = card.mechanism.info
     with st.container(border=True):

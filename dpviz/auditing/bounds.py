@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, expit, ndtri
-from scipy.stats import binom
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.errors import InvalidSetting
@@ -103,6 +102,8 @@ def hidden_rows_bound(rows: int, guesses: int, right: int, delta: float, alpha: 
     twice its product with the rows and the largest mean of the probability just below. Several runs
     on fresh rows are one run on all of them.
     """
+    from scipy.stats import binom  # takes a second, and every page imports this file
+
     _checked(right, guesses, alpha)
 
     def chance(epsilon: float) -> float:

@@ -1,8 +1,8 @@
 """What an attacker can compute from a raw release, and the one event chosen from it.
 
-A `View` knows both tables and turns a batch of releases into named scores, one number per draw. An
-`Event` is one score beyond one threshold. Scores and thresholds are free to look at the tables and
-at the half of the draws they are chosen on: validity rests on the other half alone.
+An `EventView` knows both tables and turns a batch of releases into named scores, one number per
+draw. An `Event` is one score beyond one threshold. Scores and thresholds are free to look at
+the tables and at the half of the draws they are chosen on: validity rests on the other half alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ QUANTUM = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class EventView:
     """The attacker's knowledge: both tables, all but which one was used.
 
     Attributes
@@ -226,7 +226,7 @@ def _plain(values: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedScores:
     """A linear score fitted to the first half: regularised discriminant analysis.
 
     Columns are centred and scaled by robust numbers and clipped, so that heavy tails do not rule.
@@ -237,7 +237,7 @@ class Learned:
     direction: FloatArray
 
     @classmethod
-    def fit(cls, first: FloatArray, second: FloatArray) -> Learned:
+    def fit(cls, first: FloatArray, second: FloatArray) -> LearnedScores:
         """Return the direction that separates two samples of shape (size, columns)."""
         both = np.concatenate([first, second])
         center = np.median(both, axis=0)

@@ -23,8 +23,8 @@ from dpviz.auditing.events import (
     QUANTUM,
     SUPPORT_ROOM,
     Event,
-    Learned,
-    View,
+    EventView,
+    LearnedScores,
     chosen,
     delta_value,
     distance,
@@ -260,11 +260,11 @@ class Run:
         lowest = np.linalg.eigvalsh(release.raw - pair.tables()[1 - table].A)[:, 0]
         return int((lowest < -SUPPORT_ROOM * self.calibration.scale).sum())
 
-    def _view(self, pair: Pair) -> View:
+    def _view(self, pair: Pair) -> EventView:
         # The scale of matrix and data releases is in units of A; a sampler's is a concentration,
         # and its frames are of order 1.
         noise = 0.0 if self.mechanism.info.release == "subspace" else self.calibration.scale
-        return View(
+        return EventView(
             pair,
             self.calibration.problem.k,
             QUANTUM * (1 + noise),
@@ -334,8 +334,8 @@ class Run:
         )
 
     def _first_half(
-        self, view: View, pair: Pair, half: int
-    ) -> tuple[Learned, dict[str, FloatArray], dict[str, FloatArray]]:
+        self, view: EventView, pair: Pair, half: int
+    ) -> tuple[LearnedScores, dict[str, FloatArray], dict[str, FloatArray]]:
         """Return the learned score and every score of the first half."""
         streams = [
             self._releases(pair, table, half, self._generator("first", table)) for table in (0, 1)
@@ -349,7 +349,7 @@ class Run:
                     break
                 parts.append(view.scores(release))
                 blocks.append(_features(view, release, parts[-1]))
-        learned = Learned.fit(*(np.concatenate(blocks) for blocks in features))
+        learned = LearnedScores.fit(*(np.concatenate(blocks) for blocks in features))
         for stream, parts, blocks in zip(streams, scores, features, strict=True):
             # The learner has seen these draws; the event is counted on the other half all the same.
             for part, block in zip(parts, blocks, strict=True):
@@ -362,12 +362,12 @@ class Run:
 
     def _second_half(
         self,
-        view: View,
+        view: EventView,
         pair: Pair,
         table: int,
         half: int,
         events: Sequence[Event],
-        learned: Learned,
+        learned: LearnedScores,
     ) -> tuple[dict[str, FloatArray], int]:
         """Return the chosen scores of the second half, and how many lie below the other table."""
         names = {event.score for event in events}
@@ -387,7 +387,7 @@ def _clearly_more(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one[0] > 1.1 * other[0] and one[1] > other[1]
 
 
-def _features(view: View, release: Release, scores: dict[str, FloatArray]) -> FloatArray:
+def _features(view: EventView, release: Release, scores: dict[str, FloatArray]) -> FloatArray:
     return np.column_stack([*scores.values(), view.entries(release)])
 
 

@@ -37,7 +37,7 @@ OnRow = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimRow:
     """One row: one mechanism under one relation.
 
     Attributes
@@ -81,7 +81,7 @@ class Claim:
     command: str
 
 
-COLUMNS = tuple(field.name for field in fields(Claim))
+COLUMNS = tuple(field.name for field in fields(ClaimRow))
 
 
 def claims_table(
@@ -106,7 +106,7 @@ def claims_table(
     Returns
     -------
     DataFrame
-        With the columns of `Claim`.
+        With the columns of `ClaimRow`.
     """
     if trials < LEAST_TRIALS:
         raise InvalidSetting("trials", f"at least {LEAST_TRIALS}", trials, "--trials")
@@ -160,7 +160,7 @@ def standing(mechanism: Mechanism, problem: Problem, budget: Budget) -> Standing
 
 def claim_of(
     mechanism: Mechanism, relation: Relation, seed: int = 0, trials: int = TABLE_TRIALS
-) -> Claim:
+) -> ClaimRow:
     """Return the row of one mechanism under one relation."""
     problem = Problem(DEFAULT_N, DEFAULT_D, DEFAULT_K, relation, Domain.ball(DEFAULT_D))
     budgets = [default_budget(mechanism, epsilon) for epsilon in _EPSILONS]
@@ -181,10 +181,10 @@ def _row(
     reason: str,
     seed: int,
     trials: int,
-) -> Claim:
+) -> ClaimRow:
     claim = mechanism.claim(problem, budget)
     status = mechanism.status(problem, budget)
-    return Claim(
+    return ClaimRow(
         mechanism=mechanism.text,
         label=mechanism.label,
         paper=mechanism.info.paper,

@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from dpviz.lessons.lesson import Asked, Lesson, Question, State, Step
-from dpviz.lessons.script import FOLDER, read_folder
+if TYPE_CHECKING:
+    from dpviz.lessons.lesson import Asked, Lesson, Question, State, Step
 
 __all__ = ["Asked", "Lesson", "Question", "State", "Step", "course", "lessons"]
+
+
+def __getattr__(name: str) -> Any:
+    # On demand: every page reads a stakeholder's answers, and lessons bring audits with them.
+    if name in __all__:
+        return getattr(import_module("dpviz.lessons.lesson"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 OWN = "DPVIZ_LESSONS"
@@ -20,6 +29,8 @@ OWN = "DPVIZ_LESSONS"
 @cache
 def course() -> tuple[Lesson, ...]:
     """Return the lessons that come along, in their order: each file of the folder is one."""
+    from dpviz.lessons.script import FOLDER, read_folder
+
     return read_folder(FOLDER)
 
 
@@ -32,6 +43,8 @@ def lessons() -> tuple[Lesson, ...]:
     dpviz.lessons.script.InvalidLesson
         If the folder that `OWN` names has a file that is none.
     """
+    from dpviz.lessons.script import read_folder
+
     own = os.environ.get(OWN, "").strip()
     if not own:
         return course()

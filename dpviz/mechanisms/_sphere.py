@@ -39,7 +39,7 @@ def on_the_sphere(problem: Problem) -> Problem:
     return replace(problem, domain=Domain.ball(problem.d))
 
 
-class Directions:
+class SphereDirections:
     """Rows as lengths and unit vectors.
 
     Parameters
@@ -51,7 +51,7 @@ class Directions:
         self._rows = rows
 
     @classmethod
-    def of_rows(cls, rows: FloatArray) -> Directions:
+    def of_rows(cls, rows: FloatArray) -> SphereDirections:
         """Return the directions and lengths of rows, each a function of its own row alone."""
         return cls(rows)
 
@@ -72,12 +72,12 @@ class Directions:
 
 def unit_rows(rows: FloatArray) -> FloatArray:
     """Return u = x/|x|, zero rows staying zero, shape (n, d)."""
-    return Directions.of_rows(rows).unit
+    return SphereDirections.of_rows(rows).unit
 
 
 def unit_moment(rows: FloatArray) -> FloatArray:
     """Return the mean of uu' over u = x/|x|, zero rows staying zero, shape (d, d)."""
-    return Directions.of_rows(rows).moment()
+    return SphereDirections.of_rows(rows).moment()
 
 
 @dataclass(frozen=True)

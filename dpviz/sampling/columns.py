@@ -37,7 +37,7 @@ def weighted_sums(rows: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Law:
+class ColumnLaw:
     """The matrix Bingham law in descending order, with what every update needs.
 
     ``lower`` and ``upper`` bracket the best shift of every column update, by
@@ -51,7 +51,7 @@ class Law:
     block: int
 
     @classmethod
-    def of(cls, double_gaps: FloatArray, k: int) -> Law:
+    def of(cls, double_gaps: FloatArray, k: int) -> ColumnLaw:
         """Return the law of frames of k columns, given 2a of shape (d,), ascending from 0."""
         q = len(double_gaps) - k + 1
         return cls(
@@ -69,14 +69,14 @@ def _flip(matrices: FloatArray) -> FloatArray:
 
 
 def _inverse_moments(
-    shift: FloatArray, law: Law, fixed: FloatArray
+    shift: FloatArray, law: ColumnLaw, fixed: FloatArray
 ) -> tuple[BoolArray, FloatArray, FloatArray]:
     """Return the traces of M^-1 and M^-2 on the complement of the fixed columns.
 
     Parameters
     ----------
     shift : ndarray of shape (c,)
-    law : Law
+    law : ColumnLaw
     fixed : ndarray of shape (c, d, p)
         Orthonormal columns.
 
@@ -116,7 +116,7 @@ def _inverse_moments(
     return definite, first, second
 
 
-def _shifts(law: Law, fixed: FloatArray, column: FloatArray) -> tuple[FloatArray, BoolArray]:
+def _shifts(law: ColumnLaw, fixed: FloatArray, column: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Return a good shift for each chain, and whether one was found.
 
     Any shift found here is positive definite on the complement; that it is near
@@ -208,7 +208,7 @@ def _pivots(fixed: FloatArray, precision: FloatArray) -> tuple[IntArray, FloatAr
     return pivots, np.sqrt(worst)
 
 
-def _envelope(law: Law, fixed: FloatArray, shift: FloatArray) -> _Envelope:
+def _envelope(law: ColumnLaw, fixed: FloatArray, shift: FloatArray) -> _Envelope:
     """Return the Gaussian with precision shift + 2a on the complement of the fixed columns.
 
     In the coordinates left after solving for the pivots T the precision is
@@ -247,7 +247,7 @@ def _orthogonal_units(rows: FloatArray, fixed: FloatArray) -> FloatArray:
 
 
 def fast_columns(
-    law: Law, fixed: FloatArray, column: FloatArray, draws: Draws
+    law: ColumnLaw, fixed: FloatArray, column: FloatArray, draws: Draws
 ) -> tuple[FloatArray, BoolArray, int]:
     """Return exact draws of a column given the fixed ones, without a d x d eigenproblem.
 
@@ -291,13 +291,13 @@ def fast_columns(
 
 
 def columns_of(
-    law: Law, fixed: FloatArray, column: FloatArray, draws: Draws
+    law: ColumnLaw, fixed: FloatArray, column: FloatArray, draws: Draws
 ) -> tuple[FloatArray, int, int]:
     """Return an exact draw of a column for each chain, given the fixed ones.
 
     Parameters
     ----------
-    law : Law
+    law : ColumnLaw
     fixed : ndarray of shape (c, d, k - 1)
     column : ndarray of shape (c, d)
         The current column, which tells where to look for a good envelope.
@@ -319,7 +319,7 @@ def columns_of(
     return columns, proposals, len(rest)
 
 
-def dense_columns(law: Law, fixed: FloatArray, draws: Draws) -> tuple[FloatArray, int]:
+def dense_columns(law: ColumnLaw, fixed: FloatArray, draws: Draws) -> tuple[FloatArray, int]:
     """Return exact draws (c, d) of a column by diagonalising B on the complement."""
     d, p = fixed.shape[1:]
     projection = np.eye(d) - fixed @ _flip(fixed)

@@ -13,7 +13,7 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.pauses import pause
 from dpviz.core.seeding import Draws
 from dpviz.sampling.bingham import BoolArray, IntArray, descending, exact_vectors
-from dpviz.sampling.columns import Law, columns_of, weighted_sums
+from dpviz.sampling.columns import ColumnLaw, columns_of, weighted_sums
 
 Start = Literal["mode", "uniform", "both"]
 
@@ -151,7 +151,7 @@ def stiefel_bingham(
         trace = traces(values, frames)[None]
         return StiefelDraws(restored(frames, order), trace, nowhere, proposals, draws.size, 0, True)
 
-    law = Law.of(gaps, k)
+    law = ColumnLaw.of(gaps, k)
     frames, from_mode = _starts(draws, d, k, start)
     trace = np.empty((sweeps + 1, draws.size))
     trace[0] = traces(values, frames)

@@ -54,7 +54,7 @@ _ASK_FROM = 1 << 28
 
 
 @dataclass(frozen=True)
-class Account:
+class CellAccount:
     """What is known of a variant in one setting before anything is drawn.
 
     Attributes
@@ -89,7 +89,7 @@ def account_of(
     budget: Budget,
     paid: Wanted | None = None,
     picture: PictureOptions | None = None,
-) -> Account:
+) -> CellAccount:
     """Return the account of a variant; kept, as every chunk of draws asks for it again.
 
     Raises
@@ -105,7 +105,7 @@ def account_of(
         if picture is not None:
             pictured = with_picture(mechanism, problem, budget, picture, paid)
             plan = pictured.plan if pictured.status.verdict.counts else None
-        return Account(
+        return CellAccount(
             calibration=calibration,
             claimed=whole.claimed,
             spent=spent,
@@ -116,7 +116,7 @@ def account_of(
         )
     calibration = mechanism.calibrate(problem, budget)
     spent = mechanism.spent(problem, budget)
-    return Account(
+    return CellAccount(
         calibration=calibration,
         claimed=mechanism.claim(problem, budget),
         spent=spent,

@@ -143,7 +143,7 @@ def _backends() -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class JobStep:
     """Work under way.
 
     Attributes
@@ -157,7 +157,7 @@ class Step:
     done: dict[int, Arrays]
 
 
-def kept(jobs: Sequence[Job], keeper: Keeper | None) -> Step:
+def kept(jobs: Sequence[Job], keeper: Keeper | None) -> JobStep:
     """Return what earlier runs kept, without running anything."""
     done: dict[int, Arrays] = {}
     for place, job in enumerate(jobs if keeper is not None else ()):
@@ -166,12 +166,12 @@ def kept(jobs: Sequence[Job], keeper: Keeper | None) -> Step:
             done[place] = arrays
     finished = sum(jobs[place].size for place in done)
     total = sum(job.size for job in jobs)
-    return Step(Progress(finished, total, finished, 0.0, None), done)
+    return JobStep(Progress(finished, total, finished, 0.0, None), done)
 
 
 def work(
     jobs: Sequence[Job], keeper: Keeper | None = None, pool: Pool | None = None
-) -> Generator[Step, None, None]:
+) -> Generator[JobStep, None, None]:
     """Run the jobs that are not kept yet; yield before the first and after each.
 
     A job is in the keeper before its step is yielded, so a run that was stopped goes on where it
@@ -203,7 +203,7 @@ def work(
             finished += jobs[place].size
             seconds = time.monotonic() - started
             left = seconds / (finished - reused) * (total - finished)
-            yield Step(Progress(finished, total, reused, seconds, left), done)
+            yield JobStep(Progress(finished, total, reused, seconds, left), done)
 
 
 _Placed = tuple[int, Job]

@@ -73,7 +73,7 @@ class Bets:
 
 
 @dataclass(frozen=True)
-class Found:
+class Crossing:
     """Where an increasing curve crosses a threshold.
 
     Attributes
@@ -147,7 +147,7 @@ class _Search:
         """What was found of each point so far."""
         return {index: test.verdict for index, test in self.tests.items()}
 
-    def run(self, start: int, step: int) -> Found:
+    def run(self, start: int, step: int) -> Crossing:
         """Search from a first guess, in growing steps and then by halving."""
         top = len(self.points) - 1
         at, width = start, step
@@ -179,7 +179,7 @@ class _Search:
                         self.test(far)
         above = [i for i, v in self.verdicts.items() if v > 0]
         below = [i for i, v in self.verdicts.items() if v < 0]
-        return Found(
+        return Crossing(
             low=float(self.points[low]) if low >= 0 else None,
             high=float(self.points[high]) if high <= top else None,
             last_is_below=low == top,
@@ -233,7 +233,7 @@ def crossing(
     start: int | None = None,
     confidence: float = 0.95,
     most_draws: int = 256,
-) -> Found:
+) -> Crossing:
     """Find where the mean of noisy values in [0, 1] rises above a threshold.
 
     Parameters

@@ -44,7 +44,7 @@ class Claims(Answer):
     Attributes
     ----------
     found : DataFrame
-        The columns of `dpviz.auditing.table.Claim`.
+        The columns of `dpviz.auditing.table.ClaimRow`.
     """
 
     def __init__(self, found: pd.DataFrame) -> None:

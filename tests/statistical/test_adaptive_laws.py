@@ -19,7 +19,7 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._funnel import looked_again
 from dpviz.mechanisms._pure import PureLaw
-from dpviz.mechanisms._sphere import Directions, unit_moment
+from dpviz.mechanisms._sphere import SphereDirections, unit_moment
 from dpviz.mechanisms.adaptive_clip_gaussian import AdaptiveClipGaussian, log_odds, radii_of
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian
 from dpviz.mechanisms.clipped_gaussian import radii_of as searched_radii
@@ -222,7 +222,7 @@ def test_clipped_mechanisms_scale_the_noise_of_the_radius_they_release(
     release = mechanism.release_many(data, calibration, draws("clipped", size))
     assert release.matrix is not None
     assert release.radius is not None
-    table = Directions.of_rows(data.rows)
+    table = SphereDirections.of_rows(data.rows)
     seen = 0
     for radius in np.unique(release.radius):
         picked = release.radius == radius

@@ -16,7 +16,7 @@ from dpviz.accounting.losses import log_normaliser
 from dpviz.accounting.sensitivity import frobenius, nuclear
 from dpviz.auditing import AuditOptions, audit, default_budget
 from dpviz.auditing.bounds import delta_bound, epsilon_bound, lower_limit, upper_limit
-from dpviz.auditing.events import Event, Learned, chosen, epsilon_value
+from dpviz.auditing.events import Event, LearnedScores, chosen, epsilon_value
 from dpviz.auditing.neighbours import candidates, moved
 from dpviz.auditing.result import AuditVerdict
 from dpviz.cli import main
@@ -204,7 +204,7 @@ def test_the_learned_score_finds_a_direction() -> None:
     rng = generator(2, "test")
     toward = np.array([1.0, -1.0, 0.0, 0.0])
     first, second = rng.standard_normal((2, 3_000, 4))
-    learned = Learned.fit(first + toward, second)
+    learned = LearnedScores.fit(first + toward, second)
     unit = learned.direction / np.linalg.norm(learned.direction)
     # the angle has a standard error of about sqrt(4/3,000) = .04
     assert unit @ toward / math.sqrt(2) > 0.98

@@ -17,7 +17,7 @@ from dpviz.report.sentences.cards import (
     FILTERS,
     GUARANTEES,
     SORTS,
-    Card,
+    MechanismCard,
     cards,
     chosen_cards,
 )
@@ -27,11 +27,11 @@ BUDGET = Budget(1.0, 1e-4)
 
 
 @pytest.fixture(scope="module")
-def found() -> list[Card]:
+def found() -> list[MechanismCard]:
     return cards(PROBLEM, BUDGET)
 
 
-def test_there_is_one_card_for_each_mechanism(found: list[Card]) -> None:
+def test_there_is_one_card_for_each_mechanism(found: list[MechanismCard]) -> None:
     assert [card.mechanism.key for card in found] == list(all_mechanisms())
     for card in found:
         assert card.guarantee in GUARANTEES.values()
@@ -42,7 +42,7 @@ def test_there_is_one_card_for_each_mechanism(found: list[Card]) -> None:
             assert line.evidence.endswith(".")
 
 
-def test_a_card_says_what_holds_under_each_relation(found: list[Card]) -> None:
+def test_a_card_says_what_holds_under_each_relation(found: list[MechanismCard]) -> None:
     by_key = {card.mechanism.key: card for card in found}
     gauss = by_key["analyze_gauss"]
     assert gauss.status.verdict is Verdict.OUT_OF_SCOPE
@@ -97,13 +97,13 @@ def test_what_cannot_run_says_so_and_spends_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_each_filter_divides_the_cards(found: list[Card], name: str) -> None:
+def test_each_filter_divides_the_cards(found: list[MechanismCard], name: str) -> None:
     groups = [chosen_cards(found, {name: value}, "kind") for value in FILTERS[name]]
     keys = [card.mechanism.key for group in groups for card in group]
     assert sorted(keys) == sorted(all_mechanisms())
 
 
-def test_filters_combine(found: list[Card]) -> None:
+def test_filters_combine(found: list[MechanismCard]) -> None:
     picked = {"guarantee": "pure", "release": "matrix", "semi-definite": "not always"}
     keys = {card.mechanism.key for card in chosen_cards(found, picked, "kind")}
     assert {"laplace", "wishart_difference", "directional_wishart_difference"} <= keys
@@ -111,7 +111,7 @@ def test_filters_combine(found: list[Card]) -> None:
     assert chosen_cards(found, {"release": "subspace", "semi-definite": "always"}, "name") == []
 
 
-def test_sorts(found: list[Card]) -> None:
+def test_sorts(found: list[MechanismCard]) -> None:
     assert [card.mechanism.key for card in chosen_cards(found, {}, "kind")] == list(
         all_mechanisms()
     )

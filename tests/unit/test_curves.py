@@ -22,9 +22,14 @@ from dpviz.preparation.load import load_measured
 from dpviz.preparation.plan import plan_of, planned, whole_people
 from dpviz.preparation.spectrum import spectrum_file
 from dpviz.report.tables import curves
-from dpviz.report.tables.foretold import prediction_table
+from dpviz.report.tables.foretold import (
+    PREDICTION_COLUMNS,
+    foretell,
+    prediction_rows,
+    spot_at,
+)
 from dpviz.simulation import axes
-from dpviz.simulation.axes import AXES
+from dpviz.simulation.axes import AXES, rows_at
 from dpviz.simulation.cells import cell_at, run_cell
 from dpviz.simulation.growth import growth_table
 from dpviz.simulation.least import measured_need
@@ -290,6 +295,11 @@ def test_a_prediction_is_judged_at_its_own_epsilon(wine: Prepared, sidebar: floa
     settings = replace(SETTINGS, relation="zero-out", delta=1e-5, epsilon=sidebar)
     mechanism = parse_variant("analyze_gauss")
     values = [0.5, 50.0]
-    table = prediction_table(wine, settings, [mechanism], "epsilon", values, "recovery")
-    fails = [Verdict(verdict).fails for verdict in table["verdict"]]
+    spots = [
+        spot_at(wine, rows_at(wine, "epsilon", value, settings.seed), settings, "epsilon", value)
+        for value in values
+    ]
+    rows = prediction_rows(mechanism, [foretell(mechanism, spot) for spot in spots], "recovery")
+    columns = dict(zip(PREDICTION_COLUMNS, zip(*rows, strict=True), strict=True))
+    fails = [Verdict(verdict).fails for verdict in columns["verdict"]]
     assert fails == [False, True]

@@ -19,8 +19,7 @@ from dpviz.core.here import in_browser
 from dpviz.datasets import builtin
 from dpviz.datasets.embedded import Embedded, described, embedded_tables, index_of
 from dpviz.edition import bundle
-from dpviz.edition.folder import export, page_names
-from dpviz.edition.licences import third_party
+from dpviz.edition.folder import export, page_names, third_party
 from dpviz.edition.lock import SOURCE, Component, EditionError, Lock, LockedFile, read_lock
 from dpviz.edition.sources import Library, installed, libraries_of
 from tools.edition import at_hand, folder_of, stated

@@ -17,7 +17,7 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms._quantiles import beyond, climb, longer
-from dpviz.mechanisms._sphere import Directions
+from dpviz.mechanisms._sphere import SphereDirections
 from dpviz.mechanisms.clipped_gaussian import ClippedGaussian, radii_of
 from dpviz.mechanisms.spherical import Spherical
 
@@ -66,7 +66,7 @@ def test_no_neighbours_move_a_count_or_the_clipped_moment_further_than_stated(
         kinds += [float(10 ** rng.uniform(-12, 12)) * np.eye(d)[rng.integers(d)], np.full(d, 1e170)]
         zeroed = relation is Relation.ZERO_OUT
         second[row] = 0.0 if zeroed else kinds[int(rng.integers(len(kinds)))]
-        tables = [Directions.of_rows(rows) for rows in (first, second)]
+        tables = [SphereDirections.of_rows(rows) for rows in (first, second)]
         lengths = [np.sort(table.lengths) for table in tables]
         # where counts can change: at the lengths themselves, and anywhere
         radii = np.concatenate((lengths[0], lengths[1], 10.0 ** rng.uniform(-13, 13, 4)))
@@ -97,10 +97,12 @@ def test_a_clipped_moment_is_that_of_clipped_rows() -> None:
     lengths = np.linalg.norm(rows, axis=1)
     short = rows * np.minimum(1, radius / np.where(lengths > 0, lengths, 1))[:, None]
     expected = short.T @ short / 50
-    found = Directions.of_rows(rows).moment(radius) * radius**2
+    found = SphereDirections.of_rows(rows).moment(radius) * radius**2
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
     # lengths and directions at the ends of what a double holds
-    extreme = Directions.of_rows(np.array([[3e200, 4e200], [3e-200, 4e-200], [1.7e308, 1.7e308]]))
+    extreme = SphereDirections.of_rows(
+        np.array([[3e200, 4e200], [3e-200, 4e-200], [1.7e308, 1.7e308]])
+    )
     np.testing.assert_allclose(extreme.lengths, [5e200, 5e-200, np.inf])
     np.testing.assert_allclose(extreme.unit[:2], [[0.6, 0.8], [0.6, 0.8]], rtol=1e-14)
     assert np.isfinite(extreme.moment(1.0)).all()

@@ -37,7 +37,7 @@ from dpviz.simulation.least import (
     predicted_target,
     targets,
 )
-from dpviz.simulation.search import WITHIN, Bets, Found, crossing
+from dpviz.simulation.search import WITHIN, Bets, Crossing, crossing
 from dpviz.simulation.simulate import Cell
 
 POINTS = np.geomspace(0.01, 100, 461)
@@ -107,7 +107,7 @@ def _sampler(seed: int, *, shared: bool) -> object:
     return sample
 
 
-def _found(seed: int, *, shared: bool, confidence: float = 0.5, most: int = 64) -> Found:
+def _found(seed: int, *, shared: bool, confidence: float = 0.5, most: int = 64) -> Crossing:
     sample = _sampler(seed, shared=shared)
     assert callable(sample)
     return crossing(
@@ -261,7 +261,7 @@ def test_about_is_near_the_search_and_costs_little(monkeypatch: pytest.MonkeyPat
 
 
 def test_never_and_from_the_start() -> None:
-    def constant(value: float) -> Found:
+    def constant(value: float) -> Crossing:
         return crossing(POINTS, lambda point, t: np.full(len(t), value), 0.7, shared=True)
 
     assert constant(0.3).last_is_below

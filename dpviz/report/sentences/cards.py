@@ -33,7 +33,7 @@ class StatusLine:
 
 
 @dataclass(frozen=True)
-class Card:
+class MechanismCard:
     """One mechanism in one setting.
 
     Attributes
@@ -84,12 +84,12 @@ class Card:
         return " · never a negative eigenvalue" if self.mechanism.info.psd else ""
 
 
-def cards(problem: Problem, budget: Budget) -> list[Card]:
+def cards(problem: Problem, budget: Budget) -> list[MechanismCard]:
     """Return the card of every mechanism in one setting."""
     return [_card(cls(), problem, budget) for cls in all_mechanisms().values()]
 
 
-def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> Card:
+def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> MechanismCard:
     spent: Spent | None = None
     found: dict[Relation, Status | str] = {}
     for relation in Relation:
@@ -104,11 +104,13 @@ def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> Card:
             spent = account
     here = found[problem.relation]
     if isinstance(here, str):
-        return Card(mechanism, budget, None, None, _lines(found), f"cannot run here: {here}", "")
+        return MechanismCard(
+            mechanism, budget, None, None, _lines(found), f"cannot run here: {here}", ""
+        )
     words = account_words(mechanism.claim(problem, budget), spent)
     aim = mechanism.aims_at(problem, budget)
     own = "" if aim is Aim.COMPONENTS else f"aims at {aim}"
-    return Card(mechanism, budget, here, spent, _lines(found), words, own)
+    return MechanismCard(mechanism, budget, here, spent, _lines(found), words, own)
 
 
 def _lines(found: Mapping[Relation, Status | str]) -> tuple[StatusLine, ...]:
@@ -132,21 +134,23 @@ FILTERS: dict[str, tuple[str, ...]] = {
     "status": (*(str(verdict) for verdict in Verdict), CANNOT_RUN),
 }
 
-_PROPERTIES: dict[str, Callable[[Card], str]] = {
+_PROPERTIES: dict[str, Callable[[MechanismCard], str]] = {
     "guarantee": lambda card: card.mechanism.info.guarantee,
     "release": lambda card: card.mechanism.info.release,
     "semi-definite": lambda card: "always" if card.mechanism.info.psd else "not always",
     "status": lambda card: CANNOT_RUN if card.status is None else str(card.status.verdict),
 }
 
-SORTS: dict[str, Callable[[Card], tuple[float, str]]] = {
+SORTS: dict[str, Callable[[MechanismCard], tuple[float, str]]] = {
     "kind": lambda card: (card.mechanism.info.slot, ""),
     "name": lambda card: (0, card.mechanism.info.label.lower()),
     "spent epsilon": lambda card: (card.spent.epsilon if card.spent else math.inf, ""),
 }
 
 
-def chosen_cards(found: Sequence[Card], picked: Mapping[str, str], order: str) -> list[Card]:
+def chosen_cards(
+    found: Sequence[MechanismCard], picked: Mapping[str, str], order: str
+) -> list[MechanismCard]:
     """Return the cards that have every picked property, in an order of `SORTS`."""
     kept = [
         card

@@ -252,7 +252,7 @@ def posterior_caption(table: pd.DataFrame, prior: float, exact: bool) -> str:
 
 
 def mean_leak_caption(table: pd.DataFrame) -> str:
-    """Return what the example of the mean shows, from `dpviz.auditing.leaks.mean_leak_table`."""
+    """Return what the example of the mean shows, from `dpviz.auditing.leaking.mean_leak_table`."""
     worst = float((table["recovered"] - table["true"]).abs().max())
     same = "exactly" if worst < 1e-9 else f"within {numeral(worst)}"
     return (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-
-import pandas as pd
 
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Verdict
@@ -15,7 +13,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
 from dpviz.preparation.prepared import Measured, worth
 from dpviz.report.tables.curves import SQUARED_BOUND
-from dpviz.simulation.axes import rows_at, settings_at, where
+from dpviz.simulation.axes import settings_at, where
 from dpviz.theory.predict import Prediction, predict
 
 PREDICTION_COLUMNS = ("mechanism", "x", "value", "verdict")
@@ -109,29 +107,3 @@ def prediction_rows(
         scale = point.unit if METRICS[metric].unit == SQUARED_BOUND else 1.0
         rows.append((mechanism.text, point.x, value * scale, str(point.verdict)))
     return rows
-
-
-def prediction_table(
-    rows: Measured,
-    settings: Settings,
-    mechanisms: Sequence[Mechanism],
-    axis: str,
-    values: Sequence[Any],
-    metric: str,
-) -> pd.DataFrame:
-    """Return the prediction without draws, where there is one.
-
-    Returns
-    -------
-    DataFrame
-        Columns `PREDICTION_COLUMNS`; the verdict on each claim is that at x. Empty behind a paid
-        preparation.
-    """
-    spots = [
-        spot_at(rows, rows_at(rows, axis, value, settings.seed), settings, axis, value)
-        for value in (values if rows.raw is None else ())
-    ]
-    found = []
-    for mechanism in mechanisms:
-        found += prediction_rows(mechanism, [foretell(mechanism, spot) for spot in spots], metric)
-    return pd.DataFrame(found, columns=list(PREDICTION_COLUMNS))

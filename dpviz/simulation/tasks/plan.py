@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -28,10 +28,10 @@ from dpviz.mechanisms import ALL, Mechanism, all_mechanisms, parse_variant
 from dpviz.preparation.batches import LARGE_BYTES, is_large
 from dpviz.preparation.load import with_bounds_read
 from dpviz.preparation.steps import Wanted, wanted_of
-from dpviz.simulation.cells import Skipped, account_of, evaluate, why_not
-from dpviz.simulation.simulate import Cell, Named, simulate_tables
+from dpviz.simulation.cells import Skipped, account_of, evaluate, part_of, why_not
+from dpviz.simulation.chains import paid_draws
+from dpviz.simulation.simulate import Cell, Named, simulate, simulate_tables
 from dpviz.simulation.store import source_digest
-from dpviz.simulation.tasks.chained import chain_scores
 from dpviz.simulation.tasks.learners import (
     CLASSIFICATION,
     CLUSTERING,
@@ -51,6 +51,66 @@ from dpviz.simulation.tasks.parts import (
 )
 from dpviz.simulation.tasks.scores import Labelled, score_guess, score_projected, score_released
 from dpviz.simulation.tasks.task import FIXED, LEAST_ROWS, PROJECTION, Task, learner_for
+
+
+def chain_scores(
+    cell: Cell,
+    data: Projecting | Releasing,
+    table: Table,
+    learner: str,
+    options: Mapping[str, Any],
+) -> FloatArray:
+    """Return the score of each trial of a cell.
+
+    Parameters
+    ----------
+    cell : Cell
+        With the steps that are paid for.
+    data : Projecting or Releasing
+    table : Table
+    learner : str
+        Key of `dpviz.simulation.tasks.learners.LEARNERS`.
+    options : mapping
+        Keywords of `score_projected` but ``numbers``.
+    """
+    scores = _projected if isinstance(data, Projecting) else _released
+    return np.array(scores(cell, data, table, learner, options))  # type: ignore[arg-type]
+
+
+def _projected(
+    cell: Cell, data: Projecting, table: Table, learner: str, options: Mapping[str, Any]
+) -> list[float]:
+    seen = data.with_rows(table) if cell.mechanism.needs_rows else data.measured
+    part = part_of(cell, seen)
+    assert part.paid is not None, "the preparation is paid for"
+    (frames,) = simulate([part], lambda _, release: release.components)
+    scores: list[float] = []
+    for index, trial in enumerate(cell.trials):
+        train, test = data.prepared(table, part.paid.transform(index, data.transform))
+        frame = frames[index][None]
+        here = {**options, "numbers": [trial]}
+        scores += list(score_projected(learner, frame, train, test, cell.seed, **here))
+    return scores
+
+
+def _released(
+    cell: Cell, data: Releasing, table: Table, learner: str, options: Mapping[str, Any]
+) -> list[float]:
+    steps = paid_draws(cell, data.measured)
+    tables = simulate_tables(
+        cell.mechanism,
+        steps.calibration,
+        lambda index: data.beside(steps.rows(index)),
+        Named(cell.seed, cell.mechanism.key, cell.trials),
+    )
+    scores: list[float] = []
+    for index, (trial, released) in enumerate(zip(cell.trials, tables, strict=True)):
+        test = data.prepared_test(table, steps.transform(index, data.transform))
+        here = {**options, "numbers": [trial]}
+        one = [data.read(released)]
+        scores += list(score_released(learner, one, test, cell.seed, **here))
+    return scores
+
 
 CLEAN, CHANCE = "without privacy", "random subspace"
 

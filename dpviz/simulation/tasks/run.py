@@ -13,7 +13,7 @@ from dpviz.core.settings import Settings
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import Mechanism
 from dpviz.simulation import jobs as engine
-from dpviz.simulation.jobs import Arrays, Keeper, Progress, Step
+from dpviz.simulation.jobs import Arrays, JobStep, Keeper, Progress
 from dpviz.simulation.tasks.plan import TaskPart, TaskPlan, plan_task
 from dpviz.simulation.tasks.task import Task
 from dpviz.simulation.tasks.tidy import score_table
@@ -82,7 +82,7 @@ def _jobs(plan: TaskPlan, tick: Callable[[], object] | None = None) -> list[Roun
     return [RoundsJob(plan, part, tick) for part in plan.parts]
 
 
-def _scored(plan: TaskPlan, step: Step) -> TaskStep:
+def _scored(plan: TaskPlan, step: JobStep) -> TaskStep:
     scores = {plan.parts[place]: arrays["score"] for place, arrays in step.done.items()}
     return TaskStep(step.progress, scores)
 
