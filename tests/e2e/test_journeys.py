@@ -253,28 +253,32 @@ def test_an_upload_is_analysed_and_its_link_asks_for_the_file(
 def test_pictures_of_uploaded_rows_carry_a_ribbon_and_a_wall_shows_none_of_them(
     page: Page, server: Server
 ) -> None:
-    """Presented, an upload's pictures are points drawn from each release; rows only on demand."""
+    """An upload is shown as it may be published; its rows are there on demand alone."""
     words = "working view of real rows: nothing here may leave the room"
     open_app(page, server.url + "/" + TWO)
     ribbon = page.locator(f"{BOARD} .dpv-ribbon")
     expect(ribbon).to_be_hidden()  # a built-in table is anybody's
     send(page, "patients.csv", EXAMPLE.read_bytes())
-    expect(ribbon).to_have_text(words)
+    cost = "This picture costs epsilon 1 in all, axes and points together."
+    expect(ribbon).to_have_text(cost)
     labels = page.locator(f"{BOARD} canvas.dpv-picture").filter(visible=True)
 
     def drawn() -> list[str]:
         return [canvas.get_attribute("aria-label") or "" for canvas in labels.all()]
 
-    assert all(label.startswith("Rows of") for label in drawn()), drawn()
+    assert not any("Rows of" in label for label in drawn()), drawn()
+    page.get_by_role("button", name="working view").click()  # the rows were asked for
+    expect(labels.first).to_have_attribute("aria-label", re.compile("^Rows of"))
+    expect(ribbon).to_have_text(words)
     page.emulate_media(media="print")
     expect(ribbon).to_be_visible()
     page.emulate_media(media="screen")
     page.get_by_role("button", name="present", exact=True).click()
-    expect(labels.first).to_have_attribute("aria-label", "the truth is not drawn here")
+    expect(labels.first).to_have_attribute("aria-label", "the truth stays here")
     assert not any("Rows of" in label for label in drawn()), drawn()
-    assert any(label.startswith("Points drawn from the release of Gaussian") for label in drawn())
-    expect(ribbon).to_contain_text("nobody's")
-    page.get_by_role("button", name="drawn points").click()  # the rows were asked for
+    assert any(label.startswith("Published picture, Gaussian") for label in drawn()), drawn()
+    expect(ribbon).to_have_text(cost)
+    page.get_by_role("button", name="working view").click()
     expect(labels.first).to_have_attribute("aria-label", re.compile("^Rows of"))
     expect(ribbon).to_have_text(words)
     page.keyboard.press("Escape")

@@ -247,38 +247,47 @@ def test_a_figure_of_rows_carries_the_ribbon_into_its_image() -> None:
     assert WORKING_VIEW not in [note.text for note in wine.layout.annotations]
 
 
-def test_points_are_drawn_from_the_released_matrix_and_read_nothing_else() -> None:
-    settings = replace(BASE, epsilon=5.0, mechanisms=("gaussian", "ppca"), trials=2)
-    ready = prepare(own_table(), settings)
+def test_a_published_picture_is_in_the_payload_of_every_claim_that_holds() -> None:
+    settings = replace(BASE, epsilon=5.0, mechanisms=("gaussian", "ppca", "wishart"), trials=2)
+    ready = prepared()
     comparison = compare(ready, settings)
     cells = board.frame_of(comparison, ready)["cells"]
-    released = {result.mechanism.key: result for result in comparison.results}
-    values = released["gaussian"].eigenvalues
-    assert values is not None
-    positive = np.sqrt(np.maximum(values[0][:2], 0.0))
-    assert cells["gaussian"]["drawn"] == pytest.approx(positive, rel=1e-5)
-    assert cells["ppca"]["drawn"] is None  # a subspace has no variances to draw from
-    # The normals are the same whatever the table is: nothing of it is in them.
-    here, there = (
-        board.payload(each, settings, [], [1.0], [])["drawn"] for each in (ready, prepared())
-    )
-    assert here == there
-    # Their second moments are the identity's up to six standard errors, sqrt(2/n) and sqrt(1/n).
-    normals = floats(here, "<f4").reshape(-1, 2)
-    moment = normals.T @ normals / len(normals)
-    assert len(normals) == board.PICTURE_POINTS
-    assert abs(np.diag(moment) - 1).max() < 6 * np.sqrt(2 / len(normals))
-    assert abs(moment[0, 1]) < 6 / np.sqrt(len(normals))
+    assert cells["wishart"]["published"] is None  # a broken claim publishes nothing
+    for key in ("gaussian", "ppca"):
+        published = cells[key]["published"]
+        assert published is not None
+        assert len(floats(published["places"], "<i2")) == 2 * board.PICTURE_POINTS
+        assert published["codes"] is not None
+        codes = floats(published["codes"], "u1")
+        assert set(codes.tolist()) <= {0, 1, 2, 255}
+        told = dict(cells[key]["texts"]["found"])
+        assert told["Published"].endswith("never printed")
 
 
-def test_a_release_without_a_positive_part_draws_one_point() -> None:
-    """The negative variance is cut off, not turned round."""
-    settings = replace(BASE, epsilon=0.01, mechanisms=("gaussian",), trials=1, k=2)
-    ready = prepare(own_table(), settings)
-    result = compare(ready, settings).results[0]
-    assert result.eigenvalues is not None
-    low = replace(result, eigenvalues=-np.abs(result.eigenvalues))
-    assert board.frame(ready, 2, 0.01, [low])["cells"]["gaussian"]["drawn"] == [0.0, 0.0]
+def test_labels_of_an_upload_are_not_published() -> None:
+    settings = replace(BASE, epsilon=5.0, mechanisms=("gaussian",), trials=2)
+    own = replace(load("wine"), public=False)
+    ready = prepare(own, settings)
+    published = board.frame_of(compare(ready, settings), ready)["cells"]["gaussian"]["published"]
+    assert published is not None
+    assert published["codes"] is None
+
+
+def test_published_points_flow_with_epsilon() -> None:
+    """The same noise with another scale: neighbouring epsilons of one grid are near pictures."""
+    settings = replace(BASE, mechanisms=("gaussian",), trials=2)
+    ready = prepared()
+
+    def at(epsilon: float) -> np.ndarray:
+        (comparison,) = board.compared(ready, settings, [epsilon])
+        published = board.frame_of(comparison, ready)["cells"]["gaussian"]["published"]
+        assert published is not None
+        places = floats(published["places"], "<i2").reshape(-1, 2) / 32767
+        return places * published["reach"]
+
+    near = np.median(np.linalg.norm(at(6.0) - at(6.02), axis=1))
+    other = np.median(np.linalg.norm(at(6.0) - at(6.02)[::-1], axis=1))
+    assert near < other / 10
 
 
 def test_one_component_is_drawn_as_a_strip() -> None:
@@ -474,8 +483,10 @@ def test_payload_is_small_enough_to_send() -> None:
     settings = replace(BASE, table="digits", trials=20)
     ready = prepared(settings)
     frame = board.compute(ready, settings, 1.0)
+    published = [cell.pop("published") for cell in frame["cells"].values()]
     size = len(json.dumps(frame, separators=(",", ":"), allow_nan=False))
     assert size < 25_000, "24 of them are half a megabyte"
+    assert max(len(json.dumps(one)) for one in published) < 2_200, "a picture beside it"
 
 
 def test_a_file_and_a_lesson_draw_each_mechanism_once_at_each_epsilon(
@@ -484,7 +495,8 @@ def test_a_file_and_a_lesson_draw_each_mechanism_once_at_each_epsilon(
     asked: list[tuple[str, float, tuple[str, ...]]] = []
 
     def counted(cell: Cell, seen: Measured, metrics: Iterable[str] = tuple(METRICS)) -> Result:
-        asked.append((cell.mechanism.key, cell.budget.epsilon, tuple(metrics)))
+        if cell.picture is None:  # one more draw of each is published
+            asked.append((cell.mechanism.key, cell.budget.epsilon, tuple(metrics)))
         return run_cell(cell, seen, metrics)
 
     for place in ("dpviz.report.tables.board.run_cell", "dpviz.simulation.compare.run_cell"):

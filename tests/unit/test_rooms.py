@@ -47,7 +47,8 @@ ARROWS: dict[str, str] = {
     "papers": "accounting core datasets mechanisms metrics preparation sampling simulation theory",
     "testing": "auditing core mechanisms metrics",
     "report": (
-        "accounting auditing core datasets mechanisms metrics papers preparation simulation theory"
+        "accounting auditing core datasets mechanisms metrics papers picture preparation "
+        "simulation theory"
     ),
     "lessons": (
         "accounting auditing core mechanisms metrics preparation report sampling simulation theory"

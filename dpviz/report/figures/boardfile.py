@@ -102,7 +102,7 @@ def board_file(
     if command:
         note += f" Again: {command}"
     title = f"{prepared.name}: what does privacy cost this PCA?"
-    options = {"controls": ["scrub", "play", "draws", "drawn", "present"]}
+    options = {"controls": ["scrub", "play", "draws", "view", "present"]}
     page = board_html(payload, title=title, note=note, options=options)
     size = len(page.encode())
     if size > MOST_BYTES:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ from dpviz.metrics import (
     recovery_of,
     summarise,
 )
+from dpviz.picture.account import SHARE
+from dpviz.picture.shown import drowned, points, steady
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured, worth
 from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES, RAMP, labels_of, packed
@@ -50,13 +53,14 @@ from dpviz.report.tables.payload import (
     Heights,
     Line,
     Payload,
+    Published,
     Spectrum,
     Told,
     Truth,
 )
 from dpviz.report.tables.projection import coordinates
 from dpviz.report.tables.ticks import decades, round_ticks
-from dpviz.simulation.cells import Result, Skipped, first_draws, plan, run_cell
+from dpviz.simulation.cells import Result, Skipped, cell_at, first_draws, plan, run_cell
 from dpviz.simulation.compare import Comparison
 from dpviz.simulation.goal import Goal
 from dpviz.simulation.least import Predicted, about
@@ -64,7 +68,7 @@ from dpviz.simulation.lunch import WHY_THE_BASIS
 from dpviz.simulation.simulate import Cell
 from dpviz.theory.predict import predict
 
-VERSION = 3
+VERSION = 4
 PICTURE_POINTS = 300
 FIRST_COMPONENTS = 15
 """Components of a spectrum that are shown at first."""
@@ -74,6 +78,9 @@ MOST_COMPONENTS = 64
 
 # The metrics a frame needs; the rest would cost two more eigenvalue problems a draw.
 FRAME_METRICS = ("recovery", "captured_share", "projection_distance")
+
+_STEADY = steady(PICTURE_POINTS)
+_MOST_NAMED = 3  # labels that drown, by name
 
 PATH_DRAWS = 20
 """Draws of a frame that is passed by; the one that is let go gets every draw."""
@@ -210,7 +217,15 @@ def _standing(status: Status) -> ClaimFacts:
     }
 
 
-def _cell(result: Result, picture: _Picture, draw: int, axes: str, most: int) -> BoardCell:
+def _cell(
+    result: Result,
+    picture: _Picture,
+    draw: int,
+    axes: str,
+    most: int,
+    published: Result | None,
+    kinds: tuple[str, ...],
+) -> BoardCell:
     distances, status, edges = result.metrics["projection_distance"], result.status, result.edges
     middle, spread = float(np.median(distances)), summarise(distances)
     worlds = both_worlds(result.spent)
@@ -231,7 +246,7 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str, most: int) ->
         "edges": None if edges is None else (_short(edges[0]), _short(edges[1])),
         "threshold": None if result.threshold is None else _short(result.threshold),
         "picture": picture.packed(result.components[draw], axes),
-        "drawn": _spread(result, draw),
+        "published": None if published is None else _published(published, kinds),
         "texts": {
             "recovery": text,
             "words": words,
@@ -241,21 +256,68 @@ def _cell(result: Result, picture: _Picture, draw: int, axes: str, most: int) ->
             "risk": (of_hundred(worlds.out), of_hundred(worlds.within)),
             "distance": decimals(middle, 2),
             "claim": _claim(result),
-            "found": [] if recovery is None else _found(result, recovery, decimals(middle, 2)),
+            "found": [
+                *([] if recovery is None else _found(result, recovery, decimals(middle, 2))),
+                *([] if published is None else _fidelity(published)),
+            ],
         },
     }
 
 
-def _spread(result: Result, draw: int) -> list[float] | None:
-    """Return the standard deviations of points drawn from a release, or None without variances.
-
-    Along the first two released components, of a normal law with the positive part of the released
-    matrix: nothing of the table is read, so neither are they turned towards the true axes.
-    """
-    if result.eigenvalues is None:
+def _published(result: Result, kinds: tuple[str, ...]) -> Published | None:
+    """Return the points of a published picture and what is said of it: nothing private is read."""
+    if not result.pictures:
         return None
-    kept = np.sqrt(np.maximum(result.eigenvalues[draw][: min(result.components.shape[2], 2)], 0.0))
-    return [_short(float(value)) for value in kept]
+    picture = result.pictures[0]
+    shown, said = points(picture, _STEADY), []
+    codes = None
+    if picture.plan.kinds > 1:
+        codes = packed(np.where(shown.colours < 0, 255, np.minimum(shown.colours, 254)), "u1")
+        hidden = [f"“{kinds[kind]}”" for kind in drowned(picture)]
+        if len(hidden) == len(kinds):
+            said.append("no label can be told apart")
+        elif hidden:
+            several = len(hidden) > _MOST_NAMED
+            names = f"{len(hidden)} labels" if several else " and ".join(hidden)
+            said.append(f"{names} cannot be told apart")
+    elif len(kinds) > 1:
+        said.append("labels would drown")
+    if picture.disk:
+        said.append("shows directions, not lengths")
+    return {
+        "places": packed(np.round(shown.places / picture.frame * 32767), "<i2"),
+        "reach": [_short(float(value)) for value in picture.frame],
+        "codes": codes,
+        "said": said,
+    }
+
+
+def _fidelity(result: Result) -> list[Line]:
+    """Return how good a published picture is: measured on the rows, so for the working view."""
+    found = {key: float(values.mean()) for key, values in result.metrics.items()}
+    if "fidelity" not in found:
+        return []
+    text = f"{percent(found['fidelity'])} like the true points"
+    if "class_picture" in found:
+        text += f", {percent(found['class_picture'])} of labels that can be told"
+    return [("Published", f"{text}; never printed")]
+
+
+def _pictured(comparison: Comparison, prepared: Measured) -> dict[Mechanism, Result]:
+    """Return what each mechanism publishes where a picture shares its budget: one draw of it."""
+    if not isinstance(prepared, Prepared):
+        return {}
+    settings = comparison.settings
+    if settings.picture:
+        return {result.mechanism: result for result in comparison.results}
+    settings, found = replace(settings, picture=SHARE), {}
+    for result in comparison.results:
+        if not result.status.verdict.counts:
+            continue
+        cell = cell_at(prepared, settings, result.mechanism, range(1))
+        if isinstance(cell, Cell):
+            found[result.mechanism] = run_cell(cell, prepared, ("fidelity", "class_picture"))
+    return found
 
 
 def _claim(result: Result) -> list[Line]:
@@ -322,6 +384,7 @@ def frame(
     draw: int = 0,
     axes: str = "aligned",
     most: int = MOST_COMPONENTS,
+    published: Mapping[Mechanism, Result] = MappingProxyType({}),
 ) -> Frame:
     """Return what the board shows at one epsilon.
 
@@ -339,13 +402,19 @@ def frame(
         As in `dpviz.report.tables.projection.coordinates`.
     most : int
         Eigenvalues of each mechanism.
+    published : mapping
+        By mechanism, what it does where a picture of the rows shares its budget.
 
     Returns
     -------
     Frame
     """
     picture = _Picture(prepared, k)
-    cells = {result.mechanism: _cell(result, picture, draw, axes, most) for result in results}
+    kinds = () if prepared.labels is None else prepared.labels.kinds
+    cells = {
+        one.mechanism: _cell(one, picture, draw, axes, most, published.get(one.mechanism), kinds)
+        for one in results
+    }
     return {
         "epsilon": epsilon,
         "draws": max((len(result.components) for result in results), default=0),
@@ -400,6 +469,7 @@ def frame_of(
         comparison.skipped,
         draw=draw,
         axes=axes,
+        published=_pictured(comparison, prepared),
     )
 
 
@@ -711,7 +781,6 @@ def payload(
             "text": decimals(chance_distance(d, k), 2),
         },
         "ribbon": prepared.table.ribbon if isinstance(prepared, Prepared) else None,
-        "drawn": packed(generator(0, "drawn").standard_normal((PICTURE_POINTS, 2)), "<f4"),
         "columns": list(shown),
         "epsilons": list(epsilons),
         "texts": [numeral(epsilon, 3) for epsilon in epsilons],

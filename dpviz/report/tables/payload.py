@@ -226,6 +226,23 @@ class Texts(TypedDict):
     found: list[Line]
 
 
+class Published(TypedDict):
+    """Points that stand for the rows of a picture, from what is released alone.
+
+    Attributes
+    ----------
+    places : int16 pairs in units of reach/32767 along each axis; numbers alone where k = 1
+    reach : half the width and the height of the frame; the width alone where k = 1
+    codes : uint8, the place of the label that a point's cell shows, 255 where noise hides which
+    said : what is to be read beside it, in lines
+    """
+
+    places: str
+    reach: list[float]
+    codes: str | None
+    said: list[str]
+
+
 class BoardCell(TypedDict):
     """One mechanism at one epsilon.
 
@@ -239,7 +256,7 @@ class BoardCell(TypedDict):
     edges : of the noise's own spectrum
     threshold : variance below which the noise hides a lone component
     picture : as truth.picture, of one draw
-    drawn : standard deviations of points drawn from the release alone
+    published : a picture with its directions at this epsilon in all; None where there is none
     predicted : float32, the noisy eigenvalues expected without a draw, where they are shown
     """
 
@@ -252,7 +269,7 @@ class BoardCell(TypedDict):
     edges: tuple[float, float] | None
     threshold: float | None
     picture: str
-    drawn: list[float] | None
+    published: Published | None
     predicted: NotRequired[str]
     texts: Texts
 
@@ -294,7 +311,6 @@ class Payload(TypedDict):
     ----------
     now : the current epsilon
     ribbon : what pictures of the rows carry, or None where the rows are public
-    drawn : float32 pairs of standard normals: what points drawn from a release are made of
     columns : one for each mechanism, in the order of the board
     epsilons : every epsilon that frames are planned for, ascending
     texts : the same, written
@@ -318,7 +334,6 @@ class Payload(TypedDict):
     levels: list[Level]
     chance: Chance
     ribbon: str | None
-    drawn: str
     columns: list[BoardColumn]
     epsilons: list[float]
     texts: list[str]

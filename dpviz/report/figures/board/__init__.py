@@ -6,7 +6,7 @@ The modules here, joined by `assets`, define one global, ``DpvizBoard``, with on
 
 ``payload`` is `dpviz.report.tables.payload.Payload`. All options may be left out: ``rows`` (of
 picture, spectrum, distance, recovery), ``keys`` (only these mechanisms), ``controls`` (of scrub,
-play, pin, draws, fresh, drawn, present; an empty list hides the bar), ``strip``, ``answer`` and
+play, pin, draws, fresh, view, present; an empty list hides the bar), ``strip``, ``answer`` and
 ``exact`` (whether to show recovery against epsilon, the sentence on top, the exact column),
 ``label`` (its name for those who do not see it), ``masked`` (hide what mechanisms do until
 ``board.reveal()``), ``phoneBelow`` (pixels of width under which columns are swiped, 640), and the
@@ -15,7 +15,7 @@ callbacks ``onScrub(epsilon)`` while epsilon moves, ``onCommit(epsilon)`` when i
 and ``onLink(name)``.
 
 The board has ``epsilon``, ``setEpsilon``, ``addFrames``, ``setPayload``, ``setPin``, ``setDraws``,
-``play``, ``stop``, ``present``, ``setDrawn``, ``open``, ``reveal``, ``mask`` and ``destroy``.
+``play``, ``stop``, ``present``, ``setPublishable``, ``open``, ``reveal``, ``mask`` and ``destroy``.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ import { Strip } from "./strip.js";
  */
 
 const ROWS = ["picture", "spectrum", "distance", "recovery"];
-const CONTROLS = ["scrub", "play", "pin", "draws", "fresh", "drawn", "present"];
+const CONTROLS = ["scrub", "play", "pin", "draws", "fresh", "view", "present"];
 const PLAY_MS = 8000; // from the least private end to the most
 const KEY_MS = 600; // after the last key press epsilon is committed
 const REDRAWS = 20; // draws that are shown one after the other, at most
@@ -87,7 +87,6 @@ const MOST = 9; // columns side by side where they fit
 const NARROWEST = 142; // pixels of a column
 const PRESENTED = 4; // columns, the exact one among them
 const MOST_KINDS = 24; // in the legend
-const WHOSE = "points are drawn from each release and are nobody's; all else compares with real rows and stays here";
 
 class Board {
   /**
@@ -119,8 +118,8 @@ class Board {
     /** @type {Large | null} */
     this.large = null;
     this.presenting = false;
-    this.drawn = false; // points drawn from each release, in place of the rows
-    this.drawnBefore = false;
+    this.publishable = Boolean(payload.ribbon); // what may be published, and nothing else
+    this.publishableBefore = this.publishable;
     this.masked = Boolean(options.masked);
     /** @type {Payload | null} */
     this.pin = null;
@@ -197,6 +196,7 @@ class Board {
   /** @param {Payload} payload */
   setPayload(payload) {
     this.stop();
+    if (Boolean(payload.ribbon) !== Boolean(this.payload.ribbon)) this.publishable = Boolean(payload.ribbon);
     this.payload = payload;
     this.frames = new Map();
     this.redraws = payload.draws || null;
@@ -263,8 +263,8 @@ class Board {
   present(on) {
     if (this.payload.ribbon && this.presenting !== Boolean(on)) {
       // On a wall there are no real rows, unless somebody asks for them.
-      if (on) this.drawnBefore = this.drawn;
-      this.setDrawn(on ? true : this.drawnBefore);
+      if (on) this.publishableBefore = this.publishable;
+      this.setPublishable(on ? true : this.publishableBefore);
     }
     this.presenting = Boolean(on);
     this.look.large = this.presenting;
@@ -288,21 +288,30 @@ class Board {
   }
 
   /** @param {boolean} on */
-  setDrawn(on) {
-    this.drawn = Boolean(on);
+  setPublishable(on) {
+    this.publishable = Boolean(on);
     this.stopDraws();
-    this.element.toggleAttribute("data-drawn", this.drawn);
-    this.buttons.drawn?.setAttribute("aria-pressed", String(this.drawn));
-    if (this.buttons.draws) this.buttons.draws.disabled = this.drawn;
+    if (on) this.openColumn(null);
+    this.element.toggleAttribute("data-publishable", this.publishable);
+    this.buttons.working?.setAttribute("aria-pressed", String(!this.publishable));
+    this.buttons.publishable?.setAttribute("aria-pressed", String(this.publishable));
+    for (const name of ["draws", "pin"]) {
+      if (this.buttons[name]) this.buttons[name].disabled = this.publishable;
+    }
     this.dressRibbon();
     this.dressPin();
+    this.measure();
     this.schedule();
   }
 
   dressRibbon() {
     const { ribbon } = this.payload;
-    this.ribbon.hidden = !ribbon;
-    setText(this.ribbon, ribbon && this.drawn ? WHOSE : ribbon || "");
+    this.ribbon.hidden = !ribbon && !this.publishable;
+    setText(this.ribbon, this.publishable ? this.cost : ribbon || "");
+  }
+
+  get cost() {
+    return `This picture costs epsilon ${this.written} in all, axes and points together.`;
   }
 
   /** @param {string | null} key */
@@ -438,7 +447,7 @@ class Board {
     this.committed = payload.now;
     this.answered = null;
     if (this.opened) this.openColumn(this.opened, true);
-    this.setDrawn(this.drawn);
+    this.setPublishable(this.publishable);
   }
 
   buildStrip() {
@@ -498,13 +507,23 @@ class Board {
         else this.options.onDraws?.(this.epsilon);
       });
     }
-    button(
-      "drawn", "drawn points",
-      "Points drawn from each release, a normal law with the released covariance, in place of the rows",
-      () => this.setDrawn(!this.drawn),
-    );
+    if (controls.includes("view") && this.rows.includes("picture")) bar.append(this.buildSwitch());
     button("present", "present", "Large, without anything else; Escape leaves", () => this.present(!this.presenting));
     return bar;
+  }
+
+  buildSwitch() {
+    const group = make("div", "dpv-switch", { role: "group", "aria-label": "View" });
+    /** @type {(name: string, label: string, help: string, on: boolean) => void} */
+    const side = (name, label, help, on) => {
+      this.buttons[name] = make("button", "dpv-button", {
+        type: "button", title: help, onclick: () => this.setPublishable(on),
+      }, label);
+      group.append(this.buttons[name]);
+    };
+    side("working", "working view", "Real rows, compared with the truth: not to be shown around", false);
+    side("publishable", "publishable", "Only what the budget pays for: counts with noise, drawn as points", true);
+    return group;
   }
 
   buildTrack() {
@@ -622,7 +641,8 @@ class Board {
     }
     if (this.buttons.swap) this.buttons.swap.hidden = !pin;
     const rows = pin ? "rings: pinned" : "grey dots: the truth";
-    setText(this.ghosts, this.drawn ? "dots: drawn from the release, along its own axes" : rows);
+    const shown = this.payload.labels.kinds ? "grey: labels that noise hides" : "";
+    setText(this.ghosts, this.publishable ? `points stand for people, none is a person; ${shown}` : rows);
   }
 
   snapshot() {
@@ -721,6 +741,7 @@ class Board {
       this.scrubber.setAttribute("aria-valuetext", `epsilon ${this.written}`);
     }
     setText(this.shown, this.written);
+    this.dressRibbon();
     for (const col of this.cols) {
       if (!col.node.hidden) this.drawColumn(col, frame, exact);
     }
@@ -761,7 +782,7 @@ class Board {
       ghost: column ? this.ghostOf(column.key) : null,
       redraws: (column && this.redrawAt !== null && this.redraws?.[column.key]) || null,
       redraw: this.redrawAt ?? 0,
-      drawn: this.drawn,
+      publishable: this.publishable,
       first,
     };
   }
@@ -946,6 +967,7 @@ class Board {
    * @param {boolean} quiet
    */
   openColumn(key, quiet = false) {
+    if (this.publishable) key = null; // it compares with the truth
     const before = this.opened;
     const column = this.columns.find((one) => one.key === key);
     this.opened = key;

@@ -14,8 +14,6 @@ export interface Payload {
   chance: Chance;
   /** what pictures of the rows carry, or None where the rows are public */
   ribbon: string | null;
-  /** float32 pairs of standard normals: what points drawn from a release are made of */
-  drawn: string;
   /** one for each mechanism, in the order of the board */
   columns: BoardColumn[];
   /** every epsilon that frames are planned for, ascending */
@@ -185,8 +183,8 @@ export interface BoardCell {
   threshold: number | null;
   /** as truth.picture, of one draw */
   picture: string;
-  /** standard deviations of points drawn from the release alone */
-  drawn: number[] | null;
+  /** a picture with its directions at this epsilon in all; None where there is none */
+  published: Published | null;
   /** float32, the noisy eigenvalues expected without a draw, where they are shown */
   predicted?: string;
   texts: Texts;
@@ -233,4 +231,16 @@ export interface Texts {
   claim: [string, string][];
   /** lines */
   found: [string, string][];
+}
+
+/** Points that stand for the rows of a picture, from what is released alone. */
+export interface Published {
+  /** int16 pairs in units of reach/32767 along each axis; numbers alone where k = 1 */
+  places: string;
+  /** half the width and the height of the frame; the width alone where k = 1 */
+  reach: number[];
+  /** uint8, the place of the label that a point's cell shows, 255 where noise hides which */
+  codes: string | null;
+  /** what is to be read beside it, in lines */
+  said: string[];
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// The rows in a released space, or points that the release alone lets anybody draw.
+// The rows in a released space, or the points of a picture that may be published.
 
 import { unpack } from "./format.js";
 import { ramp, shape } from "./palette.js";
@@ -56,8 +56,8 @@ export function drawPicture(canvas, scene) {
     return;
   }
   if (column && !cell) return;
-  if (scene.drawn) {
-    drawPoints(canvas, on, scene);
+  if (scene.publishable) {
+    drawPublished(canvas, on, scene);
     return;
   }
   const size = dotSize(scene, width);
@@ -166,38 +166,53 @@ function drawLabelled(pen, { payload, column, look, own }, points, size) {
 }
 
 /**
- * Draw what a release alone lets anybody draw: no row, no true axis, no label.
+ * Draw what may be published: no row, no true axis, nothing behind a broken claim.
  *
  * @param {HTMLCanvasElement} canvas
  * @param {{ pen: CanvasRenderingContext2D, width: number, height: number }} on
  * @param {Scene} scene
  */
-function drawPoints(canvas, { pen, width, height }, scene) {
+function drawPublished(canvas, { pen, width, height }, scene) {
   const { payload, column, cell, look } = scene;
-  let said = null;
-  if (!column || !cell) said = ["the truth", "is not drawn here"];
-  else if (!cell.status.counts) said = ["no claim holds:", "nothing to be drawn"];
-  else if (!cell.drawn) said = ["directions alone:", "no variances are", "released to draw from"];
-  if (said || !column || !cell?.drawn) {
-    const lines = said ?? [];
-    words(pen, look, lines, width / 2, height / 2 + 8 * lines.length, scaled(look, 13));
-    canvas.setAttribute("aria-label", lines.join(" "));
+  const published = column && cell?.published;
+  if (!published) {
+    let said = ["too few people", "for a picture here"];
+    if (!column || !cell) said = ["the truth", "stays here"];
+    else if (!cell.status.counts) said = ["no claim holds:", "nothing to publish"];
+    words(pen, look, said, width / 2, height / 2 + 8 * said.length, scaled(look, 13));
+    canvas.setAttribute("aria-label", said.join(" "));
     return;
   }
-  const [across, up] = payload.limits.picture;
-  const unit = Math.min((width / 2 - 3) / across, (height / 2 - 3) / up);
-  const normals = unpack(payload.drawn, Float32Array);
-  const [first, second] = cell.drawn;
-  /** @type {(value: number, most: number) => number} */
-  const inside = (value, most) => Math.max(2, Math.min(most - 2, value));
-  const points = new Float32Array(normals.length);
-  for (let i = 0; i < normals.length; i += 2) {
+  const { labels, palette, table } = payload;
+  const raw = unpack(published.places, Int16Array);
+  const flat = table.k === 1;
+  const count = flat ? raw.length : raw.length / 2;
+  const [across, up] = published.reach;
+  const foot = published.said.length * scaled(look, 12) * 1.25;
+  const high = height - foot - 4;
+  const unit = flat ? (width / 2 - 3) / across : Math.min((width / 2 - 3) / across, (high / 2 - 3) / up);
+  const codes = published.codes ? unpack(published.codes, Uint8Array) : null;
+  const kinds = labels.kinds ?? [];
+  const paths = kinds.map(() => new Path2D());
+  const rest = new Path2D(); // without a label
+  const size = dotSize(scene, width);
+  for (let i = 0; i < count; i += 1) {
+    const x = width / 2 + (((flat ? raw[i] : raw[2 * i]) * across) / 32767) * unit;
     // Along one component the height only keeps points apart.
-    const y = second === undefined ? (normals[i + 1] / 8) * height : normals[i + 1] * second * unit;
-    points[i] = inside(width / 2 + normals[i] * first * unit, width);
-    points[i + 1] = inside(height / 2 - y, height);
+    const y = flat ? high * (0.1 + 0.8 * ((i * 0.618034) % 1)) : high / 2 - ((raw[2 * i + 1] * up) / 32767) * unit;
+    const code = codes ? codes[i] : 255;
+    const path = paths[code] ?? rest;
+    shape(path, paths[code] ? palette.shapes[code % palette.shapes.length] : "circle", x, y, size);
   }
-  drawDots(pen, points, dotSize(scene, width), scene.own, 0.8);
+  pen.globalAlpha = 0.8;
+  pen.fillStyle = codes ? look.faint : scene.own;
+  pen.fill(rest);
+  paths.forEach((path, which) => {
+    pen.fillStyle = palette.labels[which % palette.labels.length];
+    pen.fill(path);
+  });
+  pen.globalAlpha = 1;
+  words(pen, look, published.said, width / 2, height - 4, scaled(look, 12));
   const about = `${column.label} at epsilon ${scene.written}`;
-  canvas.setAttribute("aria-label", `Points drawn from the release of ${about}`);
+  canvas.setAttribute("aria-label", ["Published picture", about, ...published.said].join(", "));
 }
