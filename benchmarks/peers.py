@@ -20,6 +20,7 @@ import math
 from pathlib import Path
 
 from benchmarks.peers_cells import TABLES, measure
+from benchmarks.peers_half import section
 from benchmarks.peers_page import figure, page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,7 +44,8 @@ def main() -> None:
     kept = (
         json.loads(options.keep.read_text(encoding="utf-8")) if options.draw else measure(options)
     )
-    (options.out / "peers.md").write_text(page(kept), encoding="utf-8")
+    path = options.out / "peers.md"
+    path.write_text(page(kept) + section(path), encoding="utf-8")
     (options.out / "peers.svg").write_text(figure(kept), encoding="utf-8")
     print(f"wrote {options.out / 'peers.md'} and {options.out / 'peers.svg'}")
 

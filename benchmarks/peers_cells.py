@@ -64,12 +64,16 @@ class Table:
 
     @classmethod
     def load(cls, name: str) -> Table:
-        prepared = prepare(datasets.load(name), Settings(table=name))
+        return cls.of(datasets.load(name))
+
+    @classmethod
+    def of(cls, table: datasets.Table) -> Table:
+        prepared = prepare(table, Settings())
         rows = np.asarray(prepared.moment_with_rows.rows)
         # an ulp inside the ball, so that nobody's check trips on rounding
         rows = rows / max(1.0, float(np.linalg.norm(rows, axis=1).max())) * (1 - 1e-12)
         A = rows.T @ rows / len(rows)
-        return cls(name, rows, A, np.linalg.eigvalsh(A)[::-1])
+        return cls(table.name, rows, A, np.linalg.eigvalsh(A)[::-1])
 
     def recovery(self, components: Any) -> float:
         """Return (share - chance)/(1 - chance) of (k, d) components, orthonormalised."""

@@ -20,7 +20,7 @@ class PureLaw(StrEnum):
 
     ``WISHART`` is W1 - W2 with independent W_d(d + 1, I/2); the proof stands with
     `dpviz.mechanisms.wishart_difference`. ``KNORM`` has density proportional to exp(-||N||_nuc),
-    a tenth less spread, and takes longer to draw.
+    less spread, and takes longer to draw: `benchmarks/draws.py` measures both.
     """
 
     WISHART = "wishart"
@@ -52,7 +52,7 @@ LAWS = {
 """Labels, for a parameter that chooses one."""
 
 AUTO = "auto"
-_MOST_AUTO = 64  # features: a draw of K-norm noise takes a tenth of a second there
+_MOST_AUTO = 64  # features: beyond, a draw takes too long to wait for (benchmarks/draws.py)
 
 
 def law_for(noise: str, d: int) -> PureLaw:

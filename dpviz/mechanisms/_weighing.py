@@ -5,10 +5,9 @@ What else is known is the basis: features differ in size, and a random basis wou
 are estimated from the released diagonal alone, by empirical Bayes, and the components are the top k
 of M - k t^2 diag(1/s), t the noise's standard deviation along a direction: the mode, over
 subspaces, of the likelihood of M (its signal spread evenly over k components) times a normal prior
-whose variance on feature i is in proportion to s_i, with the prior's logarithm counted twice: on
-the raw tables of the tuning half of docs/defaults.md that recovers more than once at each of
-epsilon .1, .3 and 1 and k 1, 2 and 5, and on standardised ones it loses up to .006 more. As t
-falls it tends to the top k of M. Nothing here sees the data, so no account changes.
+whose variance on feature i is in proportion to s_i, with the prior's logarithm counted twice, a
+choice made on the tuning half of the tables of docs/defaults.md. As t falls it tends to the top k
+of M. Nothing here sees the data, so no account changes.
 """
 
 from __future__ import annotations
