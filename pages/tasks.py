@@ -40,13 +40,14 @@ from dpviz.simulation.tasks import (
     work,
 )
 from dpviz.simulation.tasks.task import PROJECTION
-from pages.ui import controls, highlight, parts, shell, state, task_cache
+from pages.ui import controls, highlight, limits, parts, shell, state, task_cache
 from pages.ui.guard import guard
 from pages.ui.texts import plain
 
 current = shell.through_entry()
 
 STOPPED = "tasks_stopped"  # the run that the user has stopped
+ASKED = "tasks_asked"  # the run that the user has asked for
 TICK_SECONDS = 0.15  # a run can only be stopped at a Streamlit call
 FIRST_DRAWN, DRAWN_LATER = 0.4, 1.6  # seconds until the picture is drawn again, and their growth
 
@@ -156,9 +157,11 @@ def run(plan: TaskPlan, top: st.delta_generator.DeltaGenerator) -> None:
     control, place = st.empty(), st.empty()
     found = kept(plan, scores)
     done, total = found.progress.done, found.progress.total
-    if done < total and st.session_state.get(STOPPED) == token(plan):
+    if done < total and _waits(plan):
         with control.container():
-            _go_on(done, total)
+            _go_on(plan, done, total)
+        if not done:
+            return
     elif done < total:
         with control.container():
             found = _finish(plan, scores, top, place)
@@ -173,12 +176,18 @@ def run(plan: TaskPlan, top: st.delta_generator.DeltaGenerator) -> None:
     results(plan, table, bands, figure)
 
 
-def _go_on(done: int, total: int) -> None:
+def _waits(plan: TaskPlan) -> bool:
+    """Return whether what is missing is not run: after a stop, and on a public server unasked."""
+    asked = not limits.caps().public or st.session_state.get(ASKED) == token(plan)
+    return not asked or st.session_state.get(STOPPED) == token(plan)
+
+
+def _go_on(plan: TaskPlan, done: int, total: int) -> None:
     def proceed() -> None:
-        st.session_state[STOPPED] = None
+        st.session_state[STOPPED], st.session_state[ASKED] = None, token(plan)
 
     st.button(
-        f"Go on ({done:,} of {total:,} rounds done)",
+        f"Go on ({done:,} of {total:,} rounds done)" if done else f"Run it ({total:,} rounds)",
         key="tasks.continue",
         icon=":material/play_arrow:",
         on_click=proceed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -272,6 +273,28 @@ def test_a_stopped_run_shows_what_is_there_and_goes_on(ran: list[str]) -> None:
     at.session_state["tasks_stopped"] = (plan.digest, plan.epsilons, 3, names_of)
     change(at, "view.seed", 10)
     assert "tasks.continue" not in keys(at)
+    assert len(table(at)) == 7
+
+
+def test_on_a_public_server_a_run_waits_for_its_button(
+    ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPVIZ_PUBLIC", "on")
+    at = page(seed="21")
+    assert ran == []
+    assert [frame for frame in at.dataframe if "what" in frame.value.columns] == []
+    assert re.fullmatch(r"Run it \(\d+ rounds\)", found(at, "tasks.continue").label)
+    press(at, "tasks.continue")
+    assert errors(at) == []
+    assert ran
+    assert len(table(at)) == 7
+    assert "tasks.continue" not in keys(at)
+    ran.clear()
+    change(at, "view.seed", 22)  # another setting is another run, and waits as well
+    assert ran == []
+    assert "tasks.continue" in keys(at)
+    change(at, "view.seed", 21)  # what is known is shown
+    assert ran == []
     assert len(table(at)) == 7
 
 
