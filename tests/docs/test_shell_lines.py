@@ -232,7 +232,7 @@ def _known_options(words: list[str]) -> tuple[str, set[str]] | None:
         if parser._subparsers is not None and len(rest) > 1:  # such as ledger new
             own = parser._subparsers._group_actions[0].choices
             parser = dict(own or {}).get(rest[1], parser)
-        return rest[0], set(parser._option_string_actions)
+        return rest[0], {*parser._option_string_actions, "--plugin"}  # any command takes that one
     if module == "pytest":
         return "pytest", {"-k"}
     if module == "pip" and words[3] == "install":  # tests/unit/test_packaging.py knows the ranges
