@@ -120,8 +120,8 @@ def test_an_experiment_is_redone_as_its_command_redoes_it(
     assert csv_text(found.table()) == lines
 
 
-NO_NUMBERS = {"app", "class", "export-browser", "fetch", "lesson"}
-"""Commands that start, copy, download or check something and answer nothing."""
+NO_NUMBERS = {"app", "class", "completion", "export-browser", "fetch", "lesson"}
+"""Commands that start, copy, download, complete or check something and answer nothing."""
 
 
 def test_every_command_that_answers_is_a_function() -> None:
