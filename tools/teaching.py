@@ -1,6 +1,6 @@
 """Write docs/teaching.md: ``python -m tools.teaching``.
 
-The plan comes from the lessons, and how fast they are from the figures that ``python -m
+The plan comes from the lessons, and how fast Decide is from the figures that ``python -m
 benchmarks.guide --out benchmarks/guide.json`` keeps. ``--check`` compares instead of writing and
 exits with 1 where they differ.
 """
@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from dpviz.lessons.teaching import SHORT, document
+from dpviz.lessons.teaching import document
 from tools.generated import write_or_check
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -20,17 +20,12 @@ MEASURED = _ROOT / "benchmarks" / "guide.json"
 
 
 def text() -> str:
-    """Return the whole page: the plan, and what a class and a data officer wait for."""
+    """Return the whole page: the plan, and what a data officer waits for."""
     seen = json.loads(MEASURED.read_text(encoding="utf-8"))
-    numbers = " and ".join((", ".join(map(str, SHORT[:-1])), str(SHORT[-1])))
     return (
-        f"{document()}\n## How long a class waits\n\n"
+        f"{document()}\n## How long a data officer waits\n\n"
         "Measured by `python -m benchmarks.guide`, browser and server on two cores that had other "
-        "work to do: of the "
-        f"{seen['keys']} keys that take lessons {numbers} from first to last step, the median is "
-        f"on the screen after {seen['median']} s and the slowest after {seen['slowest']} s "
-        f"({seen['slowest_first_visit']} s on a server that nobody has visited); a page with "
-        f"nothing but a button takes {seen['empty_page']} s. A data officer who uploads "
+        "work to do: a data officer who uploads "
         "`data/example.csv` and takes every suggested answer has the card "
         f"{seen['card']} s after the upload; the search alone takes {seen['search']} s. A search "
         f"over 300 features says something new at least every {seen['silence']} s and ends "
