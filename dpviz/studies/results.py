@@ -11,7 +11,7 @@ from dpviz.core.settings import Settings
 Number = float | None
 
 
-class Pair(TypedDict):
+class PairData(TypedDict):
     """A privacy budget.
 
     Attributes
@@ -36,7 +36,7 @@ class Sourced(TypedDict):
     source: str
 
 
-class Spent(Sourced):
+class SpentData(Sourced):
     """What a mechanism spends.
 
     Attributes
@@ -56,7 +56,7 @@ class Left(TypedDict):
     reason: str
 
 
-class Mean(TypedDict):
+class MeanData(TypedDict):
     """A metric over the draws.
 
     Attributes
@@ -84,7 +84,7 @@ class AuditResult(TypedDict):
     """
 
     mechanism: str
-    claimed: Pair | None
+    claimed: PairData | None
     verdict: str
     epsilon_lower: float
     delta_lower: float
@@ -107,7 +107,7 @@ class Paid(TypedDict):
     """What a preparation takes of the budget, and what it leaves."""
 
     shares: dict[str, float]
-    left: Pair
+    left: PairData
 
 
 class Renyi(TypedDict):
@@ -124,7 +124,7 @@ class Errors(TypedDict):
     beta: float
 
 
-class Repeated(TypedDict):
+class RepeatedData(TypedDict):
     """Epsilon of so many releases, by each account; null where an account has none."""
 
     releases: int
@@ -140,15 +140,15 @@ class AccountResult(TypedDict):
     mechanism: str
     problem: Shape
     preparation: Paid | None
-    claimed: Pair
+    claimed: PairData
     spent: Sourced
     exact: bool
-    curve: list[Pair]
+    curve: list[PairData]
     mu: Number
     rho: Number
     rdp: list[Renyi]
     trade_off: list[Errors]
-    repeated: list[Repeated]
+    repeated: list[RepeatedData]
 
 
 class Claimed(TypedDict):
@@ -210,7 +210,7 @@ class Exact(TypedDict):
     captured_total: float
 
 
-class Compared(TypedDict):
+class ComparedData(TypedDict):
     """One mechanism.
 
     Attributes
@@ -223,9 +223,9 @@ class Compared(TypedDict):
     mechanism: str
     status: str
     evidence: str
-    claimed: Pair | None
-    spent: Spent | None
-    metrics: dict[str, Mean]
+    claimed: PairData | None
+    spent: SpentData | None
+    metrics: dict[str, MeanData]
     diagnostics: dict[str, Any]
     aims_at: str
     bias: Number
@@ -246,7 +246,7 @@ class CompareResult(TypedDict):
     notes: list[str]
     settings: Settings
     reference: Exact
-    results: list[Compared]
+    results: list[ComparedData]
     skipped: list[Left]
 
 
@@ -408,7 +408,7 @@ class WaterfallResult(TypedDict):
     steps: list[Bar]
 
 
-class Check(TypedDict):
+class CheckData(TypedDict):
     """What one check of the contract found: `dpviz.check`.
 
     Attributes
@@ -428,7 +428,7 @@ class Check(TypedDict):
 # task, reproduce, rerun --------------------------------------------------------------------------
 
 
-class Score(TypedDict):
+class ScoreData(TypedDict):
     """What is learned after one mechanism at one epsilon; null for the baselines' epsilon."""
 
     mechanism: str
@@ -447,7 +447,7 @@ class TaskResult(TypedDict):
     settings: Settings
     task: dict[str, str | float | None]
     assumed_public: list[str]
-    results: list[Score]
+    results: list[ScoreData]
     skipped: list[Left]
 
 
@@ -478,7 +478,7 @@ class ExperimentResult(TypedDict):
     absent: list[str]
 
 
-class Change(TypedDict):
+class ChangeData(TypedDict):
     """A value that is not what it was, by its place in the data."""
 
     where: str
@@ -494,7 +494,7 @@ class RerunResult(TypedDict):
     command: str
     date: str
     causes: dict[str, Any]
-    differences: list[Change]
+    differences: list[ChangeData]
 
 
 # lists -------------------------------------------------------------------------------------------
@@ -537,14 +537,14 @@ class TableRow(TypedDict):
 class LedgerResult(TypedDict):
     """What releases have spent: `dpviz.ledger`."""
 
-    limit: Pair
+    limit: PairData
     account: str
     relation: str
     unit: str
     schema: str
     purpose: str
-    total: Pair
-    left: Pair
+    total: PairData
+    left: PairData
     spends: list[dict[str, Any]]
 
 
@@ -569,7 +569,7 @@ class ReleaseResult(TypedDict):
     k: int
     declared: dict[str, Any]
     assumed_public: list[str]
-    claimed: Pair
+    claimed: PairData
     proved: dict[str, float | str | None]
     opendp: dict[str, float | str | None]
     noise: dict[str, Any]
@@ -637,7 +637,7 @@ RESULTS: dict[str, Any] = {
     "account": AccountResult,
     "audit": AuditResult,
     "card": CardResult,
-    "check": list[Check],
+    "check": list[CheckData],
     "claims": list[Claimed],
     "compare": CompareResult,
     "decide": DecideResult,
