@@ -4,9 +4,9 @@
 
 Two measures of `dpviz.picture.quality`, means of `DRAWS` releases: the share of people whose label
 the nearest published points tell, and the error of the shape (0 is the truth, 1 a single point).
-Beside our forms stand two histograms as the R package dppca describes its own: fixed cells along
-each axis and Laplace noise on every cell, or on those with people in them and above a threshold.
-They get .65 of epsilon, and the directions the rest, which add up to the same total; our frame is
+Beside our forms stand two plain histograms, the two ways that the R package dppca is said to have
+(neither its program nor its documents were used): fixed cells along each axis and Laplace noise on
+every cell, or on those with people in them and above a threshold. They get .65 of epsilon, and the directions the rest, which add up to the same total; our frame is
 given to them for nothing.
 """
 
@@ -157,8 +157,8 @@ def main(path: Path = _REPORT) -> None:
         f"means of {DRAWS} draws. Each pair: labels told by the 15 nearest published points, and",
         "the error of the shape. `exact` is from the exact picture, `chance` the largest label.",
         "The last two get .65 of epsilon, their directions the rest, our frame for nothing: cells",
-        "(10 by 10) and Laplace noise, on every cell or above a threshold, as the R package dppca",
-        "describes its histograms; its own program was not run.", "",
+        "(10 by 10) and Laplace noise, on every cell or above a threshold, the two ways that the R",
+        "package dppca is said to have; neither its program nor its documents were used.", "",
         "| table | exact | chance | epsilon | cells | sparse | ellipses | additive | above |",
         "|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
