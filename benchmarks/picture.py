@@ -6,8 +6,8 @@ Two measures of `dpviz.picture.quality`, means of `DRAWS` releases: the share of
 the nearest published points tell, and the error of the shape (0 is the truth, 1 a single point).
 Beside our forms stand two plain histograms, the two ways that the R package dppca is said to have
 (neither its program nor its documents were used): fixed cells along each axis and Laplace noise on
-every cell, or on those with people in them and above a threshold. They get .65 of epsilon, and the directions the rest, which add up to the same total; our frame is
-given to them for nothing.
+every cell, or on those with people in them and above a threshold. They get .65 of epsilon, and the
+directions the rest, which add up to the same total; our frame is given to them for nothing.
 """
 
 from __future__ import annotations
