@@ -294,7 +294,8 @@ def where(
     low, high = math.log(LOWEST), math.log(HIGHEST)
     first = over(LOWEST)
     if first == over(HIGHEST):
-        raise ValueError(f"epsilon from {LOWEST:g} to {HIGHEST:g} never gives {target:g}")
+        ends = f"epsilon from {numeral(LOWEST)} to {numeral(HIGHEST)}"
+        raise ValueError(f"{ends} never gives {numeral(target, 6)}")
     while high - low > 1e-3:
         middle = (low + high) / 2
         low, high = (middle, high) if over(math.exp(middle)) == first else (low, middle)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from dpviz.core.number_text import numeral
+from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.report.figures.worlds import hundred
 
 _FEATURES, _COMPONENTS = 12, 3
@@ -148,7 +148,7 @@ def _left_words(card: Mapping[str, Any]) -> str:
     use = card["use"]
     hollow = "" if use["readable_components"] == card["k"] else "; hollow: cannot be told from 0"
     return (
-        f"{card['d'] * card['k']:,} loadings with {100 * use['confidence']:.0f} % bars, "
+        f"{card['d'] * card['k']:,} loadings with {percent(use['confidence'])} bars, "
         f"{card['d']:,} variances and the noisy matrix they come from{hollow}"
     )
 
@@ -205,9 +205,11 @@ def loadings_svg(use: Mapping[str, Any]) -> str:
             colour = _BLUE if clear else _PALE
             if bar is not None:
                 low, up = (middle + unit * max(-1, min(1, vector[at] + s * bar)) for s in (-1, 1))
-                parts.append(f'<path d="M{low:.1f} {y}H{up:.1f}" stroke="{colour}"/>')
+                parts.append(
+                    f'<path d="M{decimals(low, 1)} {y}H{decimals(up, 1)}" stroke="{colour}"/>'
+                )
             parts.append(
-                f'<circle cx="{x:.1f}" cy="{y}" r="3.4" stroke="{colour}" '
+                f'<circle cx="{decimals(x, 1)}" cy="{y}" r="3.4" stroke="{colour}" '
                 f'fill="{colour if clear else "#fff"}"/>'
             )
     width, height = left + wide * len(shown), bottom + 16

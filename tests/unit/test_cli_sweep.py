@@ -111,7 +111,7 @@ def test_bad_input_is_one_line(
     assert not (home / "a.csv").exists()
 
 
-@pytest.mark.parametrize("missing", ["--over", "--values", "--out"])
+@pytest.mark.parametrize("missing", ["--over", "--values"])
 def test_what_must_be_given(missing: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = {"--over": "k", "--values": "1", "--out": "a.csv"}
     del words[missing]

@@ -453,7 +453,7 @@ const DpvizStage = (() => {
 
     put(value) {
       const { low, high } = this.axis;
-      this.flag = Number(Math.min(Math.max(value, low), high).toPrecision(2));
+      this.flag = Number(said(Math.min(Math.max(value, low), high)));
       this.write();
     }
 
