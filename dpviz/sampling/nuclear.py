@@ -45,7 +45,9 @@ _NODES = 20  # of each panel
 _INSIDE = 18  # where a distribution function is read within a panel
 _PER_PANEL = 1.5  # eigenvalues
 _STEPS = 60  # halvings of a bracket: below the spacing of doubles
-_AHEAD, _AHEAD_ALONE = 3, 6  # of them whose points are read together, and for few draws
+_LEAP = 42  # of them that Newton's method foretells: rounding seldom reaches so far
+_NEWTON, _GRID = 4, 32  # its steps, and cells among which it starts
+_AHEAD, _AHEAD_ALONE = 3, 6  # later ones whose points are read together, and for few draws
 _FEW = 32  # draws
 _BLOCK_BYTES = 2**23  # of what draws made together take
 _EACH = 60  # d x d matrices that a draw takes while its eigenvalues are found, measured
@@ -312,30 +314,23 @@ class _Stage:
 
     def log_below(self, panel: IntArray, x: FloatArray) -> FloatArray:
         """Return ln Pf A at x, which lies in the panel."""
-        points, weights, integrate = _rule(_INSIDE)
-        return self._inside(panel, x, points, weights, integrate)[1]
+        return self._inside(panel, x, slice(-1, None))[:, 0]
 
-    def _inside(
-        self,
-        panel: IntArray,
-        right: FloatArray,
-        points: FloatArray,
-        weights: FloatArray,
-        integrate: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return ln Pf A at the nodes between the panel's left end and x, and at x itself."""
+    def _inside(self, panel: IntArray, right: FloatArray, which: slice) -> FloatArray:
+        """Return ln Pf A at the nodes between the panel's left end and x, and last at x itself."""
         ensemble, left = self.ensemble, self.left
+        points, weights, integrate = _rule(_INSIDE)
         start = ensemble.ends[panel]
         half = ((right - start) / 2)[:, None, None]
         phi = ensemble.functions(start[:, None] + half[:, :, 0] * (1 + points)) @ left
         # integrals along the panel: to each node, then to x itself
         rules = half * np.concatenate([integrate, weights[None]])
         below = ensemble.below[panel][:, None, :] @ left + rules @ phi
-        product = (rules[..., None] * phi[:, None]).transpose(0, 1, 3, 2) @ below[:, None, :-1]
+        ruled = rules[:, which, :, None] * phi[:, None]
+        product = ruled.transpose(0, 1, 3, 2) @ below[:, None, :-1]
         skew = left.transpose(0, 2, 1) @ ensemble.skew[panel] @ left
         skew = skew[:, None] + product.transpose(0, 1, 3, 2) - product
-        logs = _log_pfaffian(skew, below)
-        return logs[:, :-1], logs[:, -1]
+        return _log_pfaffian(skew, below[:, which])
 
     def panel_of(self, panel: IntArray, level: FloatArray) -> IntArray:
         """Return the panel where ln Pf A passes the level, at or left of the given one."""
@@ -362,48 +357,120 @@ class _Stage:
 
     def inverted(self, panel: IntArray, right: FloatArray, level: FloatArray) -> FloatArray:
         """Return x in the panel, at most ``right``, where ln Pf A is the level."""
-        points, weights, integrate = _rule(_INSIDE)
-        logs, last = self._inside(panel, right, points, weights, integrate)
+        logs = self._inside(panel, right, slice(None))
+        last = logs[:, -1]
         share = np.exp(np.minimum(level - last, 0.0))
-        values = np.exp(logs - last[:, None])
-        modes = np.polynomial.legendre.legvander(points, _INSIDE - 1)
+        values = np.exp(logs[:, :-1] - last[:, None])
+        weights = _rule(_INSIDE)[1]
         orders = np.arange(_INSIDE) + 0.5
         # draw by draw, so that a batch has the bytes of a loop
-        series = ((values * weights)[:, None, :] @ modes)[:, 0] * orders
+        series = ((values * weights)[:, None, :] @ _modes())[:, 0] * orders
         within = _halved(series, share)
         start = self.ensemble.ends[panel]
         found: FloatArray = start + (right - start) * (1 + within) / 2
         return found
 
 
+@lru_cache(maxsize=1)
+def _modes() -> FloatArray:
+    """Return the Legendre polynomials of a series at its nodes."""
+    return _legendre(_rule(_INSIDE)[0])
+
+
+def _legendre(points: FloatArray) -> FloatArray:
+    return np.asarray(np.polynomial.legendre.legvander(points, _INSIDE - 1), dtype=np.float64)
+
+
 def _halved(series: FloatArray, share: FloatArray) -> FloatArray:
     """Return where a Legendre series passes a share, between -1 and 1, by halving, draw by draw.
 
-    Every point that the next few halvings can ask for is read at once; the path among them is
-    that of single halvings, to the last bit.
+    The first halvings are foretold by Newton's method and all read at once; a draw with one that
+    was foretold wrong begins again. Later, every point that the next few can ask for is read at
+    once. The path is that of single halvings, to the last bit.
     """
+    low, right = _leapt(series, share)
+    found = _halved_on(series, share, low, low + 2.0 ** (1 - _LEAP), _STEPS - _LEAP)
+    if not right.all():
+        again = ~right
+        ends = np.full(len(share[again]), -1.0)
+        found[again] = _halved_on(series[again], share[again], ends, -ends, _STEPS)
+    return found
+
+
+def _leapt(series: FloatArray, share: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return the lower ends of what `_LEAP` halvings leave, and whether they were foretold right.
+
+    A point met after j halvings is an odd multiple of 2^-j, less 1: exact in doubles.
+    """
+    guess = (_newton(series, share) + 1) / 2
+    # of the interval among 2^j equal ones, j = 0 .. _LEAP
+    cells = np.floor(np.clip(guess, 0.0, 1.0 - 2.0**-53)[:, None] * 2.0 ** np.arange(_LEAP + 1))
+    middles = (cells[:, :-1] + 0.5) * 2.0 ** (1.0 - np.arange(_LEAP)) - 1
+    upper = cells[:, 1:] != 2 * cells[:, :-1]
+    right = (_under(series, share, middles) == upper).all(axis=1)
+    return cells[:, -1] * 2.0 ** (1 - _LEAP) - 1, right
+
+
+def _newton(series: FloatArray, share: FloatArray) -> FloatArray:
+    """Return about where Legendre series pass a share, from the cosine's form of them."""
+    grid, at_grid, to_cosines = _cosines()
+    place = np.clip((series @ at_grid < share[:, None]).sum(axis=1), 1, len(grid) - 1)
+    x: FloatArray = (grid[place - 1] + grid[place]) / 2
+    cosines, orders = series @ to_cosines, np.arange(series.shape[1])
+    for _ in range(_NEWTON):
+        angle = np.arccos(x)
+        turns = angle[:, None] * orders
+        value = (cosines * np.cos(turns)).sum(axis=1) - share
+        slope = (cosines * orders * np.sin(turns)).sum(axis=1)
+        step = value * np.sin(angle) / np.where(slope > 0, slope, np.inf)
+        x = np.clip(x - step, grid[place - 1], grid[place])
+    return x
+
+
+@lru_cache(maxsize=1)
+def _cosines() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return a grid, the Legendre polynomials on it, and what makes cosine series of theirs."""
+    grid: FloatArray = np.linspace(-1.0, 1.0, _GRID + 1)
+    # cosines of order 0 .. at the nodes of a rule that is exact for their products
+    angles = (np.arange(_INSIDE) + 0.5) * math.pi / _INSIDE
+    to_cosines: FloatArray = (
+        _legendre(np.cos(angles)).T @ np.cos(angles[:, None] * np.arange(_INSIDE)) * (2 / _INSIDE)
+    )
+    to_cosines[:, 0] /= 2
+    return grid, _legendre(grid).T, to_cosines
+
+
+def _under(series: FloatArray, share: FloatArray, points: FloatArray) -> NDArray[np.bool_]:
+    """Return whether Legendre series are below a share at points, shape (size, points)."""
+    # NumPy's legvander, in place: with its temporaries this was most of a draw's time
+    modes = np.ones((series.shape[1], *points.shape))
+    raised, lowered = np.empty_like(modes[0]), np.empty_like(modes[0])
+    modes[1] = points
+    for i in range(2, len(modes)):
+        np.multiply(modes[i - 1], modes[1], out=raised)
+        np.multiply(raised, 2 * i - 1, out=raised)
+        np.multiply(modes[i - 2], i - 1, out=lowered)
+        np.divide(np.subtract(raised, lowered, out=raised), i, out=modes[i])
+    # one layout, so that sums run in one order whatever the number of draws
+    terms = np.multiply(modes.transpose(1, 2, 0), series[:, None], order="C")
+    under: NDArray[np.bool_] = terms.sum(axis=2) < share[:, None]
+    return under
+
+
+def _halved_on(
+    series: FloatArray, share: FloatArray, low: FloatArray, high: FloatArray, steps: int
+) -> FloatArray:
+    """Return the middles of what so many more halvings leave of brackets."""
     ahead = _AHEAD_ALONE if len(share) <= _FEW else _AHEAD
     each, ends = np.arange(len(share)), 2**ahead
     points = np.empty((len(share), ends + 1))
-    modes = np.ones((series.shape[1], len(share), ends - 1))
-    raised, lowered = np.empty_like(modes[0]), np.empty_like(modes[0])
-    low, high = np.full(len(share), -1.0), np.full(len(share), 1.0)
-    for _ in range(_STEPS // ahead):
+    for _ in range(steps // ahead):
         points[:, 0], points[:, ends] = low, high
         step = ends
         while step > 1:
             points[:, step // 2 :: step] = (points[:, :-1:step] + points[:, step::step]) / 2
             step //= 2
-        # NumPy's legvander, in place: with its temporaries this was most of a draw's time
-        modes[1] = points[:, 1:ends]
-        for i in range(2, len(modes)):
-            np.multiply(modes[i - 1], modes[1], out=raised)
-            np.multiply(raised, 2 * i - 1, out=raised)
-            np.multiply(modes[i - 2], i - 1, out=lowered)
-            np.divide(np.subtract(raised, lowered, out=raised), i, out=modes[i])
-        # one layout, so that sums run in one order whatever the number of draws
-        terms = np.multiply(np.moveaxis(modes, 0, 2), series[:, None], order="C")
-        under = terms.sum(axis=2) < share[:, None]
+        under = _under(series, share, points[:, 1:ends])
         first, last = np.zeros_like(each), np.full_like(each, ends)
         for _ in range(ahead):
             middle = (first + last) // 2

@@ -188,13 +188,17 @@ def test_more_features_than_draws_are_offered_for_are_refused() -> None:
         assert parse_variant(text).memory(few, 1) < tables_memory(50)
 
 
+@pytest.mark.parametrize("rise", [1.0, 1e-14])
 @pytest.mark.parametrize("size", [1, 7, nuclear._FEW + 1, 300])
-def test_halvings_read_together_take_the_path_of_single_ones(size: int) -> None:
-    """To the last bit, for as many draws as there are."""
+def test_halvings_read_together_take_the_path_of_single_ones(size: int, rise: float) -> None:
+    """To the last bit, for as many draws as there are; of a rise that rounding hides as well."""
     rng = np.random.default_rng(size)
     series = rng.standard_normal((size, 18)) * 0.05 ** np.arange(18)
     series[:, 1] = 1.0  # ascending
     share = rng.uniform(-1.2, 1.2, size)
+    if rise < 1:
+        series, share = rise * series, 1 + rise * share
+        series[:, 0] = 1
     low, high = np.full(size, -1.0), np.full(size, 1.0)
     for _ in range(60):
         middle = (low + high) / 2
@@ -202,6 +206,8 @@ def test_halvings_read_together_take_the_path_of_single_ones(size: int) -> None:
         under = (vander * series).sum(axis=1) < share
         low, high = np.where(under, middle, low), np.where(under, high, middle)
     np.testing.assert_array_equal(nuclear._halved(series, share), (low + high) / 2)
+    foretold = nuclear._leapt(series, share)[1]
+    assert foretold.mean() > 0.9 if rise == 1 else not foretold.all()
 
 
 # The limiting law --------------------------------------------------------------------------------
