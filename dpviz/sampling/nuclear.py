@@ -49,6 +49,7 @@ _LEAP = 42  # of them that Newton's method foretells: rounding seldom reaches so
 _NEWTON, _GRID = 4, 32  # its steps, and cells among which it starts
 _AHEAD, _AHEAD_ALONE = 3, 6  # later ones whose points are read together, and for few draws
 _FEW = 32  # draws
+_NEAR = 2**13  # points read at once: with their polynomials what stays near the processor
 _BLOCK_BYTES = 2**23  # of what draws made together take
 _EACH = 60  # d x d matrices that a draw takes while its eigenvalues are found, measured
 
@@ -442,6 +443,11 @@ def _cosines() -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def _under(series: FloatArray, share: FloatArray, points: FloatArray) -> NDArray[np.bool_]:
     """Return whether Legendre series are below a share at points, shape (size, points)."""
+    most = max(1, _NEAR // points.shape[1])
+    if len(points) > most:
+        starts = range(0, len(points), most)
+        parts = (slice(start, start + most) for start in starts)
+        return np.concatenate([_under(series[at], share[at], points[at]) for at in parts])
     # NumPy's legvander, in place: with its temporaries this was most of a draw's time
     modes = np.ones((series.shape[1], *points.shape))
     raised, lowered = np.empty_like(modes[0]), np.empty_like(modes[0])
