@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from dpviz.lessons import Lesson, lessons
-from tests.e2e.harness import Server, open_app
+from tests.e2e.harness import Server, open_app, rerun
 
 SCREENS = ((1024, 768), (1400, 900), (1920, 1080))
 PHONES = ((420, 800), (360, 640))
@@ -43,32 +44,61 @@ MEASURE = """
 """
 
 
+# A board that is given another size draws in the frames after it: settled is what two frames leave
+# as it is.
+SETTLED = f"""
+async () => {{
+  const measure = {MEASURE.strip()};
+  const frame = () => new Promise(done => requestAnimationFrame(() => done(null)));
+  let [seen, last] = [null, ""];
+  while (JSON.stringify(seen) !== last) {{
+    last = JSON.stringify(seen);
+    await frame();
+    await frame();
+    seen = measure();
+  }}
+  return seen;
+}}
+"""
+# What the way back does, also to an address of the same page: no document is loaded.
+TRAVEL = """
+to => {
+  history.pushState(history.state, "", to);
+  dispatchEvent(new PopStateEvent("popstate", {state: history.state}));
+}
+"""
+
+
 def measured(page: Page, size: tuple[int, int]) -> dict[str, Any]:
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.evaluate(
-        "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => "
-        "requestAnimationFrame(() => done(null))), 120))"
-    )
-    found: dict[str, Any] = page.evaluate(MEASURE)
+    page.wait_for_function("size => innerWidth === size[0] && innerHeight === size[1]", arg=size)
+    found: dict[str, Any] = page.evaluate(SETTLED)
     return found
 
 
-@pytest.mark.parametrize("revealed", [False, True], ids=["asked", "revealed"])
-@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: str(lesson.number))
-def test_the_picture_has_the_screen(
-    page: Page, server: Server, lesson: Lesson, revealed: bool
-) -> None:
-    """At three screens and two phones, before and after: share, no scrolling, nothing cut."""
+def states(lesson: Lesson) -> Iterator[tuple[int, bool, str]]:
+    """Yield every step with whether it is revealed and its link; asked before it is shown."""
     for place in range(len(lesson.steps)):
-        asked = lesson.asked(place)
-        if asked is None and revealed:
-            continue
-        query = f"lesson={lesson.number}&step={place + 1}"
-        if asked is not None and revealed:
+        asked, link = lesson.asked(place), f"lesson={lesson.number}&step={place + 1}"
+        yield place, False, link
+        if asked is not None:
             bet = asked.right if asked.axis is not None else asked.right + 1
-            query += f"&bet={bet:g}&moved=more"
-        open_app(page, f"{server.url}/guide?v=1&{query}")
+            yield place, True, f"{link}&bet={bet:g}&moved=more"
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: str(lesson.number))
+def test_the_picture_has_the_screen(page: Page, server: Server, lesson: Lesson) -> None:
+    """At three screens and two phones, before and after: share, no scrolling, nothing cut."""
+    for number, (place, revealed, query) in enumerate(states(lesson)):
+        if number == 0:
+            open_app(page, f"{server.url}/guide?v=1&{query}")
+        else:
+            with rerun(page):
+                page.evaluate(TRAVEL, f"{server.url}/guide?v=1&{query}")
+        expect(page.locator(".dps-where")).to_contain_text(f"{place + 1} of {len(lesson.steps)}")
         expect(page.locator(".dps[data-ready]")).to_be_visible()
+        then = expect(page.locator(".dps-then"))
+        then.not_to_be_empty() if revealed else then.to_be_empty()
         for size in SCREENS:
             seen = measured(page, size)
             where = f"{query} at {size}: {seen}"
