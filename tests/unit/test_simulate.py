@@ -45,7 +45,9 @@ def drawing(folder: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_mechanisms_meet_data_in_one_file() -> None:
-    assert list(drawing(PACKAGE)) == [Path(simulation.__file__)]
+    # but for the checks of an author's mechanism, which ask that very method
+    found = [path for path in drawing(PACKAGE) if path.parent.name != "testing"]
+    assert found == [Path(simulation.__file__)]
     assert list(drawing(app_path().parent / "pages")) == []
 
 
