@@ -157,6 +157,7 @@ def _answers() -> str:
         if inspect.isfunction(function)
         for returned in [inspect.signature(inspect.unwrap(function), eval_str=True)]
         for cls in get_args(returned.return_annotation) or [returned.return_annotation]
+        if isinstance(cls, type)  # a decorator returns what takes a function
     }
     lines = []
     for cls in (Answer, Made, *sorted(given, key=lambda one: str(one.__name__))):

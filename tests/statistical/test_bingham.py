@@ -196,7 +196,7 @@ def test_one_update_keeps_the_law(route: str) -> None:
     plane = np.linalg.qr(normal[:, :, None], mode="complete").Q[:, :, 1:]
     streams = batch("step", size)
     plane = plane @ stiefel.uniform_frames(streams, 2, 2)
-    law = column_draws.Law.of(2 * (spectrum[0] - spectrum), 2)
+    law = column_draws.ColumnLaw.of(2 * (spectrum[0] - spectrum), 2)
     fixed = np.ascontiguousarray(plane[:, :, :1])
     if route == "fast":
         column, drawn, _ = column_draws.fast_columns(law, fixed, plane[:, :, 1], streams)
@@ -248,7 +248,7 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
     spectrum = np.array([300.0, 240.0, 60.0, 20.0, 8.0, 3.0, 1.0, 0.0])
     rng = generator(k, "tilt")
     frame = np.linalg.qr(np.eye(d, k - 1) + tilt * rng.standard_normal((d, k - 1))).Q
-    law = column_draws.Law.of(2 * (spectrum[0] - spectrum), k)
+    law = column_draws.ColumnLaw.of(2 * (spectrum[0] - spectrum), k)
 
     complement = np.linalg.qr(frame, mode="complete").Q[:, k - 1 :]
     restricted, basis = np.linalg.eigh(complement.T @ (spectrum[:, None] * complement))

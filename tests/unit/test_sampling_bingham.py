@@ -146,7 +146,7 @@ def test_column_envelope_matches_the_restricted_matrix(k: int, scale: float) -> 
     d, chains = 9, 40
     rng = generator(k, "envelope")
     gaps = 2 * scale * np.sort(np.r_[0.0, rng.random(d - 1)])
-    law = column_draws.Law.of(gaps, k)
+    law = column_draws.ColumnLaw.of(gaps, k)
     # Fixed columns near the leading axes make the shift negative: the indefinite case.
     noise = rng.standard_normal((chains, d, k - 1)) * np.geomspace(1e-4, 1, chains)[:, None, None]
     fixed = np.linalg.qr(np.eye(d, k - 1) + noise).Q
