@@ -151,6 +151,12 @@ def mechanism(
     InvalidSetting
         If the claim or the release is none of these.
 
+    See Also
+    --------
+    check : Runs the contract suite over it.
+    audit : Bounds what it really costs, by attack.
+    metric : Makes a metric of a function.
+
     Notes
     -----
     ``rows`` are the prepared rows, shape (n, d), at most 1 long (on a box, between -1 and 1) and

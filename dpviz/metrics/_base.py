@@ -243,6 +243,11 @@ def metric(
     callable
         Takes a function of an `Outcome` to one value a draw, or None where it does not apply.
 
+    See Also
+    --------
+    mechanism : Makes a mechanism of a function.
+    compare : Measures mechanisms by every metric.
+
     Examples
     --------
     >>> import dpviz
