@@ -29,7 +29,7 @@ from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.handout import report_page
 from dpviz.simulation.compare import compare
-from pages.ui import addresses, controls, deciding, state
+from pages.ui import addresses, controls, deciding, state, take
 from pages.ui.guard import guard
 
 VIEW = "decide"
@@ -130,10 +130,12 @@ def show(card: Card, answers: Answers) -> None:
     with right:
         controls.setting("releases", VIEW)
 
+    working = best is not None and take.with_the_truth(card.measured)
+
     def report() -> str:
         found = compare(card.measured, card.settings)
         shown = card_html(card, seen, command, link)
-        return report_page(found, command=command, link=link, card=shown)
+        return report_page(found, command=command, link=link, card=shown, working_view=working)
 
     with st.container(horizontal=True, key="decide.take"):
         st.download_button(

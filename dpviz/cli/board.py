@@ -34,6 +34,12 @@ def add(commands: Commands) -> None:
         help="write a report to print (settings, board, claims, assumptions, papers) instead",
     )
     parser.add_argument(
+        "--working-view",
+        action="store_true",
+        help="of a table that is not public: its rows, the exact result and what compares with it "
+        "too, and not published pictures alone",
+    )
+    parser.add_argument(
         "--card",
         choices=LEVELS,
         metavar="PERCENT",
@@ -52,7 +58,12 @@ def _board(arguments: argparse.Namespace) -> int:
         raise InvalidSetting("out", allowed, arguments.out, "--out")
     settings = settings_from(arguments)
     fetch_table(settings.table)
-    found = board(settings.table, progress=show_progress, **options_of(settings))
+    found = board(
+        settings.table,
+        working_view=arguments.working_view,
+        progress=show_progress,
+        **options_of(settings),
+    )
     found.write(out, report=arguments.report, card=arguments.card)
     end_progress()
     print(f"{out} ({decimals(out.stat().st_size / 1e6, 2)} MB)")

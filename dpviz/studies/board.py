@@ -38,23 +38,34 @@ _FRAME = 860
 
 
 class Board(Answer):
-    """The board of one table and setting; it shows rows, and so does every file of it.
+    """The board of one table and setting; its numbers compare with the rows and are not private.
+
+    A file of it, and what a notebook shows, holds published pictures alone where the table is not
+    public, unless the working view was asked for.
 
     Attributes
     ----------
     prepared : BoundedRows or Planned
     settings : Settings
+    working_view : bool
+        Whether files hold rows that are not public, and what compares with them.
     """
 
     def __init__(
-        self, prepared: BoundedRows | Planned, settings: Settings, progress: Told | None
+        self,
+        prepared: BoundedRows | Planned,
+        settings: Settings,
+        progress: Told | None,
+        *,
+        working_view: bool = False,
     ) -> None:
         self.prepared, self.settings, self._progress = prepared, settings, progress
+        self.working_view = working_view
         self._written = handed_on(settings, YOUR_FILE)
 
     @cached_property
     def payload(self) -> Payload:
-        """All that the board is drawn from; its format is docs/board.schema.json."""
+        """All that the working view is drawn from; its format is docs/board.schema.json."""
         from dpviz.report.figures.boardfile import full_payload, in_memory
 
         return full_payload(in_memory(self.prepared), self.settings, self._progress)
@@ -95,7 +106,13 @@ class Board(Answer):
 
         made = command or self._written.command(verb="board")
         prepared = in_memory(self.prepared)
-        return board_file(prepared, self.settings, self._progress, command=made)
+        return board_file(
+            prepared,
+            self.settings,
+            self._progress,
+            command=made,
+            working_view=self.working_view,
+        )
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the file, in a frame of its own."""
@@ -112,12 +129,27 @@ class Board(Answer):
         ----------
         card : {"50", "75", "90", "95"}, optional
             Also the least epsilon of each mechanism that keeps so many percent of the structure.
+
+        Raises
+        ------
+        InvalidSetting
+            If there is to be a card of a table that is not public, without the working view.
         """
+        from dpviz.report.figures.boardfile import anybodys
         from dpviz.report.figures.handout import report_page
 
+        if card is not None and not (self.working_view or anybodys(self.prepared)):
+            allowed = "given with the working view where the table is not public: it compares with "
+            raise InvalidSetting("card", f"{allowed}the exact result", card, "--card")
         found = compare(self.prepared, self.settings, self._progress)
         found = replace(found, plan=replace(found.plan, settings=self._written))
-        return report_page(found, command=self._written.command(), link="", card=self._card(card))
+        return report_page(
+            found,
+            command=self._written.command(),
+            link="",
+            card=self._card(card),
+            working_view=self.working_view,
+        )
 
     def _card(self, survive: str | None) -> str:
         """Return what Decide answers as HTML; nothing where it is not asked."""
@@ -171,14 +203,19 @@ class Board(Answer):
         elif report:
             text = self.report(card)
         else:
-            text = self.html(f"{self._written.command(verb='board')} --out {out.name}")
+            flag = " --working-view" if self.working_view else ""
+            text = self.html(f"{self._written.command(verb='board')}{flag} --out {out.name}")
         with whole(out) as aside:
             aside.write_text(text, encoding="utf-8")
 
 
 @asks("write the board as one file that needs no network, or a report of it", Settings)
 def board(
-    table: Any = "digits", *, progress: Told | None = None, **options: Unpack[Options]
+    table: Any = "digits",
+    *,
+    working_view: bool = False,
+    progress: Told | None = None,
+    **options: Unpack[Options],
 ) -> Board:
     """Assemble the board: mechanisms side by side along epsilon, to be scrubbed without a network.
 
@@ -186,6 +223,9 @@ def board(
     ----------
     table
         As in `compare`; its rows must be in memory.
+    working_view : bool
+        Whether files of a table that is not public hold its rows, and what compares with them; else
+        they hold published pictures alone, one of each mechanism, at one epsilon.
     progress : callable, optional
         Told (done, total, what comes next) before each frame.
     **options
@@ -208,7 +248,7 @@ def board(
 
     Notes
     -----
-    It shows rows and exact components of the table and is not itself private.
+    Its numbers, and the working view, compare with the rows and are not private.
 
     Examples
     --------
@@ -221,7 +261,7 @@ def board(
     """
     prepared, settings = ready(table, options)
     prepared.problem(settings)
-    return Board(prepared, shown_on(settings), progress)
+    return Board(prepared, shown_on(settings), progress, working_view=working_view)
 
 
 def shown_on(settings: Settings) -> Settings:

@@ -8,7 +8,8 @@ from dpviz.lessons.card import card_html
 from dpviz.lessons.decide import Card
 from dpviz.lessons.risk import risk
 from dpviz.preparation.bounding import Prepared
-from dpviz.report.figures.boardfile import board_file
+from dpviz.preparation.prepared import Measured
+from dpviz.report.figures.boardfile import anybodys, board_file
 from dpviz.report.figures.handout import report_page
 from dpviz.report.sentences import again
 from dpviz.simulation.compare import Comparison
@@ -22,6 +23,15 @@ def answered(answer: Card | None) -> str:
         return ""
     seen = None if answer.best is None else risk(answer, answer.best)
     return card_html(answer, seen, deciding.command(answer), "")
+
+
+def with_the_truth(prepared: Measured) -> bool:
+    """Ask whether files hold what is not public; nothing is asked where all of it is."""
+    return not anybodys(prepared) and st.toggle(
+        "With real rows and the truth: not to be shown around",
+        key="take.working",
+        help="Else board and report hold published pictures alone, with fresh noise.",
+    )
 
 
 def along(comparison: Comparison, prepared: Prepared, answer: Card | None = None) -> None:
@@ -39,11 +49,16 @@ def along(comparison: Comparison, prepared: Prepared, answer: Card | None = None
     table = "YOUR_FILE.csv" if uploaded else settings.table
     command = settings.command(table)
     link = addresses.to_explore(settings)
+    working = with_the_truth(prepared)
+    flag = " --working-view" if working else ""
     with st.container(horizontal=True, key="take.files"):
         st.download_button(
             "Board (one HTML file, works offline)",
             lambda: board_file(
-                prepared, settings, command=f"{settings.command(table, 'board')} --out board.html"
+                prepared,
+                settings,
+                command=f"{settings.command(table, 'board')}{flag} --out board.html",
+                working_view=working,
             ),
             file_name="dpviz-board.html",
             mime="text/html",
@@ -53,7 +68,13 @@ def along(comparison: Comparison, prepared: Prepared, answer: Card | None = None
         )
         st.download_button(
             "Report (HTML, to print)",
-            lambda: report_page(comparison, command=command, link=link, card=answered(answer)),
+            lambda: report_page(
+                comparison,
+                command=command,
+                link=link,
+                card=answered(answer),
+                working_view=working,
+            ),
             file_name="dpviz-report.html",
             mime="text/html",
             icon=":material/download:",

@@ -8,13 +8,16 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.core.errors import CannotRun
+from dpviz.cli import main
+from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.number_text import percent
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
@@ -28,7 +31,7 @@ from dpviz.preparation.bounding import Prepared, prepare
 from dpviz.preparation.load import load_measured
 from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.board import assets, board_html, shown
-from dpviz.report.figures.boardfile import board_file, full_payload
+from dpviz.report.figures.boardfile import board_file, full_payload, publishable_payload
 from dpviz.report.figures.handout import report_page
 from dpviz.report.sentences.explore import least_words, verdict
 from dpviz.report.tables import board
@@ -37,6 +40,7 @@ from dpviz.report.tables.projection import coordinates
 from dpviz.simulation.cells import CellTrials, Result, parts_of, run_cell
 from dpviz.simulation.compare import Comparison, compare
 from dpviz.simulation.simulate import Cell
+from dpviz.studies.board import Board
 from dpviz.theory.predict import predict
 
 BASE = Settings(table="wine", mechanisms=featured(), trials=7)
@@ -226,14 +230,150 @@ def own_table() -> Table:
     return Table("own", rows, ("a", "b", "c", "d"))
 
 
+def payload_in(page: str) -> dict[str, Any]:
+    found = re.search(r'<script id="payload" type="application/json">(.*?)</script>', page, re.S)
+    assert found is not None
+    return dict(json.loads(found[1]))
+
+
+def all_floats(node: Any) -> Iterator[float]:
+    """Return every number of a payload."""
+    if isinstance(node, dict):
+        for value in node.values():
+            yield from all_floats(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from all_floats(value)
+    elif isinstance(node, (int, float)):
+        yield float(node)
+
+
+def all_texts(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        node = list(node.values())
+    if isinstance(node, list):
+        for value in node:
+            yield from all_texts(value)
+    elif isinstance(node, str):
+        yield node
+
+
+def leaks(page: str, ready: Prepared, settings: Settings) -> set[str]:
+    """Return what of a table's own is found in a page."""
+    payload, found = payload_in(page), set()
+    rows, index = ready.picture(board.PICTURE_POINTS)
+    texts = [text for text in all_texts(payload) if len(text) > 20]
+    true = ready.reference.eigenvectors[:, : settings.k]
+    scale = float(np.linalg.norm(rows, axis=1).max())
+    if board.packed(np.round(rows @ true / scale * 32767), "<i2") in texts:
+        found.add("rows")
+    for cell in payload["frames"][0]["cells"].values():
+        if cell["picture"]:
+            found.add("rows in a released space")
+        if cell["recovery"] or cell["distances"] or cell["texts"]["found"]:
+            found.add("quality")
+        if cell["texts"]["recovery"] or cell["texts"]["said"] or cell["texts"]["aim"]:
+            found.add("quality in words")
+        if cell["spectrum"]["lines"]:
+            found.add("spectra")
+    assert ready.table.labels is not None
+    names = np.unique(ready.table.labels, return_inverse=True)[1][index]
+    if board.packed(names, "u1") in texts:
+        found.add("labels of rows")
+    numbers = np.array(list(all_floats(payload)))
+    # to the six digits that are written
+    for value in ready.reference.eigenvalues:
+        if np.isclose(numbers, value, rtol=1e-5, atol=0).any():
+            found.add("eigenvalues")
+    if payload["predicted"] or payload["least"] or payload["chance"]["share"]:
+        found.add("predictions")
+    return found
+
+
+PRIVATE = replace(BASE, mechanisms=("spherical", "gaussian", "wishart"), trials=2, epsilon=3.0)
+
+
+def private_table() -> Prepared:
+    shipped = load("wine")
+    return prepare(replace(shipped, name="own", public=False), PRIVATE)
+
+
+@pytest.mark.parametrize("kind", ["board", "report", "notebook"])
+def test_a_file_of_a_table_that_is_not_public_holds_published_pictures_alone(kind: str) -> None:
+    ready = private_table()
+
+    def page(working_view: bool) -> str:
+        if kind == "board":
+            return board_file(ready, PRIVATE, working_view=working_view)
+        if kind == "notebook":
+            shown = Board(ready, PRIVATE, None, working_view=working_view)._repr_html_()
+            return html.unescape(shown)
+        found = compare(ready, PRIVATE)
+        return report_page(found, command="", link="", working_view=working_view)
+
+    planted = leaks(page(True), ready, PRIVATE)
+    assert {"rows", "eigenvalues", "quality", "spectra", "labels of rows"} <= planted
+    plain = page(False)
+    assert leaks(plain, ready, PRIVATE) == set()
+    assert "recovers" not in plain.partition("</style>")[2].partition("<script")[0]
+    payload = payload_in(plain)
+    (frame,) = payload["frames"]
+    assert frame["epsilon"] == PRIVATE.epsilon
+    shown = {key for key, cell in frame["cells"].items() if cell["published"]}
+    assert shown == {"spherical", "gaussian"}  # a broken claim publishes nothing
+    assert "2 published pictures, each at epsilon 3," in plain
+    assert "together at most epsilon 6," in plain
+
+
+def test_the_noise_of_a_published_file_is_nobodys_to_draw_again() -> None:
+    """The seed of the setting would give the noise away, and pictures of two epsilons the counts.
+
+    The control is the working view, whose noise is that of its seed.
+    """
+    ready, places = private_table(), []
+    for settings in (PRIVATE, PRIVATE):
+        made = publishable_payload(ready, settings)
+        (frame,) = made["frames"]
+        assert made["epsilons"] == [PRIVATE.epsilon]
+        places.append(frame["cells"]["gaussian"]["published"]["places"])
+    usual = board.compute(ready, PRIVATE, PRIVATE.epsilon)["cells"]["gaussian"]["published"]
+    assert len({*places, usual["places"]}) == 3
+    again = board.compute(ready, PRIVATE, PRIVATE.epsilon)["cells"]["gaussian"]["published"]
+    assert again == usual
+
+
+def test_the_flag_and_the_card_of_a_table_that_is_not_public(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"mechanisms": "gaussian", "trials": 2, "k": 2}
+    frame = pd.DataFrame(own_table().rows, columns=list("abcd"))
+    found = dpviz.board(frame, **options)
+    found.write(tmp_path / "board.html")
+    payload = payload_in((tmp_path / "board.html").read_text())
+    assert payload["truth"]["picture"] == ""
+    with pytest.raises(InvalidSetting, match="working view"):
+        found.report(card="90")
+    working = dpviz.board(frame, working_view=True, **options)
+    working.write(tmp_path / "working.html")
+    page = (tmp_path / "working.html").read_text()
+    assert payload_in(page)["truth"]["picture"] != ""
+    assert "--working-view" in page
+    file = tmp_path / "own.csv"
+    frame.to_csv(file, index=False)
+    words = ["board", str(file), "--mechanism", "gaussian", "--trials", "2"]
+    for flags, rows in (([], False), (["--working-view"], True)):
+        assert main([*words, *flags, "--out", str(tmp_path / "by_command.html")]) == 0
+        made = payload_in((tmp_path / "by_command.html").read_text())
+        assert bool(made["truth"]["picture"]) is rows
+
+
 def test_rows_that_are_not_public_carry_a_ribbon() -> None:
     """A table that is handed in is nobody's to see; built-in ones are everybody's."""
     settings = replace(BASE, trials=2)
     assert whole(settings, 2)["ribbon"] is None
     ready = prepare(own_table(), settings)
-    page = report_page(compare(ready, settings), command="", link="")
+    page = report_page(compare(ready, settings), command="", link="", working_view=True)
     assert WORKING_VIEW in page
-    assert WORKING_VIEW in board_file(ready, replace(settings, mechanisms=("gaussian",)))
+    few = replace(settings, mechanisms=("gaussian",))
+    assert WORKING_VIEW in board_file(ready, few, working_view=True)
     assert WORKING_VIEW not in report_page(compare(prepared(), settings), command="", link="")
     # nor is one made public by what is done to it on the way
     kept = own_table().select(["a", "b"]).noting(["read"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import featured, parse_variants
 from dpviz.preparation.bounding import BoundedRows, Prepared
 from dpviz.preparation.plan import Planned
+from dpviz.preparation.prepared import Measured
 from dpviz.report.figures.board import board_html, shown
 from dpviz.report.tables import board
 from dpviz.report.tables.payload import Payload
@@ -59,6 +61,64 @@ def full_payload(prepared: Prepared, settings: Settings, progress: Told | None =
     return payload
 
 
+def publishable_payload(
+    prepared: Prepared, settings: Settings, progress: Told | None = None
+) -> Payload:
+    """Return what may be published of a board: one picture of each mechanism at one epsilon.
+
+    One epsilon, and noise that nobody can draw again: pictures that share their noise, as those of
+    a board along epsilon do, give the counts away between them, and so does a seed that is known.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+        Its seed is not used.
+    progress : callable, optional
+        Told (done, total, what comes next) before each mechanism.
+    """
+    settings = replace(with_featured(settings), trials=1)
+    plan(prepared, settings)
+    epsilons, mechanisms = [settings.epsilon], parse_variants(settings.mechanisms)
+    frames = []
+    for done, mechanism in enumerate(mechanisms):
+        if progress is not None:
+            progress(done, len(mechanisms), mechanism.text)
+        own = replace(settings, mechanisms=(mechanism.text,), seed=secrets.randbelow(2**63))
+        frames.append(board.compute(prepared, own, settings.epsilon))
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole["cells"] |= frame["cells"]
+        whole["skipped"] |= frame["skipped"]
+    made = board.payload(prepared, settings, shown(mechanisms), epsilons, [whole])
+    return board.publishable(made)
+
+
+def published_words(payload: Payload, prepared: Prepared) -> str:
+    """Return what a file of published pictures holds, costs and rests on."""
+    (frame,) = payload["frames"]
+    count = sum(cell["published"] is not None for cell in frame["cells"].values())
+    delta = payload["table"]["delta"]
+    each = f"epsilon {numeral(frame['epsilon'], 6)}, delta {numeral(delta, 6)}"
+    total = f"epsilon {numeral(count * frame['epsilon'], 6)}, delta {numeral(count * delta, 6)}"
+    words = f"No row and no exact result is in here: {count} published pictures, each at {each}"
+    if count > 1:
+        words += f", together at most {total}"
+    labels = ["the names of labels"] if payload["labels"]["kinds"] else []
+    public = "; ".join([*prepared.assumed_public, *labels])
+    return (
+        f"{words}. Another file costs as much again. Noise is in floating-point numbers; "
+        f"a release is made by dpviz release. Assumed public: {public}."
+    )
+
+
+def anybodys(prepared: Measured) -> bool:
+    """Return whether there are no rows, or rows that anybody may see."""
+    return isinstance(prepared, Planned) or (
+        isinstance(prepared, Prepared) and prepared.table.public
+    )
+
+
 def in_memory(prepared: BoundedRows | Planned) -> Prepared:
     """Return the table if its rows are at hand.
 
@@ -75,9 +135,16 @@ def in_memory(prepared: BoundedRows | Planned) -> Prepared:
 
 
 def board_file(
-    prepared: Prepared, settings: Settings, progress: Told | None = None, *, command: str = ""
+    prepared: Prepared,
+    settings: Settings,
+    progress: Told | None = None,
+    *,
+    command: str = "",
+    working_view: bool = False,
 ) -> str:
     """Return one page that shows the board offline.
+
+    Of a table that is not public it holds published pictures and nothing else.
 
     Parameters
     ----------
@@ -88,21 +155,31 @@ def board_file(
         As in `full_payload`.
     command : str
         What makes the file again, for its foot.
+    working_view : bool
+        Whether rows that are not public, and what compares with them, are in the file too.
 
     Raises
     ------
     InvalidSetting
         If the file would be larger than `MOST_BYTES`.
     """
-    payload = full_payload(prepared, settings, progress)
-    note = (
-        f"Made by dpviz {VERSION}, seed {settings.seed}. It shows rows and exact "
-        "components of the table and is not itself private."
-    )
-    if command:
-        note += f" Again: {command}"
     title = f"{prepared.name}: what does privacy cost this PCA?"
-    options = {"controls": ["scrub", "play", "draws", "view", "present"]}
+    if working_view or anybodys(prepared):
+        payload = full_payload(prepared, settings, progress)
+        note = (
+            f"Made by dpviz {VERSION}, seed {settings.seed}. It shows rows and exact "
+            "components of the table and is not itself private."
+        )
+        controls = ["scrub", "play", "draws", "view", "present"]
+        if command:
+            note += f" Again: {command}"
+    else:
+        payload = publishable_payload(prepared, settings, progress)
+        note = f"Made by dpviz {VERSION}. {published_words(payload, prepared)}"
+        controls = ["present"]
+        if command:
+            note += f" Made with: {command}"
+    options = {"controls": controls, "exact": controls != ["present"]}
     page = board_html(payload, title=title, note=note, options=options)
     size = len(page.encode())
     if size > MOST_BYTES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from html import escape
 
 from dpviz.core import VERSION
@@ -14,9 +15,11 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.board import assets, shown, written
+from dpviz.report.figures.boardfile import anybodys, publishable_payload, published_words
 from dpviz.report.sentences import explore
 from dpviz.report.sentences.phrases import account_words
 from dpviz.report.tables import board
+from dpviz.report.tables.payload import Payload
 from dpviz.simulation.compare import Comparison
 
 _STYLE = """
@@ -34,9 +37,15 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 14px; backgroun
 
 
 def report_page(
-    comparison: Comparison, *, command: str, link: str, card: str = "", table: str = ""
+    comparison: Comparison,
+    *,
+    command: str,
+    link: str,
+    card: str = "",
+    table: str = "",
+    working_view: bool = False,
 ) -> str:
-    """Return the report.
+    """Return the report; of a table that is not public, with published pictures alone.
 
     Parameters
     ----------
@@ -48,14 +57,26 @@ def report_page(
         A stakeholder's card as HTML, where there is one.
     table : str
         What the table is called, where settings name it by a word of the dashboard.
+    working_view : bool
+        Whether rows that are not public, what compares with them, and the card are in it too.
     """
     settings, prepared = comparison.settings, comparison.prepared
     name = table or prepared.name
-    parts = [
-        f"<h1>{escape(name)}: what privacy costs this PCA</h1>",
-        f"<p><strong>{escape(explore.verdict(comparison))}</strong></p>",
-        f"<p>{escape(explore.facts(comparison))}</p>",
-    ]
+    private = not (working_view or anybodys(prepared))
+    parts = [f"<h1>{escape(name)}: what privacy costs this PCA</h1>"]
+    last = "This report compares with the exact result and is not itself private."
+    script, card = "", "" if private else card
+    if private and isinstance(prepared, Prepared):
+        payload = publishable_payload(prepared, _of_results(comparison))
+        script, last = _mounted(payload, exact=False), published_words(payload, prepared)
+    elif private:
+        last = "No row and no exact result is in here."
+    else:
+        parts += [
+            f"<p><strong>{escape(explore.verdict(comparison))}</strong></p>",
+            f"<p>{escape(explore.facts(comparison))}</p>",
+        ]
+        script = _board(comparison, prepared) if isinstance(prepared, Prepared) else ""
     if isinstance(prepared, Prepared):
         parts.append('<section><h2>The board</h2><div id="board"></div></section>')
     if card:
@@ -64,7 +85,7 @@ def report_page(
         "<section><h2>Claims</h2>" + _claims(comparison) + "</section>",
         "<section><h2>Assumed public</h2>" + _list(comparison.assumed_public) + "</section>",
     ]
-    if prepared.notes:
+    if prepared.notes and not private:
         parts.append(
             "<section><h2>Changes to the table</h2>" + _list(prepared.notes) + "</section>"
         )
@@ -72,14 +93,18 @@ def report_page(
         "<section><h2>Settings</h2>" + _settings(comparison, name) + "</section>",
         f"<section><h2>The same again</h2><pre>{escape(command)}</pre>"
         + (f"<pre>{escape(link)}</pre>" if link else "")
-        + f"<p>dpviz {escape(VERSION)}, seed {settings.seed}: the same version and seed "
-        "give the same numbers.</p></section>",
+        + (
+            f"<p>dpviz {escape(VERSION)}, with other noise.</p>"
+            if private
+            else f"<p>dpviz {escape(VERSION)}, seed {settings.seed}: the same version and seed "
+            "give the same numbers.</p>"
+        )
+        + "</section>",
         "<section><h2>Papers</h2><pre>"
         + escape(bibtex(result.mechanism for result in comparison.results))
         + "</pre></section>",
-        "<p>This report compares with the exact result and is not itself private.</p>",
+        f"<p>{escape(last)}</p>",
     ]
-    script = _board(comparison, prepared) if isinstance(prepared, Prepared) else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
@@ -95,7 +120,17 @@ def _board(comparison: Comparison, prepared: Prepared) -> str:
     frame = board.frame_of(comparison, prepared)
     mechanisms = board.ordered(parse_variants(chosen), frame)
     payload = board.payload(prepared, settings, shown(mechanisms), [settings.epsilon], [frame])
-    options = {"controls": [], "strip": False, "answer": False}
+    return _mounted(payload)
+
+
+def _of_results(comparison: Comparison) -> Settings:
+    """Return the settings with the mechanisms that ran named."""
+    chosen = tuple(result.mechanism.text for result in comparison.results)
+    return replace(comparison.settings, mechanisms=chosen)
+
+
+def _mounted(payload: Payload, *, exact: bool = True) -> str:
+    options = {"controls": [], "strip": False, "answer": False, "exact": exact}
     return (
         f'<script id="payload" type="application/json">{written(payload)}</script>'
         f"<script>{assets().js}\nDpvizBoard.mount(document.getElementById('board'), "

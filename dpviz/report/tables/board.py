@@ -798,6 +798,88 @@ def payload(
     }
 
 
+def publishable(payload: Payload) -> Payload:
+    """Return a payload with what may be published of its table, and nothing else.
+
+    What is kept is listed here, part by part: the setting, what follows from it without the rows,
+    and published pictures. Names of labels stay, which pictures assume public.
+
+    Parameters
+    ----------
+    payload : Payload
+    """
+    names, limits, chance = payload["labels"], payload["limits"], payload["chance"]
+    axis = _heights(1, 0.0, 1.0, None)
+    # Whose column is first follows from the recovered shares: by name it says nothing.
+    columns = sorted(payload["columns"], key=lambda column: column["label"])
+    return {
+        "version": VERSION,
+        "table": payload["table"],
+        "now": payload["now"],
+        "truth": {"eigenvalues": [], "picture": "", "heights": None, "text": ""},
+        "labels": {"name": names["name"], "kinds": names["kinds"], "codes": None, "ends": None},
+        "limits": {
+            "picture": (1.0, 1.0),
+            "scale": 1.0,
+            "spectrum": {"first": axis, "all": axis},
+            "distance": limits["distance"],
+            "lines": limits["lines"],
+        },
+        "palette": payload["palette"],
+        "levels": payload["levels"],
+        "chance": {"share": "", "distance": chance["distance"], "text": chance["text"]},
+        "ribbon": payload["ribbon"],
+        "columns": columns,
+        "epsilons": payload["epsilons"],
+        "texts": payload["texts"],
+        "ticks": payload["ticks"],
+        "beyond": payload["beyond"],
+        "steps": payload["steps"],
+        "caution": payload["caution"],
+        "predicted": {},
+        "least": None,
+        "frames": [_publishable_frame(frame) for frame in payload["frames"]],
+    }
+
+
+def _publishable_frame(frame: Frame) -> Frame:
+    cells = {key: _publishable_cell(cell) for key, cell in frame["cells"].items()}
+    return {
+        "epsilon": frame["epsilon"],
+        "draws": frame["draws"],
+        "cells": {key: cells[key] for key in sorted(cells)},
+        "skipped": frame["skipped"],
+        "answer": {"recovery": "", "risk": None},  # it names the best, which only the truth tells
+    }
+
+
+def _publishable_cell(cell: BoardCell) -> BoardCell:
+    status, texts = cell["status"], cell["texts"]
+    return {
+        "status": status,
+        "recovery": None,
+        "before": None,
+        "distances": [],
+        "distance": (0.0, 0.0, 0.0),
+        "spectrum": {"released": False, "count": 0, "text": "", "lines": ""},
+        "edges": None,
+        "threshold": None,
+        "picture": "",
+        "published": cell["published"] if status["counts"] else None,
+        "texts": {
+            "recovery": "",
+            "words": "",
+            "said": "",
+            "before": "",
+            "aim": "",
+            "risk": texts["risk"],
+            "distance": "",
+            "claim": texts["claim"],
+            "found": [],
+        },
+    }
+
+
 def _truth(prepared: Measured, picture: _Picture, k: int) -> Truth:
     """Return what exact PCA finds, and its picture."""
     eigenvalues = prepared.reference.eigenvalues
