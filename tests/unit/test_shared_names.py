@@ -39,7 +39,8 @@ def _tells(text: str) -> list[str]:
     ("out", "more"),
     [
         ("board.html", ["--domain", "box", "--bounds"]),
-        ("report.html", ["--report", "--card", "50"]),
+        ("report.html", ["--report"]),
+        ("report.html", ["--report", "--card", "50", "--working-view"]),
         ("view.py", []),
         ("view.ipynb", []),
     ],

@@ -84,7 +84,7 @@ def publishable_payload(
     for done, mechanism in enumerate(mechanisms):
         if progress is not None:
             progress(done, len(mechanisms), mechanism.text)
-        own = replace(settings, mechanisms=(mechanism.text,), seed=secrets.randbelow(2**63))
+        own = replace(settings, mechanisms=(mechanism,), seed=secrets.randbelow(2**63))
         frames.append(board.compute(prepared, own, settings.epsilon))
     whole = frames[0]
     for frame in frames[1:]:

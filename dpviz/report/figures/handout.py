@@ -125,7 +125,7 @@ def _board(comparison: Comparison, prepared: Prepared) -> str:
 
 def _of_results(comparison: Comparison) -> Settings:
     """Return the settings with the mechanisms that ran named."""
-    chosen = tuple(result.mechanism.text for result in comparison.results)
+    chosen = tuple(result.mechanism for result in comparison.results)
     return replace(comparison.settings, mechanisms=chosen)
 
 
