@@ -118,6 +118,8 @@ def _problem_text(cell: Cell) -> str:
     # moving shares draws nobody else again.
     follows = cell.mechanism.follows_allocation
     found = repr(cell.problem if follows else replace(cell.problem, allocation=UNIFORM))
+    if cell.picture is not None:
+        found += f", {cell.picture!r}"
     return f"{found}, post-processed" if cell.free else found
 
 

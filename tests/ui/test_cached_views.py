@@ -14,7 +14,7 @@ import pytest
 from dpviz import datasets
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
-from dpviz.metrics import METRICS
+from dpviz.metrics import offered
 from dpviz.preparation.bounding import prepare
 from dpviz.report.tables import board
 from dpviz.simulation.compare import compare
@@ -59,6 +59,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "supplier": {"directions": "private:0.3:wishart_exact"},
     "paid": PAID,
     **{share: PAID | {share: 0.15} for share in SHARES},
+    "picture": {"picture": 0.4},
+    "form of the picture": {"picture": 0.4, "picture_form": "ellipses"},
 }
 # Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
 ELSEWHERE = {"label", "categorical", "missing", "decimal", "leave_out", "name"}
@@ -69,18 +71,19 @@ def shown(settings: Settings) -> pd.DataFrame:
     query = {params_of(Settings)[name].url: text for name, text in settings.texts().items()}
     at = start(**{key: text for key, text in query.items() if key})
     assert errors(at) == []
-    numbers: pd.DataFrame = results(at)[[*METRICS]].astype(float)
+    numbers: pd.DataFrame = results(at)[offered(picture=settings.picture > 0)].astype(float)
     return numbers
 
 
 def direct(settings: Settings) -> pd.DataFrame:
     """Return the same numbers from the core, without any cache."""
     comparison = compare(prepare(datasets.load(settings.table), settings), settings)
+    keys = offered(picture=settings.picture > 0)
     rows = [
-        {key: found.summaries[key].mean if key in found.summaries else np.nan for key in METRICS}
+        {key: found.summaries[key].mean if key in found.summaries else np.nan for key in keys}
         for found in comparison.results
     ]
-    return pd.DataFrame(rows, columns=list(METRICS))
+    return pd.DataFrame(rows, columns=keys)
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame) -> bool:

@@ -126,7 +126,8 @@ def test_page_renders_without_error(page: str) -> None:
     for part in each_part(at, page):
         assert errors(at) == [], part
         assert notices(at) == [], part
-        assert at.title, "a page starts with a title"
+        # a lesson's headline is on its stage, which tests/e2e/test_stage.py measures
+        assert at.title or page == "guide", "a page starts with a title"
 
 
 @pytest.mark.parametrize("page", SHARED)

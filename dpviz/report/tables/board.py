@@ -27,7 +27,7 @@ from dpviz.core.pauses import in_threads
 from dpviz.core.problem import EPSILON_RANGE
 from dpviz.core.release import Status, Verdict
 from dpviz.core.seeding import generator
-from dpviz.core.settings import Settings
+from dpviz.core.settings import MOST_SHARED, Settings
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variants
 from dpviz.metrics import (
     FLAT,
@@ -310,7 +310,12 @@ def _pictured(comparison: Comparison, prepared: Measured) -> dict[Mechanism, Res
     settings = comparison.settings
     if settings.picture:
         return {result.mechanism: result for result in comparison.results}
-    settings, found = replace(settings, picture=SHARE), {}
+    paid = math.fsum(settings.paid_shares.values())
+    # of what a preparation leaves, and the directions keep what they need
+    share = min(SHARE * (1 - paid), MOST_SHARED - paid)
+    if share <= 0:
+        return {}
+    settings, found = replace(settings, picture=share), {}
     for result in comparison.results:
         if not result.status.verdict.counts:
             continue

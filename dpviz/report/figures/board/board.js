@@ -641,8 +641,8 @@ class Board {
     }
     if (this.buttons.swap) this.buttons.swap.hidden = !pin;
     const rows = pin ? "rings: pinned" : "grey dots: the truth";
-    const shown = this.payload.labels.kinds ? "grey: labels that noise hides" : "";
-    setText(this.ghosts, this.publishable ? `points stand for people, none is a person; ${shown}` : rows);
+    const hidden = this.payload.labels.kinds ? "; grey: labels that noise hides" : "";
+    setText(this.ghosts, this.publishable ? `points stand for people, none is a person${hidden}` : rows);
   }
 
   snapshot() {
