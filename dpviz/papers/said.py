@@ -698,7 +698,8 @@ def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool 
     told = asked - sum(one.untold for one in every)
     coverage = _coverage(there, told, asked)
     verdict = _verdict(look, every, len(look.panels) * len(look.tests), found)
-    if not every and not said.needs and not complete:
+    drawn = found.means and not all(one.stands_in for one in every)
+    if not drawn and not said.needs and not complete:
         verdict = Answer.PENDING
     missing = [panel for panel, ones in there.items() if not ones and panel]
     reason = _reason(said, verdict, every, missing, absent)

@@ -14,12 +14,12 @@ from dpviz.core.seeding import Draws, generator
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import parse_variant
 from dpviz.papers.experiment import Effort, Experiment
-from dpviz.papers.measurements import Found, Measurements
+from dpviz.papers.measurements import Absent, Found, Measurements
 from dpviz.papers.said import Answer, View, answer
 from dpviz.papers.xu import _error as _xu_error
 from dpviz.papers.xu import _noise as _xu_noise
+from dpviz.papers.xu import _said, figure5, statements, theorems
 from dpviz.papers.xu import _shared as _xu
-from dpviz.papers.xu import figure5, statements, theorems
 from dpviz.papers.xu.figure1 import XuFigure1
 from dpviz.papers.xu.figure2 import XuFigure2
 from dpviz.papers.xu.figure3 import XuFigure3
@@ -204,7 +204,7 @@ def test_full_effort_has_the_papers_hundred_runs() -> None:
                 assert part.count == 100
                 continue
             assert isinstance(part, _xu.Runs)
-            if part.count == figure5.SOME and cls is XuFigure5:
+            if part.count in (figure5.SOME, figure5.MANY) and cls is XuFigure5:
                 continue  # what is read beside the figure
             place = (part.data, part.mechanism, getattr(part, "reading", ""))
             runs.setdefault(place, []).extend(part.runs)
@@ -346,3 +346,14 @@ def test_published_tables_tell_neighbours_apart_and_a_fair_coin_would_not() -> N
     left, right = (found.get("wine", side, statements.SIDE) for side in ("left", "right"))
     assert left is not None
     np.testing.assert_allclose(left, right, rtol=1e-9)
+
+
+def test_a_bound_on_eta_speaks_for_a_sentence_and_never_against_it() -> None:
+    """Without any data: eta is below 1 on every table, and only a factor that keeps it says so."""
+    for panel in _said.BY_LABEL:
+        (most,) = _said._eta((1.0,))(View(Found({}), panel)).values()
+        assert 0 < most.value < 1
+    (kept,) = _said._scaled_eta("by_k", (1.0,))(View(Found({}), "Secom")).values()
+    assert kept.value < 1
+    with pytest.raises(Absent):
+        _said._scaled_eta("by_k", (1.0,))(View(Found({}), "Musk"))

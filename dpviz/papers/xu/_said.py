@@ -67,19 +67,27 @@ def _eta(epsilons: Sequence[float]) -> Callable[[View], Curve]:
         try:
             return ETA_CURVE(view)
         except Absent:
-            d = remote.sets()[BY_LABEL[view.panel].key].d
-            most = {x: x / (2 * d * math.sqrt(2)) for x in epsilons}
-            return {x: Mean.near(value, math.nan, 1) for x, value in most.items()}
+            return _most_eta(view, epsilons)
 
     return eta
+
+
+def _most_eta(view: View, epsilons: Sequence[float]) -> Curve:
+    d = remote.sets()[BY_LABEL[view.panel].key].d
+    most = {x: x / (2 * d * math.sqrt(2)) for x in epsilons}
+    return {x: Mean.near(value, math.nan, 1) for x, value in most.items()}
 
 
 def _scaled_eta(factor: str, epsilons: Sequence[float]) -> Callable[[View], Curve]:
     def scaled(view: View) -> Curve:
         curve = _eta(epsilons)(view)
+        absent = curve == _most_eta(view, epsilons)
         chosen = _from_k(curve, view) if factor == "by_k" and len(curve) > 1 else curve
         times: float = getattr(BY_LABEL[view.panel], factor)
-        return {x: mean * times for x, mean in chosen.items()}
+        found = {x: mean * times for x, mean in chosen.items()}
+        if absent and max(mean.value for mean in found.values()) >= 1:
+            raise Absent  # that it may be so much says nothing against a lower one
+        return found
 
     return scaled
 
