@@ -20,7 +20,7 @@ from dpviz.accounting.composition import PrivacyLoss, composed
 from dpviz.accounting.profile_loss import ProfileLoss
 from dpviz.core.errors import CannotRun
 from dpviz.core.number_text import numeral
-from dpviz.core.parts import ApproximatePart, Part, PurePart
+from dpviz.core.parts import ApproximatePart, GaussianPart, Part, PurePart
 from dpviz.core.problem import EPSILON_RANGE, Budget, Problem
 from dpviz.core.release import Status, Verdict
 from dpviz.mechanisms import Mechanism
@@ -98,6 +98,15 @@ def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Togethe
             "calibration must state parts, or row_profile a profile"
         )
     return Together(parts)
+
+
+def is_numeric(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
+    """Return whether its account beside another Gaussian or pure step is composed numerically."""
+    own = accounted(mechanism, problem, budget)
+    if own is None or not own.parts:
+        return own is not None and bool(own.known)
+    normal = {isinstance(part, GaussianPart) for part in own.parts}
+    return bool(own.known) or len(normal) > 1
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from dpviz.metrics import (
 )
 from dpviz.picture.account import SHARE
 from dpviz.picture.shown import drowned, points, steady
+from dpviz.preparation.account import is_numeric
 from dpviz.preparation.bounding import Prepared
 from dpviz.preparation.prepared import Measured, worth
 from dpviz.report.tables.labels import LABEL_COLOURS, LABEL_SHAPES, RAMP, labels_of, packed
@@ -318,6 +319,9 @@ def _pictured(comparison: Comparison, prepared: Measured) -> dict[Mechanism, Res
     settings, found = replace(settings, picture=share), {}
     for result in comparison.results:
         if not result.status.verdict.counts:
+            continue
+        # seconds at each of some thirty epsilons: who asks for a picture by the settings waits
+        if is_numeric(result.mechanism, comparison.problem, comparison.budget):
             continue
         cell = cell_at(prepared, settings, result.mechanism, range(1))
         if isinstance(cell, Cell):

@@ -176,7 +176,7 @@ function drawPublished(canvas, { pen, width, height }, scene) {
   const { payload, column, cell, look } = scene;
   const published = column && cell?.published;
   if (!published) {
-    let said = ["too few people", "for a picture here"];
+    let said = ["no picture here: too few people,", "or an account that takes seconds"];
     if (!column || !cell) said = ["the truth", "stays here"];
     else if (!cell.status.counts) said = ["no claim holds:", "nothing to publish"];
     words(pen, look, said, width / 2, height / 2 + 8 * said.length, scaled(look, 13));
