@@ -195,7 +195,10 @@ def test_the_scrubber_moves_and_the_last_of_many_moves_counts(page: Page) -> Non
 @pytest.mark.parametrize("name", [name for name in page_names() if name != "explore"])
 def test_each_page_is_drawn(page: Page, name: str) -> None:
     visit(page, name)
-    assert len(main_of(page).inner_text()) > 100
+    stage = page.locator(".dps")  # of a lesson, in a tree of its own
+    if name == "guide":
+        stage.wait_for()
+    assert len(" ".join([main_of(page).inner_text(), *stage.all_inner_texts()])) > 100
     assert page.get_by_test_id("stAlertContentError").all_inner_texts() == []
     if name == "release":
         expect(main_of(page)).to_contain_text(NO_LEDGER)
