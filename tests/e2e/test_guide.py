@@ -344,14 +344,19 @@ def test_decide_from_an_upload_to_a_printed_card(
     page.pdf(path=sheet)
     assert sheet.read_bytes().startswith(b"%PDF")
     page.emulate_media(media="screen")
-    files = []
-    for name in ("to print or mail", "Report with this card"):
+
+    def taken(name: str) -> str:
         with page.expect_download() as waiting:
             page.get_by_role("button", name=name).click()
-        files.append(Path(waiting.value.path()).read_text(encoding="utf-8"))
-    for text in files:
-        assert "Consequences" in text
-    assert "Assumed public" in files[1]
+        return Path(waiting.value.path()).read_text(encoding="utf-8")
+
+    assert "Consequences" in taken("to print or mail")
+    assert "Consequences" not in taken("Report with this card")  # its numbers are the rows' own
+    with rerun(page):
+        page.get_by_text("With real rows and the truth: not to be shown around").click()
+    report = taken("Report with this card")
+    assert "Consequences" in report
+    assert "Assumed public" in report
 
 
 def test_the_board_file_works_with_the_network_off(browser: Browser, tmp_path: Path) -> None:

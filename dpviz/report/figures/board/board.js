@@ -642,7 +642,9 @@ class Board {
     if (this.buttons.swap) this.buttons.swap.hidden = !pin;
     const rows = pin ? "rings: pinned" : "grey dots: the truth";
     const hidden = this.payload.labels.kinds ? "; grey: labels that noise hides" : "";
-    setText(this.ghosts, this.publishable ? `points stand for people, none is a person${hidden}` : rows);
+    // its seed is known and epsilon is scrubbed: only a picture drawn once costs what is said
+    const once = this.buttons.working ? "; a look here is no release" : "";
+    setText(this.ghosts, this.publishable ? `points stand for people, none is a person${once}${hidden}` : rows);
   }
 
   snapshot() {
