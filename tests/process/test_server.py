@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -420,9 +421,10 @@ def test_every_host_of_the_table_is_served_by_its_command(
 ) -> None:
     """As typed, but for where the programs lie and the port."""
     port = free_port()
-    written = command.replace("dpviz app", f"{sys.executable} -m dpviz app").replace(
-        "streamlit run", f"{sys.executable} -m streamlit run"
-    )
+    program = f"{sys.executable} -m "
+    written = re.sub(r"(?<![-\w])(dpviz (?:app|class)|streamlit run)", rf"{program}\1", command)
+    if command == "dpviz class":  # it says its port itself, because phones type it
+        written += f" --port {port}"
     own = {
         "PORT": str(port), "STREAMLIT_SERVER_PORT": str(port), "XDG_CACHE_HOME": str(tmp_path),
         "STREAMLIT_SERVER_HEADLESS": "true",
@@ -430,6 +432,11 @@ def test_every_host_of_the_table_is_served_by_its_command(
     shell = ["bash", "-c", f"export {written.partition(sys.executable)[0] or 'X=1'}\nexec "
              f"{written[written.index(sys.executable):]}"]  # fmt: skip
     with Server(app_path(), tmp_path / "log", own, ROOT, port=port, command=shell) as server:
+        if name == "what it prints":
+            said = (tmp_path / "log").read_text(encoding="utf-8")
+            printed = re.search(r"phones open http://([^/:]+):(\d+)/", said)
+            assert printed is not None and printed[2] == str(port)
+            name = printed[1]
         assert answer(server.url, Host=name)[0] == 200
         assert answer(server.url, Host="evil.example")[0] == 421
         assert asyncio.run(shaken(server.url)) == 101
@@ -441,10 +448,10 @@ def test_every_host_of_the_table_is_served_by_its_command(
 
 def _listening(command: str) -> str:
     """Return what a command listens to: `dpviz app` to localhost, unless it is told otherwise."""
-    told = "STREAMLIT_SERVER_ADDRESS" in command or "streamlit run" in command
+    told = any(w in command for w in ("STREAMLIT_SERVER_ADDRESS", "streamlit run", "dpviz class"))
     return "everywhere" if told else "localhost"
 
 
 def test_the_table_has_its_rows() -> None:
-    assert len(rows()) == 6
+    assert len(rows()) == 7
     assert sum("streamlit run app.py" in command for command, _ in rows()) == 2
