@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.core.csv_text import csv_text
+from dpviz.preparation.bounding import Prepared
 from dpviz.report.sentences import explore as narrative
 from dpviz.simulation.compare import Comparison
 from pages.ui import board, cached, controls, deciding, loading, parts, sections, shell, state, take
@@ -61,6 +62,16 @@ def take_away(comparison: Comparison) -> None:
     )
 
 
+def published(comparison: Comparison, prepared: Prepared, warning: str | None) -> None:
+    """Draw what is said of a table in its publishable view: nothing that the rows decide."""
+    st.caption(plain(narrative.published(comparison)))
+    notes(comparison, warning)
+    st.header("Take it along", anchor="take")
+    take.along(comparison, prepared, publishable=True)
+    parts.command(comparison.settings)
+    parts.assumed_public(prepared, comparison.assumed_public)
+
+
 def more(comparison: Comparison) -> None:
     """Draw every chart with its caption and numbers, where it is asked for."""
 
@@ -80,6 +91,37 @@ def more(comparison: Comparison) -> None:
             sections.preparation(comparison, current.prepared, current.data_key)
 
 
+def working(comparison: Comparison, prepared: Prepared, warning: str | None) -> None:
+    """Draw what compares with the truth, and with it all that is said of a public table."""
+    opened = board.opened(comparison)
+    if opened is not None:
+        sections.one(opened)
+    st.markdown(f"**{narrative.verdict(comparison)}**")
+    st.caption(plain(narrative.facts(comparison)))
+    st.page_link(
+        shell.page("Guide"),
+        label="New here? The Guide shows what privacy does in short lessons.",
+        icon=":material/route:",
+    )
+    parts.table_notes(prepared)
+    notes(comparison, warning)
+    if comparison.results:
+        sections.table(comparison)
+        more(comparison)
+        take_away(comparison)
+    parts.assumed_public(prepared, comparison.assumed_public)
+
+
+def notes(comparison: Comparison, warning: str | None) -> None:
+    """Draw what follows from the setting alone."""
+    settings = comparison.settings
+    free = narrative.free_lunch(settings)
+    for note in (free, narrative.epsilon_note(settings.epsilon), warning):
+        if note is not None:
+            st.caption(note)
+    sections.not_run(comparison)
+
+
 def pin() -> dict[str, Any] | None:
     """Return what the board shows of the pinned setting."""
     with guard():
@@ -96,30 +138,16 @@ with st.container(key="unseen"):  # for screen readers: the board needs the room
     st.title("What does privacy cost this PCA?", anchor=False)
 with guard():
     if current.prepared is not None:
-        found = cached.comparison(current.data_key, current.prepared, current.settings)
+        publishable = board.publishable(current.prepared)
+        found = cached.comparison(
+            current.data_key, current.prepared, current.settings, early=not publishable
+        )
         warning = shell.delta_warning(current)
         frames = board.draw(
             found, current.prepared, current.data_key, current.settings, pin(), warning
         )
-        opened = board.opened(found)
-        if opened is not None:
-            sections.one(opened)
-        st.markdown(f"**{narrative.verdict(found)}**")
-        st.caption(plain(narrative.facts(found)))
-        st.page_link(
-            shell.page("Guide"),
-            label="New here? The Guide shows what privacy does in short lessons.",
-            icon=":material/route:",
-        )
-        parts.table_notes(current.prepared)
-        free = narrative.free_lunch(current.settings)
-        for note in (free, narrative.epsilon_note(current.settings.epsilon), warning):
-            if note is not None:
-                st.caption(note)
-        sections.not_run(found)
-        if found.results:
-            sections.table(found)
-            more(found)
-            take_away(found)
-        parts.assumed_public(current.prepared, found.assumed_public)
+        if publishable:
+            published(found, current.prepared, warning)
+        else:
+            working(found, current.prepared, warning)
         shell.follow(frames)

@@ -23,6 +23,8 @@ export default function (component) {
       onDraws: (epsilon) => send("draws", epsilon),
       onOpen: (key) => send("open", key ?? ""),
       onLink: (name) => send("link", name),
+      // What the page says around the board follows; of a public table it says all of it always.
+      onView: (name) => mine.board.payload.ribbon && send("view", name),
     };
     mine.arrived = () => {
       if (mine.board && mine.token) take(mine.board, mine.token);
@@ -51,6 +53,9 @@ export default function (component) {
       mine.board.committed = payload.now;
     }
   }
+  // An answer to an older question changes nothing: a view is taken where it is a new one.
+  if (payload.ribbon && mine.working !== data.working) mine.board.setPublishable(!data.working);
+  mine.working = data.working;
   mine.shape = shape;
   mine.token = token;
   mine.now = payload.now;

@@ -21,6 +21,7 @@ from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variants
 from dpviz.preparation.bounding import Prepared
 from dpviz.report.figures.board import assets, shown
+from dpviz.report.figures.boardfile import anybodys
 from dpviz.report.tables import board
 from dpviz.report.tables.payload import Frame, Payload
 from dpviz.simulation.compare import Comparison
@@ -67,6 +68,15 @@ export default function ({ data, parentElement }) {
 }
 """,
 )
+
+
+def publishable(prepared: Prepared) -> bool:
+    """Return whether a page shows what may be published alone.
+
+    An upload's is shown so until the board is asked for its working view; another file is so again.
+    """
+    asked = st.session_state.get("board.working")
+    return not anybodys(prepared) and asked != st.session_state["check.file"]
 
 
 def draw(
@@ -139,6 +149,7 @@ def draw(
             "wanted": wanted,
             "shape": hashlib.blake2b(repr(shape).encode(), digest_size=12).hexdigest(),
             "pin": pin,
+            "working": not publishable(prepared),
             "draws": _draws(comparison, prepared, token),
         },
         **callbacks,
@@ -250,6 +261,12 @@ def _linked() -> None:
         state.put("part", SHOWN[asked], "claims")
 
 
+def _viewed() -> None:
+    st.session_state["board.working"] = (
+        st.session_state.get("check.file") if _sent("view") == "working" else None
+    )
+
+
 def _wanted() -> None:
     st.session_state["board.wanted"] = True
 
@@ -261,5 +278,6 @@ _CALLBACKS: dict[str, Callable[[], None]] = {
     "draws": _redraw,
     "open": _opened,
     "link": _linked,
+    "view": _viewed,
     "want": _wanted,
 }

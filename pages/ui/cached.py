@@ -222,12 +222,21 @@ class Progress:
 
 
 def results(
-    data_key: tuple[str, ...], chosen: Plan, ready: Prepared
+    data_key: tuple[str, ...], chosen: Plan, ready: Prepared, *, early: bool = True
 ) -> tuple[tuple[Result, ...], tuple[Skipped, ...]]:
-    """Return the result of every cell of a plan, and what would take too long."""
+    """Return the result of every cell of a plan, and what would take too long.
+
+    Parameters
+    ----------
+    data_key : tuple of str
+    chosen : Plan
+    ready : Prepared
+    early : bool
+        Whether first draws may be told before all are there: they compare with the truth.
+    """
     progress = Progress()
     first = st.empty()
-    if _seconds(chosen) > FIRST_AFTER:
+    if early and _seconds(chosen) > FIRST_AFTER:
         seen = []
         for number, cell in enumerate(chosen.cells):
             progress(number / len(chosen.cells), f"First draw: {cell.mechanism.label}")
@@ -256,10 +265,12 @@ def _seconds(chosen: Plan) -> float:
     return len(chosen.cells) * chosen.settings.trials * each
 
 
-def comparison(data_key: tuple[str, ...], ready: Prepared, settings: Settings) -> Comparison:
-    """Return the comparison of one view, from the cache where it can be."""
+def comparison(
+    data_key: tuple[str, ...], ready: Prepared, settings: Settings, *, early: bool = True
+) -> Comparison:
+    """Return the comparison of one view, from the cache where it can be; see `results`."""
     chosen = sweeps.plan(ready, settings, strict=False)
-    found, slow = results(data_key, chosen, ready)
+    found, slow = results(data_key, chosen, ready, early=early)
     late = {item.mechanism for item in slow}
     drawn = replace(
         chosen,

@@ -111,7 +111,7 @@ def unusable() -> None:
     )
 
 
-def step(raw: RawTable, problem: str | None, few: str | None) -> None:
+def step(raw: RawTable, problem: str | None, few: str | None, *, quiet: bool = False) -> None:
     """Show every column with its kind, gaps, use and what to look at, to be changed.
 
     Parameters
@@ -121,6 +121,8 @@ def step(raw: RawTable, problem: str | None, few: str | None) -> None:
         Why the table cannot be used.
     few : str or None
         That its rows are too few for the chosen delta.
+    quiet : bool
+        Whether nothing that the rows decide is said before the check is opened.
     """
     left = names_in(state.get("leave_out"))
     checks = check_columns(raw, left)
@@ -128,7 +130,7 @@ def step(raw: RawTable, problem: str | None, few: str | None) -> None:
     looks = sum(bool(check.warnings) for check in checks) + (few is not None)
     words = f"{looks} to look at" if looks else "nothing stands out"
     box = st.expander(
-        f"Check your table: {len(checks)} columns, {words}",
+        f"Check your table: {len(checks)} columns" + ("" if quiet else f", {words}"),
         expanded=problem is not None,
         icon=":material/fact_check:",
         key="check",

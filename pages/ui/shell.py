@@ -13,6 +13,7 @@ from dpviz.core.here import NO_OPENDP, can_release, in_browser
 from dpviz.report.sentences.explore import delta_note, epsilon_note, too_few_rows
 from pages.ui import (
     bar,
+    board,
     check,
     copying,
     examples,
@@ -120,7 +121,7 @@ def run() -> None:
         with st.container():
             _notices(current, info)
         if not (info.own_settings or info.own_reading):
-            _check(current)
+            _check(current, info)
         with limits.looking_up():
             page.run()
         reconnect.watch()
@@ -156,7 +157,7 @@ def through_entry() -> Current:
     return current
 
 
-def _check(current: Current) -> None:
+def _check(current: Current, page: PageInfo) -> None:
     """Draw the check of an uploaded table, or the way on from a file that cannot be used."""
     if state.get("table") != UPLOAD:
         return
@@ -169,7 +170,9 @@ def _check(current: Current) -> None:
         if current.prepared is not None:
             delta = current.prepared.budget(state.settings()).delta
             few = too_few_rows(delta, current.prepared.n)
-        check.step(raw, current.problem, few)
+        shown = current.prepared
+        quiet = page.first and shown is not None and board.publishable(shown)
+        check.step(raw, current.problem, few, quiet=quiet)
     if current.problem is not None:
         check.unusable()
 

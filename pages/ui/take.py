@@ -34,7 +34,13 @@ def with_the_truth(prepared: Measured) -> bool:
     )
 
 
-def along(comparison: Comparison, prepared: Prepared, answer: Card | None = None) -> None:
+def along(
+    comparison: Comparison,
+    prepared: Prepared,
+    answer: Card | None = None,
+    *,
+    publishable: bool = False,
+) -> None:
     """Offer the view as files that work without this page, and as a link that says everything.
 
     Parameters
@@ -43,13 +49,15 @@ def along(comparison: Comparison, prepared: Prepared, answer: Card | None = None
     prepared : Prepared
     answer : Card or None
         What Decide answered about this table, for the report.
+    publishable : bool
+        Whether files that are not to be shown around are not even offered.
     """
     settings = comparison.settings
     uploaded = settings.table == state.UPLOAD
     table = "YOUR_FILE.csv" if uploaded else settings.table
     command = settings.command(table)
     link = addresses.to_explore(settings)
-    working = with_the_truth(prepared)
+    working = not publishable and with_the_truth(prepared)
     flag = " --working-view" if working else ""
     with st.container(horizontal=True, key="take.files"):
         st.download_button(
@@ -99,7 +107,7 @@ def along(comparison: Comparison, prepared: Prepared, answer: Card | None = None
             on_click="ignore",
             key="download.script",
         )
-    if answer is None:
+    if answer is None and not publishable:
         st.caption("Once Decide was asked about this table, the report holds its card.")
     st.caption("A link that names every setting, so that later defaults change nothing:")
     copyable(link)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
+import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, WebSocket, expect
 
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
+from tests.e2e.test_journeys import send
 
 SCREEN = {"width": 1400, "height": 900}
 FRAME_MS = 20
@@ -323,3 +327,85 @@ def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -
     assert page.locator(".dpv-scrub").bounding_box() == before
     assert problems_of(page) == ""
     session.close()
+
+
+# What a reader, a screen reader or a search of the page finds: texts and names, shadow roots too.
+_SAID = """
+() => {
+  const found = [];
+  const visit = node => {
+    if (node.nodeType === Node.TEXT_NODE) found.push(node.data.trim());
+    if (node.nodeType === Node.ELEMENT_NODE) {
+      if (node.matches('style, script')) return;
+      for (const name of ['aria-label', 'aria-valuetext', 'title', 'alt', 'placeholder']) {
+        if (node.hasAttribute(name)) found.push(node.getAttribute(name));
+      }
+      if (node.shadowRoot) node.shadowRoot.childNodes.forEach(visit);
+    }
+    node.childNodes.forEach(visit);
+  };
+  visit(document.body);
+  return found.filter(Boolean);
+}
+"""
+
+
+def own_table(seed: int) -> bytes:
+    """Return a table of one shape and one set of names, whose values the seed decides alone."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(400, 4)) * [9.0, 5.0, 1.0, 10.0 ** (2 * seed)]
+    kinds = np.array([f"heron{seed}", f"stork{seed}"])[(rows[:, 0] > 0).astype(int)]
+    return pd.DataFrame(rows, columns=[*"abcd"]).assign(kind=kinds).to_csv(index=False).encode()
+
+
+def said_on(page: Page) -> list[str]:
+    """Return the page's words without those of the published pictures, which are paid for."""
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('[data-testid=stBidiComponentRegular], "
+        "[data-testid=stBidiComponentIsolated]')].length > 0"
+    )
+    wait_idle(page)
+    texts = page.evaluate(_SAID)
+    return [text for text in texts if not text.startswith("Published picture")]
+
+
+def test_no_word_and_no_file_of_the_publishable_view_is_decided_by_the_rows(
+    page: Page, server: Server
+) -> None:
+    """Two tables that differ in every value give one text; the working view gives two."""
+    open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian,spherical&label=0")
+    view = {
+        name: page.get_by_role("button", name=name, exact=True)
+        for name in ("working view", "publishable")
+    }
+    seen, working = [], []
+    for seed in (1, 2):
+        send(page, "own.csv", own_table(seed))
+        expect(page.locator(".dpv[data-complete]")).to_have_count(1)
+        expect(view["publishable"]).to_have_attribute("aria-pressed", "true")
+        with rerun(page):
+            view["working view"].click()
+        with rerun(page):
+            scrubber(page).press("ArrowRight")  # which is told to screen readers
+        working.append(said_on(page))
+        with rerun(page):
+            view["publishable"].click()
+        seen.append(said_on(page))
+        with rerun(page):
+            scrubber(page).press("ArrowLeft")
+        seen[-1] += said_on(page)
+    assert seen[0] == seen[1]
+    assert not any("heron" in text or "recovers" in text for text in seen[0])
+    assert set(working[0]) != set(working[1])
+    assert any("heron1" in text for text in working[0])
+    assert any("recovers" in text for text in working[0])
+    files = {}
+    for button in page.get_by_test_id("stDownloadButton").all():
+        with page.expect_download() as told:
+            button.get_by_role("button").click()
+        files[told.value.suggested_filename] = told.value.path().read_text("utf-8")
+    assert set(files) == {"dpviz-board.html", "dpviz-report.html", "dpviz.ipynb", "dpviz_view.py"}
+    for name, text in files.items():
+        assert "heron" not in text, name
+        assert "stork" not in text, name
+        assert not re.search(r"recovers \d", text), name

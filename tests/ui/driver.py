@@ -139,9 +139,12 @@ def more(at: AppTest) -> AppTest:
     return change(at, "explore.charts", True)
 
 
-def upload(at: AppTest, name: str, content: bytes) -> AppTest:
-    """Return the dashboard after a user uploaded a file."""
-    found(at, "upload").set_value((name, content, "application/octet-stream"))
+def upload(at: AppTest, name: str, content: bytes, *, working: bool = True) -> AppTest:
+    """Return the dashboard after a user uploaded a file, and asked for its working view or not."""
+    uploader = found(at, "upload").set_value((name, content, "application/octet-stream"))
+    if working:
+        ((file_id, *_),) = uploader._files
+        at.session_state["board.working"] = file_id
     return at.run()
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dpviz import datasets
 from dpviz.core.settings import Settings
@@ -31,6 +33,7 @@ from tests.ui.driver import (
     held,
     keys,
     more,
+    nodes,
     notices,
     one_sentence,
     results,
@@ -290,3 +293,36 @@ def test_the_first_draw_is_shown_before_the_others(monkeypatch: pytest.MonkeyPat
     assert said[-1].startswith(f"First of {QUICK['trials']} draws, recovery: ")
     assert results(at).equals(drawn)
     assert not any("First of" in text.value for text in at.markdown)  # all draws are there
+
+
+def texts_of(at: AppTest) -> list[str]:
+    """Return everything that is sent to be drawn, but for the board's own frames."""
+    drawn = [str(node.proto) for node in nodes(at) if node.type != "bidi_component"]
+    # a file that is made once it is asked for has a random address
+    return [re.sub(r"deferred_file_id: .*", "", text) for text in drawn]
+
+
+def people(seed: int) -> bytes:
+    """Return a table of one shape and one set of names, whose values the seed decides alone."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(60, 4)) * [1.0, 2.0, 3.0, 10.0 ** (3 * seed)]  # one scale stands out
+    return pd.DataFrame(rows, columns=[*"abcd"]).to_csv(index=False).encode()
+
+
+def test_the_publishable_view_says_nothing_that_rows_decide() -> None:
+    """Two tables that differ in every value have one page; in the working view they have two."""
+    pages = [
+        upload(
+            start(**(QUICK | {"row_bound": "quantile:0.9"})), "own.csv", people(seed), working=False
+        )
+        for seed in (1, 2)
+    ]
+    assert [errors(at) for at in pages] == [[], []]
+    assert texts_of(pages[0]) == texts_of(pages[1])
+    assert not {"download.summary", "download.draws", "download.json", "explore.charts"} & set(
+        keys(pages[0])
+    )
+    assert {"download.board", "download.report"} <= set(keys(pages[0]))
+    shown = [texts_of(upload(at, "own.csv", people(seed))) for seed, at in enumerate(pages, 1)]
+    assert len(results(pages[0])) > 0
+    assert shown[0] != shown[1]

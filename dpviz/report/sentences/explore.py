@@ -247,6 +247,15 @@ def facts(comparison: Comparison) -> str:
     )
 
 
+def published(comparison: Comparison) -> str:
+    """Return what is said below published pictures: nothing that the rows decide."""
+    prepared, problem = comparison.prepared, comparison.problem
+    return (
+        f"{prepared.name}: {problem.n:,} people (rows), {problem.d} features. What compares with "
+        "the rows is in the working view alone."
+    )
+
+
 def first_draw(results: Sequence[Result], trials: int) -> str:
     """Return what is shown while all draws but the first of each mechanism are still to come."""
     seen = [

@@ -811,13 +811,15 @@ def publishable(payload: Payload) -> Payload:
     """Return a payload with what may be published of its table, and nothing else.
 
     What is kept is listed here, part by part: the setting, what follows from it without the rows,
-    and published pictures. Names of labels stay, which pictures assume public.
+    and published pictures. Names of labels stay where they are public.
 
     Parameters
     ----------
     payload : Payload
     """
-    names, limits, chance = payload["labels"], payload["limits"], payload["chance"]
+    labels, limits, chance = payload["labels"], payload["limits"], payload["chance"]
+    kinds = labels["kinds"] if labels["public"] else None
+    name = labels["name"] if labels["public"] else None
     axis = _heights(1, 0.0, 1.0, None)
     # Whose column is first follows from the recovered shares: by name it says nothing.
     columns = sorted(payload["columns"], key=lambda column: column["label"])
@@ -826,7 +828,13 @@ def publishable(payload: Payload) -> Payload:
         "table": payload["table"],
         "now": payload["now"],
         "truth": {"eigenvalues": [], "picture": "", "heights": None, "text": ""},
-        "labels": {"name": names["name"], "kinds": names["kinds"], "codes": None, "ends": None},
+        "labels": {
+            "name": name,
+            "kinds": kinds,
+            "codes": None,
+            "ends": None,
+            "public": labels["public"],
+        },
         "limits": {
             "picture": (1.0, 1.0),
             "scale": 1.0,

@@ -43,7 +43,7 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
     """
     labels = prepared.table.labels if isinstance(prepared, Prepared) else None
     if labels is None or not isinstance(prepared, Prepared):
-        return {"name": None, "kinds": None, "codes": None, "ends": None}
+        return {"name": None, "kinds": None, "codes": None, "ends": None, "public": False}
     name, kinds = prepared.table.label_name, prepared.table.kinds
     if kinds is None:
         values = np.asarray(labels)[index].astype(float)
@@ -55,10 +55,12 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
             "kinds": None,
             "codes": codes,
             "ends": (numeral(low, 3), numeral(high, 3)),
+            "public": False,
         }
     return {
         "name": name,
         "kinds": list(kinds[0]),
         "codes": packed(np.minimum(kinds[1][index], 255), "u1"),
         "ends": None,
+        "public": prepared.labels is not None,
     }

@@ -57,12 +57,14 @@ class LabelCodes(TypedDict):
     kinds : names of kinds; None where labels are numbers
     codes : uint8, a kind's place or a number's share of 255
     ends : least and largest number, written
+    public : whether a picture that is published may tell kinds by name
     """
 
     name: str | None
     kinds: list[str] | None
     codes: str | None
     ends: tuple[str, str] | None
+    public: bool
 
 
 class Heights(TypedDict):

@@ -41,6 +41,7 @@ import { Strip } from "./strip.js";
  * @property {() => void} [onFresh]
  * @property {(epsilon: number) => void} [onDraws]
  * @property {(name: string) => void} [onLink]
+ * @property {(name: "working" | "publishable") => void} [onView] the reader chose a view
  */
 
 /**
@@ -150,6 +151,7 @@ class Board {
     this.grid = make("div", "dpv-grid");
     this.opening = make("div", "dpv-large", { hidden: true, role: "dialog" });
     this.ghosts = make("span", "dpv-kind");
+    this.legend = make("span", "dpv-labels");
     this.spoken = make("div", "dpv-hidden", { "aria-live": "polite" });
     this.shown = make("output", "dpv-epsilon");
     /** @type {HTMLElement | null} */
@@ -298,10 +300,27 @@ class Board {
     for (const name of ["draws", "pin"]) {
       if (this.buttons[name]) this.buttons[name].disabled = this.publishable;
     }
+    this.arrange();
     this.dressRibbon();
+    this.dressLegend();
     this.dressPin();
+    setText(this.spoken, "");
     this.measure();
     this.schedule();
+  }
+
+  /** Order the columns: by what they recover, which is not published, or else by their names. */
+  arrange() {
+    const place = new Map(this.columns.map((column, index) => [column.key, index]));
+    /** @type {(a: Col, b: Col) => number} */
+    const byTruth = (a, b) => (place.get(a.key) ?? -1) - (place.get(b.key) ?? -1);
+    /** @type {(a: Col, b: Col) => number} */
+    const byName = (a, b) => (a.column?.label ?? "").localeCompare(b.column?.label ?? "", "en");
+    const before = this.cols;
+    this.cols = [...before].sort(this.publishable && this.payload.ribbon ? byName : byTruth);
+    if (this.cols.some((col, index) => col !== before[index])) {
+      this.grid.append(...this.cols.map((col) => col.node));
+    }
   }
 
   dressRibbon() {
@@ -517,7 +536,11 @@ class Board {
     /** @type {(name: string, label: string, help: string, on: boolean) => void} */
     const side = (name, label, help, on) => {
       this.buttons[name] = make("button", "dpv-button", {
-        type: "button", title: help, onclick: () => this.setPublishable(on),
+        type: "button", title: help,
+        onclick: () => {
+          this.setPublishable(on);
+          this.options.onView?.(on ? "publishable" : "working");
+        },
       }, label);
       group.append(this.buttons[name]);
     };
@@ -613,8 +636,19 @@ class Board {
   }
 
   buildLegend() {
-    const { labels, palette } = this.payload;
     const box = make("div", "dpv-legend", { "aria-label": "Colours of the picture" });
+    this.ghosts = make("span", "dpv-kind");
+    this.legend = make("span", "dpv-labels");
+    box.append(this.legend, this.ghosts);
+    return box;
+  }
+
+  dressLegend() {
+    const { labels, palette } = this.payload;
+    const box = this.legend;
+    box.replaceChildren();
+    box.hidden = this.publishable && !labels.public;
+    if (box.hidden) return; // which labels there are is for the rows to say
     const name = make("span", "dpv-legend-name", {}, `${labels.name || "label"}:`);
     if (labels.kinds && labels.kinds.length > 1) {
       box.append(name);
@@ -627,9 +661,6 @@ class Board {
       bar.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
       box.append(name, labels.ends[0], bar, labels.ends[1]);
     }
-    this.ghosts = make("span", "dpv-kind");
-    box.append(this.ghosts);
-    return box;
   }
 
   dressPin() {
@@ -641,7 +672,8 @@ class Board {
     }
     if (this.buttons.swap) this.buttons.swap.hidden = !pin;
     const rows = pin ? "rings: pinned" : "grey dots: the truth";
-    const hidden = this.payload.labels.kinds ? "; grey: labels that noise hides" : "";
+    const { kinds, public: known } = this.payload.labels;
+    const hidden = kinds && known ? "; grey: labels that noise hides" : "";
     // its seed is known and epsilon is scrubbed: only a picture drawn once costs what is said
     const once = this.buttons.working ? "; a look here is no release" : "";
     setText(this.ghosts, this.publishable ? `points stand for people, none is a person${once}${hidden}` : rows);
@@ -796,6 +828,12 @@ class Board {
    */
   drawCanvases(canvases, scene, every) {
     if (canvases.picture) drawPicture(canvases.picture, scene);
+    if (scene.publishable) {
+      // Not shown; what the truth has written there goes too.
+      canvases.spectrum?.removeAttribute("aria-label");
+      canvases.distance?.removeAttribute("aria-label");
+      return;
+    }
     if (canvases.spectrum) drawSpectrum(canvases.spectrum, scene, every);
     if (canvases.distance) drawDistance(canvases.distance, scene);
   }
@@ -826,6 +864,12 @@ class Board {
    */
   writeRecovery({ value, ghost, words, meter }, { column, cell, hidden, ghost: held }, exact) {
     const [bar, range, pinned] = meter;
+    if (this.publishable) {
+      for (const part of [value, ghost, words]) setText(part, "");
+      words.title = "";
+      for (const part of meter) part.removeAttribute("style");
+      return;
+    }
     if (!column) {
       setText(value, "100 %");
       setText(words, "recovered; chance: 0\u00a0%");
@@ -914,6 +958,7 @@ class Board {
     const { caution, least } = this.payload;
     /** @type {[string, string | null][]} */
     const parts = caution ? [[`⚠ ${caution}`, null]] : [];
+    if (this.publishable) return parts; // who is best only the truth tells
     if (this.masked) return [...parts, [`At ε ${written}: what is left?`, null]];
     if (!exact || !frame) return [...parts, [`At ε ${written}: predictions first, draws follow.`, null]];
     const { recovery, risk } = frame.answer;
@@ -939,6 +984,10 @@ class Board {
   say() {
     const { frame, exact } = this.frameNow();
     if (!exact || !frame || this.masked) return;
+    if (this.publishable) {
+      setText(this.spoken, this.cost);
+      return;
+    }
     const said = this.columns.filter((column) => frame.cells[column.key]?.recovery).map((column) => {
       const cell = frame.cells[column.key];
       return `${column.label} ${cell.texts.recovery}, ${cell.status.words}`;
@@ -947,6 +996,10 @@ class Board {
   }
 
   drawStrip() {
+    if (this.publishable) {
+      this.strip?.clear();
+      return;
+    }
     this.strip?.draw({
       payload: this.payload,
       columns: this.columns,

@@ -71,6 +71,8 @@ export interface LabelCodes {
   codes: string | null;
   /** least and largest number, written */
   ends: [string, string] | null;
+  /** whether a picture that is published may tell kinds by name */
+  public: boolean;
 }
 
 /** What every column shares. */

@@ -88,6 +88,13 @@ export class Strip {
     this.canvas.setAttribute("aria-label", `Recovery against epsilon, now ${view.written}`);
   }
 
+  /** Draw nothing: what is here comes from the truth. */
+  clear() {
+    this.view = null;
+    this.canvas.width = 0;
+    this.canvas.removeAttribute("aria-label");
+  }
+
   listen() {
     const { canvas, acts } = this;
     /** @type {(event: PointerEvent) => { x: number, y: number }} */
