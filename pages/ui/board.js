@@ -54,7 +54,7 @@ export default function (component) {
     }
   }
   // An answer to an older question changes nothing: a view is taken where it is a new one.
-  if (payload.ribbon && mine.working !== data.working) mine.board.setPublishable(!data.working);
+  if (payload.ribbon && mine.working !== data.working) mine.board.takeView(!data.working);
   mine.working = data.working;
   mine.shape = shape;
   mine.token = token;

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, WebSocket, expect
 
 from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle, watch_of
-from tests.e2e.test_journeys import send
+from tests.e2e.test_journeys import send, working_view
 
 SCREEN = {"width": 1400, "height": 900}
 FRAME_MS = 20
@@ -374,22 +374,18 @@ def test_no_word_and_no_file_of_the_publishable_view_is_decided_by_the_rows(
 ) -> None:
     """Two tables that differ in every value give one text; the working view gives two."""
     open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian,spherical&label=0")
-    view = {
-        name: page.get_by_role("button", name=name, exact=True)
-        for name in ("working view", "publishable")
-    }
+    publishable = page.get_by_role("button", name="publishable", exact=True)
     seen, working = [], []
     for seed in (1, 2):
         send(page, "own.csv", own_table(seed))
         expect(page.locator(".dpv[data-complete]")).to_have_count(1)
-        expect(view["publishable"]).to_have_attribute("aria-pressed", "true")
-        with rerun(page):
-            view["working view"].click()
+        expect(publishable).to_have_attribute("aria-pressed", "true")
+        working_view(page)
         with rerun(page):
             scrubber(page).press("ArrowRight")  # which is told to screen readers
         working.append(said_on(page))
         with rerun(page):
-            view["publishable"].click()
+            publishable.click()
         seen.append(said_on(page))
         with rerun(page):
             scrubber(page).press("ArrowLeft")

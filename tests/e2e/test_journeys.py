@@ -116,6 +116,12 @@ def choose(page: Page, label: str, option: str) -> None:
         page.get_by_role("option", name=option, exact=True).click()
 
 
+def working_view(page: Page) -> None:
+    """Ask for what compares with the rows of an upload."""
+    with rerun(page):
+        page.get_by_role("button", name="working view").click()
+
+
 def send(page: Page, name: str, content: bytes) -> None:
     """Upload a file; where it goes is behind a button."""
     if not page.get_by_test_id("stFileUploaderDropzoneInput").count():
@@ -229,8 +235,9 @@ def test_an_upload_is_analysed_and_its_link_asks_for_the_file(
     open_app(page, server.url + "/" + TWO + "&epsilon=4")
     send(page, "patients.csv", EXAMPLE.read_bytes())
     assert "people" in numbers(page)
-    assert "epsilon 4" in verdict(page)
     choose(page, "Label column", "variety")
+    working_view(page)
+    assert "epsilon 4" in verdict(page)
     expect(page.locator(f"{BOARD} .dpv-legend")).to_contain_text("variety")
     link, shown = page.url, numbers(page)
     assert "table=upload" in link
@@ -244,6 +251,7 @@ def test_an_upload_is_analysed_and_its_link_asks_for_the_file(
     assert guest.url == link
     assert guest.locator(BOARD).count() == 0
     send(guest, "patients.csv", EXAMPLE.read_bytes())
+    working_view(guest)
     assert errors(guest) == []
     assert numbers(guest) == shown
     assert guest.url == link
@@ -315,6 +323,7 @@ def test_a_bad_upload_is_one_sentence(page: Page, server: Server) -> None:
 def test_an_upload_survives_pages_sliders_and_clicks(page: Page, server: Server) -> None:
     open_app(page, server.url + "/" + TWO)
     send(page, "example.csv", EXAMPLE.read_bytes())
+    working_view(page)
     shown = numbers(page)
     page.get_by_role("button", name="?", exact=True).click()
     expect(page.get_by_text("What am I looking at?")).to_be_visible()

@@ -289,6 +289,16 @@ class Board {
     (on ? this.scrubber : this.buttons.present)?.focus();
   }
 
+  /**
+   * Take the view that the page around asks for; on a wall it waits.
+   *
+   * @param {boolean} on
+   */
+  takeView(on) {
+    if (this.presenting) this.publishableBefore = on;
+    else this.setPublishable(on);
+  }
+
   /** @param {boolean} on */
   setPublishable(on) {
     this.publishable = Boolean(on);
