@@ -435,7 +435,8 @@ def test_every_host_of_the_table_is_served_by_its_command(
         if name == "what it prints":
             said = (tmp_path / "log").read_text(encoding="utf-8")
             printed = re.search(r"phones open http://([^/:]+):(\d+)/", said)
-            assert printed is not None and printed[2] == str(port)
+            assert printed is not None
+            assert printed[2] == str(port)
             name = printed[1]
         assert answer(server.url, Host=name)[0] == 200
         assert answer(server.url, Host="evil.example")[0] == 421
