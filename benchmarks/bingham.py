@@ -16,8 +16,9 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.peers_cells import REQUIREMENTS, python_of, worker
+from benchmarks.peers_cells import known_law
 from dpviz.auditing.finds import PEERS_FILE, bingham_moment, sampler_table, sharper_moment
+from dpviz.peers import REQUIREMENTS, python_of
 
 NAMES = {"diffprivlib": "diffprivlib", "opendp": "OpenDP"}
 
@@ -26,7 +27,7 @@ def measured(folder: Path) -> list[dict[str, object]]:
     """Return one record for each library."""
     found = []
     for peer, label in NAMES.items():
-        (law,) = worker(python_of(peer, folder), peer, "law")
+        law = known_law(peer, python_of(peer, folder))
         version = next(
             text.partition("==")[2] for text in REQUIREMENTS[peer] if text.startswith(f"{peer}==")
         )

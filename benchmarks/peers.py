@@ -20,8 +20,9 @@ import math
 from pathlib import Path
 
 from benchmarks.peers_cells import TABLES, measure
-from benchmarks.peers_half import section
+from benchmarks.peers_half import END, START, section
 from benchmarks.peers_page import figure, page
+from benchmarks.peers_seen import MARKS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -45,7 +46,9 @@ def main() -> None:
         json.loads(options.keep.read_text(encoding="utf-8")) if options.draw else measure(options)
     )
     path = options.out / "peers.md"
-    path.write_text(page(kept) + section(path), encoding="utf-8")
+    path.write_text(
+        page(kept) + section(path, *MARKS) + section(path, START, END), encoding="utf-8"
+    )
     (options.out / "peers.svg").write_text(figure(kept), encoding="utf-8")
     print(f"wrote {options.out / 'peers.md'} and {options.out / 'peers.svg'}")
 

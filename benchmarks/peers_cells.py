@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,18 +18,9 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import parse_variant
+from dpviz.peers import REQUIREMENTS, Worker, python_of
 from dpviz.preparation.bounding import prepare
 
-REQUIREMENTS = {
-    # 0.6.6 imports names that scikit-learn removed later
-    "diffprivlib": (
-        "diffprivlib==0.6.6", "scikit-learn==1.5.2", "numpy==2.1.3", "scipy==1.14.1",
-    ),
-    "opendp": (
-        "opendp==0.16.0", "randomgen==2.5.1", "scikit-learn==1.9.1", "numpy==2.4.6",
-        "scipy==1.17.1",
-    ),
-}  # fmt: skip
 PEERS = {
     "diffprivlib": ("diffprivlib", "diffprivlib 0.6.6"),
     "opendp": ("opendp", "OpenDP 0.16.0"),
@@ -85,34 +71,13 @@ class Table:
         return (share - chance) / (1 - chance)
 
 
-# --- environments -----------------------------------------------------------------------------
-
-
-def python_of(peer: str, folder: Path) -> Path:
-    """Return the interpreter of a peer's environment, made if it is not there."""
-    home = folder / peer
-    python = home / "bin" / "python"
-    stamp = home / "requirements.txt"
-    wanted = "\n".join(REQUIREMENTS[peer])
-    if not (stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted):
-        print(f"making the environment of {peer} in {home}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *REQUIREMENTS[peer]], check=True)
-        stamp.write_text(wanted, encoding="utf-8")
-    return python
-
-
-def worker(python: Path, *words: str) -> Iterator[dict[str, Any]]:
-    """Yield what the worker prints."""
-    one = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    command = [str(python), str(Path(__file__).with_name("peers_worker.py")), *words]
-    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=clean | one) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            yield json.loads(line)
-    if process.returncode:
-        raise RuntimeError(f"the worker of {words[0]} ended with status {process.returncode}")
+def known_law(library: str, python: Path) -> dict[str, Any]:
+    """Return what a library draws where the law is known."""
+    worker = Worker(python, library)
+    found = worker.ask()
+    worker.end()
+    del found["outcome"]
+    return found
 
 
 # --- measuring --------------------------------------------------------------------------------
@@ -137,21 +102,24 @@ def summary(recoveries: list[float], seconds: list[float]) -> dict[str, Any]:
 
 
 def measure_peer(
-    peer: str, table: Table, file: str, python: Path, k: int, epsilon: float, options: Any
+    peer: str, table: Table, python: Path, k: int, epsilon: float, options: Any
 ) -> dict[str, Any]:
     """Return one cell of a peer."""
     recoveries, seconds, stopped, failed, done = [], [], 0, [], 0
+    worker = Worker(python, peer)
     while done < options.fits and stopped < options.stops:
-        words = (str(epsilon), str(k), str(done), str(options.fits), str(options.timeout))
-        for row in worker(python, peer, file, *words):
-            done += 1
-            if row["outcome"] == "fit":
-                recoveries.append(table.recovery(row["components"]))
-                seconds.append(row["seconds"])
-            elif row["outcome"] == "time-out":
-                stopped += 1  # and the worker is gone
-            else:
-                failed.append(row["kind"])
+        if worker.ended:
+            worker = Worker(python, peer)
+        row = worker.ask(table.rows, epsilon=epsilon, k=k, seed=done, seconds=options.timeout)
+        done += 1
+        if row["outcome"] == "fit":
+            recoveries.append(table.recovery(row["components"]))
+            seconds.append(row["seconds"])
+        elif row["outcome"] == "time-out":
+            stopped += 1  # and the worker is gone
+        else:
+            failed.append(row["kind"])
+    worker.end()
     found = {"stopped": stopped, "failed": failed, "limit": options.timeout, "stops": options.stops}
     return summary(recoveries, seconds) | found
 
@@ -188,16 +156,14 @@ def measure(options: Any) -> dict[str, Any]:
     pythons = {name: python_of(name, options.environments) for name in REQUIREMENTS}
     for name in REQUIREMENTS:
         if name not in kept["law"]:
-            (kept["law"][name],) = worker(pythons[name], name, "law")
+            kept["law"][name] = known_law(name, pythons[name])
             keep()
     ends = time.monotonic() + 60 * options.minutes
     sides = {"ours": tuple(OURS), "peers": tuple(PEERS)}
     keys = [key for side in options.sides.split(",") for key in sides[side]]
     for name in options.tables.split(","):
         table = Table.load(name)
-        with tempfile.TemporaryDirectory() as folder, one_blas_thread():
-            file = str(Path(folder) / "rows.npz")
-            np.savez(file, rows=table.rows)
+        with one_blas_thread():
             for k in KS:
                 for epsilon in EPSILONS:
                     for key in keys:
@@ -210,7 +176,7 @@ def measure(options: Any) -> dict[str, Any]:
                             found = measure_ours(key, table, k, epsilon, options.ours)
                         else:
                             found = measure_peer(
-                                key, table, file, pythons[PEERS[key][0]], k, epsilon, options
+                                key, table, pythons[PEERS[key][0]], k, epsilon, options
                             )
                         kept["cells"][cell] = found
                         print(cell, {n: v for n, v in found.items() if v}, flush=True)

@@ -13,7 +13,6 @@ import argparse
 import hashlib
 import json
 import math
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -21,17 +20,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.package_tables import Source, real_tables
-from benchmarks.peers_cells import (
-    PEERS,
-    REQUIREMENTS,
-    Table,
-    measure_ours,
-    measure_peer,
-    python_of,
-)
+from benchmarks.peers_cells import PEERS, Table, measure_ours, measure_peer
 from dpviz import datasets
 from dpviz.core.blas import one_blas_thread
 from dpviz.core.seeding import generator
+from dpviz.peers import REQUIREMENTS, python_of
 
 ROOT = Path(__file__).resolve().parents[1]
 START, END = "<!-- half: start -->", "<!-- half: end -->"
@@ -72,11 +65,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     tables = {source.name: table_of(source) for source in test_half(options.tables)}
     kept["shapes"] = {name: table.rows.shape for name, table in tables.items()}
     ends = time.monotonic() + 60 * options.minutes
-    with tempfile.TemporaryDirectory() as folder, one_blas_thread():
-        file = str(Path(folder) / "rows.npz")
+    with one_blas_thread():
         for epsilon in EPSILONS:
             for name, table in tables.items():
-                np.savez(file, rows=table.rows)
                 for key in (*OURS, *PEERS):
                     cell = f"{name}/{epsilon:g}/{key}"
                     if cell in kept["cells"]:
@@ -87,7 +78,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                         found = measure_ours(key, table, K, epsilon, options.ours)
                     else:
                         python = pythons[PEERS[key][0]]
-                        found = measure_peer(key, table, file, python, K, epsilon, options)
+                        found = measure_peer(key, table, python, K, epsilon, options)
                     kept["cells"][cell] = found
                     print(cell, found, flush=True)
                     if options.keep:
@@ -156,11 +147,11 @@ def _ahead(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return bool(one["recovery"] - other["recovery"] > error)
 
 
-def section(path: Path) -> str:
+def section(path: Path, first: str, last: str) -> str:
     """Return the section as it stands in a page, empty where it has none."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    start, end = text.find(START), text.find(END)
-    return "" if min(start, end) < 0 else "\n" + text[start:end] + END + "\n"
+    start, end = text.find(first), text.find(last)
+    return "" if min(start, end) < 0 else "\n" + text[start:end] + last + "\n"
 
 
 def main() -> None:
@@ -177,7 +168,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     options = parser.parse_args()
     kept, path = measure(options), options.out / "peers.md"
-    rest = path.read_text(encoding="utf-8").replace(section(path), "")
+    rest = path.read_text(encoding="utf-8").replace(section(path, START, END), "")
     path.write_text(rest + "\n" + written(kept, options), encoding="utf-8")
     print(f"wrote {path}")
 

@@ -27,12 +27,18 @@ def overspending(d: int, epsilon: float, most: float = 1e4, steps: int = 400) ->
     worst = 0.0
     for x in np.geomspace(1e-2, most, steps):
         M = epsilon / 4 * np.concatenate([[0.0, 1.0], np.full(d - 2, x + 1.0)])
-        low, high = 1e-12, float(d)
-        for _ in range(200):
-            b = (low + high) / 2
-            low, high = (b, high) if (1 / (b + 2 * M)).sum() > 1 else (low, b)
+        b = envelope(M)
         worst = max(worst, epsilon / 4 + d * math.log1p(epsilon / (2 * b)))
     return worst / epsilon
+
+
+def envelope(M: Any) -> float:
+    """Return b with sum 1/(b + 2 M_i) = 1."""
+    low, high = 1e-12, float(len(M))
+    for _ in range(200):
+        b = (low + high) / 2
+        low, high = (b, high) if (1 / (b + 2 * M)).sum() > 1 else (low, b)
+    return (low + high) / 2
 
 
 def overspent(name: str) -> float:

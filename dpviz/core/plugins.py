@@ -1,7 +1,7 @@
-"""What others bring: files that a user names, and packages that offer entry points.
+"""What others bring: files and modules that a user names, and packages that offer entry points.
 
-``DPVIZ_PLUGINS`` names the files, as ``--plugin`` does; it is inherited by every process that works
-for this one. A package offers an object under one of `GROUPS`. The rooms that hold such objects ask
+``DPVIZ_PLUGINS`` names them, as ``--plugin`` does; it is inherited by every process that works for
+this one. A package offers an object under one of `GROUPS`. The rooms that hold such objects ask
 `from_outside` for theirs.
 """
 
@@ -15,7 +15,7 @@ from functools import cache
 from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from dpviz.core.errors import InvalidSetting
 
 VARIABLE = "DPVIZ_PLUGINS"
-"""Files to load, parted as in ``PATH``."""
+"""Files to load, and names of modules, parted as in ``PATH``."""
 
 GROUPS = ("mechanisms", "metrics", "datasets")
 """The entry points ``dpviz.mechanisms``, ``dpviz.metrics`` and ``dpviz.datasets``."""
@@ -44,9 +44,12 @@ def add_plugins(files: list[str]) -> None:
     known = _files()
     for file in files:
         path = Path(file)
-        if path.suffix != ".py" or not path.is_file():
+        if path.suffix == ".py" and path.is_file():
+            known.append(str(path.resolve()))
+        elif _is_module(file):
+            known.append(file)
+        else:
             raise InvalidSetting("plugin", "a Python file that is there", path.name, "--plugin")
-        known.append(str(path.resolve()))
     os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(known))
 
 
@@ -123,11 +126,19 @@ def of_module(module: ModuleType) -> list[Any]:
 
 def from_plugin(cls: type) -> bool:
     """Return whether a class stands in a file that a user named."""
-    return cls.__module__.startswith(_NAMES)
+    return cls.__module__.startswith(_NAMES) or cls.__module__ in _files()
 
 
 def _files() -> list[str]:
     return [file for file in os.environ.get(VARIABLE, "").split(os.pathsep) if file]
+
+
+def _is_module(name: str) -> bool:
+    """Return whether a module of that name is installed, such as ``dpviz.peers``."""
+    try:
+        return not name.endswith(".py") and find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _loaded(point: EntryPoint) -> Any:
@@ -141,13 +152,15 @@ def _loaded(point: EntryPoint) -> Any:
 
 @cache
 def plugin_module(file: str) -> ModuleType:
-    """Return the module of a plugin's file, run once in this process.
+    """Return the module of a plugin's file or name, run once in this process.
 
     Raises
     ------
     InvalidSetting
         If it cannot be run: the message says where.
     """
+    if not file.endswith(".py"):
+        return import_module(file)
     path = Path(file)
     name = f"{_NAMES}{path.stem}_{blake2b(file.encode(), digest_size=4).hexdigest()}"
     spec = spec_from_file_location(name, path)

@@ -1,8 +1,9 @@
-"""One peer library, one cell: fit again and again, print a line of JSON for each fit.
+"""One fit of a peer's library after another: asked on stdin, answered in a line of JSON each.
 
-Runs in the peer's own environment, so it imports nothing of dpviz. Called by
-`benchmarks.peers`: python peers_worker.py PEER CELL.npz EPSILON K FIRST LAST SECONDS, or
-PEER law for draws of one eigenvector whose law is known.
+Runs in the peer's own environment, so it imports nothing of dpviz: ``python worker.py FIT``. A
+question is a line of JSON with ``epsilon``, ``k``, ``seed`` and ``seconds`` of CPU; where it has a
+``shape`` the bytes of new rows follow, doubles row by row. Without an epsilon the answer is of
+draws of one eigenvector whose law is known.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ LAW_DRAWS = 4_000
 
 def _stop(signum: int, frame: object) -> None:
     # An exception would be swallowed where a library calls back from C, so the process ends.
-    print(json.dumps({"outcome": "time-out"}), flush=True)
+    _say({"outcome": "time-out"})
     os._exit(0)
 
 
-def diffprivlib_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
+def _say(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+def _diffprivlib_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
     from diffprivlib.models import PCA
 
     model = PCA(n_components=k, epsilon=epsilon, data_norm=1.0, centered=True, random_state=seed)
@@ -57,11 +62,11 @@ def _opendp_fit(rows: Any, budget: Any, epsilon: float, k: int) -> Any:
     return measurement(rows).Vt[:k]
 
 
-def opendp_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
+def _opendp_alone_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
     return _opendp_fit(rows, epsilon, epsilon, k)
 
 
-def opendp_vectors_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
+def _opendp_vectors_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
     from opendp.extras.sklearn.decomposition import PCAEpsilons
 
     values = 1e-6 * epsilon
@@ -70,13 +75,13 @@ def opendp_vectors_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
 
 
 FITS: dict[str, Callable[[Any, float, int, int], Any]] = {
-    "diffprivlib": diffprivlib_fit,
-    "opendp": opendp_fit,
-    "opendp_vectors": opendp_vectors_fit,
+    "diffprivlib": _diffprivlib_fit,
+    "opendp": _opendp_alone_fit,
+    "opendp_vectors": _opendp_vectors_fit,
 }
 
 
-def law(peer: str) -> dict[str, float]:
+def law(peer: str) -> dict[str, Any]:
     """Return the mean of u_1^2 over draws for C = diag(8, 0, 0) at epsilon 4: exp(8 u_1^2)."""
     C = np.diag([8.0, 0.0, 0.0])
     if peer == "diffprivlib":
@@ -93,42 +98,52 @@ def law(peer: str) -> dict[str, float]:
         measurement = make_private_eigenvector(domain, dp.symmetric_distance(), 4.0)
         draws = [measurement(C)[0] ** 2 for _ in range(LAW_DRAWS)]
     return {
+        "outcome": "law",
         "mean": float(np.mean(draws)),
         "se": float(np.std(draws, ddof=1) / np.sqrt(len(draws))),
         "draws": LAW_DRAWS,
     }
 
 
+def answer(peer: str, rows: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return one fit."""
+    k = asked["k"]
+    start = time.process_time()
+    _limit(asked["seconds"])
+    try:
+        found = np.asarray(FITS[peer](rows, asked["epsilon"], k, asked["seed"]), dtype=float)
+    except Exception as error:  # a peer's failure is a result, with its kind
+        return {"outcome": "failure", "kind": type(error).__name__}
+    finally:
+        _limit(0)
+    used = time.process_time() - start
+    if found.shape != (k, rows.shape[1]) or not np.isfinite(found).all():
+        return {"outcome": "failure", "kind": "not finite"}
+    return {"outcome": "fit", "seconds": used, "components": found.tolist()}
+
+
+def _limit(seconds: float) -> None:
+    if hasattr(signal, "setitimer"):  # elsewhere whoever asks has patience, and then ends this
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
 def main() -> None:
+    """Answer until nobody asks."""
     warnings.simplefilter("ignore")
-    peer, what = sys.argv[1:3]
-    if what == "law":
-        print(json.dumps(law(peer)), flush=True)
-        return
-    epsilon, k = float(sys.argv[3]), int(sys.argv[4])
-    first, last, seconds = int(sys.argv[5]), int(sys.argv[6]), float(sys.argv[7])
-    rows = np.load(what)["rows"]
+    peer = sys.argv[1]
     # imports and caches are not the fit's: one easy fit first, whatever becomes of it
     with contextlib.suppress(ValueError):
         easy = np.random.default_rng(0).standard_normal((500, 10))
         FITS[peer](easy / np.linalg.norm(easy, axis=1).max() * (1 - 1e-9), 1.0, 2, 0)
-    signal.signal(signal.SIGPROF, _stop)
-    for seed in range(first, last):
-        start = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        try:
-            found = np.asarray(FITS[peer](rows, epsilon, k, seed), dtype=float)
-        except Exception as error:  # a peer's failure is a result, with its kind
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            print(json.dumps({"outcome": "failure", "kind": type(error).__name__}), flush=True)
-            continue
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        used = time.process_time() - start
-        if found.shape != (k, rows.shape[1]) or not np.isfinite(found).all():
-            print(json.dumps({"outcome": "failure", "kind": "not finite"}), flush=True)
-            continue
-        row = {"outcome": "fit", "seconds": used, "components": found.tolist()}
-        print(json.dumps(row), flush=True)
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGPROF, _stop)
+    rows: Any = None
+    while line := sys.stdin.buffer.readline():
+        asked = json.loads(line)
+        if "shape" in asked:
+            n, d = asked["shape"]
+            rows = np.frombuffer(sys.stdin.buffer.read(8 * n * d)).reshape(n, d)
+        _say(law(peer) if "epsilon" not in asked else answer(peer, rows, asked))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,130 @@
+"""Libraries in environments of their own: the real worker, with a library made up here."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz import peers
+from dpviz.cli import main
+from dpviz.core import plugins
+from dpviz.core.errors import CannotRun
+from dpviz.mechanisms import all_mechanisms
+
+# Exact components at epsilon below 5; slow, stuck, failing or wrong beyond.
+LIBRARY = """
+import os, time
+import numpy as np
+
+class PCA:
+    def __init__(self, n_components, epsilon, data_norm, centered, random_state):
+        assert data_norm == 1.0 and centered
+        self.k, self.epsilon, self.seed = n_components, epsilon, random_state
+
+    def fit(self, rows):
+        assert np.linalg.norm(rows, axis=1).max() <= 1
+        while self.epsilon == 6:
+            pass
+        if self.epsilon == 7:
+            time.sleep(60)
+        if self.epsilon == 8:
+            raise ValueError("a value of the data")
+        if self.epsilon == 9:
+            os._exit(3)
+        self.components_ = np.linalg.svd(rows, full_matrices=False)[2][: self.k]
+        return self
+"""
+
+
+def table() -> pd.DataFrame:
+    rows = np.random.default_rng(1).standard_normal((60, 4)) * [3, 2, 1, 1]
+    return pd.DataFrame(rows, columns=list("abcd"))
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write an environment whose interpreter is this one and whose library is the one above."""
+    (tmp_path / "diffprivlib").mkdir()
+    (tmp_path / "diffprivlib/models.py").write_text(LIBRARY, encoding="utf-8")
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(tmp_path))} exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr(peers, "python_of", lambda library, folder: python)
+    monkeypatch.setattr(peers, "SECONDS", 0.2)
+    return python
+
+
+def test_a_library_is_a_column_and_is_audited(
+    fake: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = dpviz.compare(table(), mechanisms=[peers.diffprivlib, "gaussian"], trials=3).table()
+    shown = found.set_index("mechanism")
+    assert shown["status"].to_dict() == {"diffprivlib": "unproven", "gaussian": "holds"}
+    assert shown.loc["diffprivlib", "recovery"] == pytest.approx(1.0)  # this one adds no noise
+    board = dpviz.board(table(), mechanisms=[peers.diffprivlib], trials=1)
+    board.write(tmp_path / "board.html")
+    assert "diffprivlib 0.6.6" in (tmp_path / "board.html").read_text(encoding="utf-8")
+    audited = dpviz.audit(peers.diffprivlib, trials=300, dimension=3, k=1)
+    assert str(audited.verdict) == "refuted"
+    # the same by the command line, which is told of it by name
+    monkeypatch.setenv(plugins.VARIABLE, "")
+    all_mechanisms.cache_clear()
+    path = tmp_path / "table.csv"
+    table().to_csv(path, index=False)
+    words = ["compare", str(path), "--plugin", "dpviz.peers", "--mechanism", "diffprivlib"]
+    assert main([*words, "--trials", "2", "--format", "csv"]) == 0
+    assert "diffprivlib,unproven" in capsys.readouterr().out
+    monkeypatch.undo()
+    all_mechanisms.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"),
+    [
+        (6.0, "a fit has 0.2 s of CPU; it was stopped"),
+        (7.0, "a fit has 0.2 s of CPU; it was stopped"),
+        (8.0, "a fit of the library failed (ValueError)"),
+        (9.0, "a fit of the library failed (ended)"),
+    ],
+)
+def test_what_does_not_end_or_fails_is_one_sentence(
+    fake: Path, monkeypatch: pytest.MonkeyPatch, epsilon: float, words: str
+) -> None:
+    """Stopped by its own CPU, and by whoever waits where it takes none; the next one runs."""
+    monkeypatch.setattr(peers, "PATIENCE", 1.5 if epsilon == 7.0 else 60.0)
+    start = time.monotonic()
+    with pytest.raises(CannotRun) as caught:
+        dpviz.compare(table(), epsilon=epsilon, mechanisms=[peers.diffprivlib], trials=1)
+    assert str(caught.value) == f"diffprivlib cannot run: {words}"
+    assert time.monotonic() - start < 30
+    found = dpviz.compare(table(), mechanisms=[peers.diffprivlib], trials=1)
+    assert len(found.table()) == 1
+
+
+def test_what_pip_cannot_make_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(peers.REQUIREMENTS, "opendp", (str(tmp_path / "nowhere.whl"),))
+    # no second environment is made for this: the interpreter is there, and pip is this one's
+    (tmp_path / "opendp/bin").mkdir(parents=True)
+    os.symlink(sys.executable, tmp_path / "opendp/bin/python")
+    real = peers.subprocess.run
+    monkeypatch.setattr(
+        peers.subprocess,
+        "run",
+        lambda words, **rest: real(["true"] if "venv" in words else words, **rest),
+    )
+    with pytest.raises(CannotRun, match=r"opendp cannot run: pip could not install .*nowhere\.whl"):
+        peers.python_of("opendp", tmp_path)
+    assert "nowhere.whl" in capfd.readouterr().err
+    assert not (tmp_path / "opendp/requirements.txt").exists()  # tried again next time
