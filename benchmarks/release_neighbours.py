@@ -70,6 +70,8 @@ class Pair:
         The delta: Laplace or Gaussian noise.
     ending : str
         Of the files' names.
+    rows : {"bound", "unit"}
+        Whether rows are shortened to a row bound, or scaled to length one.
     """
 
     first: bytes
@@ -78,6 +80,7 @@ class Pair:
     relation: Relation
     delta: str
     ending: str
+    rows: str = "bound"
 
 
 def _schema(rng: Rng) -> Schema:
@@ -178,7 +181,8 @@ def _of_text(rng: Rng) -> Pair:
         schema = replace(schema, packing="gzip")
         files = [gzip.compress(file, 1, mtime=0) for file in files]
     ending = str(rng.choice([".csv", ".txt", ".parquet", ".gz"]))
-    return Pair(*files, schema, relation, str(rng.choice(["0", "1e-6"])), ending)
+    delta, rows = str(rng.choice(["0", "1e-6"])), str(rng.choice(["bound", "unit"]))
+    return Pair(*files, schema, relation, delta, ending, rows)
 
 
 _STRANGE = (None, float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-324, -999.0, 0.5)
@@ -221,7 +225,8 @@ def _of_parquet(rng: Rng) -> Pair:
         parquet.write_table(pa.table(table), sink, row_group_size=max(1, n // 2))
         files.append(sink.getvalue())
     ending = str(rng.choice([".parquet", ".csv"]))
-    return Pair(*files, schema, relation, str(rng.choice(["0", "1e-6"])), ending)
+    delta, rows = str(rng.choice(["0", "1e-6"])), str(rng.choice(["bound", "unit"]))
+    return Pair(*files, schema, relation, delta, ending, rows)
 
 
 def pair(seed: int, number: int) -> Pair:
@@ -290,7 +295,8 @@ def outcome(data: bytes, given: Pair, folder: Path) -> Outcome:
         relation = ["--relation", str(given.relation)]
         making_it = ["ledger", "new", str(ledger), "--limit", "9,1e-3", *relation]
         words = ["release", str(table), "--schema", str(schema), "--k", "1", *relation]
-        words += ["--row-bound", ROW_BOUND, "--delta", given.delta]
+        words += ["--rows", given.rows, "--delta", given.delta]
+        words += ["--row-bound", ROW_BOUND] if given.rows == "bound" else []
         words += ["--ledger", str(ledger), "--out", str(out)]
         said = io.StringIO()
         with _seen() as moments, redirect_stdout(said), redirect_stderr(said):

@@ -67,13 +67,14 @@ def form() -> dict[str, str]:
     """Draw the fields; return what is written in them."""
     left, middle, right = st.columns(3)
     with left:
-        written = {
-            "row_bound": field("row_bound", such_as="a length, such as 60"),
-            "center": picked("center"),
-        }
+        written = {"rows": picked("rows"), "row_bound": ""}
+        if written["rows"] == "bound":
+            written["row_bound"] = field("row_bound", such_as="a length, such as 60")
+        written["center"] = picked("center")
     with middle:
         written["epsilon"] = field("epsilon", value="1")
         written["delta"] = field("delta", such_as="below 1/n, such as 1e-6")
+        written["scale"] = picked("scale")
     with right:
         written["k"] = field("k", value="2")
         written["name"] = field("name", value="auto")
@@ -140,9 +141,10 @@ def page() -> None:
     with st.expander("What this proves, and what not", icon=":material/gavel:"):
         st.markdown(
             "Each cell is read by itself under the schema; what is no number becomes the typical "
-            "value. Rows are cut to the bounds, centred on public numbers and truncated toward "
-            "zero on a grid of 2^-20 row bounds; their lengths are certified in whole numbers, so "
-            "X'X is exact and its sensitivity proved. The noise is discrete Gaussian (or Laplace "
+            "value. Rows are cut to the bounds, centred on public numbers or a private mean, "
+            "shortened to the row bound or scaled to length one, and truncated toward zero on a "
+            "grid of 2^-20; their lengths are certified in whole numbers, so X'X is exact and its "
+            "sensitivity proved. The noise is discrete Gaussian (or Laplace "
             "where delta is 0), drawn by OpenDP. Claimed is the exact Gaussian account, proved for "
             "discrete noise, with OpenDP's looser map beside it (where delta is 0, the map). Not "
             "covered: that the table has n rows, that it is this table, and whatever else you "

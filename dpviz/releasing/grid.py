@@ -1,10 +1,11 @@
 """Rows as whole numbers: what a sensitivity can be proved for on a computer.
 
-A row is cut to its public bounds, moved by public numbers, scaled down to the row bound and
-truncated toward zero on a grid of ``2^-bits`` row bounds. Whatever rounding did on the way, each
-row is treated by itself, and its squared length is certified in whole numbers afterwards: at most
-``2^(2 bits)``. Sums of whole numbers have no rounding, so the sensitivity of X'X is that of the
-certified rows and of nothing else. A sum of doubles has no such proof.
+A row is cut to its public bounds, moved and divided by public numbers, scaled down to the row bound
+(or to length one, whatever its length) and truncated toward zero on a grid of ``2^-bits`` of it.
+Whatever rounding did on the way, each row is treated by itself, and its squared length is certified
+in whole numbers afterwards: at most ``2^(2 bits)``. Sums of whole numbers have no rounding, so the
+sensitivity of X'X is that of the certified rows and of nothing else. A sum of doubles has no such
+proof.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import shortened
 from dpviz.core.errors import DpvizError, InvalidSetting
 from dpviz.preparation.transform import Transform
 
@@ -47,7 +49,12 @@ class Declared:
     center : tuple of float
         Public numbers that are subtracted.
     row_bound : float
-        R, the largest length of a centred row, in units of the table.
+        R, the largest length of a centred row, in units of the table or of the scale; 1 for rows of
+        length one.
+    scale : tuple of float
+        Public numbers by which features are divided; empty for none.
+    unit : bool
+        Whether every row is scaled to length one, so that no bound on lengths is needed.
     """
 
     columns: tuple[str, ...]
@@ -55,6 +62,8 @@ class Declared:
     high: tuple[float, ...]
     center: tuple[float, ...]
     row_bound: float
+    scale: tuple[float, ...] = ()
+    unit: bool = False
 
     def __post_init__(self) -> None:
         if not (0 < self.row_bound < np.inf):
@@ -80,7 +89,32 @@ class Declared:
     def transform(self) -> Transform:
         """How a row becomes a bounded one, in units of the row bound."""
         limits = np.array(self.low), np.array(self.high)
-        return Transform(*limits, np.array(self.center), np.full(self.d, self.row_bound))
+        scale = np.array(self.scale or (1.0,) * self.d) * self.row_bound
+        return Transform(*limits, np.array(self.center), scale)
+
+    @cached_property
+    def in_limits(self) -> Declared:
+        """What bounds each row for a sum: itself, or the stated limits where rows have no bound.
+
+        Then entries are in half widths of the limits over sqrt d, so that no row is longer than 1.
+        """
+        if not self.unit:
+            return self
+        low, high = np.array(self.low), np.array(self.high)
+        width = (high / 2 - low / 2) * np.sqrt(self.d) * (1 + 1e-12)
+        center = low / 2 + high / 2
+        return Declared(
+            self.columns, self.low, self.high, tuple(center.tolist()), 1.0, tuple(width.tolist())
+        )
+
+    def bounded(self, rows: FloatArray) -> FloatArray:
+        """Return finite rows in units of the row bound, each no longer than 1 up to rounding."""
+        with np.errstate(over="ignore"):  # a quotient too large for a double is a long row
+            # in the order of rows, so that each is summed up by itself wherever it stands
+            ordered = np.ascontiguousarray(rows, dtype=np.float64)
+            if self.unit:
+                return shortened(self.transform.unbounded(ordered), None)
+            return self.transform.inside(ordered)
 
 
 def bits_for(n: int, bits: int | None) -> int:
@@ -125,10 +159,7 @@ def quantised(rows: FloatArray, declared: Declared, bits: int) -> IntArray:
         cut to them; nobody is told how many rows that were.
     """
     unit, most = float(2**bits), 4**bits
-    with np.errstate(over="ignore"):  # a quotient too large for a double is a long row
-        # in the order of rows, so that each is summed up by itself wherever it stands
-        found = declared.transform.inside(np.ascontiguousarray(rows, dtype=np.float64))
-    whole: IntArray = np.trunc(found * unit).astype(np.int64)
+    whole: IntArray = np.trunc(declared.bounded(rows) * unit).astype(np.int64)
     # Certified in whole numbers: truncation shrinks, and a row that rounding left too long shrinks
     # by one step of the grid in each entry until it fits. |entry| <= 2^24 + 1, so squares are safe.
     # What no double of a finite row can become is no row: 0 before its square could wrap around.

@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 from dpviz.core import VERSION
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.blas import one_blas_thread
+from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.problem import (
     Budget,
@@ -27,7 +28,17 @@ from dpviz.datasets.source import Source
 from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 from dpviz.releasing.grid import Declared, IntArray, bits_for, quantised, second_moment
 from dpviz.releasing.ledger import RELEASE, Ledger, Receipt, Spend
-from dpviz.releasing.noise import BY_MAP, Law, Noise, calibrated, opendp_version, released
+from dpviz.releasing.noise import (
+    BY_MAP,
+    MEAN,
+    Law,
+    Noise,
+    calibrated,
+    mean_side,
+    opendp_version,
+    released,
+    released_mean,
+)
 from dpviz.releasing.options import ReleaseOptions, require_words
 from dpviz.releasing.outputs import Outputs, telling
 from dpviz.releasing.records import Given, Records, open_records
@@ -52,13 +63,17 @@ class RealRelease:
     schema : Schema
         How the table was read.
     declared : Declared
+        Its centre is the private mean, where there is one.
+    mean : ndarray of shape (d,) or None
+        That mean as it was released, in units of the table.
     assumed_public : tuple of str
         What nothing protects, in words.
     bits : int
     noise : Noise
     claimed : Budget
     matrix : ndarray of shape (d, d)
-        The noisy estimate of X'X/n, in squared units of the table.
+        The noisy estimate of X'X/n, in squared units of the table (of its scale; none for rows of
+        length one).
     eigenvalues : ndarray of shape (d,)
         Of it, descending.
     components : ndarray of shape (d, k)
@@ -76,6 +91,7 @@ class RealRelease:
     relation: Relation
     schema: Schema
     declared: Declared
+    mean: FloatArray | None
     assumed_public: tuple[str, ...]
     bits: int
     noise: Noise
@@ -112,6 +128,8 @@ class RealRelease:
                 "typical": [column.stand_in for column in self.schema.used],
                 "missing": [list(column.missing) for column in self.schema.used],
                 "center": list(declared.center),
+                "scale": list(declared.scale),
+                "rows": "unit" if declared.unit else "bound",
                 "row_bound": declared.row_bound,
                 "schema": self.schema.digest,
             },
@@ -135,6 +153,8 @@ class RealRelease:
                 "grid_bits": self.bits,
                 "weights": [70, 99] if noise.law is Law.NORMAL else [1, 1],
             },
+            "beside": [asdict(side) for side in noise.sides],
+            "mean": None if self.mean is None else self.mean.tolist(),
             "components": self.components.T.tolist(),
             "eigenvalues": self.eigenvalues.tolist(),
             "matrix": self.matrix.tolist(),
@@ -218,13 +238,23 @@ def declare(options: ReleaseOptions, schema: Schema) -> Declared:
     options.require()
     schema.require()
     low, high, typical = schema.limits.T
-    centers = {"typical": typical, "midpoint": low / 2 + high / 2, "none": np.zeros(len(low))}
+    middle = low / 2 + high / 2
+    centers = {
+        "typical": typical,
+        "midpoint": middle,
+        "none": np.zeros(len(low)),
+        PRIVATE: middle,  # until the mean is released
+    }
+    width = (high / 2 - low / 2).tolist() if options.scale == "limits" else ()
+    unit = options.rows == "unit"
     return Declared(
         tuple(column.name for column in schema.used),
         tuple(low.tolist()),
         tuple(high.tolist()),
         tuple(centers[options.center].tolist()),
-        float(options.row_bound),
+        1.0 if unit else float(options.row_bound),
+        tuple(width),
+        unit,
     )
 
 
@@ -316,14 +346,36 @@ class Plan:
             token=token,
         )
 
-    def moment(self) -> IntArray:
-        """Return X'X of the certified rows, in whole numbers; here the rows are looked at."""
-        d = self.declared.d
-        found = np.zeros((d, d), dtype=np.int64)
+    def total(self) -> IntArray:
+        """Return the sum of the rows that a private mean is taken of, in whole numbers."""
+        found = np.zeros(self.declared.d, dtype=np.int64)
         for block in self.records.blocks():
-            rows = quantised(self.schema.filled(block), self.declared, self.bits)
+            rows = quantised(self.schema.filled(block), self.declared.in_limits, self.bits)
+            found += rows.sum(0)
+        return found
+
+    def moment(self, declared: Declared | None = None) -> IntArray:
+        """Return X'X of the certified rows, in whole numbers; here the rows are looked at.
+
+        Parameters
+        ----------
+        declared : Declared, optional
+            With the centre that was released; by default the plan's own.
+        """
+        declared = declared or self.declared
+        found = np.zeros((declared.d, declared.d), dtype=np.int64)
+        for block in self.records.blocks():
+            rows = quantised(self.schema.filled(block), declared, self.bits)
             found += second_moment(rows, self.bits)
         return found
+
+    def centred(self, mean: FloatArray | None) -> Declared:
+        """Return what is declared of rows around a released mean, in units of `total`'s rows."""
+        if mean is None:
+            return self.declared
+        within = self.declared.in_limits.transform
+        center = np.clip(within.center + mean * within.scale, within.low, within.high)
+        return replace(self.declared, center=tuple(center.tolist()))
 
     def released(
         self,
@@ -331,8 +383,13 @@ class Plan:
         pairs: tuple[FloatArray, FloatArray],
         made: str,
         receipt: Receipt | None,
+        declared: Declared | None = None,
     ) -> RealRelease:
-        """Return the release of a noisy matrix with these eigenpairs, ascending."""
+        """Return the release of a noisy matrix with these eigenpairs, ascending.
+
+        ``declared`` holds the centre that was released, where there is one.
+        """
+        declared = declared or self.declared
         values, vectors = pairs
         return RealRelease(
             name=self.name,
@@ -340,7 +397,8 @@ class Plan:
             problem=(self.records.n, self.declared.d, self.options.k),
             relation=self.relation,
             schema=self.schema,
-            declared=self.declared,
+            declared=declared,
+            mean=np.array(declared.center) if self.noise.side(MEAN) else None,
             assumed_public=self.assumed_public,
             bits=self.bits,
             noise=self.noise,
@@ -359,7 +417,7 @@ class Plan:
         d, k = self.declared.d, self.options.k
         zeros = np.zeros((d, d))
         empty = self.released(zeros, (zeros[0], zeros), _now(), None)
-        return len(empty.to_text()) + (d * d + d * k + d) * _LONGEST_NUMBER + _RECEIPT_BYTES
+        return len(empty.to_text()) + (d * d + d * k + 3 * d) * _LONGEST_NUMBER + _RECEIPT_BYTES
 
 
 def plan(
@@ -397,10 +455,17 @@ def plan(
     require_words(claimed.epsilon, claimed.delta, n, options.accept)
     bits = bits_for(n, options.grid)
     rows = schema.rows_a_person or 1
-    noise = calibrated(law, claimed, relation, d, bits, rows)
+
+    def with_noise(bits: int) -> Noise:
+        share = options.mean_share
+        paid = options.center == PRIVATE
+        sides = [mean_side(law, relation, d, bits, rows, share=share)] if paid else []
+        return calibrated(law, claimed, relation, d, bits, rows, sides)
+
+    noise = with_noise(bits)
     while noise.scale > _LARGEST_SCALE and options.grid is None and bits > 8:
         bits -= 2
-        noise = calibrated(law, claimed, relation, d, bits, rows)
+        noise = with_noise(bits)
     name = options.name or _public_name(given)
     written = options.texts() | {"grid": str(bits), "mechanism": mechanism.text, "name": name}
     return Plan(
@@ -408,7 +473,7 @@ def plan(
         name,
         schema,
         records,
-        _assumed_public(given, schema),
+        _assumed_public(given, schema, options),
         mechanism.text,
         relation,
         declared,
@@ -461,9 +526,13 @@ def make(
         receipt = None if ledger is None else ledger.spend(spend, *counts)
         now = _now()  # before a row is looked at: how long that takes depends on them
         with telling(ledger, receipt), one_blas_thread():
-            estimate = released(planned.moment(), planned.noise, planned.records.n, planned.bits)
-            estimate *= planned.declared.row_bound**2
-            made = planned.released(estimate, np.linalg.eigh(estimate), now, receipt)
+            noise, n, bits = planned.noise, planned.records.n, planned.bits
+            side = noise.side(MEAN)
+            mean = None if side is None else released_mean(planned.total(), noise, n, bits)
+            declared = planned.centred(mean)
+            estimate = released(planned.moment(declared), noise, n, bits)
+            estimate *= declared.row_bound**2
+            made = planned.released(estimate, np.linalg.eigh(estimate), now, receipt, declared)
             outputs.write(made.to_text(), receipt)
     finally:
         outputs.drop()
@@ -491,7 +560,7 @@ def digest(settings: Mapping[str, str]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _assumed_public(given: Given, schema: Schema) -> tuple[str, ...]:
+def _assumed_public(given: Given, schema: Schema, options: ReleaseOptions) -> tuple[str, ...]:
     """Return what nothing protects, in words."""
     own = given.assumed_public if isinstance(given, Table) else ()
     said = SCHEMA_FROM_DATA if schema.from_data else SCHEMA_PUBLIC
@@ -501,7 +570,8 @@ def _assumed_public(given: Given, schema: Schema) -> tuple[str, ...]:
         unit = ROWS_A_PERSON.format(schema.rows_a_person)
     else:
         unit = ONE_ROW
-    return (ROWS_PUBLIC, unit, said, COLUMNS_PUBLIC, BOUND_PUBLIC, TIME_PUBLIC, *own)
+    bound = () if options.rows == "unit" else (BOUND_PUBLIC,)
+    return (ROWS_PUBLIC, unit, said, COLUMNS_PUBLIC, *bound, TIME_PUBLIC, *own)
 
 
 def _public_name(given: Given) -> str:

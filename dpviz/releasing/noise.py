@@ -13,13 +13,23 @@ Gaussian noise is calibrated by the exact profile, which `dpviz.accounting.discr
 discrete noise of such a scale, and that pair is claimed; OpenDP's own privacy map, which goes by
 zero-concentrated privacy and proves 5 to 9 % more of epsilon, stands beside it. Where the map
 proves more, at a large epsilon or on a coarse grid, and for Laplace noise, the map is claimed.
+
+Other whole numbers, such as the sum of rows for a private mean, may be released before the moment,
+which may then depend on what they showed. Each takes a share of squared mu (of epsilon, for Laplace
+noise). Adaptive Gaussian mechanisms compose exactly, mu^2 adds up, so all of them together cost
+what the moment alone would at a sensitivity of D/sqrt(1 - shares). Rounded noise is post-processing
+of them, and discrete noise is within tau(s) of it a coordinate, one answer after the other: the
+corollary of `dpviz.accounting.discrete` holds with all coordinates counted. Rhos and pure epsilons
+add up by themselves.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -29,7 +39,7 @@ import numpy as np
 from dpviz.accounting.composition import epsilon_of_rho, rho_meeting, rho_of_pure
 from dpviz.accounting.discrete import least_scale, proved_epsilon
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import CannotRun, DpvizError
+from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting
 from dpviz.core.here import NO_OPENDP
 from dpviz.core.problem import Budget, Relation
 from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT, IntArray
@@ -44,6 +54,30 @@ class Law(StrEnum):
 
     NORMAL = "discrete Gaussian"
     LAPLACE = "discrete Laplace"
+
+
+@dataclass(frozen=True)
+class Side:
+    """Whole numbers that are released beside the moment, before it.
+
+    Attributes
+    ----------
+    name : str
+    share : float
+        Of squared mu, or of epsilon for Laplace noise; above 0.
+    sensitivity : int
+        In the norm of the law (l2 or l1), rounded up.
+    entries : int
+        How many numbers.
+    scale : float
+        Of the noise; 0 until it is calibrated.
+    """
+
+    name: str
+    share: float
+    sensitivity: int
+    entries: int
+    scale: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -65,6 +99,8 @@ class Noise:
         What OpenDP's privacy map proves of the same noise.
     rho : float
         The zCDP parameter, proved by the map; for Laplace noise what its epsilon implies.
+    sides : tuple of Side
+        What is released beside the moment; all that is proved holds for everything together.
     """
 
     law: Law
@@ -74,6 +110,11 @@ class Noise:
     source: str
     mapped: Budget
     rho: float
+    sides: tuple[Side, ...] = ()
+
+    def side(self, name: str) -> Side | None:
+        """Return what is released beside the moment under a name, or None."""
+        return next((side for side in self.sides if side.name == name), None)
 
 
 BY_MAP = "privacy map of OpenDP for discrete noise on whole numbers"
@@ -134,8 +175,50 @@ def sensitivity_l1(relation: Relation, d: int, bits: int) -> int:
     return min(first, second)
 
 
+MEAN = "mean"
+"""Name of the sum of rows among what is released beside the moment."""
+
+
+def mean_side(
+    law: Law, relation: Relation, d: int, bits: int, rows: int = 1, *, share: float
+) -> Side:
+    """Return the sum of rows of length at most 2^bits, times 99 2^bits, as a query.
+
+    One row moves the sum by at most 2 2^bits (replace) or 2^bits (zero-out) in l2 norm, and by
+    sqrt d times as much in l1. The factor makes its noise as fine as that of the moment.
+    """
+    length = rows * (OTHER_WEIGHT << (2 * bits)) * (2 if relation is Relation.REPLACE else 1)
+    if law is Law.LAPLACE:
+        length = math.isqrt(d * length * length - 1) + 1
+    return Side(MEAN, share, length, d)
+
+
+def released_mean(total: IntArray, noise: Noise, n: int, bits: int) -> FloatArray:
+    """Return the private mean of rows, in their unit; the noise is drawn here, once.
+
+    Parameters
+    ----------
+    total : ndarray of shape (d,), int64
+        Sum of the whole-number rows.
+    noise : Noise
+        With a side for the mean.
+    n, bits : int
+    """
+    side = noise.side(MEAN)
+    assert side is not None
+    weight = OTHER_WEIGHT << bits
+    drawn = _measurement(noise.law, side.scale)([int(value) * weight for value in total])
+    return np.asarray(drawn, dtype=np.float64) / (weight * 2.0**bits * n)
+
+
 def calibrated(
-    law: Law, budget: Budget, relation: Relation, d: int, bits: int, rows: int = 1
+    law: Law,
+    budget: Budget,
+    relation: Relation,
+    d: int,
+    bits: int,
+    rows: int = 1,
+    sides: Sequence[Side] = (),
 ) -> Noise:
     """Return the least noise that is proved to meet the budget.
 
@@ -153,6 +236,8 @@ def calibrated(
     bits : int
     rows : int
         Most rows that change together: those of one person.
+    sides : sequence of Side
+        What is released before the moment under the same budget.
 
     Raises
     ------
@@ -161,12 +246,18 @@ def calibrated(
     CannotRun
         If the law cannot meet a budget without delta.
     """
+    taken = sum((Fraction(side.share) for side in sides), Fraction(0))
+    if not (0 <= taken < 1 and all(side.share > 0 for side in sides)):
+        raise InvalidSetting("shares", "above 0 and together below 1", float(taken))
     if law is Law.LAPLACE:
-        return _laplace(budget, rows * sensitivity_l1(relation, d, bits))
+        return _laplace(budget, rows * sensitivity_l1(relation, d, bits), sides, 1 - taken)
     if budget.delta == 0:
         raise CannotRun(str(law), "it needs a delta above 0; got 0")
     opendp()
-    sensitivity, entries = rows * sensitivity_l2(relation, bits), d * (d + 1) // 2
+    own = rows * sensitivity_l2(relation, bits)
+    # the moment alone at this sensitivity costs what all of them do together
+    sensitivity = math.isqrt(math.ceil(own * own / (1 - taken)) - 1) + 1 if sides else own
+    entries = d * (d + 1) // 2 + sum(side.entries for side in sides)
     rho = rho_meeting(budget.epsilon, budget.delta)
     by_map = sensitivity / math.sqrt(2 * rho)
     while _mapped(by_map, sensitivity, budget.delta)[0] > budget.epsilon:
@@ -180,8 +271,29 @@ def calibrated(
         proved, source = exact, BY_THEOREM
     delta = budget.delta
     return Noise(
-        law, scale, sensitivity, Budget(proved, delta), source, Budget(mapped, delta), proved_rho
+        law,
+        scale,
+        sensitivity,
+        Budget(proved, delta),
+        source,
+        Budget(mapped, delta),
+        proved_rho,
+        tuple(replace(side, scale=_beside(side, scale, sensitivity)) for side in sides),
     )
+
+
+def _beside(side: Side, scale: float, whole: int) -> float:
+    """Return the least scale found at which a query costs at most its share of squared mu.
+
+    It is never below the moment's, whose distance from rounded noise then bounds its own.
+    """
+    found = max(scale, side.sensitivity * scale / whole / math.sqrt(side.share))
+    while (
+        Fraction(side.sensitivity * side.sensitivity) * Fraction(scale) ** 2
+        > Fraction(side.share) * whole * whole * Fraction(found) ** 2
+    ):
+        found = math.nextafter(found, math.inf)
+    return found
 
 
 def _mapped(scale: float, sensitivity: int, delta: float) -> tuple[float, float]:
@@ -192,15 +304,28 @@ def _mapped(scale: float, sensitivity: int, delta: float) -> tuple[float, float]
     return max(float(curve.epsilon(delta)), epsilon_of_rho(rho, delta)), rho
 
 
-def _laplace(budget: Budget, sensitivity: int) -> Noise:
-    scale = sensitivity / budget.epsilon
+def _laplace(budget: Budget, own: int, sides: Sequence[Side], left: Fraction) -> Noise:
+    scale, epsilon = _pure(float(left * Fraction(budget.epsilon)), own)
+    found = []
+    for side in sides:
+        beside, more = _pure(side.share * budget.epsilon, side.sensitivity)
+        found.append(replace(side, scale=beside))
+        epsilon = math.nextafter(epsilon + more, math.inf)
+    if epsilon > budget.epsilon:  # by the last digits of a sum
+        return _laplace(Budget(budget.epsilon * (1 - 1e-15)), own, sides, left)
+    claimed = Budget(epsilon)
+    rho = rho_of_pure(epsilon)
+    return Noise(Law.LAPLACE, scale, own, claimed, BY_MAP, claimed, rho, tuple(found))
+
+
+def _pure(wanted: float, sensitivity: int) -> tuple[float, float]:
+    """Return the least scale whose map proves at most the epsilon wanted, and what it proves."""
+    scale = sensitivity / wanted
     while True:
         epsilon = float(_measurement(Law.LAPLACE, scale).map(sensitivity))
-        if epsilon <= budget.epsilon:
-            break
+        if epsilon <= wanted:
+            return scale, epsilon
         scale = math.nextafter(scale * (1 + 1e-15), math.inf)
-    claimed = Budget(epsilon)
-    return Noise(Law.LAPLACE, scale, sensitivity, claimed, BY_MAP, claimed, rho_of_pure(epsilon))
 
 
 def _measurement(law: Law, scale: float) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpviz.core.entries import PRIVATE
 from dpviz.core.errors import QUOTED, DpvizError, InvalidSetting, printable
 from dpviz.core.params import (
     Declared,
@@ -161,12 +162,32 @@ class LedgerOptions(Declared):
 class ReleaseOptions(Declared):
     """What is released, beside the table and its schema."""
 
+    rows: str = choice(
+        "bound",
+        {
+            "bound": "shortened to the row bound",
+            "unit": "scaled to length one: no bound is needed",
+        },
+        label="Rows",
+        help="What bounds a row: a row bound that was stated, or its own length. Scaled to length "
+        "one, rows count by their direction alone.",
+        examples=("unit",),
+    )
     row_bound: str = text(
         "",
         label="Row bound",
-        help="R, the largest length of a centred row, in the table's units: a number that was "
-        "known before anybody looked at the table. Longer rows are scaled down.",
+        help="R, the largest length of a centred row, in the table's units (of the scale, where "
+        "there is one): a number that was known before anybody looked at the table. Longer rows "
+        "are scaled down.",
         examples=("40",),
+    )
+    scale: str = choice(
+        "none",
+        {"none": "as they are", "limits": "divided by half the width of their limits"},
+        label="Features",
+        help="Whether each feature is divided by half the width of its limits, so that all weigh "
+        "alike whatever their units are.",
+        examples=("limits",),
     )
     center: str = again(
         Settings,
@@ -176,11 +197,14 @@ class ReleaseOptions(Declared):
         choices={
             "typical": "typical values of the schema",
             **{name: _CENTRINGS[name] for name in ("midpoint", "none")},
+            PRIVATE: "a private mean, paid for",
         },
         help="What is subtracted from each feature: its typical value, so that a row without a "
-        "number counts nothing; the middle of its bounds; or nothing.",
+        "number counts nothing; the middle of its bounds; nothing; or the mean, released with "
+        "noise of its own under the same budget.",
         examples=("none",),
     )
+    mean_share: float = again(Settings, "mean_share", high=0.5)
     epsilon: float = again(
         Settings,
         "epsilon",
@@ -245,5 +269,13 @@ class ReleaseOptions(Declared):
 
     def require(self) -> None:
         """Raise `InvalidSetting` where the row bound or delta are missing or wrong."""
-        _row_bound(self.row_bound)
+        if self.rows == "bound":
+            _row_bound(self.row_bound)
+        elif self.row_bound:
+            raise InvalidSetting(
+                "row bound",
+                "left out where rows are scaled to length one",
+                self.row_bound,
+                "--row-bound",
+            )
         assert self.stated_delta >= 0

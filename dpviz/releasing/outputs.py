@@ -93,7 +93,19 @@ class Outputs:
 
 
 def read_release(path: Path) -> dict[str, Any]:
-    """Return a release's file as data.
+    """Return a release's file as data; `DpvizError` if it cannot be read or is none."""
+    return read_document(path, "release", 1)
+
+
+def read_document(path: Path, kind: str, version: int) -> dict[str, Any]:
+    """Return a file of dpviz as data.
+
+    Parameters
+    ----------
+    path : Path
+    kind : str
+        What it is: the file names its version as ``dpviz_KIND``.
+    version : int
 
     Raises
     ------
@@ -106,8 +118,8 @@ def read_release(path: Path) -> dict[str, Any]:
         raise DpvizError(f"{path.name} cannot be read: {error.strerror}.") from None
     except ValueError:
         found = None
-    if not isinstance(found, dict) or "dpviz_release" not in found:
-        raise DpvizError(f"{path.name} is no release of this version of dpviz.")
+    if not isinstance(found, dict) or found.get(f"dpviz_{kind}") != version:
+        raise DpvizError(f"{path.name} is no {kind} of this version of dpviz.")
     return found
 
 

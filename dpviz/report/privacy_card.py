@@ -283,10 +283,19 @@ def _unit(unit: Mapping[str, Any]) -> str:
     return f"{who} Neighbours: {whose} {changed[unit['neighbours']]}."
 
 
+_BOUNDED = {
+    "bound": "rows are cut to the stated limits and lengths",
+    "unit": "each row is cut to the stated limits and scaled to length one by itself",
+}
+
+
 def _mechanism(mechanism: Mapping[str, Any]) -> str:
+    mean = ", around a private mean paid for by the same ε" * (
+        mechanism["center"] == "private mean"
+    )
     return (
-        f"<b>{escape(mechanism['name'])}</b>: rows are cut to the stated limits and lengths, so "
-        f"that one moves the matrix by a known amount; {escape(mechanism['noise'])} noise covers "
+        f"<b>{escape(mechanism['name'])}</b>: {_BOUNDED[mechanism['rows']]}{mean}, so that one "
+        f"moves the matrix by a known amount; {escape(mechanism['noise'])} noise covers "
         f"it. {escape(mechanism['proof'][:1].upper() + mechanism['proof'][1:])}. Components and "
         "variances follow from the noisy matrix and cost nothing."
     )

@@ -52,26 +52,20 @@ def _line(name: str) -> Any:
     return check
 
 
+def _said(name: str, help: str, example: str) -> Any:
+    return text("", label=name.capitalize(), help=help, check=_line(name), examples=(example,))
+
+
 @dataclass(frozen=True)
 class CardOptions(Declared):
     """What only people know of a release."""
 
-    title: str = text(
-        "", label="Title", help="What was released, in the house's words.", check=_line("title"),
-        examples=("Laboratory profile of 639 patients",),
-    )  # fmt: skip
-    purpose: str = text(
-        "", label="Purpose", help="What it is released for.", check=_line("purpose"),
-        examples=("annual report",),
-    )  # fmt: skip
-    recipients: str = text(
-        "", label="Recipients", help="Who gets it.", check=_line("recipients"),
-        examples=("the public",),
-    )  # fmt: skip
-    controller: str = text(
-        "", label="Controller", help="Who answers for the data.", check=_line("controller"),
-        examples=("A hospital",),
-    )  # fmt: skip
+    title: str = _said(
+        "title", "What was released, in the house's words.", "Laboratory profile of 639 patients"
+    )
+    purpose: str = _said("purpose", "What it is released for.", "annual report")
+    recipients: str = _said("recipients", "Who gets it.", "the public")
+    controller: str = _said("controller", "Who answers for the data.", "A hospital")
 
 
 class Filed(Answer):
@@ -244,6 +238,10 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
             "name": found["mechanism"],
             "proof": proved["source"],
             "noise": found["noise"]["law"],
+            "rows": found["declared"].get("rows", "bound"),
+            "center": "private mean"
+            if found.get("mean")
+            else found["settings"].get("center", "typical"),
             "sampler": f"OpenDP {found['versions']['opendp']}, entropy of the operating system",
             "floating_point": "covered: whole numbers up to the noise",
         },

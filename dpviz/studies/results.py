@@ -555,6 +555,8 @@ class ReleaseResult(TypedDict):
     ----------
     declared : How columns were read and bounded, all public.
     proved, opendp : What it spends, by the proof and by OpenDP's own account.
+    beside : What was released before the matrix under the same account.
+    mean : Private mean of the rows; null where they were centred on public numbers.
     components : k rows of length d.
     """
 
@@ -573,6 +575,8 @@ class ReleaseResult(TypedDict):
     proved: dict[str, float | str | None]
     opendp: dict[str, float | str | None]
     noise: dict[str, Any]
+    beside: list[dict[str, Any]]
+    mean: list[float] | None
     components: list[list[float]]
     eigenvalues: list[float] | None
     matrix: list[list[float]] | None

@@ -10,9 +10,8 @@ from typing import Any
 import pandas as pd
 
 from dpviz.core.errors import DpvizError
-from dpviz.core.json_text import strict_json
 from dpviz.releasing.ledger import Ledger
-from dpviz.releasing.outputs import read_release
+from dpviz.releasing.outputs import read_document, read_release
 from dpviz.releasing.verifying import verify as fits
 from dpviz.studies import Answer
 from dpviz.studies.asked import asks
@@ -108,7 +107,7 @@ def verify(
 
 
 def _problems(card: Path, release: Path, ledger: Path) -> list[str]:
-    found = _read(card)
+    found = read_document(card, "card", FORMAT)
     try:
         made = read_release(release)
         fresh = from_release(
@@ -158,15 +157,3 @@ def _of_ledger(
     if said.get("account", contents.account) != contents.account:
         wrong.append("account")
     return [f"{name} says something else of its ledger: {', '.join(wrong)}."] if wrong else []
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        found = strict_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DpvizError(f"{path.name} cannot be read: {error.strerror}.") from None
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or found.get("dpviz_card") != FORMAT:
-        raise DpvizError(f"{path.name} is no card of this version of dpviz.")
-    return found

@@ -11,9 +11,10 @@ import streamlit as st
 
 from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
+from dpviz.releasing.outputs import read_release
 from dpviz.report.figures.svg import source
 from dpviz.report.privacy_card import loadings_svg, suspicion_words, use_words
-from dpviz.studies.card import CardOptions, card
+from dpviz.studies.card import CardOptions, Filed, card
 from pages.ui.guard import guard
 
 PARAMS = params_of(CardOptions)
@@ -30,10 +31,11 @@ def draw(release: Path, ledger: Path, number: int) -> None:
         Of the spend.
     """
     with guard():
-        found = card(release, ledger=ledger)
-        _read(found.card)
+        reading = st.container()
         with st.expander("Privacy card, to be filed", icon=":material/badge:"):
-            _file(release, ledger, number, found.card)
+            found = _file(release, ledger, number)
+        with reading:
+            _read(found.card)
 
 
 def _read(found: Mapping[str, Any]) -> None:
@@ -62,8 +64,9 @@ def _read(found: Mapping[str, Any]) -> None:
         )
 
 
-def _file(release: Path, ledger: Path, number: int, found: Mapping[str, Any]) -> None:
-    """Draw what only people know of a release, and its card to be kept."""
+def _file(release: Path, ledger: Path, number: int) -> Filed:
+    """Draw what only people know of a release, and its card to be kept; return the card."""
+    assumed = read_release(release)["assumed_public"]
     places = st.columns(len(PARAMS))
     said = {
         name: place.text_input(
@@ -76,7 +79,7 @@ def _file(release: Path, ledger: Path, number: int, found: Mapping[str, Any]) ->
         for place, (name, param) in zip(places, PARAMS.items(), strict=True)
     }
     edited = st.data_editor(
-        pd.DataFrame(found["assumptions"]),
+        pd.DataFrame({"what": assumed, "source": "", "confirmed_by": ""}),
         key=f"card.sources~{number}",
         hide_index=True,
         disabled=["what"],
@@ -111,3 +114,4 @@ def _file(release: Path, ledger: Path, number: int, found: Mapping[str, Any]) ->
             f"{len(made.card['unconfirmed'])} assumptions are not confirmed by anybody yet; the "
             "card says so."
         )
+    return made

@@ -38,7 +38,9 @@ from dpviz.releasing.noise import (
     BY_THEOREM,
     Law,
     NoOpenDP,
+    Side,
     calibrated,
+    mean_side,
     released,
     sensitivity_l1,
     sensitivity_l2,
@@ -361,3 +363,125 @@ def test_the_command_writes_one_file_and_refuses_to_replace_it(
     assert main(words) == 2
     assert "must name a new file" in capsys.readouterr().err
     assert len(Ledger(ledger).read().spends) == 1
+
+
+# --- rows of length one, and a private mean -----------------------------------------------------
+
+
+def _unit(d: int = D) -> Declared:
+    return replace(_declared(d), low=(-50.0,) * d, high=(50.0,) * d, unit=True)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(st.floats(-1e99, 1e99), min_size=D, max_size=D), min_size=2, max_size=2),
+    st.sampled_from([6, 13, 20]),
+    st.sampled_from(list(Relation)),
+)
+def test_one_row_moves_unit_rows_and_their_sum_by_no_more_than_stated(
+    pair: list[list[float]], bits: int, relation: Relation
+) -> None:
+    declared = _unit()
+    other = np.zeros((1, D)) if relation is Relation.ZERO_OUT else np.array(pair[1:])
+    changes = []
+    for of in (declared, declared.in_limits):
+        first = quantised(np.array(pair[:1]), of, bits)
+        second = quantised(other, of, bits)
+        if relation is Relation.ZERO_OUT:
+            second = np.zeros_like(second)  # who is away adds nothing to either sum
+        assert ((first * first).sum(1) <= 4**bits).all()
+        changes.append((first, second))
+    weights = np.full((D, D), OTHER_WEIGHT)
+    np.fill_diagonal(weights, DIAGONAL_WEIGHT)
+    upper = np.triu_indices(D)
+    one, two = (second_moment(rows, bits) for rows in changes[0])
+    moved = [int(value) for value in (one - two)[upper]]
+    weighted = [int(value) for value in ((one - two) * weights)[upper]]
+    assert sum(value * value for value in weighted) <= sensitivity_l2(relation, bits) ** 2
+    assert sum(map(abs, moved)) <= sensitivity_l1(relation, D, bits)
+    steps = [int(value) * (OTHER_WEIGHT << bits) for value in (changes[1][0] - changes[1][1])[0]]
+    gaussian = mean_side(Law.NORMAL, relation, D, bits, share=0.1).sensitivity
+    laplace = mean_side(Law.LAPLACE, relation, D, bits, share=0.1).sensitivity
+    assert sum(step * step for step in steps) <= gaussian**2
+    assert sum(map(abs, steps)) <= laplace
+
+
+def test_unit_rows_have_length_one_on_the_grid_and_a_row_of_nothing_stays_so() -> None:
+    rows = np.array([[3.0, 4, 0, 0], [0, 0, 0, 0], [1e-200, 0, 0, 1e-200], [40, -40, 40, 40]])
+    whole = quantised(rows, _unit(), 20)
+    assert whole[1].tolist() == [0, 0, 0, 0]
+    np.testing.assert_allclose(whole[0] / 2**20, [0.6, 0.8, 0, 0], atol=2**-19)
+    lengths = np.sqrt((whole[[0, 2, 3]] ** 2).sum(1)) / 2**20
+    np.testing.assert_allclose(lengths, 1, atol=4 * 2**-20)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
+def test_a_mean_and_a_moment_together_cost_what_is_claimed(
+    relation: Relation, share: float
+) -> None:
+    budget = Budget(1.0, 1e-6)
+    side = mean_side(Law.NORMAL, relation, 9, 20, share=share)
+    found = calibrated(Law.NORMAL, budget, relation, 9, 20, sides=[side])
+    (mean,) = found.sides
+    own = sensitivity_l2(relation, 20)
+
+    def delta(moment: float, of_mean: float) -> float:
+        # adaptive Gaussians compose to one whose squared mu is the sum
+        mu = math.hypot(own / moment, side.sensitivity / of_mean)
+        return delta_of(budget.epsilon, mu)
+
+    assert mean.scale >= found.scale  # so its distance from rounded noise is no larger
+    assert delta(found.scale, mean.scale) <= budget.delta
+    assert delta(found.scale, mean.scale) > 0.999 * budget.delta
+    assert delta(found.scale * math.sqrt(1 - share), mean.scale) > budget.delta  # the control
+    by_rho = (own / found.scale) ** 2 / 2 + (side.sensitivity / mean.scale) ** 2 / 2
+    assert by_rho <= found.rho * (1 + 1e-12)
+    spent = pld.from_gaussian_mechanism(found.scale / own, use_connect_dots=True).compose(
+        pld.from_gaussian_mechanism(mean.scale / side.sensitivity, use_connect_dots=True)
+    )
+    assert spent.get_delta_for_epsilon(1.0) <= budget.delta * 1.01  # it rounds up
+
+
+def test_pure_shares_add_up_to_epsilon() -> None:
+    side = mean_side(Law.LAPLACE, Relation.REPLACE, 9, 16, share=0.1)
+    found = calibrated(Law.LAPLACE, Budget(0.7), Relation.REPLACE, 9, 16, sides=[side])
+    own = Fraction(sensitivity_l1(Relation.REPLACE, 9, 16)) / Fraction(found.scale)
+    whole = own + Fraction(side.sensitivity) / Fraction(found.sides[0].scale)
+    assert whole <= Fraction(found.proved.epsilon) <= Fraction(0.7)
+    assert whole > Fraction(0.6999)
+
+
+def test_shares_that_leave_nothing_are_refused() -> None:
+    sides = [Side("mean", 0.6, 1, 1), Side("more", 0.4, 1, 1)]
+    with pytest.raises(InvalidSetting, match="together below 1"):
+        calibrated(Law.NORMAL, Budget(1.0, 1e-6), Relation.REPLACE, 3, 20, sides=sides)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_a_release_around_a_private_mean_finds_the_component_and_not_the_mean(
+    tmp_path: Path, delta: float
+) -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((4000, D)) * [1.0, 4.0, 1.0, 1.0] + [30.0, 0.0, 20.0, 0.0]
+    table, schema = (
+        Table("far", rows, tuple("abcd")),
+        Schema(tuple(Column(name, -50, 50) for name in "abcd"), rows_a_person=1),
+    )
+    asked = ReleaseOptions(rows="unit", epsilon=3.0, delta=delta, k=1, center="typical")
+    # one noise for both: the mean takes half, so that the room left to chance is small
+    around = replace(asked, center="private", mean_share=0.5)
+    first, second = (abs(make(each, table, schema).components[:, 0]) for each in (asked, around))
+    assert first[1] < 0.3  # the mean, at (30, 0, 20, 0)
+    assert second[1] > 0.9
+    made = make(around, table, schema).to_json()
+    np.testing.assert_allclose(made["mean"], [30, 0, 20, 0], atol=3)
+    assert made["declared"]["center"] == made["mean"]
+    assert made["declared"]["rows"] == "unit"
+    assert not any("row bound" in one for one in made["assumed_public"])
+    assert made["proved"]["epsilon"] <= 3
+
+
+def test_a_row_bound_beside_rows_of_length_one_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match="left out where rows are scaled to length one"):
+        ReleaseOptions(rows="unit", row_bound="3", delta=1e-6).require()
