@@ -84,11 +84,13 @@ def tell(progress: Progress) -> None:
     print(f"\r  {progress.done}/{progress.total}{left}   ", end="", file=sys.stderr, flush=True)
 
 
-def run_all(workers: int) -> None:
-    """Run every experiment in full and write what ships."""
+def run_all(workers: int, only: str | None = None) -> None:
+    """Run every experiment in full, or one, and write what ships."""
     store = Store(default_folder())
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     for key, item in experiments().items():
+        if only not in (None, key):
+            continue
         print(key, file=sys.stderr)
         done = reproduce(item, Effort.FULL, store=store, pool=Pool(workers), progress=tell)
         print(file=sys.stderr)
@@ -137,6 +139,7 @@ def main() -> None:
     )
     parser.add_argument("--readme", type=Path, help="write the headline of this file and no more")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--only", choices=tuple(experiments()), metavar="KEY", help="run this one")
     parser.add_argument("--shipped", action="store_true", help="run nothing: report what ships")
     given = parser.parse_args()
     if given.readme is not None:
@@ -149,7 +152,7 @@ def main() -> None:
     if find_chromium() is None:
         parser.exit(2, NO_BROWSER + "\n")
     if not given.shipped:
-        run_all(given.workers)
+        run_all(given.workers, given.only)
     found: list[Findings] = [
         one for item in experiments().values() if (one := shipped(item)) is not None
     ]

@@ -114,10 +114,7 @@ class JlTransform(Mechanism):
         rows = self.sketch_rows()
         if self.lift == "exact":
             return least_lift(problem.relation, budget, rows)
-        log_delta = math.log(budget.delta)
-        root = math.sqrt(rows * (math.log(2) - log_delta))
-        w = 16 * root * (math.log(16 * rows) - log_delta) / budget.epsilon
-        return w * w
+        return published_lift(rows, budget)
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return w^2/n as the scale, and the sketch's rows."""
@@ -173,6 +170,14 @@ class JlTransform(Mechanism):
         moved = "a row of any length moves by at most the row bound"
         where = "zeroing a row" if problem.relation is Relation.ZERO_OUT else "replacing a row"
         return f"Stated for tables where {moved}; for {where} of bounded length, {account}."
+
+
+def published_lift(rows: int, budget: Budget) -> float:
+    """Return the published w^2 of a sketch with so many rows, in units of R^2."""
+    log_delta = math.log(budget.delta)
+    root = math.sqrt(rows * (math.log(2) - log_delta))
+    w = 16 * root * (math.log(16 * rows) - log_delta) / budget.epsilon
+    return w * w
 
 
 def _standard_wishart(draws: Draws, d: int, rows: int) -> FloatArray:

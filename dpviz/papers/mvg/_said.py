@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dpviz.mechanisms import Mechanism
 from dpviz.papers.measurements import Absent, Mean
-from dpviz.papers.mvg import _liver, figure4, section10, statements, table3, theorems
+from dpviz.papers.mvg import _liver, figure4, section10, sketches, statements, table3, theorems
 from dpviz.papers.mvg import table4 as four
 from dpviz.papers.mvg import table5 as five
 from dpviz.papers.mvg._ctg import CENTRED as CENTRED_ROWS
@@ -107,6 +107,31 @@ def _on_all(series: str, quantity: str = RMSE) -> One:
 
 
 PREDICTS_NOTHING = Below(_on_all(BINARY, _liver.SIZE), 1e-3)
+
+
+# --- the sketch whose size is not printed ----------------------------------------------------
+
+
+def _sketch(table: str, quantity: str, base: One) -> Look:
+    stated = sketches.PRINTED[table].over(
+        five.REPORTED[five.RANDOM] if table == sketches.CTG else REPORTED[NON_PRIVATE]
+    )
+    nothing = sketches.BASIS if table == sketches.CTG else sketches.CONSTANT
+    return Look(
+        Number(_ratio(at(sketches.SKETCH, quantity), base), stated),
+        sketches.panels_of(table),
+        nothing=Number(_ratio(_beside(table, nothing, quantity), base), stated),
+    )
+
+
+def _beside(table: str, series: str, quantity: str) -> One:
+    """Return the look at what a table's sketches are compared with."""
+    return lambda view: view.on(table)(series, quantity)
+
+
+def _beats_sketch(table: str, quantity: str) -> Look:
+    mvg = _beside(table, sketches.MVG, quantity)
+    return Look(Order(at(sketches.SKETCH, quantity), mvg), sketches.panels_of(table))
 
 
 # --- Table 4: the first component of MovementAAL ----------------------------------------------
@@ -296,6 +321,7 @@ SAID = declared(
         "t3-maxpnr": _over(MAX_PNR),
         "t3-gaussian": _over(GAUSSIAN),
         "t3-laplace": _over(LAPLACE),
+        "t3-jl": _sketch(sketches.LIVER, RMSE, _beside(sketches.LIVER, NON_PRIVATE, RMSE)),
         "t3-close": Look(
             (
                 Below(_ratio(_rmse(BINARY), PLAIN), _CLOSE),
@@ -306,6 +332,7 @@ SAID = declared(
         ),
         "t3-beats-gauss": _less(BINARY, GAUSSIAN),
         "t3-beats-laplace": _less(BINARY, LAPLACE),
+        "t3-beats-jl": _beats_sketch(sketches.LIVER, RMSE),
         "t3-150": Look(
             Number(
                 _ratio(_rmse(LAPLACE), _rmse(MAX_PNR)), REPORTED[LAPLACE].over(REPORTED[MAX_PNR])
@@ -342,9 +369,11 @@ SAID = declared(
         "t5-mvg": _five("MVG"),
         "t5-gaussian": _five(five.TEXTBOOK_ROW),
         "t5-laplace": _five("Laplace"),
+        "t5-jl": _sketch(sketches.CTG, RSS, _beside(sketches.CTG, sketches.RANDOM, RSS)),
         "t5-small": Look(Below(_ratio(_rss("MVG"), _rss(five.BASIS)), 0.1), CENTRED),
         "t5-beats-gauss": Look(Order(_rss(five.TEXTBOOK_ROW), _rss("MVG")), CENTRED),
         "t5-beats-laplace": Look(Order(_rss("Laplace"), _rss("MVG")), CENTRED),
+        "t5-beats-jl": _beats_sketch(sketches.CTG, RSS),
         "f4-liver": _first_best("liver"),
         "f4-movement": _first_best(MOVEMENT),
         "f4-ctg": _first_best("cardiotocography"),
@@ -358,6 +387,7 @@ SAID = declared(
             TWO,
             order=Order(ON_TWO, _on_all(BINARY)),
         ),
+        "s10-jl": _sketch(sketches.TWO, RMSE, _beside(sketches.LIVER, NON_PRIVATE, RMSE)),
         "s10-worse": Look(Order(ON_TWO, _on_all(BINARY)), TWO, nothing=PREDICTS_NOTHING),
         "s10-150": Look(
             Below(lambda v: ON_TWO(v) / _on_all(BINARY)(v), 2.5, 1), TWO, nothing=PREDICTS_NOTHING
