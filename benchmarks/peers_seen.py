@@ -28,7 +28,7 @@ from dpviz.peers import REQUIREMENTS, Worker, python_of
 ROOT = Path(__file__).resolve().parents[1]
 MARKS = ("<!-- seen: start -->", "<!-- seen: end -->")
 EPSILON, MASS, ERROR = 1.0, 0.1, 0.01
-FITS = {"diffprivlib": "diffprivlib", "opendp": "opendp_vectors"}
+FITS = {"diffprivlib": "diffprivlib_vector", "opendp": "opendp_vectors"}
 
 
 def log_ratio(u: Any, x: int) -> Any:

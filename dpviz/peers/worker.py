@@ -40,6 +40,14 @@ def _diffprivlib_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
     return model.fit(rows).components_
 
 
+def _diffprivlib_vector_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
+    """Draw one vector by the sampler alone, which the fit gives a share of its epsilon."""
+    from diffprivlib.mechanisms import Bingham
+
+    mechanism = Bingham(epsilon=epsilon, sensitivity=1.0, random_state=seed)
+    return np.asarray(mechanism.randomise(rows.T @ rows))[None]
+
+
 def _opendp() -> Any:
     import opendp.prelude as dp
 
@@ -76,6 +84,7 @@ def _opendp_vectors_fit(rows: Any, epsilon: float, k: int, seed: int) -> Any:
 
 FITS: dict[str, Callable[[Any, float, int, int], Any]] = {
     "diffprivlib": _diffprivlib_fit,
+    "diffprivlib_vector": _diffprivlib_vector_fit,
     "opendp": _opendp_alone_fit,
     "opendp_vectors": _opendp_vectors_fit,
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import pandas as pd
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 _SHOWN = ("mechanism", "status", "spent_epsilon")
 _POINTS = 300
+_IN_PAPERS = ("recovery", "captured_share", "projection_distance")
 
 
 class Compared(Answer):
@@ -177,13 +180,73 @@ class Compared(Answer):
             raise InvalidSetting("the table", "one whose rows are in memory", prepared.name)
         return Board(prepared, shown_on(self.comparison.settings), None)
 
+    def paper(self, folder: str | PathLike[str]) -> list[Path]:
+        """Write what a paper needs into a folder, and return the files.
+
+        The table's measures one column wide as SVG and PDF (8 pt, no colour), ``table.tex`` with
+        booktabs and errors, ``references.bib`` of every mechanism shown, and ``methods.tex``: one
+        paragraph, and the command that makes it again. They compare with the exact answer, so they
+        are not private.
+
+        Parameters
+        ----------
+        folder : str or path
+            Made if it is not there.
+
+        Raises
+        ------
+        InvalidSetting
+            If the folder cannot be there.
+        """
+        from dpviz.report.figures.small import COLUMN, ranges_picture
+        from dpviz.report.figures.theme import panels
+        from dpviz.report.paper import booktabs, cited, latex, methods, with_error, write_paper
+
+        found = self.comparison
+        names = [name for name in _IN_PAPERS if all(name in r.metrics for r in found.results)]
+        rows = [
+            [
+                cited(result.mechanism),
+                latex(result.status.words),
+                f"${numeral(result.spent.epsilon, 3)}$" if result.spent else "--",
+                *(with_error(result.summaries[name].mean, result.summaries[name].se)
+                  for name in names),
+            ]
+            for result in found.results
+        ]  # fmt: skip
+        header = ["Mechanism", "Claim", r"Spent $\varepsilon$"]
+        made = self.made
+        return write_paper(
+            folder,
+            figures={
+                name: ranges_picture(
+                    measure_table(found.results, name), panels(found.results),
+                    f"{METRICS[name].label}, mean and 95 % of draws", look=COLUMN,
+                )
+                for name in names
+            },
+            table=booktabs(
+                [*header, *(latex(METRICS[name].label) for name in names)], rows,
+                rf"{latex(found.prepared.name)}, $\varepsilon$ {numeral(found.budget.epsilon, 6)}, "
+                rf"$k$ {found.problem.k}: means of {found.settings.trials} draws $\pm$ one "
+                "standard error.",
+            ),
+            mechanisms=[result.mechanism for result in found.results],
+            methods=methods(
+                found.prepared, found.settings,
+                [(result.mechanism, result.status.words) for result in found.results],
+                found.assumed_public, {},
+            ),
+            command=None if made is None else made.command,
+        )  # fmt: skip
+
     def _shown(self) -> pd.DataFrame:
         table = self.table()
         means = [name for name in METRICS if name in table]
         return table[[name for name in (*_SHOWN, *means) if name in table]]
 
     def _picture(self) -> str:
-        from dpviz.report.figures.small import ranges_image
+        from dpviz.report.figures.small import ranges_picture
         from dpviz.report.figures.theme import panels
 
         found = self.comparison
@@ -192,7 +255,9 @@ class Compared(Answer):
         # Without recovery where k = d: every subspace is then the whole space.
         metric = "recovery" if "recovery" in found.results[0].metrics else "captured_share"
         title = f"{METRICS[metric].label}: mean and the central 95 % of the draws"
-        return ranges_image(measure_table(found.results, metric), panels(found.results), title)
+        return ranges_picture(
+            measure_table(found.results, metric), panels(found.results), title
+        ).image()
 
 
 def _account(cell: Cell) -> dict[str, Any] | None:

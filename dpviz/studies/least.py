@@ -165,7 +165,7 @@ class Needed(Answer):
         return self.table().drop(columns=["evidence"])
 
     def _picture(self) -> str:
-        from dpviz.report.figures.small import ranges_image
+        from dpviz.report.figures.small import ranges_picture
         from dpviz.report.figures.theme import panels_of
 
         problem = self.prepared.problem(self.settings)
@@ -176,7 +176,7 @@ class Needed(Answer):
         for end in ("low", "high"):  # one of them is missing where the answer is an end itself
             ends[end] = ends[end].fillna(ends["mean"])
         words = "people" if self.what == "n" else "epsilon"
-        return ranges_image(ends, shown, f"least {words}", log=True)
+        return ranges_picture(ends, shown, f"least {words}", log=True).image()
 
 
 @asks("the least epsilon, or the fewest people, for a goal", GoalOptions, SearchOptions, Settings)

@@ -154,7 +154,7 @@ class Predictions(Answer):
         return side_by_side.measures(table, shown, METRICS[name])
 
     def _picture(self) -> str:
-        from dpviz.report.figures.small import ranges_image
+        from dpviz.report.figures.small import ranges_picture
         from dpviz.report.figures.theme import panels_of
 
         rows, settings = self.prepared, self.settings
@@ -167,7 +167,7 @@ class Predictions(Answer):
         ]
         table = pd.DataFrame(points, columns=["mechanism", "mean", "low", "high"])
         shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
-        return ranges_image(table, shown, "recovery, predicted without a draw")
+        return ranges_picture(table, shown, "recovery, predicted without a draw").image()
 
 
 @asks("what mechanisms are expected to do, without a draw", PlanOptions, Settings)

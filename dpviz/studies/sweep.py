@@ -12,6 +12,7 @@ import pandas as pd
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.number_text import numeral
 from dpviz.core.params import format_number
+from dpviz.core.release import VERDICT_WORDS, Verdict
 from dpviz.core.settings import Settings
 from dpviz.mechanisms import Mechanism
 from dpviz.metrics import METRICS
@@ -32,6 +33,7 @@ from dpviz.studies import Answer
 from dpviz.studies.asked import Options, asks, ready
 
 if TYPE_CHECKING:
+    from dpviz.report.figures.small import Look, Picture
     from dpviz.report.figures.theme import Figure
 
 
@@ -183,21 +185,85 @@ class Swept(Answer):
         return [m for m in variants_of(self.settings) if m.text in ran]
 
     def _shown(self) -> pd.DataFrame:
-        table, _ = self._slice(self.axis, {})
-        bands = band_table_of_sweep(table, self.prepared, self.settings, self.axis, self.figures[0])
-        return bands.rename(columns={"x": self.axis, "mean": self.figures[0]})
+        return self._bands().rename(columns={"x": self.axis, "mean": self.figures[0]})
 
-    def _picture(self) -> str:
-        from dpviz.report.figures.small import curves_image
-        from dpviz.report.figures.theme import panels_of
+    def paper(self, folder: str | PathLike[str]) -> list[Path]:
+        """Write what a paper needs into a folder, and return the files.
+
+        Recovery along the axis one column wide as SVG and PDF (8 pt, no colour), ``table.tex`` with
+        booktabs and errors, ``references.bib`` of every mechanism shown, and ``methods.tex``: one
+        paragraph, and the command that makes it again. They compare with the exact answer, so they
+        are not private.
+
+        Parameters
+        ----------
+        folder : str or path
+            Made if it is not there.
+
+        Raises
+        ------
+        InvalidSetting
+            If the folder cannot be there.
+        """
+        from dpviz.report.figures.small import COLUMN
+        from dpviz.report.paper import booktabs, cited, latex, methods, with_error, write_paper
 
         rows, settings, axis = self.prepared, self.settings, self.axis
-        metric = METRICS[self.figures[0]]
-        table, _ = self._slice(axis, {})
-        bands = band_table_of_sweep(table, rows, settings, axis, metric.key)
+        bands, name = self._bands(), self.figures[0]
+        at = {
+            (str(key), float(x)): with_error(float(mean), float(se))
+            for key, x, mean, se in bands[["mechanism", "x", "mean", "se"]].to_numpy().tolist()
+        }
+        claims = []
+        for one in self._mechanisms:
+            counted = bands.loc[bands["mechanism"] == one.text, "verdict"].value_counts(sort=False)
+            said = [
+                VERDICT_WORDS[Verdict(str(key))]
+                + ("" if len(counted) == 1 else f" at {count} of {counted.sum()} values")
+                for key, count in counted.items()
+            ]
+            claims.append((one, ", ".join(said)))
+        places = sorted({x for _, x in at})
+        made = self.made
+        return write_paper(
+            folder,
+            figures={name: self._curves(COLUMN)},
+            table=booktabs(
+                [latex(axis), *(numeral(x, 4) for x in places)],
+                [[cited(one), *(at.get((one.text, x), "--") for x in places)]
+                 for one in self._mechanisms],
+                rf"{METRICS[name].label} on {latex(rows.name)} along {latex(axis)}: means of "
+                rf"{settings.trials} draws $\pm$ one standard error.",
+            ),
+            mechanisms=self._mechanisms,
+            methods=methods(
+                rows, settings, claims,
+                (*rows.assumed_public, *(item for one in self._mechanisms
+                                         for item in one.assumed_public)),
+                self.over,
+            ),
+            command=None if made is None else made.command,
+        )  # fmt: skip
+
+    def _bands(self) -> pd.DataFrame:
+        """Return the first measure along the axis of figures."""
+        table, _ = self._slice(self.axis, {})
+        return band_table_of_sweep(table, self.prepared, self.settings, self.axis, self.figures[0])
+
+    def _curves(self, look: Look | None = None) -> Picture:
+        from dpviz.report.figures.small import SCREEN, curves_picture
+        from dpviz.report.figures.theme import panels_of
+
+        rows, settings, axis, bands = self.prepared, self.settings, self.axis, self._bands()
         shown = panels_of(self._mechanisms, rows.problem(settings), rows.budget(settings))
-        logarithmic = axis in ("epsilon", "delta", "n") and bool((bands["x"] > 0).all())
-        return curves_image(bands, shown, f"{metric.label} against {axis}", log=logarithmic)
+        return curves_picture(
+            bands, shown, f"{METRICS[self.figures[0]].label} against {axis}",
+            log=axis in ("epsilon", "delta", "n") and bool((bands["x"] > 0).all()),
+            look=look or SCREEN,
+        )  # fmt: skip
+
+    def _picture(self) -> str:
+        return self._curves().image()
 
 
 @asks("run mechanisms over a grid of settings", Settings, noun="cell")

@@ -1,13 +1,15 @@
-"""Small still pictures for notebooks: SVG inside an image element, without a script or a host.
+"""Small still pictures for notebooks and for papers: SVG and PDF, without a script or a host.
 
-They show wherever HTML shows, also where a notebook is only read; the Plotly figures are a call
-away.
+In a notebook they are an image element, which shows wherever HTML shows, also where it is only
+read; the Plotly figures are a call away. In a paper they are a column wide, with 8 pt and lines
+that are told apart without colour. One program draws both.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from html import escape
 
 import numpy as np
@@ -18,6 +20,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.report.figures.svg import image
 from dpviz.report.figures.theme import TRUE_COLOUR, Panel, colour_of
 from dpviz.report.tables.portrait import Portrait
+from dpviz.report.tables.ticks import log_ticks, round_ticks
 
 _WIDE, _LINE = 640, 26  # pixels of a picture with one line per variant, and of a line
 _TEXT = 'font-family="sans-serif" font-size="12" fill="#7F7F7F"'
@@ -29,10 +32,6 @@ def _image(width: int, height: int, inside: Sequence[str], words: str) -> str:
         f'width="{width}" height="{height}">{"".join(inside)}</svg>'
     )
     return image(svg, words, "max-width:100%;height:auto")
-
-
-def _path(xs: Sequence[float], ys: Sequence[float]) -> str:
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
 
 
 def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
@@ -73,9 +72,219 @@ def portrait_image(portrait: Portrait, mechanism: Mechanism) -> str:
     return _image(width, tall + 17, inside, words)
 
 
-def ranges_image(
-    table: pd.DataFrame, panels: Sequence[Panel], title: str, *, log: bool = False
-) -> str:
+@dataclass(frozen=True)
+class Look:
+    """How large a picture is drawn.
+
+    Attributes
+    ----------
+    width, line, labels : float
+        Of the picture, of a line of text, and of the names before a line; pixels, or points.
+    size : float
+        Of the text.
+    grey : str
+        The text's colour.
+    paper : bool
+        Whether lines and marks are told apart by more than colour, with a key below.
+    """
+
+    width: float
+    line: float
+    labels: float
+    size: float
+    grey: str
+    paper: bool = False
+
+
+SCREEN = Look(_WIDE, _LINE, 222, 12, "#7F7F7F")
+COLUMN = Look(240, 13, 104, 8, "#000000", paper=True)
+"""Of a paper in two columns: 3 1/3 inches, and 8 pt."""
+
+# Each differs from its neighbours without colour: the stroke, and the mark on it.
+_STROKES = ((), (5.0, 2.0), (1.0, 1.6), (6.0, 1.6, 1.0, 1.6), (7.0, 3.0), (3.0, 1.5))
+_MARKS = ("disc", "square", "ring", "frame")
+
+# Advance widths of Helvetica from blank to ~ in thousandths, which every reader of PDF has.
+_ADVANCES = (
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556,
+    556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
+    611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667,
+    667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500,
+    222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+)  # fmt: skip
+
+
+def _wide(words: str) -> float:
+    """Return how wide a text is in Helvetica, in sizes of it."""
+    places = (ord(letter) - 32 for letter in words)
+    return sum(_ADVANCES[at] if 0 <= at < len(_ADVANCES) else 556 for at in places) / 1000
+
+
+@dataclass
+class Picture:
+    """Lines, marks and texts, y downwards.
+
+    Attributes
+    ----------
+    look : Look
+    height : float
+    words : str
+        What it says, for those who do not see it.
+    """
+
+    look: Look
+    words: str
+    height: float = 0.0
+    _strokes: list[tuple[list[tuple[float, float]], str, float, tuple[float, ...], float]] = field(
+        default_factory=list
+    )
+    _marks: list[tuple[float, float, float, str, str]] = field(default_factory=list)
+    _texts: list[tuple[float, float, str, str]] = field(default_factory=list)
+
+    def stroke(
+        self, points: Sequence[tuple[float, float]], colour: str, width: float,
+        dash: tuple[float, ...] = (), opacity: float = 1.0,
+    ) -> None:  # fmt: skip
+        """Add a line through points."""
+        self._strokes.append((list(points), colour, width, dash, opacity))
+
+    def mark(self, x: float, y: float, size: float, colour: str, kind: str = "disc") -> None:
+        """Add a mark: a disc, a square, a ring or a frame of that half width."""
+        self._marks.append((x, y, size, colour, kind))
+
+    def text(self, x: float, y: float, words: str, anchor: str = "start") -> None:
+        """Add a text; ``anchor`` is start, middle or end."""
+        self._texts.append((x, y, words, anchor))
+
+    def svg(self) -> str:
+        """Return the picture as SVG."""
+        look = self.look
+        unit = "pt" if look.paper else ""
+        family = "Helvetica, Arial, sans-serif" if look.paper else "sans-serif"
+        inside = []
+        for points, colour, width, dash, opacity in self._strokes:
+            at = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+            broken = f' stroke-dasharray="{" ".join(f"{one:g}" for one in dash)}"' if dash else ""
+            faint = f' opacity="{opacity:g}"' if opacity < 1 else ""
+            inside.append(
+                f'<polyline points="{at}" fill="none" stroke="{colour}" '
+                f'stroke-width="{width:g}"{broken}{faint}/>'
+            )
+        for x, y, size, colour, kind in self._marks:
+            full = kind in ("disc", "square")
+            paint = f'fill="{colour if full else "#ffffff"}" stroke="{colour}"'
+            if kind in ("disc", "ring"):
+                inside.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" {paint}/>')
+            else:
+                inside.append(
+                    f'<rect x="{x - size:.1f}" y="{y - size:.1f}" width="{2 * size:g}" '
+                    f'height="{2 * size:g}" {paint}/>'
+                )
+        inside += [
+            f'<text x="{x:.1f}" y="{y:.1f}" font-family="{family}" font-size="{look.size:g}" '
+            f'fill="{look.grey}" text-anchor="{anchor}">{escape(words)}</text>'
+            for x, y, words, anchor in self._texts
+        ]
+        wide, tall = f"{look.width:g}", f"{self.height:g}"
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" '
+            f'width="{wide}{unit}" height="{tall}{unit}">{"".join(inside)}</svg>'
+        )
+
+    def pdf(self) -> bytes:
+        """Return the picture as a PDF of one page of its size; text is Helvetica, and selectable.
+
+        Source
+        ------
+        ISO 32000-1: 7.5 (structure), 8.5 (paths), 9.4 (text).
+        """
+        up, drawn = self.height, []
+        for points, colour, width, dash, opacity in self._strokes:
+            path = " ".join(
+                f"{x:.2f} {up - y:.2f} {'l' if place else 'm'}"
+                for place, (x, y) in enumerate(points)
+            )
+            shown = " ".join(f"{one:g}" for one in dash)
+            drawn.append(f"{_rgb(colour, opacity)} RG {width:g} w [{shown}] 0 d {path} S")
+        for x, y, size, colour, kind in self._marks:
+            full = kind in ("disc", "square")
+            inside = _rgb(colour if full else "#ffffff")
+            path = _disc(x, up - y, size) if kind in ("disc", "ring") else (
+                f"{x - size:.2f} {up - y - size:.2f} {2 * size:g} {2 * size:g} re"
+            )  # fmt: skip
+            drawn.append(f"{inside} rg {_rgb(colour)} RG .8 w [] 0 d {path} b")
+        for x, y, words, anchor in self._texts:
+            plain = words.replace("ε", "epsilon").replace("δ", "delta")
+            left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * self.look.size * _wide(
+                plain
+            )
+            for mark in "\\()":
+                plain = plain.replace(mark, f"\\{mark}")
+            drawn.append(
+                f"BT /F1 {self.look.size:g} Tf {_rgb(self.look.grey)} rg "
+                f"{left:.2f} {up - y:.2f} Td ({plain}) Tj ET"
+            )
+        content = "\n".join(drawn).encode("cp1252", "replace")
+        return _pdf_of(content, self.look.width, self.height)
+
+    def image(self) -> str:
+        """Return the picture as an image element."""
+        return image(self.svg(), self.words, "max-width:100%;height:auto")
+
+
+def _rgb(colour: str, opacity: float = 1.0) -> str:
+    """Return a colour on white as PDF writes it."""
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return " ".join(f"{1 - opacity * (1 - part):.3f}" for part in parts)
+
+
+def _disc(x: float, y: float, r: float) -> str:
+    """Return a circle of four curves, which leave it by 3e-4 of its radius at most."""
+    c = 0.5523 * r
+    return (
+        f"{x + r:.2f} {y:.2f} m "
+        f"{x + r:.2f} {y + c:.2f} {x + c:.2f} {y + r:.2f} {x:.2f} {y + r:.2f} c "
+        f"{x - c:.2f} {y + r:.2f} {x - r:.2f} {y + c:.2f} {x - r:.2f} {y:.2f} c "
+        f"{x - r:.2f} {y - c:.2f} {x - c:.2f} {y - r:.2f} {x:.2f} {y - r:.2f} c "
+        f"{x + c:.2f} {y - r:.2f} {x + r:.2f} {y - c:.2f} {x + r:.2f} {y:.2f} c"
+    )
+
+
+def _pdf_of(content: bytes, width: float, height: float) -> bytes:
+    """Return a PDF of one page."""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {width:g} {height:g}] /Contents 5 0 R "
+        "/Resources << /Font << /F1 4 0 R >> >> >>".encode(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+        f"<< /Length {len(content)} >>\nstream\n".encode() + content + b"\nendstream",
+    ]
+    found, places = b"%PDF-1.4\n", []
+    for number, one in enumerate(objects, 1):
+        places.append(len(found))
+        found += f"{number} 0 obj\n".encode() + one + b"\nendobj\n"
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    last = f"xref\n0 {len(places) + 1}\n0000000000 65535 f \n{table}"
+    last += f"trailer\n<< /Size {len(places) + 1} /Root 1 0 R >>\nstartxref\n{len(found)}\n%%EOF\n"
+    return found + last.encode()
+
+
+def _style(look: Look, place: int) -> tuple[tuple[float, ...], str]:
+    """Return dash and mark of the line at a place."""
+    if not look.paper:
+        return (), "disc"
+    return _STROKES[place % len(_STROKES)], _MARKS[place % len(_MARKS)]
+
+
+def ranges_picture(
+    table: pd.DataFrame,
+    panels: Sequence[Panel],
+    title: str,
+    *,
+    log: bool = False,
+    look: Look = SCREEN,
+) -> Picture:
     """Return a point inside its range for each variant, one line each.
 
     Parameters
@@ -87,11 +296,13 @@ def ranges_image(
         What the numbers are.
     log : bool
         Whether the axis is logarithmic; all numbers are then positive.
+    look : Look
     """
+    picture = Picture(look, f"{title}, one line per mechanism")
     known = table.dropna(subset=["mean", "low", "high"])
     numbers = known[["mean", "low", "high"]].to_numpy(dtype=float)
     if not len(numbers):
-        return ""
+        return picture
 
     def forward(value: float) -> float:
         return math.log10(value) if log else value
@@ -99,28 +310,38 @@ def ranges_image(
     ends = (float(numbers.min()), float(numbers.max()))
     low, high = (forward(end) for end in ends)
     room = (high - low) or 1.0
+    left, right = look.labels + look.size, look.width - 32 * look.size / 12
 
     def at(value: float) -> float:
-        return 230 + (_WIDE - 270) * (forward(value) - low) / room
+        return left + (right - left) * (forward(value) - low) / room
 
-    inside = []
+    dot = 5 * look.size / 12
     for number, panel in enumerate(panels):
-        y = 22 + number * _LINE
-        inside.append(_text(222, y + 4, panel.label[:34], "end"))
+        y = look.line * (number + 0.85)
+        picture.text(look.labels, y + look.size / 3, panel.label[: 26 if look.paper else 34], "end")
         for mean, lowest, highest in numbers[(known["mechanism"] == panel.key).to_numpy()]:
-            inside.append(
-                f'<line x1="{at(lowest):.1f}" x2="{at(highest):.1f}" y1="{y}" y2="{y}" '
-                f'stroke="{panel.colour}" stroke-width="3" opacity="0.5"/>'
-                f'<circle cx="{at(mean):.1f}" cy="{y}" r="5" fill="{panel.colour}"/>'
-            )
-    bottom = 22 + len(panels) * _LINE
-    inside += [_text(at(end), bottom + 4, numeral(end, 3), "middle") for end in dict.fromkeys(ends)]
-    inside.append(_text(_WIDE / 2 + 95, bottom + 20, title, "middle"))
-    return _image(_WIDE, bottom + 28, inside, f"{title}, one line per mechanism")
+            ink, faint = ("#000000", 1.0) if look.paper else (panel.colour, 0.5)
+            width = 0.8 if look.paper else 3.0
+            picture.stroke([(at(lowest), y), (at(highest), y)], ink, width, opacity=faint)
+            picture.mark(at(mean), y, dot, ink)
+    bottom = look.line * (len(panels) + 0.85)
+    ticks: Sequence[float] = list(dict.fromkeys(ends))
+    if look.paper and low < high:
+        ticks = log_ticks(low, high) if log else round_ticks(low, high, 4)
+        picture.stroke([(left, bottom - 6), (right, bottom - 6)], look.grey, 0.5)
+    for end in ticks:
+        if look.paper:
+            picture.stroke([(at(end), bottom - 6), (at(end), bottom - 4)], look.grey, 0.5)
+        picture.text(at(end), bottom + look.size / 3, numeral(end, 3), "middle")
+    picture.text((left + right) / 2, bottom + 1.6 * look.size, title, "middle")
+    picture.height = bottom + 2.3 * look.size
+    return picture
 
 
-def curves_image(bands: pd.DataFrame, panels: Sequence[Panel], title: str, *, log: bool) -> str:
-    """Return the mean of one metric along one axis, a line per variant, named at its end.
+def curves_picture(
+    bands: pd.DataFrame, panels: Sequence[Panel], title: str, *, log: bool, look: Look = SCREEN
+) -> Picture:
+    """Return the mean of one metric along one axis, a line per variant.
 
     Parameters
     ----------
@@ -131,36 +352,75 @@ def curves_image(bands: pd.DataFrame, panels: Sequence[Panel], title: str, *, lo
         What is drawn against what.
     log : bool
         Whether the axis is logarithmic; all its values are then positive.
+    look : Look
+        On paper each mean has its standard error twice, and a key says which line is whose; on a
+        screen a line is named at its end.
     """
+    picture = Picture(look, f"{title}, one line per mechanism")
     if bands.empty:
-        return ""
-    xs = bands["x"].to_numpy(dtype=float)
-    forward = np.log10(xs) if log else xs
-    means = bands["mean"].to_numpy(dtype=float)
-    wide, tall = _WIDE - 200, 180
-    across = (forward - forward.min()) / ((forward.max() - forward.min()) or 1.0)
-    up = (means - means.min()) / ((means.max() - means.min()) or 1.0)
-    foot, right = 34 + tall, 50 + wide
-    inside = [_text(46, 20, numeral(means.max(), 3), "end")]
-    inside += [_text(46, 16 + tall, numeral(means.min(), 3), "end")]
-    inside += [
-        _text(50, foot, numeral(xs.min(), 3)),
-        _text(right, foot, numeral(xs.max(), 3), "end"),
-    ]
-    inside += [_text(50 + wide / 2, foot, title, "middle")]
+        return picture
+    x = bands["x"].to_numpy(dtype=float)
+    means, errors = (bands[name].to_numpy(dtype=float) for name in ("mean", "se"))
+    errors = 2 * np.nan_to_num(errors) if look.paper else np.zeros_like(errors)
+    forward = np.log10(x) if log else x
+    bottom, top = float((means - errors).min()), float((means + errors).max())
+    left, high = 4 * look.size, 4 / 3 * look.size
+    wide = look.width - (left + 4 if look.paper else 200)
+    tall = 11 * look.size if look.paper else 180.0
+    across = left + wide * (forward - forward.min()) / ((forward.max() - forward.min()) or 1.0)
+
+    def up(value: float) -> float:
+        return high + tall * (1 - (value - bottom) / ((top - bottom) or 1.0))
+
+    foot = high + tall + 1.4 * look.size
+    if look.paper:
+        picture.stroke(
+            [(left, high), (left, high + tall), (left + wide, high + tall)], look.grey, 0.5
+        )
+        for tick in round_ticks(bottom, top, 6) if top > bottom else [top]:
+            picture.stroke([(left - 2, up(tick)), (left, up(tick))], look.grey, 0.5)
+            picture.text(left - 4, up(tick) + look.size / 3, numeral(tick, 3), "end")
+        ends = float(forward.min()), float(forward.max())
+        if ends[0] < ends[1]:
+            for tick in log_ticks(*ends) if log else round_ticks(*ends):
+                place = (math.log10(tick) if log else tick) - ends[0]
+                where = left + wide * place / (ends[1] - ends[0])
+                picture.stroke([(where, high + tall), (where, high + tall + 2)], look.grey, 0.5)
+                picture.text(where, foot, numeral(tick, 3), "middle")
+        foot += 1.3 * look.size
+    else:
+        picture.text(left - 4, high + 4, numeral(means.max(), 3), "end")
+        picture.text(left - 4, high + tall, numeral(means.min(), 3), "end")
+        picture.text(left, foot, numeral(x.min(), 3))
+        picture.text(left + wide, foot, numeral(x.max(), 3), "end")
+    picture.text(left + wide / 2, foot, title, "middle")
     named: list[tuple[float, str]] = []
+    keys = 0
     for panel in panels:
         mine = (bands["mechanism"] == panel.key).to_numpy()
         if not mine.any():
             continue
-        places = [50 + wide * float(a) for a in across[mine]]
-        points = _path(places, [16 + tall * (1 - float(u)) for u in up[mine]])
-        inside.append(
-            f'<polyline points="{points}" fill="none" stroke="{panel.colour}" stroke-width="2"/>'
-        )
-        named.append((16 + tall * (1 - float(up[mine][-1])), panel.label[:24]))
+        dash, kind = _style(look, keys)
+        points = [(float(a), up(float(b))) for a, b in zip(across[mine], means[mine], strict=True)]
+        ink = "#000000" if look.paper else panel.colour
+        picture.stroke(points, ink, 0.8 if look.paper else 2.0, dash)
+        if look.paper:
+            for (at, place), mean, error in zip(points, means[mine], errors[mine], strict=True):
+                picture.stroke([(at, up(mean - error)), (at, up(mean + error))], ink, 0.6)
+                picture.mark(at, place, 1.6, ink, kind)
+            row, column = divmod(keys, 2)
+            start, y = left + column * (wide / 2), foot + (1.5 + 1.3 * row) * look.size
+            picture.stroke([(start, y - 2.6), (start + 26, y - 2.6)], ink, 0.8, dash)
+            picture.mark(start + 13, y - 2.6, 1.6, ink, kind)
+            picture.text(start + 30, y, panel.label[:20])
+        else:
+            named.append((points[-1][1], panel.label[:24]))
+        keys += 1
     lowest = 0.0
     for end, label in sorted(named):  # names that would touch move down
         lowest = max(end + 4, lowest + 12)
-        inside.append(_text(56 + wide, lowest, label))
-    return _image(_WIDE, tall + 44, inside, f"{title}, one line per mechanism")
+        picture.text(left + wide + 6, lowest, label)
+    picture.height = foot + (
+        look.size if not look.paper else (0.9 + 1.3 * -(-keys // 2)) * look.size
+    )
+    return picture

@@ -1,0 +1,163 @@
+"""What an answer gives to a paper: figures, tables, references, methods and the command.
+
+Figures are a column wide, as SVG and PDF of our own (`dpviz.report.figures.small`); tables are of
+LaTeX with booktabs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from dpviz.core import VERSION
+from dpviz.core.errors import InvalidSetting
+from dpviz.core.number_text import numeral
+from dpviz.core.problem import Relation
+from dpviz.core.settings import Settings
+from dpviz.core.whole import whole
+from dpviz.mechanisms import Mechanism
+from dpviz.preparation.prepared import Measured
+from dpviz.report.figures.handout import bibtex, references, sources_of
+from dpviz.report.figures.small import Picture
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "ε": r"$\varepsilon$", "δ": r"$\delta$", "≤": r"$\le$", "±": r"$\pm$", "✓": "", "✗": "",
+}  # fmt: skip
+
+
+def latex(words: str) -> str:
+    """Return plain words as LaTeX."""
+    return "".join(_LATEX.get(letter, letter) for letter in words)
+
+
+def with_error(mean: float, se: float) -> str:
+    r"""Return a mean and its standard error, to two digits of the error: ``$0.913 \pm 0.012$``."""
+    if not se > 0:  # one draw, or no spread
+        return f"${numeral(mean, 3)}$"
+    places = max(0, 1 - int(f"{se:e}".partition("e")[2]))
+    return rf"${mean:.{places}f} \pm {se:.{places}f}$"
+
+
+def booktabs(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """Return a table of LaTeX; cells are LaTeX, the first column is words."""
+    columns = "l" + "r" * (len(header) - 1)
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}"]
+    lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(header) + r" \\"]
+    lines += [r"\midrule", *(" & ".join(row) + r" \\" for row in rows)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def cited(mechanism: Mechanism) -> str:
+    """Return a mechanism's name with what its papers are cited by."""
+    found = {one.names: one.key.lower() for one in references([mechanism])}
+    keys = [found[source] for source in dict.fromkeys(sources_of(mechanism)) if source in found]
+    return latex(mechanism.label) + (rf"~\cite{{{','.join(keys)}}}" if keys else "")
+
+
+_NEIGHBOURS = {
+    Relation.REPLACE: "one row is replaced by any other legal row",
+    Relation.ZERO_OUT: "one row becomes the zero row",
+}
+
+
+def methods(
+    prepared: Measured,
+    settings: Settings,
+    claims: Sequence[tuple[Mechanism, str]],
+    assumed_public: Sequence[str],
+    varied: Mapping[str, Sequence[Any]],
+) -> str:
+    """Return one paragraph of LaTeX: neighbours, what was assumed public, and every verdict.
+
+    Parameters
+    ----------
+    prepared : Measured
+    settings : Settings
+    claims : sequence of (Mechanism, str)
+        What shown mechanisms are worth here, in words.
+    assumed_public : sequence of str
+    varied : mapping of str to sequence
+        Axes and their values; empty for one setting.
+    """
+    budget = prepared.budget(settings)
+    at = {
+        r"$\varepsilon$": ("epsilon", budget.epsilon), r"$\delta$": ("delta", budget.delta),
+        "$k$": ("k", settings.k),
+    }  # fmt: skip
+    fixed = [
+        f"{name} {numeral(value, 6)}" for name, (key, value) in at.items() if key not in varied
+    ]
+    along = [
+        f"{latex(axis)} from {numeral(min(values), 6)} to {numeral(max(values), 6)} in "
+        f"{len(values)} values"
+        for axis, values in varied.items()
+    ]
+    kind = {"ball": "rows of length at most 1 after scaling by the row bound", "box": "a box"}
+    sentences = [
+        f"We ran {len(claims)} private PCA mechanisms on {latex(prepared.name)} ({prepared.n} "
+        f"rows, {prepared.d} features) at {', '.join([*fixed, *along])}.",
+        f"Tables are neighbours if {_NEIGHBOURS[Relation(settings.relation)]}; the number of "
+        f"rows is public. The domain is {kind.get(prepared.domain.kind, prepared.domain.kind)}.",
+        f"Without protection we took {latex('; '.join(dict.fromkeys(assumed_public)))}.",
+        "Recovery is the captured variance beyond a random subspace, 1 for exact PCA; numbers are "
+        rf"means of {settings.trials} draws $\pm$ one standard error, seed {settings.seed}.",
+        "Claims were checked against exact accounts and refutations: "
+        + "; ".join(f"{cited(one)}: {latex(words).strip()}" for one, words in claims)
+        + ".",
+        f"All was computed with dpviz {VERSION}, in floating point, and is compared with the exact "
+        "components; none of it is a private release.",
+    ]
+    return "\n".join(sentences)
+
+
+def write_paper(
+    folder: str | PathLike[str],
+    *,
+    figures: Mapping[str, Picture],
+    table: str,
+    mechanisms: Sequence[Mechanism],
+    methods: str,
+    command: str | None,
+) -> list[Path]:
+    """Write an answer's files into a folder, each whole or not at all, and return them.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there, in a folder that is.
+    figures : mapping of str to Picture
+        By the name of the file.
+    table, methods : str
+        LaTeX.
+    mechanisms : sequence of Mechanism
+        Those shown, whose papers are listed.
+    command : str or None
+        What makes it again.
+
+    Raises
+    ------
+    InvalidSetting
+        If the folder cannot be there.
+    """
+    home = Path(folder)
+    if home.is_file() or not home.resolve().parent.is_dir():
+        raise InvalidSetting(
+            "folder", "a folder, or a new one in a folder that is there", home.name
+        )
+    home.mkdir(exist_ok=True)
+    again = f"% The same again: {command}\n" if command else ""
+    files: dict[str, bytes] = {}
+    for name, picture in figures.items():
+        files[f"{name}.svg"] = picture.svg().encode()
+        files[f"{name}.pdf"] = picture.pdf()
+    files["table.tex"] = (again + table).encode()
+    files["references.bib"] = (bibtex(mechanisms) + "\n").encode()
+    files["methods.tex"] = (again + methods + "\n").encode()
+    for name, content in files.items():
+        with whole(home / name) as aside:
+            aside.write_bytes(content)
+    return [home / name for name in files]
