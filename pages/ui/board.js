@@ -25,6 +25,7 @@ export default function (component) {
       onLink: (name) => send("link", name),
       // What the page says around the board follows; of a public table it says all of it always.
       onView: (name) => mine.board.payload.ribbon && send("view", name),
+      onPresent: (on) => send("present", on ? "yes" : "no"),
     };
     mine.arrived = () => {
       if (mine.board && mine.token) take(mine.board, mine.token);
@@ -60,6 +61,8 @@ export default function (component) {
   mine.token = token;
   mine.now = payload.now;
   if (!data.wanted) mine.trigger("want", true); // the first frame is there: now the others
+  if (data.present !== mine.present && data.present !== mine.board.presenting) mine.board.present(data.present);
+  mine.present = data.present;
   mine.board.setPin(pin);
   mine.board.restyle();
   if (draws && draws.id !== mine.draws) {

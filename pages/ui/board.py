@@ -150,6 +150,7 @@ def draw(
             "shape": hashlib.blake2b(repr(shape).encode(), digest_size=12).hexdigest(),
             "pin": pin,
             "working": not publishable(prepared),
+            "present": state.get("stage", "explore") == "yes",
             "draws": _draws(comparison, prepared, token),
         },
         **callbacks,
@@ -254,6 +255,10 @@ def _opened() -> None:
     st.session_state["board.opened"] = _sent("open") or None
 
 
+def _presented() -> None:
+    state.put("stage", "yes" if _sent("present") == "yes" else "no", "explore")
+
+
 def _linked() -> None:
     asked = str(_sent("link"))
     st.session_state["board.link"] = LINKS.get(asked)
@@ -279,5 +284,6 @@ _CALLBACKS: dict[str, Callable[[], None]] = {
     "open": _opened,
     "link": _linked,
     "view": _viewed,
+    "present": _presented,
     "want": _wanted,
 }

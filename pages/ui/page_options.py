@@ -46,6 +46,13 @@ class ExploreView(Declared):
         help="What Explore shows below the board.",
         examples=("all",),
     )
+    stage: str = choice(
+        "no",
+        {"no": "on its page", "yes": "on a stage, for a hall"},
+        label="Present",
+        help="Three columns as large as the screen, and one control.",
+        examples=("yes",),
+    )
 
 
 @dataclass(frozen=True)

@@ -186,10 +186,11 @@ def test_back_and_forward_reload_and_two_tabs(page: Page, server: Server) -> Non
 def test_reloading_while_presenting_keeps_the_settings(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/?{SMALL}&epsilon=2")
     shown = numbers(page)
-    page.get_by_role("button", name="present").click()
+    with rerun(page):
+        page.get_by_role("button", name="present").click()
     page.reload()
     wait_idle(page)
-    expect(page.locator(".st-key-bar")).to_be_visible()
+    expect(page.locator(".dpv[data-present]")).to_be_visible()
     assert numbers(page) == shown
 
 

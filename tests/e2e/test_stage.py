@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
+from dpviz.core.settings import Settings
 from dpviz.lessons import Lesson, lessons
+from dpviz.preparation.load import load_prepared
+from dpviz.report.figures.boardfile import board_file
 from tests.e2e.harness import Server, open_app, rerun
 
 SCREENS = ((1024, 768), (1400, 900), (1920, 1080))
@@ -120,3 +124,82 @@ def test_the_picture_has_the_screen(page: Page, server: Server, lesson: Lesson) 
             top = measured(page, size)["top"]
             assert 0 <= top <= 70, where  # it stays while the words are scrolled
             page.locator(".dps").evaluate("node => node.scrollTo(0, 0)")
+
+
+# Of a board on its stage: the pictures' share of the screen, and what lies outside of it.
+BOARD_MEASURE = """
+board => {
+  const shown = [...board.querySelectorAll(".dpv-col")].filter(one => !one.hidden);
+  const boxes = shown.map(one => one.querySelector(".dpv-box-picture").getBoundingClientRect());
+  const parts = [...board.querySelectorAll("canvas, button, p, input")]
+    .filter(one => one.getClientRects().length).map(one => one.getBoundingClientRect());
+  const ask = board.querySelector(".dpv-ask");
+  const key = board.querySelector(".dpv-key");
+  return {
+    share: boxes.reduce((sum, box) => sum + box.width * box.height, 0) / innerWidth / innerHeight,
+    columns: shown.map(one => one.dataset.key),
+    lines: new Set(boxes.map(box => Math.round(box.top))).size,
+    spread: Math.max(...boxes.map(box => box.width)) - Math.min(...boxes.map(box => box.width)),
+    out: Math.max(...parts.map(box => Math.max(
+      box.right - innerWidth, box.bottom - innerHeight, -box.left, -box.top))),
+    over: Math.max(board.scrollHeight - innerHeight, key.scrollWidth - key.clientWidth,
+      key.scrollHeight - key.clientHeight),
+    words: ask.textContent.split(/\\s+/).length,
+    headline: parseFloat(getComputedStyle(ask).fontSize),
+    controls: [...board.querySelectorAll("input, .dpv-bar button")]
+      .filter(one => one.getClientRects().length).length,
+  };
+}
+"""
+
+
+def staged(page: Page, board: Locator) -> dict[str, Any]:
+    """Return what is measured of a board at the three screens, all of them alike."""
+    for size in SCREENS:
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.evaluate(
+            "() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))"
+        )
+        seen: dict[str, Any] = board.evaluate(BOARD_MEASURE)
+        where = f"{size}: {seen}"
+        assert seen["share"] >= SHARE, where
+        assert seen["out"] <= 0.5, where
+        assert seen["over"] <= 0, where
+        assert seen["spread"] <= 1, where
+        assert seen["words"] <= 14, where
+        assert seen["headline"] >= 28, where
+        assert seen["controls"] == 2, where  # epsilon, and the way out
+    return seen
+
+
+def test_explore_is_presented_on_the_stage(page: Page, server: Server) -> None:
+    """By link: the truth, the best that holds, a broken one; the others are a tap away."""
+    open_app(page, f"{server.url}/?v=1&table=iris&trials=5&stage=yes")
+    board = page.locator(".dpv[data-present]")
+    first = staged(page, board)
+    assert first["columns"] == ["exact", "clipped_gaussian", "wishart"], first
+    assert first["lines"] == 1
+    key = page.get_by_role("group", name="On the stage")
+    expect(key).to_contain_text("4 more: tap a name")
+    scrubber = page.get_by_role("slider", name="Epsilon")
+    with rerun(page):
+        scrubber.press("ArrowLeft")
+    assert staged(page, board)["columns"] == first["columns"]  # moved: nothing leaves the screen
+    key.get_by_role("button", name="Gaussian, exact").click()
+    key.get_by_role("button", name="PPCA").click()
+    more = staged(page, board)
+    assert (more["columns"][-2:], more["lines"]) == (["ppca", "wishart"], 2), more
+    with rerun(page):
+        page.keyboard.press("Escape")
+    assert "stage=" not in page.url
+    expect(page.locator(".dpv-col").filter(visible=True)).to_have_count(7)
+
+
+def test_a_board_in_a_file_opens_on_the_stage(page: Page, tmp_path: Path) -> None:
+    settings = Settings(table="iris", mechanisms=("gaussian", "wishart", "laplace"), trials=2)
+    path = tmp_path / "board.html"
+    path.write_text(board_file(load_prepared(settings), settings), encoding="utf-8")
+    page.goto(path.as_uri())
+    assert staged(page, page.locator(".dpv[data-present]"))["columns"][0] == "exact"
+    page.get_by_role("button", name="leave").click()
+    expect(page.get_by_text("is not itself private")).to_be_visible()

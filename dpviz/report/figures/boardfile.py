@@ -179,7 +179,7 @@ def board_file(
         controls = ["present"]
         if command:
             note += f" Made with: {command}"
-    options = {"controls": controls, "exact": controls != ["present"]}
+    options = {"controls": controls, "exact": controls != ["present"], "present": True}
     page = board_html(payload, title=title, note=note, options=options)
     size = len(page.encode())
     if size > MOST_BYTES:

@@ -42,6 +42,8 @@ import { Strip } from "./strip.js";
  * @property {(epsilon: number) => void} [onDraws]
  * @property {(name: string) => void} [onLink]
  * @property {(name: "working" | "publishable") => void} [onView] the reader chose a view
+ * @property {boolean} [present]
+ * @property {(on: boolean) => void} [onPresent]
  */
 
 /**
@@ -86,7 +88,8 @@ const REDRAWS = 20; // draws that are shown one after the other, at most
 const DRAW_MS = 260; // one redraw of an animation of draws
 const MOST = 9; // columns side by side where they fit
 const NARROWEST = 142; // pixels of a column
-const PRESENTED = 4; // columns, the exact one among them
+const STAGED = 3; // columns that a stage opens with, the exact one among them
+const ASKS = "How much privacy can this picture bear?";
 const MOST_KINDS = 24; // in the legend
 
 class Board {
@@ -119,6 +122,10 @@ class Board {
     /** @type {Large | null} */
     this.large = null;
     this.presenting = false;
+    /** @type {Set<string>} */
+    this.staged = new Set(); // keys of the columns on the stage
+    /** @type {Map<string, [HTMLElement, HTMLElement]>} */
+    this.entries = new Map(); // of its key: button and number
     this.publishable = Boolean(payload.ribbon); // what may be published, and nothing else
     this.publishableBefore = this.publishable;
     this.masked = Boolean(options.masked);
@@ -169,6 +176,7 @@ class Board {
     this.resizer = new ResizeObserver(() => this.measure());
     this.setPayload(payload);
     this.resizer.observe(this.element);
+    if (options.present && this.element.clientWidth >= (options.phoneBelow ?? 640)) this.present(true);
   }
 
   /**
@@ -208,6 +216,7 @@ class Board {
     if (!this.columns.some((column) => column.key === this.opened)) this.opened = null;
     this.keep(payload.frames);
     this.index = nearest(this.epsilons, payload.now);
+    if (this.presenting) this.staged = this.choose();
     this.build();
     this.measure();
     this.restyle();
@@ -268,9 +277,13 @@ class Board {
       if (on) this.publishableBefore = this.publishable;
       this.setPublishable(on ? true : this.publishableBefore);
     }
+    const turned = this.presenting !== Boolean(on);
     this.presenting = Boolean(on);
     this.look.large = this.presenting;
-    if (on) this.openColumn(null);
+    if (on) {
+      this.openColumn(null);
+      this.staged = this.choose();
+    }
     this.element.toggleAttribute("data-present", this.presenting);
     // The browser's top layer lies above everything, whatever the page around has stacked.
     if ("showPopover" in this.element) {
@@ -287,6 +300,35 @@ class Board {
     this.hover(null);
     this.measure();
     (on ? this.scrubber : this.buttons.present)?.focus();
+    if (turned) this.options.onPresent?.(this.presenting);
+  }
+
+  // What a stage opens with: the truth, the best that holds, one that is broken. A few are all shown.
+  choose() {
+    const room = STAGED - (this.options.exact === false ? 0 : 1);
+    const { frame } = this.frameNow();
+    /** @type {(test: (cell: Cell) => boolean) => Column[]} */
+    const such = (test) => this.columns.filter(({ key }) => {
+      const cell = frame?.cells[key];
+      return Boolean(cell && test(cell));
+    });
+    const best = such((cell) => cell.status.counts)[0];
+    const broken = such((cell) => cell.status.verdict === "refuted")[0]
+      ?? such((cell) => cell.status.state === "false")[0];
+    const hides = this.publishable && this.payload.ribbon; // which is best the truth tells
+    const published = such((cell) => Boolean(cell.published)).sort(byName);
+    const wanted = [...(hides ? published : []), best, broken, ...this.columns].filter((one) => one !== undefined);
+    return new Set([...new Set(wanted.map(({ key }) => key))].slice(0, room));
+  }
+
+  /**
+   * Put a column on the stage, or take it off.
+   *
+   * @param {string} key
+   */
+  stage(key) {
+    if (!this.staged.delete(key)) this.staged.add(key);
+    this.measure();
   }
 
   /**
@@ -325,16 +367,22 @@ class Board {
     /** @type {(a: Col, b: Col) => number} */
     const byTruth = (a, b) => (place.get(a.key) ?? -1) - (place.get(b.key) ?? -1);
     /** @type {(a: Col, b: Col) => number} */
-    const byName = (a, b) => (a.column?.label ?? "").localeCompare(b.column?.label ?? "", "en");
+    const byLabel = (a, b) => byName(a.column, b.column);
     const before = this.cols;
-    this.cols = [...before].sort(this.publishable && this.payload.ribbon ? byName : byTruth);
+    this.cols = [...before].sort(this.publishable && this.payload.ribbon ? byLabel : byTruth);
     if (this.cols.some((col, index) => col !== before[index])) {
       this.grid.append(...this.cols.map((col) => col.node));
     }
+    for (const { key } of this.cols) {
+      const entry = this.entries.get(key)?.[0];
+      entry?.parentElement?.append(entry);
+    }
+    if (this.presenting && this.payload.ribbon) this.staged = this.choose();
   }
 
   dressRibbon() {
     const { ribbon } = this.payload;
+    this.element.toggleAttribute("data-real", Boolean(ribbon)); // rows that are not anybody's
     this.ribbon.hidden = !ribbon && !this.publishable;
     setText(this.ribbon, this.publishable ? this.cost : ribbon || "");
   }
@@ -457,6 +505,8 @@ class Board {
     this.element.replaceChildren();
     this.ribbon = make("p", "dpv-ribbon");
     this.element.append(this.ribbon);
+    const asks = this.epsilons.length > 1 ? `${ASKS} Drag.` : ASKS;
+    this.element.append(make("p", "dpv-ask", { "data-page": Boolean(options.onCommit) }, asks));
     if (controls.length) this.element.append(this.buildBar(controls));
     this.answer = options.answer === false ? null : make("p", "dpv-answer");
     if (this.answer) this.element.append(this.answer);
@@ -471,12 +521,39 @@ class Board {
     if (this.rows.includes("picture")) this.element.append(this.buildLegend());
     this.strip = options.strip === false ? null : this.buildStrip();
     if (this.strip) this.element.append(this.strip.box);
+    this.element.append(this.buildKey());
     this.spoken = make("div", "dpv-hidden", { "aria-live": "polite" });
     this.element.append(this.spoken);
     this.committed = payload.now;
     this.answered = null;
     if (this.opened) this.openColumn(this.opened, true);
     this.setPublishable(this.publishable);
+  }
+
+  // Every mechanism by name on a stage: those that are not there are a tap away.
+  buildKey() {
+    const key = make("div", "dpv-key", { role: "group", "aria-label": "On the stage" }, make("p"));
+    this.entries = new Map();
+    for (const column of this.columns) {
+      const number = make("span");
+      const entry = make("button", "", { type: "button", onclick: () => this.stage(column.key) },
+        make("i", "dpv-swatch", { "aria-hidden": "true" }), make("b", "", {}, column.label), number);
+      this.entries.set(column.key, [entry, number]);
+      key.append(entry);
+    }
+    return key;
+  }
+
+  /** @param {Frame | null} frame */
+  writeKey(frame) {
+    const rest = this.columns.length - this.staged.size;
+    setText(this.element.querySelector(".dpv-key p"), rest ? `${rest} more: tap a name` : "all are shown");
+    for (const [key, [entry, number]] of this.entries) {
+      const cell = frame?.cells[key];
+      entry.setAttribute("aria-pressed", String(this.staged.has(key)));
+      entry.toggleAttribute("data-broken", Boolean(cell && !cell.status.counts));
+      setText(number, this.publishable || this.masked || !cell?.recovery ? "" : cell.texts.recovery);
+    }
   }
 
   buildStrip() {
@@ -536,8 +613,11 @@ class Board {
         else this.options.onDraws?.(this.epsilon);
       });
     }
-    if (controls.includes("view") && this.rows.includes("picture")) bar.append(this.buildSwitch());
+    const tail = make("span", "dpv-tail");
+    if (controls.includes("view") && this.rows.includes("picture")) tail.append(this.buildSwitch());
     button("present", "present", "Large, without anything else; Escape leaves", () => this.present(!this.presenting));
+    if (this.buttons.present) tail.append(this.buttons.present);
+    bar.append(tail);
     return bar;
   }
 
@@ -726,13 +806,19 @@ class Board {
     this.element.toggleAttribute("data-phone", width < (this.options.phoneBelow ?? 640));
     const count = this.cols.length;
     const room = Math.max(2, Math.floor(width / NARROWEST));
-    let across = Math.min(count, this.presenting ? PRESENTED : MOST, room);
+    let across = Math.min(count, MOST, room);
     // Rows of equal length rather than a lonely column below.
-    if (across < count && !this.presenting) across = Math.ceil(count / Math.ceil(count / across));
+    if (across < count) across = Math.ceil(count / Math.ceil(count / across));
+    for (const { column, node } of this.cols) {
+      node.hidden = this.presenting && column !== null && !this.staged.has(column.key);
+    }
+    if (this.presenting) {
+      const shown = this.cols.filter(({ node }) => !node.hidden).length;
+      const lines = shown > STAGED ? 2 : 1;
+      this.element.dataset.lines = String(lines);
+      across = Math.ceil(shown / lines);
+    }
     this.element.style.setProperty("--dpv-across", String(across));
-    this.cols.forEach((col, place) => {
-      col.node.hidden = this.presenting && place >= PRESENTED;
-    });
     this.reserved = false;
     this.schedule();
   }
@@ -754,6 +840,9 @@ class Board {
     };
     for (const { column, node } of this.cols) {
       if (column) node.style.setProperty("--dpv-own", this.colour(column));
+    }
+    for (const column of this.columns) {
+      this.entries.get(column.key)?.[0].style.setProperty("--dpv-own", this.colour(column));
     }
     this.schedule();
   }
@@ -790,6 +879,7 @@ class Board {
       if (!col.node.hidden) this.drawColumn(col, frame, exact);
     }
     this.writeAnswer(frame, exact);
+    if (this.presenting) this.writeKey(frame);
     this.drawStrip();
     if (this.large) this.drawLarge(this.large, frame, exact);
   }
@@ -1020,6 +1110,7 @@ class Board {
       hovered: this.hovered,
       masked: this.masked,
       phone: this.element.hasAttribute("data-phone"),
+      staged: this.presenting,
       look: this.look,
       colour: (column) => this.colour(column),
     });
@@ -1032,7 +1123,7 @@ class Board {
    * @param {boolean} quiet
    */
   openColumn(key, quiet = false) {
-    if (this.publishable) key = null; // it compares with the truth
+    if (this.publishable || this.presenting) key = null; // it compares with the truth, and is no stage
     const before = this.opened;
     const column = this.columns.find((one) => one.key === key);
     this.opened = key;
@@ -1049,7 +1140,7 @@ class Board {
       return;
     }
     const canvas = () => make("canvas", "", { role: "img" });
-    const canvases = { picture: canvas(), spectrum: canvas(), distance: canvas() };
+    const canvases = { picture: canvas(), spectrum: canvas(), distance: canvas(), exact: canvas() };
     const said = make("div", "dpv-said");
     const close = make("button", "dpv-button dpv-close", {
       type: "button", onclick: () => this.openColumn(null),
@@ -1066,7 +1157,8 @@ class Board {
       make("header", "", {}, make("h2", "", {}, column.label), make("span", "dpv-paper", {}, column.paper),
         make("label", "dpv-all", {}, every, "all components"), close),
       make("div", "dpv-large-body", {},
-        make("div", "dpv-box dpv-box-large", {}, canvases.picture),
+        make("div", "dpv-box dpv-box-large", { "data-key": "truth" }, canvases.exact, make("span", "", {}, "Exact PCA")),
+        make("div", "dpv-box dpv-box-large", {}, canvases.picture, make("span", "", {}, column.label)),
         make("div", "dpv-large-side", {},
           make("div", "dpv-box dpv-box-large-spectrum", {}, canvases.spectrum),
           make("div", "dpv-box dpv-box-large-distance", {}, canvases.distance),
@@ -1088,6 +1180,7 @@ class Board {
   drawLarge(large, frame, exact) {
     const { column, canvases, said } = large;
     const scene = this.sceneOf(column, frame, true);
+    drawPicture(canvases.exact, this.sceneOf(null, frame, false));
     drawPicture(canvases.picture, scene);
     drawSpectrum(canvases.spectrum, scene, this.all);
     drawDistance(canvases.distance, { ...scene, first: false });
@@ -1148,6 +1241,14 @@ class Board {
     this.redrawAt = null;
     this.buttons.draws?.setAttribute("aria-pressed", "false");
   }
+}
+
+/**
+ * @param {Column | null} a
+ * @param {Column | null} b
+ */
+function byName(a, b) {
+  return (a?.label ?? "").localeCompare(b?.label ?? "", "en");
 }
 
 /** @returns {Recovery} */

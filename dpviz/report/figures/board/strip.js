@@ -23,6 +23,7 @@ import { make, scaled, stroke, surface } from "./sheet.js";
  * @property {string | null} hovered key of a column
  * @property {boolean} masked
  * @property {boolean} phone
+ * @property {boolean} staged whether names and ticks stand beside it
  * @property {Look} look
  * @property {(column: Column) => string} colour
  */
@@ -55,13 +56,13 @@ export class Strip {
    *
    * @param {View} view
    */
-  places({ payload, phone, look }) {
+  places({ payload, phone, staged, look }) {
     const [width, height] = [this.box.clientWidth, this.box.clientHeight];
     const { epsilons } = payload;
-    const left = scaled(look, 40);
-    const right = width - (phone ? 12 : scaled(look, 150));
+    const left = staged ? 110 : scaled(look, 40);
+    const right = width - (phone || staged ? 12 : scaled(look, 150));
     const top = scaled(look, 18);
-    const bottom = height - scaled(look, 20);
+    const bottom = height - (staged ? 4 : scaled(look, 20));
     const axis = logarithmic(epsilons[0], epsilons[epsilons.length - 1], left, right);
     /** @param {number} share */
     const y = (share) => bottom - Math.max(-0.02, Math.min(1, share)) * (bottom - top);
@@ -84,7 +85,7 @@ export class Strip {
       if (end) ends.push(end);
     }
     drawNow(pen, at, view, size, titled);
-    if (!view.phone) nameCurves(pen, at, ends, view, size);
+    if (!view.phone && !view.staged) nameCurves(pen, at, ends, view, size);
     this.canvas.setAttribute("aria-label", `Recovery against epsilon, now ${view.written}`);
   }
 
@@ -174,7 +175,7 @@ function drawAxes(pen, at, view) {
   pen.setLineDash([]);
   pen.textBaseline = "bottom";
   pen.textAlign = "center";
-  for (const [epsilon, text] of payload.ticks) pen.fillText(text, at.x(epsilon), at.height - 1);
+  for (const [epsilon, text] of view.staged ? [] : payload.ticks) pen.fillText(text, at.x(epsilon), at.height - 1);
   pen.textAlign = "left";
   pen.textBaseline = "top";
   const title = titleOf(view);
