@@ -22,11 +22,14 @@ NO_OPENDP = (
     "a release needs OpenDP, which is not installed here: python -m pip install "
     '"opendp>=0.14,<0.17"'
 )
+NO_WORKBOOKS = "Inside a browser no workbook can be read; save its sheet as CSV."
 _MORE = {
     "streamlit": ("the dashboard", "Streamlit", ("plotly>=6,<8", "streamlit>=1.67,<2")),
     "plotly": ("a figure", "Plotly", ("plotly>=6,<8",)),
     "pooch": ("a download", "Pooch", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),
     "xlrd": ("a table in the old Excel format", "xlrd", ("pooch>=1.8.2,<2", "xlrd>=2.0.1,<3")),
+    "python_calamine": ("a workbook", "python-calamine", ("python-calamine>=0.4,<1",)),
+    "pyreadstat": ("an SPSS file", "pyreadstat", ("pyreadstat>=1.3,<2",)),
 }
 ONE_PROCESS = "Inside a browser everything runs in one process: slower, and with the same numbers."
 UPLOADS_STAY = (
@@ -45,7 +48,7 @@ def need(library: str) -> None:
 
     Parameters
     ----------
-    library : {"streamlit", "plotly", "pooch", "xlrd"}
+    library : {"streamlit", "plotly", "pooch", "xlrd", "python_calamine", "pyreadstat"}
         Its import name.
     """
     if find_spec(library) is None:

@@ -345,6 +345,22 @@ class Settings(Declared):
         "asked for where it could be either.",
         examples=("comma",),
     )
+    encoding: str = choice(
+        "auto",
+        {"auto": "UTF-8", "cp1252": "Windows-1252", "utf-16": "UTF-16"},
+        label="Encoding",
+        group="Table",
+        help="How a text file writes letters such as umlauts.",
+        examples=("cp1252",),
+    )
+    sheet: str = text(
+        "",
+        label="Sheet",
+        group="Table",
+        help="Sheet of a workbook, by name; the first that holds a table if not given.",
+        url=None,
+        examples=("Labor",),
+    )
     leave_out: str = text(
         "",
         label="Columns left out",

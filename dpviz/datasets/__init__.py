@@ -58,6 +58,8 @@ def load(
     categorical: str = "drop",
     missing: str = "drop",
     decimal: str = "auto",
+    encoding: str = "auto",
+    sheet: str = "",
     leave_out: Collection[str] = (),
 ) -> Table:
     """Return a built-in table by its key, the table in a file, or a remote set by its key.
@@ -65,14 +67,14 @@ def load(
     Parameters
     ----------
     name_or_path : str
-        Built-in key, path of a CSV, gzipped CSV or Parquet file, or key of a
+        Built-in key, path of a file that `read_raw` takes, or key of a
         remote set: what comes first of these counts. A remote set that is not at
         hand is downloaded.
     label, categorical, missing, leave_out
         As in `RawTable.to_table`. A built-in table and a remote set have no
         categories or gaps; their label may be their own or one of their
         features, which then is none.
-    decimal : {"auto", "point", "comma"}
+    decimal, encoding, sheet
         As in `read_raw`.
 
     Raises
@@ -95,7 +97,7 @@ def load(
             f"({', '.join(remote.sets())}) or the path of a CSV or Parquet file; {shown!r} is "
             f"{what}{did_you_mean(shown, [*builtin_tables(), *remote.sets()])}."
         )
-    raw = read_raw(path, name=path.name, decimal=decimal)
+    raw = read_raw(path, name=path.name, decimal=decimal, encoding=encoding, sheet=sheet)
     table = raw.to_table(
         label=label, categorical=categorical, missing=missing, leave_out=leave_out
     ).noting(identifier_notes(raw, {*leave_out, label}))

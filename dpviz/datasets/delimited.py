@@ -206,7 +206,10 @@ def _is_utf8(source: Source) -> bool:
 def _what_is_wrong(source: Source, layout: Layout) -> str:
     """Return the sentence for a text that Arrow refused; reads it again, line by line."""
     if not _is_utf8(source):
-        return f"{source.name} is not UTF-8 text; save it as UTF-8."
+        return (
+            f"{source.name} is not UTF-8 text; save it as UTF-8, or choose Windows-1252 as its "
+            "encoding (--encoding cp1252)."
+        )
     first = layout.skipped  # the line of names, where there is one
     expected = None if layout.names is None else len(layout.names)
     try:

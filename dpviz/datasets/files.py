@@ -1,4 +1,4 @@
-"""Reads a CSV, gzipped CSV or Parquet file into a `RawTable`.
+"""Reads a file into a `RawTable`: delimited text, Parquet, or what `formats` makes one of them.
 
 What a file is follows from its bytes: its name is only looked at to say that
 a ``.parquet`` holds text.
@@ -7,7 +7,7 @@ a ``.parquet`` holds text.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +19,7 @@ from dpviz.core.errors import InvalidSetting, InvalidTable, printable
 from dpviz.core.number_text import numeral
 from dpviz.datasets import delimited
 from dpviz.datasets.columns import Kind, RawColumn, clean_names, distinct, listed
+from dpviz.datasets.formats import opened
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.numerals import COMMA, POINT
 from dpviz.datasets.raw import RawTable
@@ -74,6 +75,8 @@ def read_raw(
     *,
     name: str,
     decimal: str = "auto",
+    encoding: str = "auto",
+    sheet: str = "",
     limits: Limits = IN_MEMORY,
 ) -> RawTable:
     """Return the parsed file; the dear step.
@@ -87,6 +90,8 @@ def read_raw(
         What messages and the table call it.
     decimal : {"auto", "point", "comma"}
         The decimal mark of numbers in texts; auto finds it, or asks.
+    encoding, sheet
+        As in `dpviz.datasets.formats.opened`.
     limits : Limits
         What the file may take once it is unpacked.
 
@@ -97,13 +102,15 @@ def read_raw(
     """
     mark = decimal_mark(decimal)
     name = shown_name(name)
-    given = Source(source, name)
+    found = opened(source, name, encoding=encoding, sheet=sheet, limits=limits)
+    given = found.source
     if given.is_parquet:
         settled, notes = _read_parquet(given, mark, limits)
     else:
         settled, notes = _read_text(given, mark, limits)
         notes = [*misnamed(given), *notes]
-    return _raw_table(name, settled, notes, limits)
+    raw = _raw_table(name, settled, [*found.notes, *notes], limits)
+    return replace(raw, sheets=found.sheets, sheet=found.sheet)
 
 
 def parsed(

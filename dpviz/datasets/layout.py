@@ -16,9 +16,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from dpviz.core.errors import (
-    InvalidTable,
-)
+from dpviz.core.errors import InvalidTable, printable
 from dpviz.datasets.numerals import COMMA, POINT, Numerals, judge, numbers_among
 from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import Extent, Source, refuse_foreign
@@ -115,13 +113,30 @@ def _sample(source: Source) -> tuple[str, int]:
         # a sample may end inside a character, the file may not
         text = codecs.getincrementaldecoder("utf-8")().decode(head, final=whole)
     except UnicodeDecodeError:
-        raise InvalidTable(f"{source.name} is not UTF-8 text; save it as UTF-8.") from None
+        raise InvalidTable(
+            f"{source.name} is not UTF-8 text; save it as UTF-8{_offer(head, source.name)}."
+        ) from None
     mark = 3 if text.startswith("\ufeff") else 0
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise InvalidTable(f"{source.name} is empty: it holds only blanks.")
     end = max(text.rfind("\n"), text.rfind("\r"))
     return (text if whole or end < 0 else text[: end + 1]), mark
+
+
+def _offer(head: bytes, name: str) -> str:
+    """Return that a text may be of Windows, with a name of a column that shows how it would look.
+
+    Only what would be read as a name is shown: never a cell.
+    """
+    offer = ", or choose Windows-1252 as its encoding (--encoding cp1252)"
+    try:
+        recoded = Source(head[: head.rfind(b"\n") + 1].decode("cp1252").encode(), name)
+        names = detect(recoded, recoded.extent()).names or ()
+    except (UnicodeDecodeError, InvalidTable):
+        return offer
+    seen = next((found for found in names if not found.isascii()), None)
+    return offer if seen is None else f"{offer}: umlauts then look like {printable(seen)!r}"
 
 
 def _split(lines: Sequence[str], delimiter: str, most: int) -> list[_Record]:
@@ -161,6 +176,8 @@ def detect(source: Source, extent: Extent, decimal: str | None = None) -> Layout
     if told and told[1] in delimiters:
         delimiters, skipped = (told[1],), 1
         notes.append("The first line says what separates the cells and was not read as data.")
+    elif source.delimiter:
+        delimiters = (source.delimiter,)
     delimiter = _delimiter(lines[skipped:], delimiters)
     if delimiter is None:
         raise InvalidTable(

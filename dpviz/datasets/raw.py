@@ -49,6 +49,10 @@ class RawTable:
         Numbers as they were stored; texts coded, with sorted categories.
     limits : Limits
         What the table made of it may take in memory.
+    sheets : tuple of str
+        Sheets of the workbook that it was read from.
+    sheet : str
+        The one that was read.
     """
 
     name: str
@@ -56,6 +60,8 @@ class RawTable:
     notes: tuple[str, ...]
     data: Any = field(repr=False)
     limits: Limits = IN_MEMORY
+    sheets: tuple[str, ...] = ()
+    sheet: str = ""
 
     @property
     def shape(self) -> tuple[int, int]:

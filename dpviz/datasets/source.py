@@ -78,15 +78,20 @@ _CHUNK = 1 << 20
 _TAIL = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 PARQUET_MAGIC = b"PAR1"
+ZIP_MAGIC = b"PK\x03\x04"
+OLE_MAGIC = b"\xd0\xcf\x11\xe0"
 # what people upload by mistake, by its first bytes
 _FOREIGN = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
     (b"GIF8", "a GIF image"),
     (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a zip archive or an Excel workbook"),
+    (ZIP_MAGIC, "a zip archive or an Excel workbook"),
     (b"PK\x05\x06", "a zip archive"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook"),
+    (OLE_MAGIC, "an old Excel workbook"),
+    (b"$FL2@(#)", "an SPSS file"),
+    (b"$FL3@(#)", "an SPSS file"),
+    (b"<stata_dta>", "a Stata file"),
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ", "an xz archive"),
     (b"\x28\xb5\x2f\xfd", "a zstd archive"),
@@ -96,8 +101,19 @@ _FOREIGN = (
     (b"FEA1", "a Feather file"),
     (b"\x89HDF", "an HDF5 file"),
     (b"\x93NUMPY", "a NumPy file"),
+    (b"RDX2\n", "an R workspace"),
+    (b"RDX3\n", "an R workspace"),
+    (b"X\n\0\0", "an R object"),
+    (b"<!DOCTYPE html", "a web page"),
+    (b"<html", "a web page"),
 )
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_EXPORTS = {
+    "an R workspace": 'in R, write.csv(data, "table.csv", row.names = FALSE)',
+    "an R object": 'in R, write.csv(data, "table.csv", row.names = FALSE)',
+    "an SQLite database": "in its program, export one table or query as CSV",
+    "a web page": "from an online sheet, choose File, Download, CSV",
+}
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Source:
@@ -109,12 +125,18 @@ class Source:
         A file must be seekable; it is left open.
     name : str
         What messages call it.
+    delimiter : str, optional
+        What stands between the cells of a text, where that is known.
     """
 
     def __init__(
-        self, given: str | Path | bytes | bytearray | memoryview | BinaryIO, name: str
+        self,
+        given: str | Path | bytes | bytearray | memoryview | BinaryIO,
+        name: str,
+        delimiter: str | None = None,
     ) -> None:
         self.name = name
+        self.delimiter = delimiter
         self._path: str | None = None
         self._buffer: Any = None
         self._file: BinaryIO | None = None
@@ -252,10 +274,9 @@ def refuse_foreign(head: bytes, name: str) -> None:
     """Raise InvalidTable when the first bytes are another format's or not UTF-8 text."""
     for magic, what in _FOREIGN:
         if head.startswith(magic):
-            raise InvalidTable(
-                f"{name} is {what}, not a table; upload CSV (also gzipped) or Parquet."
-            )
-    if head.startswith(_UTF16):
+            how = _EXPORTS.get(what, "save the table as CSV (also gzipped) or Parquet")
+            raise InvalidTable(f"{name} is {what}, which is not read here; {how}.")
+    if head.startswith(UTF16):
         raise InvalidTable(f"{name} is encoded as UTF-16; save it as UTF-8.")
     if b"\0" in head:
         raise InvalidTable(f"{name} is neither CSV text nor Parquet: it holds binary data.")

@@ -38,6 +38,7 @@ from dpviz.datasets.files import (
     settled_text,
     shown_name,
 )
+from dpviz.datasets.formats import opened
 from dpviz.datasets.layout import Layout, detect
 from dpviz.datasets.sentinels import MISSING_MARKERS
 from dpviz.datasets.source import IN_MEMORY, Source, readable
@@ -115,6 +116,8 @@ class FileBatches:
         Columns that are no features and lose no rows.
     name : str, optional
         What the file is called, where that is not the name it lies under.
+    encoding, sheet
+        As in `dpviz.datasets.formats.opened`; what it turns into text or Parquet is held in memory.
 
     Attributes
     ----------
@@ -140,6 +143,9 @@ class FileBatches:
         decimal: str = "auto",
         leave_out: Collection[str] = (),
         name: str | None = None,
+        *,
+        encoding: str = "auto",
+        sheet: str = "",
     ) -> None:
         file = Path(path)
         self.name = shown_name(file.name if name is None else name)
@@ -148,7 +154,8 @@ class FileBatches:
             raise InvalidTable(
                 f"table must be a file to be read in batches; {self.name!r} is none."
             )
-        self._source = Source(file, self.name)
+        found = opened(file, self.name, encoding=encoding, sheet=sheet)
+        self._source = found.source
         self._layout: Layout | None = None
         self._decimal = decimal_mark(decimal)
         settled, notes = self._head()
@@ -184,7 +191,7 @@ class FileBatches:
         if self._empty:
             notes.append(f"Left out as empty: {listed([e.column.name for e in self._empty])}.")
         self.columns = tuple(item.column.name for item in self._features)
-        self.notes = tuple(notes)
+        self.notes = (*found.notes, *notes)
 
     def _head(self) -> tuple[list[Settled], list[str]]:
         """Return what the columns are, judged on a text's first block or a Parquet's first rows."""

@@ -250,7 +250,14 @@ def prepare_batches(
             raise InvalidSetting(name, "drop for rows that are read in batches", value, flag)
     if isinstance(source, (str, Path)):
         left = names_in(settings.leave_out)
-        source = FileBatches(source, settings.label, settings.decimal, left)
+        source = FileBatches(
+            source,
+            settings.label,
+            settings.decimal,
+            left,
+            encoding=settings.encoding,
+            sheet=settings.sheet,
+        )
     elif not isinstance(source, (FileBatches, FrameBatches)):
         source = FrameBatches(source)
     with one_blas_thread():

@@ -111,6 +111,8 @@ def load_prepared(settings: Settings) -> BoundedRows:
         categorical=settings.categorical,
         missing=settings.missing,
         decimal=settings.decimal,
+        encoding=settings.encoding,
+        sheet=settings.sheet,
         leave_out=names_in(settings.leave_out),
     )
     return prepare(table, settings)

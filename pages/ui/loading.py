@@ -51,11 +51,10 @@ def problem_and_budget(current: Current) -> tuple[Problem, Budget]:
 def uploaded_raw() -> RawTable | None:
     """Return the parsed upload, or None where there is none."""
     file = st.session_state.get("file")
-    return (
-        None
-        if file is None
-        else table_cache.raw_table(file.file_id, file.name, file, state.get("decimal"))
-    )
+    if file is None:
+        return None
+    reading = (state.get(name) for name in ("decimal", "encoding", "sheet"))
+    return table_cache.raw_table(file.file_id, file.name, file, *reading)
 
 
 def load() -> Current:
@@ -127,7 +126,8 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
     label = _label(raw)
     left = names_in(settings.leave_out)
     name = printable(st.session_state.get("upload.name", "")) or "table"
-    options = (label, settings.categorical, settings.missing, settings.decimal, left, name)
+    reading = f"{settings.decimal} {settings.encoding} {raw.sheet}"
+    options = (label, settings.categorical, settings.missing, reading, left, name)
     return table_cache.uploaded(file_id, *options, raw), f"{file_id}/{options!r}"
 
 

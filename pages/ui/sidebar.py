@@ -8,7 +8,7 @@ from dpviz.core.errors import DpvizError
 from dpviz.core.here import UPLOADS_STAY, in_browser
 from dpviz.core.params import params_of
 from dpviz.core.settings import Settings
-from dpviz.datasets import builtin_tables
+from dpviz.datasets import RawTable, builtin_tables
 from dpviz.preparation.steps import STEPS
 from pages.ui import (
     controls,
@@ -100,15 +100,17 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         st.session_state["file"] = st.session_state["upload"]
         if st.session_state["upload"] is not None:
             state.put("table", UPLOAD)
+            state.put("sheet", "")
 
     if not limits.caps().uploads:
         st.caption("This server takes no uploads.")
         return
     st.file_uploader(
-        "Upload CSV or Parquet",
+        "Upload a table",
         key="upload",
         on_change=state.on_change(arrived),
-        help=f"CSV (also gzipped) or Parquet, one row per person. {_WHERE_IT_STAYS} Pages "
+        help="CSV, Excel, Parquet, SPSS, Stata or JSON, or one of them in a zip. "
+        f"{_WHERE_IT_STAYS} Pages "
         "write 1,234.5 in sentences, 1234.5 in tables and files, and dates as 2024-01-31.",
     )
     file = st.session_state.get("file")
@@ -120,11 +122,16 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         return
     try:
         raw = loading.uploaded_raw()
-    except DpvizError:  # said on the page; the decimal mark may be what it asks for
+    except DpvizError:  # said on the page; one of these may be what it asks for
         controls.setting("decimal")
+        controls.setting("encoding")
+        if state.get("sheet"):
+            controls.setting("sheet")
         return
     assert raw is not None
     choices = raw.label_choices
+    if len(raw.sheets) > 1:
+        _sheet(raw)
     st.text_input(
         "Name in pages and files",
         key="upload.name",
@@ -148,7 +155,19 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     controls.setting("categorical")
     controls.setting("missing")
     controls.setting("decimal")
+    if state.get("encoding") != "auto":
+        controls.setting("encoding")
     if current.prepared is not None and len(current.prepared.table.columns) >= state.MAX_FEATURES:
         st.caption(
             f"Pages show at most {state.MAX_FEATURES} features; the command line has no limit."
         )
+
+
+def _sheet(raw: RawTable) -> None:
+    """Draw the choice of a workbook's sheet."""
+
+    def picked() -> None:
+        state.put("sheet", st.session_state["upload.sheet"])
+
+    controls.fill("upload.sheet", raw.sheet)
+    st.selectbox("Sheet", raw.sheets, key="upload.sheet", on_change=state.on_change(picked))

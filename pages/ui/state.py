@@ -24,7 +24,7 @@ from pages.ui.page_options import VIEWS, ExploreView, page_defaults
 
 UPLOAD = "upload"
 MAX_FEATURES = 1_500
-KEPT = ("table", "label", "categorical", "missing", "decimal", "leave_out")
+KEPT = ("table", "label", "categorical", "missing", "decimal", "encoding", "sheet", "leave_out")
 """What a reset leaves: how the table is read."""
 
 

@@ -18,22 +18,33 @@ _PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds")
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the file", show_time=True)
-def _parsed(file_id: str, name: str, decimal: str, _file: object) -> RawTable | str:
+def _parsed(
+    file_id: str, name: str, decimal: str, encoding: str, sheet: str, _file: object
+) -> RawTable | str:
     # Streamlit forgets a call that raised: a zip bomb would be unpacked again on every run.
     try:
         return datasets.read_raw(
             _file,  # type: ignore[arg-type]
             name=name,
             decimal=decimal,
+            encoding=encoding,
+            sheet=sheet,
             limits=datasets.UPLOADED,
         )
     except DpvizError as error:
         return str(error)
 
 
-def raw_table(file_id: str, name: str, file: object, decimal: str = "auto") -> RawTable:
+def raw_table(
+    file_id: str,
+    name: str,
+    file: object,
+    decimal: str = "auto",
+    encoding: str = "auto",
+    sheet: str = "",
+) -> RawTable:
     """Return the parsed upload, or raise InvalidTable saying why there is none."""
-    found = _parsed(file_id, name, decimal, file)
+    found = _parsed(file_id, name, decimal, encoding, sheet, file)
     if isinstance(found, str):
         raise InvalidTable(found)
     return found
@@ -51,7 +62,7 @@ def uploaded(
     label: str | None,
     categorical: str,
     missing: str,
-    decimal: str,
+    reading: str,
     leave_out: tuple[str, ...],
     name: str,
     _raw: RawTable,

@@ -292,7 +292,8 @@ CALLS = {
     "Path(tempfile.mkdtemp(prefix='dpviz-'))",
     "Store(default_folder())",
     "Store(Path(tempfile.mkdtemp(prefix='dpviz-')))",
-    "datasets.read_raw(_file, name=name, decimal=decimal, limits=datasets.UPLOADED)",  # an upload
+    "datasets.read_raw(_file, name=name, decimal=decimal, encoding=encoding, sheet=sheet, "
+    "limits=datasets.UPLOADED)",  # an upload
     "datasets.load(key)",  # one of the built-in tables, by the only caller
     "read_thetas(file, name=file.name)",  # an upload
     "load_measured(chosen)",  # a plan made of numbers

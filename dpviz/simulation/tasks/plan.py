@@ -441,6 +441,8 @@ def load_labelled(settings: Settings) -> tuple[Table, Settings]:
         categorical=settings.categorical,
         missing=settings.missing,
         decimal=settings.decimal,
+        encoding=settings.encoding,
+        sheet=settings.sheet,
         leave_out=names_in(settings.leave_out),
     )
     return replace(table, name=settings.name or table.name), with_bounds_read(settings)

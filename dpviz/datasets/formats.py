@@ -1,0 +1,402 @@
+"""What an office has, turned into what the readers of tables take: UTF-8 text or Parquet.
+
+Workbooks, one table in a zip, other encodings, SPSS, Stata and JSON. All of this looks at the whole
+file and is for exploring: a release reads its own bytes under a schema and never comes by here.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import re
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from dpviz.core.errors import DpvizError, InvalidSetting, InvalidTable, printable
+from dpviz.core.here import NO_WORKBOOKS, in_browser, need
+from dpviz.core.number_text import numeral
+from dpviz.datasets.columns import counted, listed
+from dpviz.datasets.source import IN_MEMORY, OLE_MAGIC, UTF16, ZIP_MAGIC, Limits, Source
+
+ENCODINGS = {"auto": "utf-8", "cp1252": "cp1252", "utf-16": "utf-16"}
+"""What the user may say of a text's encoding."""
+
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*\{|\{\s*[\"}])")
+_SPSS = (b"$FL2@(#)", b"$FL3@(#)")
+_OLD_STATA = {105, 108, 111, 113, 114, 115}
+_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]{0,3})(\d{0,7})["']""")
+_HEAD = 64
+_CHUNK = 1 << 20
+_LONGEST_PLACE = 64
+# a parsed record takes many times the bytes of its text
+_JSON_SHARE = 8
+_ASIDE = ("__MACOSX/", ".")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table's bytes as the readers take them.
+
+    Attributes
+    ----------
+    source : Source
+    notes : tuple of str
+        What was chosen on the way, as sentences.
+    sheets : tuple of str
+        Sheets of a workbook that can be read.
+    sheet : str
+        The one that is.
+    """
+
+    source: Source
+    notes: tuple[str, ...] = ()
+    sheets: tuple[str, ...] = ()
+    sheet: str = ""
+
+
+def opened(
+    given: str | Path | bytes | bytearray | memoryview | BinaryIO,
+    name: str,
+    *,
+    encoding: str = "auto",
+    sheet: str = "",
+    limits: Limits = IN_MEMORY,
+) -> Opened:
+    """Return a file's bytes, turned into text in UTF-8 or into Parquet where they are neither.
+
+    Parameters
+    ----------
+    given : str, Path, bytes-like or binary file
+    name : str
+        What messages call it.
+    encoding : {"auto", "cp1252", "utf-16"}
+        Of a text; auto is UTF-8.
+    sheet : str
+        Of a workbook; the first that holds a table if empty.
+    limits : Limits
+        What it may take once it is unpacked.
+
+    Raises
+    ------
+    InvalidTable
+        Where it is none of these, is damaged, or would take more than the limits.
+    """
+    if encoding not in ENCODINGS:
+        raise InvalidSetting("encoding", "one of " + ", ".join(ENCODINGS), encoding, "--encoding")
+    return _opened(Source(given, name), encoding, sheet, limits, packed=False)
+
+
+def _opened(source: Source, encoding: str, sheet: str, limits: Limits, *, packed: bool) -> Opened:
+    head: bytes = source.open().read(_HEAD)
+    if head.startswith(ZIP_MAGIC):
+        return _of_zip(source, encoding, sheet, limits, packed=packed)
+    if head.startswith(OLE_MAGIC):
+        return _of_workbook(source, _bytes(source, limits), sheet, limits)
+    if head.startswith(_SPSS):
+        return _of_frame(source, "an SPSS file", _spss, limits)
+    if head.startswith(b"<stata_dta>") or (
+        len(head) > 3 and head[0] in _OLD_STATA and head[1] in (1, 2) and head[2] == 1
+    ):
+        return _of_frame(source, "a Stata file", _stata, limits)
+    if _JSON.match(head):
+        share = Limits(limits.text_bytes // _JSON_SHARE, limits.cells, limits.columns)
+        return _of_frame(source, "JSON", lambda data: _records(source.name, data), share)
+    if sheet:
+        raise InvalidTable(f"{source.name} is no workbook, so it has no sheets; leave sheet out.")
+    if encoding != "auto":
+        return _recoded(source, encoding, limits)
+    start = next(source.chunks(packed=True), b"") if source.is_gzip else head
+    if start.startswith(UTF16):
+        raise InvalidTable(
+            f"{source.name} is encoded as UTF-16; choose UTF-16 as its encoding "
+            "(--encoding utf-16), or save it as UTF-8."
+        )
+    return Opened(source)
+
+
+def _bytes(source: Source, limits: Limits, *, packed: bool = False) -> bytes:
+    """Return all bytes, or refuse those that are more than the limits."""
+    parts, size = [], 0
+    for chunk in source.chunks(packed):
+        size += len(chunk)
+        if size > limits.text_bytes:
+            raise _too_large(source.name, limits)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _too_large(name: str, limits: Limits) -> InvalidTable:
+    return InvalidTable(
+        f"{name} unpacks to more than {numeral(limits.text_bytes / 2**20, 6)} MiB, the most that "
+        "is read into memory in its format; save it as CSV in UTF-8 or as Parquet."
+    )
+
+
+def _recoded(source: Source, encoding: str, limits: Limits) -> Opened:
+    data = _bytes(source, limits, packed=source.is_gzip)
+    try:
+        text = data.decode(ENCODINGS[encoding])
+    except UnicodeError:
+        raise InvalidTable(
+            f"{source.name} is not {_ENCODED[encoding]} text; choose another encoding."
+        ) from None
+    note = f"The text was read as {_ENCODED[encoding]}."
+    return Opened(Source(text.encode(), source.name), (note,))
+
+
+_ENCODED = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}
+
+
+# ---------------------------------------------------------------- zip and workbooks
+
+
+def _of_zip(source: Source, encoding: str, sheet: str, limits: Limits, *, packed: bool) -> Opened:
+    name = source.name
+    try:
+        with zipfile.ZipFile(io.BytesIO(_bytes(source, limits))) as archive:
+            held = [item for item in archive.infolist() if not item.is_dir()]
+            inside = {item.filename for item in held}
+            if any(item.flag_bits & 1 for item in held):
+                raise InvalidTable(f"{name} is protected by a password; save it without one.")
+            if sum(item.file_size for item in held) > limits.text_bytes:
+                raise _too_large(name, limits)
+            if "xl/workbook.xml" in inside:
+                _check_sheets(archive, held, name, limits)
+                return _of_workbook(source, _bytes(source, limits), sheet, limits)
+            if "mimetype" in inside or "[Content_Types].xml" in inside:
+                raise InvalidTable(
+                    f"{name} is an office document without a table dpviz reads; in its program, "
+                    "save the sheet as xlsx or CSV."
+                )
+            tables = [
+                item
+                for item in held
+                if not item.filename.startswith(_ASIDE)
+                and not item.filename.rpartition("/")[2].startswith(".")
+            ]
+            if len(tables) != 1:
+                raise InvalidTable(
+                    f"{name} must hold one table; it holds {counted(len(tables), 'file')}."
+                )
+            if packed:
+                raise InvalidTable(f"{name} is a zip inside a zip; unpack it once.")
+            data = archive.read(tables[0])
+    except DpvizError:  # which is a ValueError
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError):
+        raise InvalidTable(f"{name} is a damaged zip archive or workbook.") from None
+    found = _opened(Source(data, name), encoding, sheet, limits, packed=True)
+    note = "The one table of the archive was read."
+    return Opened(found.source, (note, *found.notes), found.sheets, found.sheet)
+
+
+def _check_sheets(
+    archive: zipfile.ZipFile, held: Iterable[zipfile.ZipInfo], name: str, limits: Limits
+) -> None:
+    """Refuse a workbook whose cells lie so far out that a sheet would not fit in memory.
+
+    The workbook's reader makes room for the rectangle that the cells span, however few they are.
+    """
+    for item in held:
+        if not item.filename.lower().endswith((".xml", ".rels")):
+            continue
+        rows = columns = 0
+        with archive.open(item) as stream:
+            rest = b""
+            first = True
+            while chunk := stream.read(_CHUNK):
+                if first and chunk.startswith(UTF16):
+                    raise InvalidTable(f"{name} is a damaged zip archive or workbook.")
+                first = False
+                for letters, digits in _PLACE.findall(rest + chunk):
+                    rows = max(rows, int(digits or 0))
+                    place = 0
+                    for letter in letters:
+                        place = 26 * place + letter - 64
+                    columns = max(columns, place)
+                rest = (rest + chunk)[-_LONGEST_PLACE:]
+        if columns > limits.columns or rows * columns > limits.cells:
+            raise InvalidTable(
+                f"A sheet of {name} spans {rows:,} rows and {columns:,} columns, more than the "
+                f"{limits.cells:,} cells or {limits.columns:,} columns that are read; clear the "
+                "cells that lie far out."
+            )
+
+
+def _of_workbook(source: Source, data: bytes, sheet: str, limits: Limits) -> Opened:
+    """Return the sheet of a workbook as text, cell by cell, as its program would save it."""
+    if in_browser():
+        raise InvalidTable(NO_WORKBOOKS)
+    need("python_calamine")
+    import python_calamine as calamine  # here, as no other table needs it
+
+    name = source.name
+    try:
+        book = calamine.load_workbook(io.BytesIO(data))
+        names = [
+            found.name
+            for found in book.sheets_metadata
+            if found.typ == calamine.SheetTypeEnum.WorkSheet
+            and found.visible == calamine.SheetVisibleEnum.Visible
+        ]
+        if sheet and sheet not in names:
+            raise InvalidTable(
+                f"sheet must be one of {name}: {listed(names) if names else 'none is visible'}; "
+                f"got {printable(sheet)!r}."
+            )
+        chosen, rows = "", []
+        for chosen in [sheet] if sheet else names:
+            rows = _filled(book.get_sheet_by_name(chosen).to_python())
+            if len(rows) >= 2 and len(rows[0]) >= 2:
+                break
+    except calamine.PasswordError:
+        raise InvalidTable(f"{name} is protected by a password; save it without one.") from None
+    except DpvizError:
+        raise
+    except BaseException as error:
+        # a panic of the library is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise InvalidTable(
+            f"{name} cannot be read as a workbook: it is damaged or of an unknown kind; save it "
+            "as xlsx or CSV."
+        ) from None
+    if not rows:
+        raise InvalidTable(f"{name} has no sheet with a table.")
+    if len(rows) * len(rows[0]) > limits.cells:
+        raise _too_large(name, limits)
+    sink = io.StringIO(newline="")
+    csv.writer(sink, lineterminator="\n").writerows(rows)
+    others = [other for other in names if other != chosen]
+    note = f"Sheet '{printable(chosen)}' was read"
+    note += f"; there are also {listed(others)}." if others else "."
+    text = Source(sink.getvalue().encode("utf-8", "replace"), name, delimiter=",")
+    return Opened(text, (note,), tuple(names), chosen)
+
+
+def _filled(rows: list[list[Any]]) -> list[list[str]]:
+    """Return cells as text, without rows and columns that hold nothing at all."""
+    texts = [[_cell(value) for value in row] for row in rows]
+    texts = [row for row in texts if any(row)]
+    held = [j for j, column in enumerate(zip(*texts, strict=True)) if any(column)]
+    return [[row[j] for j in held] for row in texts]
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if isinstance(value, datetime.datetime):
+        return str(value.date() if value.time() == datetime.time() else value)
+    return str(value).strip()
+
+
+# ---------------------------------------------------------------- frames
+
+
+def _of_frame(
+    source: Source,
+    what: str,
+    read: Callable[[bytes], tuple[pd.DataFrame, list[str]]],
+    limits: Limits,
+) -> Opened:
+    """Return what another program's file holds, as Parquet."""
+    data = _bytes(source, limits)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            frame, notes = read(data)
+            rows, width = frame.shape
+            if width > limits.columns or rows * width > limits.cells:
+                raise _too_large(source.name, limits)
+            sink = io.BytesIO()
+            parquet.write_table(pa.Table.from_arrays(*_arrays(frame)), sink)
+    except DpvizError:
+        raise
+    except Exception:
+        # whatever a reader of foreign bytes says may quote them
+        raise InvalidTable(
+            f"{source.name} starts like {what} but cannot be read as one: it is damaged or of an "
+            "unknown kind; save it as CSV."
+        ) from None
+    return Opened(Source(sink.getvalue(), source.name), tuple(notes))
+
+
+def _arrays(frame: pd.DataFrame) -> tuple[list[Any], list[str]]:
+    """Return the columns of a frame as Arrow arrays, those of mixed kinds as text."""
+    arrays = []
+    for j in range(frame.shape[1]):
+        column = frame.iloc[:, j]
+        try:
+            arrays.append(pa.Array.from_pandas(column))
+        except (pa.ArrowException, TypeError, ValueError):
+            arrays.append(
+                pa.array([None if pd.isna(v) else _cell(v) for v in column], pa.large_string())
+            )
+    return arrays, [str(name) for name in frame.columns]
+
+
+def _labelled(
+    codes: pd.DataFrame, words: Mapping[Any, Any], labelled: Collection[Any]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return a frame with words for the codes of the columns that have them for every code."""
+    read = {name: words.get(name, codes[name]) for name in codes}
+    partly = [name for name in labelled if name not in words]
+    notes = [f"Value labels were read as words in {listed(list(words))}."] if words else []
+    if partly:
+        notes.append(
+            f"Some numbers have no value label in {listed(partly)}: all stayed numbers, codes for "
+            "missing among them."
+        )
+    return pd.DataFrame(read), notes
+
+
+def _stata(data: bytes) -> tuple[pd.DataFrame, list[str]]:
+    codes = pd.read_stata(io.BytesIO(data), convert_categoricals=False)
+    worded = pd.read_stata(io.BytesIO(data))
+    labelled = [name for name in worded if isinstance(worded[name].dtype, pd.CategoricalDtype)]
+    # where a code has no word the categories hold the code
+    whole = [n for n in labelled if all(isinstance(c, str) for c in worded[n].cat.categories)]
+    return _labelled(codes, {name: worded[name].astype(object) for name in whole}, labelled)
+
+
+def _spss(data: bytes) -> tuple[pd.DataFrame, list[str]]:
+    need("pyreadstat")
+    import pyreadstat  # here: an extra
+
+    codes, about = pyreadstat.read_sav(io.BytesIO(data))
+    labels = about.variable_value_labels
+    whole = [name for name, words in labels.items() if codes[name].dropna().isin(words).all()]
+    return _labelled(codes, {name: codes[name].map(labels[name]) for name in whole}, labels)
+
+
+def _records(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
+    """Return JSON records, in one list or one a line, as a frame."""
+    text = data.decode("utf-8-sig")
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        found = [json.loads(line) for line in text.splitlines() if line.strip()]
+    if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
+        raise InvalidTable(
+            f"{name} must hold JSON records, [{{...}}, {{...}}] or one {{...}} a line; save it as "
+            "that or as CSV."
+        )
+    names = list(dict.fromkeys(key for record in found for key in record))
+    columns = {key: [record.get(key) for record in found] for key in names}
+    nested = [key for key in names if any(isinstance(v, (dict, list)) for v in columns[key])]
+    notes = [f"Left out, lists or records inside records: {listed(nested)}."] if nested else []
+    kept = {key: pd.Series(columns[key]) for key in names if key not in nested}
+    return pd.DataFrame(kept), notes

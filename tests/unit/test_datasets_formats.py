@@ -1,0 +1,216 @@
+"""What offices save: each format ends in the same table, by the reader in memory and in batches."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import numpy as np
+import pandas as pd
+import pyreadstat
+import pytest
+
+from dpviz.core.errors import InvalidTable
+from dpviz.datasets import read_raw
+from dpviz.datasets.raw import RawTable
+from dpviz.preparation.batches import FileBatches
+from dpviz.releasing.records import open_records
+from dpviz.releasing.schema import Column, Schema
+
+ROWS = [(1.5, 70.25, "ja"), (2.0, 81.0, "nein"), (-999.0, 64.5, "ja"), (4.0, 90.0, "nein")]
+NAMES = ("Größe", "Gewicht", "raucht")
+NUMBERS = np.array([row[:2] for row in ROWS])
+
+
+def workbook(sheets: dict[str, list[list[object]]]) -> bytes:
+    """Return an xlsx of sheets, written by hand after ECMA-376: no library of this kind is here."""
+
+    def cell(j: int, i: int, value: object) -> str:
+        place = f"{chr(65 + j)}{i + 1}"
+        if value is None:
+            return ""
+        if isinstance(value, str):
+            return f'<c r="{place}" t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+        return f'<c r="{place}"><v>{value!r}</v></c>'
+
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006/relationships"
+    listed = "".join(
+        f'<sheet name="{escape(name)}" sheetId="{j}" r:id="rId{j}"/>'
+        for j, name in enumerate(sheets, 1)
+    )
+    related = "".join(
+        f'<Relationship Id="rId{j}" Type="{office}/worksheet" Target="worksheets/sheet{j}.xml"/>'
+        for j in range(1, len(sheets) + 1)
+    )
+    files = {
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": f'<Relationships xmlns="{package}"><Relationship Id="r" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{listed}</sheets>'
+        "</workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}">{related}</Relationships>',
+    }
+    for j, rows in enumerate(sheets.values(), 1):
+        lines = "".join(
+            f'<row r="{i + 1}">{"".join(cell(k, i, value) for k, value in enumerate(row))}</row>'
+            for i, row in enumerate(rows)
+        )
+        files[f"xl/worksheets/sheet{j}.xml"] = (
+            f'<worksheet xmlns="{main}"><sheetData>{lines}</sheetData></worksheet>'
+        )
+    return zipped({name: text.encode() for name, text in files.items()})
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return sink.getvalue()
+
+
+TEXT = "\n".join([";".join(NAMES), *(f"{a};{b};{c}" for a, b, c in ROWS)])
+FRAME = pd.DataFrame(ROWS, columns=list(NAMES))
+SHEET: list[list[object]] = [list(NAMES), *(list(row) for row in ROWS)]
+BOOK = workbook({"Legende": [["Laborwerte"]], "Labor": SHEET, "alt": SHEET[:3]})
+
+
+def stata() -> bytes:
+    coded = FRAME.assign(raucht=[1, 0, 1, 0])
+    sink = io.BytesIO()
+    coded.to_stata(
+        sink, write_index=False, version=118, value_labels={"raucht": {0: "nein", 1: "ja"}}
+    )
+    return sink.getvalue()
+
+
+def spss(tmp_path: Path) -> bytes:
+    path = tmp_path / "t.sav"
+    coded = FRAME.assign(raucht=[1, 0, 1, 0])
+    pyreadstat.write_sav(coded, path, variable_value_labels={"raucht": {0: "nein", 1: "ja"}})
+    return path.read_bytes()
+
+
+MADE: dict[str, Callable[[Path], bytes]] = {
+    "t.xlsx": lambda _: BOOK,
+    "t.zip": lambda _: zipped({"daten/t.csv": TEXT.encode(), "__MACOSX/daten/._t.csv": b"x"}),
+    "workbook.zip": lambda _: zipped({"t.xlsx": BOOK}),
+    "t.dta": lambda _: stata(),
+    "t.sav": spss,
+    "t.json": lambda _: FRAME.to_json(orient="records").encode(),
+    "t.jsonl": lambda _: FRAME.to_json(orient="records", lines=True).encode(),
+}
+
+
+def same(raw: RawTable) -> None:
+    table = raw.to_table(label="raucht")
+    assert table.columns == NAMES[:2]
+    np.testing.assert_array_equal(table.rows, NUMBERS)
+    assert table.labels is not None
+    assert table.labels.tolist() == [row[2] for row in ROWS]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_each_format_is_the_same_table(name: str, tmp_path: Path) -> None:
+    data = MADE[name](tmp_path)
+    same(read_raw(data, name=name))
+    path = tmp_path / f"x{name}"
+    path.write_bytes(data)
+    batches = FileBatches(path, label="raucht")
+    assert batches.columns == NAMES[:2]
+    np.testing.assert_array_equal(np.concatenate([rows for rows, _ in batches.blocks()]), NUMBERS)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_an_encoding_is_offered_and_then_read(encoding: str) -> None:
+    data = TEXT.encode(encoding)
+    with pytest.raises(InvalidTable, match=f"--encoding {encoding}") as refused:
+        read_raw(data, name="t.csv")
+    assert ("'Größe'" in str(refused.value)) == (encoding == "cp1252")
+    assert not {"ja", "70.25", "-999"} & set(str(refused.value).replace(",", " ").split())
+    same(read_raw(data, name="t.csv", encoding=encoding))
+    with pytest.raises(InvalidTable, match="not UTF-16 text"):
+        read_raw(TEXT.encode()[:-1] + b"x" * (len(TEXT.encode()) % 2), name="t", encoding="utf-16")
+
+
+def test_a_sheet_is_chosen_and_the_others_are_named() -> None:
+    raw = read_raw(BOOK, name="t.xlsx")
+    assert raw.sheets == ("Legende", "Labor", "alt")
+    assert raw.sheet == "Labor"
+    assert raw.notes[0] == "Sheet 'Labor' was read; there are also 'Legende' and 'alt'."
+    assert read_raw(BOOK, name="t.xlsx", sheet="alt").shape == (2, 3)
+    with pytest.raises(InvalidTable, match="sheet must be one of"):
+        read_raw(BOOK, name="t.xlsx", sheet="neu")
+    with pytest.raises(InvalidTable, match="no workbook"):
+        read_raw(TEXT.encode(), name="t.csv", sheet="Labor")
+
+
+def test_a_code_without_a_label_stays_a_number() -> None:
+    sink = io.BytesIO()
+    pd.DataFrame({"a": [1.0, 2, 3], "b": [1, 5, 9]}).to_stata(
+        sink, write_index=False, value_labels={"b": {9: "refused"}}
+    )
+    raw = read_raw(sink.getvalue(), name="t.dta")
+    assert raw.data["b"].to_pylist() == [1, 5, 9]
+    assert raw.notes[0].startswith("Some numbers have no value label in 'b'")
+
+
+REFUSED = {
+    "two tables": (zipped({"a.csv": b"a,b\n1,2\n", "b.csv": b"a,b\n"}), "must hold one table"),
+    "zip in zip": (zipped({"a.zip": zipped({"a.csv": b"a"})}), "a zip inside a zip"),
+    "document": (zipped({"[Content_Types].xml": b"", "word/document.xml": b""}), "xlsx or CSV"),
+    "half a workbook": (BOOK[: len(BOOK) // 2], "damaged"),
+    "not a workbook": (b"\xd0\xcf\x11\xe0" + b"secret" * 200, "save it as xlsx or CSV"),
+    "half an SPSS file": (b"$FL2@(#) secret" + b"\0" * 50, "starts like an SPSS file"),
+    "half a Stata file": (stata()[:300], "starts like a Stata file"),
+    "JSON of one": (b'{"a": {"secret": 1}}\n3', "JSON records"),
+    "no JSON": (b'[{"secret', "starts like JSON"),
+    "deep JSON": (b'[{"a":' + b"[" * 100_000, "starts like JSON"),
+    "an R object": (b"X\n\0\0\0\3", "write.csv"),
+    "a database": (b"SQLite format 3\0", "export one table"),
+    "an online sheet": (b"<!DOCTYPE html><secret>", "File, Download, CSV"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_refused_in_a_sentence(case: str) -> None:
+    data, words = REFUSED[case]
+    with pytest.raises(InvalidTable) as refused:
+        read_raw(data, name="t")
+    said = str(refused.value)
+    assert words in said
+    assert "\n" not in said
+    assert "secret" not in said
+
+
+def test_a_cell_far_out_is_no_bomb() -> None:
+    sheet = (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c>'
+        "</row></sheetData></worksheet>"
+    )
+    with zipfile.ZipFile(io.BytesIO(workbook({"a": []}))) as archive:
+        members = {item.filename: archive.read(item) for item in archive.infolist()}
+    members["xl/worksheets/sheet1.xml"] = sheet.encode()
+    with pytest.raises(InvalidTable, match="1,048,576 rows and 16,384 columns"):
+        read_raw(zipped(members), name="t.xlsx")
+
+
+def test_json_is_read_by_its_records() -> None:
+    records = [{"a": 1, "b": True, "c": [1]}, {"b": False, "a": 2.5}, {"a": None, "b": True}]
+    raw = read_raw(json.dumps(records).encode(), name="t.json")
+    assert raw.data["a"].to_pylist() == [1, 2.5, None]
+    assert raw.notes[0] == "Left out, lists or records inside records: 'c'."
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if "json" not in name])
+def test_a_release_takes_none_of_them_and_says_what_to_save(name: str, tmp_path: Path) -> None:
+    schema = Schema(tuple(Column(column, 0.0, 1.0) for column in NAMES[:2]))
+    with pytest.raises(InvalidTable, match=r"which is not read here; save the table as CSV"):
+        open_records(MADE[name](tmp_path), schema)
