@@ -4,12 +4,14 @@ axe-core travels in the wheel of axe-playwright-python, so nothing is fetched. W
 elements do wrong is listed in ``STREAMLITS_OWN``; everything else must be clean. A page is loaded
 once, and looked at in both widths and both themes: it follows the system's. In the dark its shape
 is looked at as well. Of a page that is drawn a part at a time all is looked at with its first part,
-and then each other part by itself.
+and then each other part by itself. Colours are looked at in each width and theme, and what else
+axe-core asks in each width and in each theme.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import axe_playwright_python
@@ -32,6 +34,7 @@ STREAMLITS_OWN = {
     # the uploader's drop zone: a focusable section with the role presentation
     "presentation-role-conflict": 'data-testid="stFileUploaderDropzone"',
 }
+PLOTS = '[data-testid="stPlotlyChart"]'
 LAPTOP = {"width": 1400, "height": 900}
 PHONE = {"width": 420, "height": 900}
 TWICE = {"width": 700, "height": 450}  # a laptop's window at 200 %
@@ -42,7 +45,11 @@ USUAL = "v=1&trials=5"  # what a first visitor sees, but for the number of draws
 _DARK = """() => getComputedStyle(document.querySelector('[data-testid="stApp"]')).backgroundColor
   .match(/\\d+/g).slice(0, 3).every(part => part < 40)"""
 
-_RUN = "root => axe.run(root || document, {resultTypes: ['violations']})"
+# All that axe-core asks by itself, or of it what has a tag; the stricter contrast it does not ask.
+_RUN = """([root, only]) => axe.run(root || document, {resultTypes: ['violations'], ...(only && {
+  runOnly: axe.getRules([only]).filter(rule => !rule.tags.includes('wcag2aaa'))
+    .map(rule => rule.ruleId)})})"""
+COLOURS = "cat.color"
 
 # What the focus looked like at each stop, and what the same element looks like without it. A stop
 # is looked at when the next key goes down: by then it has been painted.
@@ -158,10 +165,13 @@ _PRINTED = """() => {
 }"""
 
 
-def violations(page: Page, root: str | None = None) -> list[str]:
-    """Return what axe finds on the page as it is, or in one part, but for Streamlit's own."""
+def violations(page: Page, root: str | None = None, only: str | None = None) -> list[str]:
+    """Return what axe finds on the page as it is, or in one part, but for Streamlit's own.
+
+    With ``only``, by the rules that have this tag.
+    """
     found = []
-    for rule in page.evaluate(_RUN, root)["violations"]:
+    for rule in page.evaluate(_RUN, [root, only])["violations"]:
         own = STREAMLITS_OWN.get(rule["id"])
         for node in rule["nodes"]:
             if own is None or own not in node["html"]:
@@ -179,15 +189,43 @@ def test_a_page_can_be_read_and_walked(context: BrowserContext, server: Server, 
     page.add_script_tag(content=AXE)
     if name == FIRST:
         expect(page.locator(".dpv-col")).to_have_count(7)
-    found = []
+    found, charts = [], 0
     for number, part in enumerate(parts.each(page, name)):
-        seen = looked_at(page, parts.SHOWN if number else None)
+        seen = looked_at(page, parts.SHOWN if number else None, ON_A_PHONE.get(name))
         found += [f"{part}: {text}" for text in seen]
+        charts += page.locator(PLOTS).count()
+    assert name != "claims" or charts == 8
     found += [problems_of(page)] if problems_of(page) else []
     assert not found, "\n".join(found[:20])
 
 
-def looked_at(page: Page, root: str | None = None) -> list[str]:
+def claims_fit(page: Page) -> None:
+    """Check that each chart of Claims is drawn, named at length and large enough to be read."""
+    for chart in page.locator(PLOTS).all():
+        assert len(chart.get_attribute("aria-label") or "") > 40
+        assert chart.locator("svg.main-svg").count() > 0
+        box = chart.bounding_box()
+        assert box is not None
+        assert 200 <= box["width"] <= PHONE["width"]
+        assert box["height"] >= 300
+
+
+def curve_fits(page: Page) -> None:
+    """Check that what is left of the chart lies on the screen; names beside lines are cut off."""
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
+    for part in (".st-key-curve", ".st-key-curve .nsewdrag", ".st-key-curve .legend"):
+        box = page.locator(part).first.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"], part
+
+
+ON_A_PHONE = {"claims": claims_fit, "tradeoffs": curve_fits}
+
+
+def looked_at(
+    page: Page, root: str | None = None, on_a_phone: Callable[[Page], None] | None = None
+) -> list[str]:
     """Look at the page, or only at the part of it that a selector names, in every way.
 
     It is light and as wide as a laptop before and after.
@@ -203,15 +241,17 @@ def looked_at(page: Page, root: str | None = None) -> list[str]:
     page.emulate_media(media="screen")
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     wait_idle(page)
-    found += [f"light, phone: {text}" for text in violations(page, root)]
+    found += [f"light, phone: {text}" for text in violations(page, root, COLOURS)]
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(_DARK)
-    for place, size in (("phone", PHONE), ("laptop", LAPTOP)):
+    for place, size, only in (("phone", PHONE, None), ("laptop", LAPTOP, COLOURS)):
         page.set_viewport_size(size)  # type: ignore[arg-type]
         wait_idle(page)
         assert brightness(page) < 40
         check_shape(page)
-        found += [f"dark, {place}: {text}" for text in violations(page, root)]
+        if size is PHONE and on_a_phone is not None:
+            on_a_phone(page)
+        found += [f"dark, {place}: {text}" for text in violations(page, root, only)]
     page.emulate_media(color_scheme="light")
     page.wait_for_function(f"() => !({_DARK})()")
     wait_idle(page)
@@ -291,6 +331,7 @@ def test_what_is_wrong_is_found(page: Page, server: Server) -> None:
     )
     rules = {text.split(":")[0] for text in violations(page)}
     assert {"image-alt", "color-contrast"} <= rules
+    assert {text.split(":")[0] for text in violations(page, only=COLOURS)} == {"color-contrast"}
     assert "no focus to be seen: hidden focus" in walked(page)
     assert "cut off" in page.evaluate(_LOST)
 

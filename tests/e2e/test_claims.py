@@ -1,4 +1,4 @@
-"""The Claims page in a real browser: read, audit, move, and look at it on a phone."""
+"""The Claims page in a real browser: read, audit and move. On a phone it is in test_axe.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e import parts
 from tests.e2e.harness import Server, open_app, rerun
-from tests.ui.driver import parts_of
 
 CHARTS = '[data-testid="stPlotlyChart"]'
 QUICK = "claims?v=1&table=iris&trials=5"
@@ -42,26 +41,3 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
     assert "exactly 48.7 % in every dimension" in text(page)
     # The address is a link to this part and holds none of its own widgets.
     assert page.url.endswith("claims?v=1&table=iris&trials=5&part=refutations")
-
-
-def test_the_page_fits_a_phone(page: Page, server: Server) -> None:
-    page.set_viewport_size({"width": 420, "height": 900})
-    open_app(page, f"{server.url}/{QUICK}")
-    main = page.get_by_test_id("stMain")
-    drawn = 0
-    for chosen in parts_of("claims"):
-        if chosen["part"] not in {"spending", "refutations", "attacker"}:
-            continue  # without a chart, and as wide as test_looks.py sees it
-        parts.show(page, chosen)
-        assert main.evaluate("m => m.scrollWidth - m.clientWidth") == 0, chosen
-        for chart in page.locator(CHARTS).all():
-            name = chart.get_attribute("aria-label")
-            assert name is not None
-            assert len(name) > 40
-            assert chart.locator("svg.main-svg").count() > 0
-            box = chart.bounding_box()
-            assert box is not None
-            assert 200 <= box["width"] <= 420
-            assert box["height"] >= 300
-            drawn += 1
-    assert drawn == 8
