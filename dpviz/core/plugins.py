@@ -108,7 +108,7 @@ def from_outside(group: str) -> Iterator[Any]:
     InvalidSetting
         If one of them cannot be loaded: what is asked for and does not come is no small thing.
     """
-    for point in entry_points(group=f"dpviz.{group}"):
+    for point in _offered(group, tuple(sys.path)):
         yield _loaded(point)
     for file in _files():
         yield from of_module(plugin_module(file))
@@ -139,6 +139,13 @@ def _is_module(name: str) -> bool:
         return not name.endswith(".py") and find_spec(name) is not None
     except (ImportError, ValueError):
         return False
+
+
+@cache
+def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Return a group's entry points: a page asks some times a run, and all packages are read."""
+    del path  # another one has other packages
+    return tuple(entry_points(group=f"dpviz.{group}"))
 
 
 def _loaded(point: EntryPoint) -> Any:

@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect
 
 from dpviz.core.paths import app_path
 from dpviz.lessons import course
-from tests.e2e.harness import Server, free_port, open_app
+from tests.e2e.harness import Server, free_port, open_app, open_popover
 
 ROOT = Path(__file__).resolve().parents[2]
 PHONES = 60
@@ -204,7 +204,10 @@ def test_a_room_takes_bets_alone_and_uploads_stay_off(page: Page, tmp_path: Path
         assert {one.split("/c/")[0] for one in asks} == {server.url}
         assert len(phone.content()) < 10_000
         phone.close()
-        page.goto(f"{server.url}/?v=1")
+        # Drawn to its end: a page that is left half loaded reports what its server cannot send.
+        open_app(page, f"{server.url}/?v=1&table=iris&trials=2&m=gaussian")
+        open_popover(page, "Upload")
+        expect(page.get_by_text("This server takes no uploads.")).to_be_visible()
         assert page.locator('input[type="file"]').count() == 0
 
 

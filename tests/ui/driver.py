@@ -64,12 +64,17 @@ def parts_of(page: str) -> list[dict[str, str]]:
     return chosen
 
 
+def show(at: AppTest, page: str, chosen: dict[str, str]) -> None:
+    """Show a part of a page; a page without parts is there as it is."""
+    if chosen and dict(at.session_state[page]) != chosen:
+        at.session_state[page] = chosen
+        at.run()
+
+
 def each_part(at: AppTest, page: str) -> Iterator[dict[str, str]]:
-    """Show every part of a page in turn; a page without parts is there as it is."""
+    """Show every part of a page in turn."""
     for chosen in parts_of(page):
-        if chosen and dict(at.session_state[page]) != chosen:
-            at.session_state[page] = chosen
-            at.run()
+        show(at, page, chosen)
         yield chosen
 
 

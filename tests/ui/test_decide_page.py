@@ -13,7 +13,7 @@ def html(at: AppTest) -> str:
     return "\n".join(node.proto.body for node in nodes(at) if node.type == "html")
 
 
-def test_from_the_first_question_to_the_card() -> None:
+def test_from_the_first_question_to_the_card_whose_risk_follows_both_sliders() -> None:
     at = start("decide", table="iris")
     for question in QUESTIONS:
         assert errors(at) == []
@@ -24,6 +24,12 @@ def test_from_the_first_question_to_the_card() -> None:
     assert "Least epsilon" in shown
     assert "Consequences" in shown
     assert "--delta" in shown  # the command says what a later default could change
+    assert "after one release" in shown
+    change(at, "decide.releases", 10)
+    assert "after 10 releases" in html(at)
+    change(at, "decide.prior", 50.0)
+    assert "believed with 50 %" in html(at)
+    assert errors(at) == []
     for _ in range(4):
         press(at, "decide.back")
     assert held(at, "shown", "decide") == "about"
@@ -48,18 +54,6 @@ def test_answers_are_in_the_link_and_survive_another_page() -> None:
 def test_a_plan_needs_no_table() -> None:
     at = start("decide", table="upload", about="plan", people="5000", features="6", ask="card")
     assert "plan: 5,000 people" in html(at)
-
-
-def test_the_risk_follows_both_sliders() -> None:
-    at = start("decide", table="iris", ask="card", survive="50")
-    one = html(at)
-    change(at, "decide.releases", 10)
-    many = html(at)
-    assert "after one release" in one
-    assert "after 10 releases" in many
-    change(at, "decide.prior", 50.0)
-    assert "believed with 50 %" in html(at)
-    assert errors(at) == []
 
 
 def test_without_a_file_the_page_says_so_and_offers_a_plan() -> None:

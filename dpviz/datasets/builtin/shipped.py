@@ -13,6 +13,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.datasets.builtin import BuiltIn
 from dpviz.datasets.table import Table
 
+_SIZES = ("length", "width")
 UCI_LICENCE = "CC BY 4.0 (UCI Machine Learning Repository), shipped with scikit-learn"
 
 
@@ -27,21 +28,42 @@ def _rows(data: NDArray[Any]) -> FloatArray:
     return np.array(data, dtype=np.float64, order="C")
 
 
-def _digits_of_sklearn() -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return rows and classes of scikit-learn's digits, without importing it where that can be.
+def _file_of_sklearn(name: str) -> Path | None:
+    """Return a data file of scikit-learn's, or None where it lies elsewhere.
 
-    This table is the first that anybody sees, and the import takes longer than the first chart.
+    Importing scikit-learn takes longer than the first chart of its small tables.
     """
     spec = find_spec("sklearn")
-    if spec is not None and spec.origin is not None:
-        path = Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"
-        if path.is_file():
-            values = np.loadtxt(path, delimiter=",")
-            return values[:, :-1], values[:, -1]
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).parent / "datasets" / "data" / name
+    return path if path.is_file() else None
+
+
+def _digits_of_sklearn() -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return rows and classes of scikit-learn's digits."""
+    path = _file_of_sklearn("digits.csv.gz")
+    if path is not None:
+        values = np.loadtxt(path, delimiter=",")
+        return values[:, :-1], values[:, -1]
     from sklearn.datasets import load_digits
 
     rows, classes = load_digits(return_X_y=True)
     return rows, classes
+
+
+def _iris_of_sklearn() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return rows, classes and their names of scikit-learn's iris."""
+    path = _file_of_sklearn("iris.csv")
+    if path is not None:
+        with path.open(encoding="utf-8") as lines:
+            _, _, *names = next(lines).strip().split(",")
+            values = np.loadtxt(lines, delimiter=",")
+        return values[:, :-1], values[:, -1], np.asarray(names)
+    from sklearn.datasets import load_iris
+
+    bunch = load_iris()
+    return bunch.data, bunch.target, bunch.target_names
 
 
 def _digits() -> Table:
@@ -79,16 +101,9 @@ def _wine() -> Table:
 
 
 def _iris() -> Table:
-    from sklearn.datasets import load_iris
-
-    bunch = load_iris()
-    return Table(
-        "iris",
-        _rows(bunch.data),
-        tuple(str(name) for name in bunch.feature_names),
-        _named(bunch.target, bunch.target_names),
-        "species",
-    )
+    rows, classes, names = _iris_of_sklearn()
+    columns = tuple(f"{part} {what} (cm)" for part in ("sepal", "petal") for what in _SIZES)
+    return Table("iris", _rows(rows), columns, _named(classes, names), "species")
 
 
 def _diabetes() -> Table:
