@@ -42,6 +42,7 @@ def second_moment(table: str) -> tuple[Array, int]:
     return rows.T @ rows / len(rows), len(rows)
 
 
+@cache
 def gaussian_std(epsilon: float, delta: float, sensitivity: float) -> float:
     """Solve the exact profile for the standard deviation."""
 
@@ -109,12 +110,10 @@ def shares(
     d = len(A)
     best = np.sort(np.linalg.eigvalsh(A))[-k:].sum()
     rng = np.random.default_rng(sum(map(ord, key + table + relation)) + 1000 * k)
-    found = np.empty(TRIALS)
-    for trial in range(TRIALS):
-        noise = NOISES[key](rng, d, epsilon, DELTA, relation == "replace") / n
-        V = np.linalg.eigh(A + factor * noise)[1][:, -k:]
-        found[trial] = np.trace(V.T @ A @ V) / best
-    return found
+    noise = [NOISES[key](rng, d, epsilon, DELTA, relation == "replace") for _ in range(TRIALS)]
+    V = np.linalg.eigh(A + factor * np.array(noise) / n)[1][:, :, -k:]
+    share: Array = np.einsum("tji,jl,tli->t", V, A, V, optimize=True) / best
+    return share
 
 
 def error_of(values: Array) -> float:
