@@ -32,12 +32,28 @@ def sliced_distance(first: FloatArray, second: FloatArray) -> float:
     The mean over 40 even directions of the mean difference of 200 quantiles (Bonneel, Rabin, Peyre
     and Pfister 2015, at p = 1).
     """
+    return float(np.abs(_levels(first) - _levels(second)).mean())
+
+
+def _levels(points: FloatArray) -> FloatArray:
+    """Return 200 quantiles along each direction, shape (levels, directions), as `np.quantile` does.
+
+    By sorting once: so many levels make its partial sorts the slower ones by far.
+    """
     angles = np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
     ways = np.stack([np.cos(angles), np.sin(angles)])
-    if first.shape[1] == 1:
+    if points.shape[1] == 1:
         ways = np.ones((1, 1))
-    apart = np.quantile(first @ ways, _LEVELS, axis=0) - np.quantile(second @ ways, _LEVELS, axis=0)
-    return float(np.abs(apart).mean())
+    along = np.sort(np.ascontiguousarray((points @ ways).T), axis=1)
+    place = _LEVELS * (len(points) - 1)
+    low = np.floor(place).astype(np.intp)
+    share = place - low
+    under = along[:, low]
+    over = along[:, np.minimum(low + 1, len(points) - 1)]
+    # from the nearer end, as there: to the last bit
+    near, far = under + (over - under) * share, over - (over - under) * (1 - share)
+    found = np.where(share < 0.5, near, far)
+    return np.ascontiguousarray(found.T)
 
 
 def shape_error(shown: FloatArray, true: FloatArray) -> float:
@@ -46,8 +62,9 @@ def shape_error(shown: FloatArray, true: FloatArray) -> float:
     0 where they are spread alike; 1 is as bad as everybody in the origin. Not a number where all
     true points are there.
     """
-    alone = sliced_distance(np.zeros((1, true.shape[1])), true)
-    return sliced_distance(shown, true) / alone if alone > 0 else float("nan")
+    there = _levels(true)
+    alone = float(np.abs(there).mean())
+    return float(np.abs(_levels(shown) - there).mean()) / alone if alone > 0 else float("nan")
 
 
 def right_share(

@@ -30,6 +30,7 @@ from dpviz.preparation.steps import (
     RANGE,
     SCALE,
     STEPS,
+    Preparation,
     Wanted,
     preparation,
     wanted_of,
@@ -58,6 +59,7 @@ IRIS = prepare(load("iris"), ALL_PAID)
 BUDGET = Budget(1.0, 1e-2)
 TRIALS = 120  # of each table: few, for every mechanism is attacked
 LOW, HIGH = np.array([-1.0, 0.0]), np.array([1.0, 4.0])
+NO_DRAWS = Draws.batch(np.random.default_rng(0), 1)  # for noise of size 0
 PUBLIC = Transform(LOW, HIGH, (LOW + HIGH) / 2, np.ones(2), 1.5, False, 1.0)
 
 
@@ -189,33 +191,36 @@ def test_no_neighbours_move_bought_variances_further_than_their_sensitivity(
 ) -> None:
     """Random rows and directions, then steps uphill; two rows along two directions attain it."""
     rng = np.random.default_rng(12)
-    budget = Budget(1.0, 1e-6)
     most = {}
     for pure in (False, True):
-        (part,) = preparation(
-            Wanted((), variance=0.1), 1, 3, relation, budget, pure=pure
-        ).parts  # fmt: skip
+        plan = preparation(
+            Wanted((), variance=0.1), 1, 3, relation, Budget(1.0, 1e-6), pure=pure
+        )  # fmt: skip
+        (part,) = plan.parts
         assert isinstance(part, (GaussianPart, LaplacePart))
         most[1 if pure else 2] = part.sensitivity
+    plan = replace(plan, noises=dict.fromkeys(plan.noises, 0.0))  # what the noise is added to
     for norm, sensitivity in most.items():
         best = 0.0
         for start in range(40):
             m = 1 + start % 3
             point = rng.standard_normal((3, 2 + m))
-            size = _moved(point, relation, norm)
+            size = _moved(point, plan, relation, norm)
             for step in range(600):
                 tried = point + rng.standard_normal(point.shape) * 0.5 * 0.99**step
-                if (found := _moved(tried, relation, norm)) > size:
+                if (found := _moved(tried, plan, relation, norm)) > size:
                     point, size = tried, found
             best = max(best, size)
         assert best <= sensitivity * (1 + 1e-12)
         assert best == pytest.approx(sensitivity, rel=1e-2)
     # the control: rows that nothing shortens move it further
     long = 3 * rng.standard_normal((3, 4))
-    assert _moved(long, relation, 2, bound=np.inf) > 1.5 * most[2]
+    assert _moved(long, plan, relation, 2, bound=np.inf) > 1.5 * most[2]
 
 
-def _moved(point: np.ndarray, relation: Relation, norm: int, bound: float = 1.0) -> float:
+def _moved(
+    point: np.ndarray, plan: Preparation, relation: Relation, norm: int, bound: float = 1.0
+) -> float:
     """Return how far two rows, and directions, given by columns, set the variances apart."""
     first, second = (
         row / max(1.0, float(np.linalg.norm(row)) / bound) for row in (point[:, 0], point[:, 1])
@@ -223,11 +228,8 @@ def _moved(point: np.ndarray, relation: Relation, norm: int, bound: float = 1.0)
     if relation is Relation.ZERO_OUT:
         second = np.zeros(3)
     directions = np.linalg.qr(point[:, 2:])[0]
-    plan = preparation(Wanted((), variance=0.1), 1, 3, relation, Budget(1.0, 1e-6), pure=False)
     seen = [
-        variances_along(
-            directions, np.outer(row, row), plan, Draws.batch(np.random.default_rng(0), 1)
-        )[0]
+        variances_along(directions, np.outer(row, row), plan, NO_DRAWS)[0]
         for row in (first, second)
     ]
     return float(np.linalg.norm(seen[0] - seen[1], norm))

@@ -218,6 +218,13 @@ def test_distance_and_error_have_exact_values() -> None:
     assert sliced_distance(cloud, cloud + np.array([3.0, 0.0])) == pytest.approx(
         6 / math.pi, rel=2e-3
     )
+    # the quantiles are NumPy's, to the last bit, of many points and of two
+    angles = math.pi * (np.arange(40) + 0.5) / 40
+    ways, levels = np.array([np.cos(angles), np.sin(angles)]), np.linspace(0.005, 0.995, 200)
+    for some in (cloud, cloud[:2], cloud[:1]):
+        known = (np.quantile(one @ ways, levels, axis=0) for one in (some, cloud**2))
+        apart = float(np.abs(np.subtract(*known)).mean())
+        assert sliced_distance(some, cloud**2) == apart
 
 
 def test_neighbours_tell_labels_apart_or_guess() -> None:
