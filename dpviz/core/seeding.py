@@ -10,9 +10,11 @@ import hashlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
 
@@ -30,9 +32,29 @@ def generator(seed: int, *labels: str | int) -> np.random.Generator:
         The stream's name; every part counts, and ("ab", "c") is not ("a", "bc").
     """
     name = "\x1f".join(f"{type(label).__name__}:{label}" for label in labels)
+    # NumPy documents any ISeedSequence here; its stub names one kind
+    return np.random.Generator(np.random.PCG64(_begun(seed, name)))  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=2**14)  # a search begins the same streams at every point
+def _begun(seed: int, name: str) -> _Beginning:
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
-    words = _WORDS.unpack(digest)
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=words)))
+    whole = np.random.SeedSequence(seed, spawn_key=_WORDS.unpack(digest))
+    return _Beginning(np.asarray(whole.generate_state(4, np.uint64), dtype=np.uint64))
+
+
+class _Beginning(ISeedSequence):
+    """What a `SeedSequence` answers to `PCG64`: to find it takes most of a generator's time."""
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        words.setflags(write=False)
+        self._words = words
+
+    def generate_state(self, n_words: int, dtype: object = np.uint32) -> NDArray[np.uint64]:
+        """Return the four words that `PCG64` asks for."""
+        if n_words != len(self._words) or np.dtype(dtype) != self._words.dtype:  # type: ignore[call-overload]
+            raise TypeError("a named stream begins a PCG64 and nothing else")
+        return self._words
 
 
 @dataclass(frozen=True)

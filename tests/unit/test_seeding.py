@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,6 +54,19 @@ def test_streams_do_not_change_between_versions() -> None:
 
 
 METHODS = ("normal", "exponential", "uniform")
+
+
+def test_a_stream_begins_where_numpys_seed_sequence_begins_it_each_time() -> None:
+    """What is kept of a name is the beginning, and a draw does not move it."""
+    digest = hashlib.blake2b(b"str:kept\x1fint:7", digest_size=16).digest()
+    whole = np.random.SeedSequence(5, spawn_key=struct.unpack("<4I", digest))
+    known = np.random.Generator(np.random.PCG64(whole)).random(3)
+    first, second = generator(5, "kept", 7), generator(5, "kept", 7)
+    np.testing.assert_array_equal(first.random(3), known)
+    np.testing.assert_array_equal(second.random(3), known)
+    assert pickle.loads(pickle.dumps(first)).random() == first.random()
+    with pytest.raises(TypeError, match="a PCG64 and nothing else"):
+        np.random.MT19937(first.bit_generator.seed_seq)
 
 
 @pytest.mark.parametrize("method", METHODS)
