@@ -93,6 +93,11 @@ def spent(parts: Sequence[Part], budget: Budget, releases: int = 1) -> Spent:
     Spent
         Rounded up. It is quoted at the budget's delta if a part needs one, else at delta 0.
     """
+    return _spent(tuple(parts), budget, releases)
+
+
+@lru_cache(maxsize=4096)  # a claim, its status and what is left are asked of the same parts
+def _spent(parts: tuple[Part, ...], budget: Budget, releases: int) -> Spent:
     known = together(parts, releases)
     if known.pure:
         return _spent_pure(known, budget.epsilon)
