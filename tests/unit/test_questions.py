@@ -7,6 +7,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -86,15 +87,21 @@ CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
 }
 
 
+@cache
+def answer(name: str) -> Answer:
+    """Return the answer of a call, asked once for all tests: none of them changes it."""
+    return CALLS[name][1]()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "board"])  # it writes a file
 def test_a_command_prints_the_bytes_of_its_function(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words, call = CALLS[name]
+    words = CALLS[name][0]
     as_json = [] if name == "schema" else ["--format", "json"]  # a schema is JSON and no table
     assert main([name, *words.split(), *as_json]) == 0
-    assert capsys.readouterr().out == call().to_json() + "\n"
+    assert capsys.readouterr().out == answer(name).to_json() + "\n"
 
 
 def test_the_answers_of_the_papers_are_those_of_the_command(
@@ -141,7 +148,7 @@ def test_the_file_of_a_board_is_the_one_of_its_command(
     words = ["board", "iris", "--trials", "2", "--mechanism", "gaussian", "--out"]
     for name in ("board.html", "board.py", "board.ipynb"):
         assert main([*words, str(tmp_path / name)]) == 0
-        CALLS["board"][1]().write(tmp_path / "one" / name)  # type: ignore[attr-defined]
+        answer("board").write(tmp_path / "one" / name)  # type: ignore[attr-defined]
         assert (tmp_path / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
     assert "0." in capsys.readouterr().out
 
@@ -182,9 +189,9 @@ def test_what_a_command_prints_for_people_is_the_answers_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for name in ("account", "audit", "compare", "decide", "task", "waterfall"):
-        words, call = CALLS[name]
+        words = CALLS[name][0]
         assert main([name, *words.split()]) == 0
-        assert capsys.readouterr().out == call().printed() + "\n"
+        assert capsys.readouterr().out == answer(name).printed() + "\n"
 
 
 # Kept in a file ------------------------------------------------------------------------------
@@ -198,7 +205,7 @@ def same(one: Any, two: Any) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_an_answer_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
-    found = CALLS[name][1]()
+    found = answer(name)
     again = dpviz.load(found.save(tmp_path / "kept.json"))
     assert again.summary() == found.summary()
     assert again.printed() == found.printed()
@@ -252,7 +259,7 @@ def test_what_is_no_kept_answer_is_refused_in_a_sentence(text: str, tmp_path: Pa
     with pytest.raises(InvalidSetting, match="the save of an answer"):
         dpviz.load(tmp_path / "absent.json")
     with pytest.raises(InvalidSetting, match="a folder that is there"):
-        CALLS["account"][1]().save(tmp_path / "absent" / "kept.json")
+        answer("account").save(tmp_path / "absent" / "kept.json")
 
 
 def test_values_that_json_lacks_are_read_back(tmp_path: Path) -> None:
@@ -335,7 +342,7 @@ def test_the_command_of_a_sweep_computes_its_table(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_asked_again_gives_the_same_numbers(name: str, tmp_path: Path) -> None:
-    kept = CALLS[name][1]().save(tmp_path / "kept.json")
+    kept = answer(name).save(tmp_path / "kept.json")
     found = dpviz.rerun(kept)
     assert found.same
     assert found.summary().startswith("Same numbers: python -m dpviz")

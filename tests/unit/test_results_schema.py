@@ -16,7 +16,7 @@ from dpviz.studies.asked import asking_functions
 from dpviz.studies.check import Checked
 from dpviz.studies.results import RESULTS
 from dpviz.testing import Finding
-from tests.unit.test_questions import CALLS
+from tests.unit.test_questions import answer
 from tools import kept, payload
 
 PUBLISHED = json.loads(payload.ANSWERS.read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def test_answers_that_are_kept_keep_to_it(file: str) -> None:
 
 @pytest.mark.parametrize("question", ["claims", "audit", "decide", "predict"])
 def test_answers_of_now_keep_to_it(question: str) -> None:
-    assert faults(question, read(CALLS[question][1]())) == []
+    assert faults(question, read(answer(question))) == []
 
 
 def test_a_check_keeps_to_it() -> None:
