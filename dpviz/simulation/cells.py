@@ -237,7 +237,8 @@ class CellTrials(Trials):
         if not plan.cells:
             return Pictured((), release.components, rows, true, codes)
         assert isinstance(self.streams, Named)
-        draws = Draws.trials(self.streams.seed, "picture", self.streams.trials)
+        label = f"picture of {self.streams.label}"
+        draws = Draws.trials(self.streams.seed, label, self.streams.trials)
         noise, law = PictureNoise.drawn(plan, draws), self.mechanism.free_noise(self.calibration)
         values = release.eigenvalues
         pictures = tuple(

@@ -47,6 +47,8 @@ def test_cells_follow_the_public_signal() -> None:
     signals = [1, 8, 22, 27, 64, 125, 216, 1e6]
     assert [cells_along(signal, 2) for signal in signals] == [4, 4, 6, 6, 8, 10, 12, 12]
     assert [cells_along(signal, 1) for signal in (1, 27, 1e6)] == [8, 18, 24]
+    # signal (labels/10)^.6: few labels are parted by few cells
+    assert [cells_along(40, 2, kinds) for kinds in (2, 3, 10, 20)] == [4, 6, 6, 6]
 
 
 def test_labels_and_then_the_picture_go_where_they_would_drown() -> None:

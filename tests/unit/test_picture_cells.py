@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets import load
 from dpviz.datasets.table import Table
 from dpviz.mechanisms import parse_variant
+from dpviz.picture.counting import exact_answers, places
+from dpviz.picture.quality import expected, right_share, shape_error
+from dpviz.picture.shown import points, steady
 from dpviz.preparation.bounding import prepare
 from dpviz.simulation.cells import cell_at, picture_of
 from dpviz.simulation.compare import Comparison, compare
@@ -94,3 +98,75 @@ def test_fewer_rows_keep_their_own_labels() -> None:
     for row, code in zip(rows[:20], some.labels.codes, strict=False):
         same = (np.abs(every - row) < 1e-12).all(axis=1)
         assert code in ready.labels.codes[same]
+
+
+def test_each_mechanism_has_noise_of_its_own_for_its_picture() -> None:
+    """Two with one noise would give away between them what is counted where their axes agree."""
+    settings = replace(SETTINGS, mechanisms=("spherical", "gaussian"), trials=1)
+    ready = prepare(load("breast_cancer"), settings)
+    rows, labels = ready.moment_with_rows.rows, ready.labels
+    assert rows is not None
+    assert labels is not None
+    noise = []
+    for result in compare(ready, settings).results:
+        (picture,) = result.pictures
+        along = places(rows, result.components[0], disk=picture.disk)
+        here = rows.any(axis=1)
+        exact = exact_answers(along, labels.codes, here, picture.frame, picture.plan)
+        noise.append((picture.noisy - exact) / picture.plan.noise)
+    assert noise[0].shape == noise[1].shape
+    assert not np.isclose(noise[0], noise[1]).any()
+
+
+WORTH = (("digits", "none", 0.3), ("digits", "none", 1.0), ("breast_cancer", "standardize", 1.0))
+
+
+def of_draws(name: str, scale: str, epsilon: float, *, loud: float = 1.0) -> np.ndarray:
+    """Return what each of eight pictures is worth and is expected to be.
+
+    Columns: share of labels told and the two ends expected of it, error and its two ends.
+    """
+    settings = replace(SETTINGS, table=name, scale=scale, epsilon=epsilon, trials=8,
+                       mechanisms=("spherical",))  # fmt: skip
+    ready = prepare(load(name), settings)
+    (result,) = compare(ready, settings).results
+    rows, labels = ready.moment_with_rows.rows, ready.labels
+    assert rows is not None
+    assert labels is not None
+    found = []
+    for draw, picture in enumerate(result.pictures):
+        true = places(rows, result.components[draw], disk=picture.disk)
+        shown = points(picture, steady(len(true)))
+        told = right_share(shown.places, shown.kinds, true, labels.codes, len(labels.kinds))
+        plan = replace(picture.plan, noise=loud * picture.plan.noise)
+        foretold = expected(replace(picture, plan=plan), generator(draw, "expected"))
+        assert foretold is not None
+        assert foretold.right is not None
+        found.append((told, *foretold.right, shape_error(shown.places, true), *foretold.error))
+    return np.array(found)
+
+
+def beyond(found: np.ndarray) -> np.ndarray:
+    """Return by how much the true mean lies beyond the ends expected, less what is allowed.
+
+    Allowed are three standard errors of the difference over the draws, and the distance of the ends
+    once more: what cells hide is known to a factor and no better.
+    """
+    over = []
+    for true, low, high in (found[:, :3].T, found[:, 3:].T):
+        se = max(np.std(true - end, ddof=1) for end in (low, high)) / np.sqrt(len(found))
+        wide = float(np.mean(high - low))
+        over.append(max(np.mean(low - true), np.mean(true - high)) - wide - 3 * se)
+    return np.array(over)
+
+
+@pytest.mark.parametrize(("name", "scale", "epsilon"), WORTH)
+def test_what_is_released_tells_what_a_picture_is_worth(
+    name: str, scale: str, epsilon: float
+) -> None:
+    assert (beyond(of_draws(name, scale, epsilon)) < 0).all()
+
+
+def test_worth_by_the_wrong_noise_is_noticed() -> None:
+    """The control: the same released numbers, their noise taken for ten times as large."""
+    assert (beyond(of_draws("digits", "none", 1.0, loud=10.0)) > 0).all()

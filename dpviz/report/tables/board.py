@@ -38,7 +38,9 @@ from dpviz.metrics import (
     recovery_of,
     summarise,
 )
+from dpviz.picture import quality
 from dpviz.picture.account import SHARE
+from dpviz.picture.counting import Picture
 from dpviz.picture.shown import drowned, points, steady
 from dpviz.preparation.account import is_numeric
 from dpviz.preparation.bounding import Prepared
@@ -285,12 +287,26 @@ def _published(result: Result, kinds: tuple[str, ...]) -> Published | None:
         said.append("labels would drown")
     if picture.disk:
         said.append("shows directions, not lengths")
+    said += worth_words(picture)
     return {
         "places": packed(np.round(shown.places / picture.frame * 32767), "<i2"),
         "reach": [_short(float(value)) for value in picture.frame],
         "codes": codes,
         "said": said,
     }
+
+
+def worth_words(picture: Picture) -> list[str]:
+    """Return how good a published picture is by simulation from its numbers, in short lines."""
+    found = quality.expected(picture, generator(0, "expected", picture.plan.cells))
+    if found is None:
+        return []
+    low, high = (percent(min(end, 1.0)) for end in found.error)
+    lines = [f"expected: shape off by {low if low == high else f'{low} to {high}'}"]
+    if found.right is not None:
+        low, high = (percent(end) for end in found.right)
+        lines.append(f"labels right {low if low == high else f'{low} to {high}'}")
+    return lines
 
 
 def _fidelity(result: Result) -> list[Line]:
