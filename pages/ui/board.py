@@ -117,7 +117,7 @@ def draw(
             frame["skipped"] |= late
         return made
 
-    now = board.frame_of(comparison, prepared)
+    now = board.frame_of(comparison, prepared, worth=True)
     few = drawn.trials < settings.trials
     frames.keep(token, board.frame_of(comparison, prepared, drawn.trials) if few else now)
     # The frame of the path at one epsilon decides, wherever the reader is: the order holds still.

@@ -322,6 +322,9 @@ def test_a_file_of_a_table_that_is_not_public_holds_published_pictures_alone(kin
     shown = {key for key, cell in frame["cells"].items() if cell["published"]}
     assert shown == {"spherical", "gaussian"}  # a broken claim publishes nothing
     assert "2 published pictures, each at epsilon 3," in plain
+    for cell in frame["cells"].values():  # what each is worth, from what is released
+        words = " ".join((cell["published"] or {"said": ["expected: shape off by"]})["said"])
+        assert "expected: shape off by" in words
     assert "together at most epsilon 6," in plain
 
 

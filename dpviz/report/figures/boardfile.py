@@ -85,7 +85,8 @@ def publishable_payload(
         if progress is not None:
             progress(done, len(mechanisms), mechanism.text)
         own = replace(settings, mechanisms=(mechanism,), seed=secrets.randbelow(2**63))
-        frames.append(board.compute(prepared, own, settings.epsilon))
+        (comparison,) = board.compared(prepared, own, epsilons)
+        frames.append(board.frame_of(comparison, prepared, worth=True))
     whole = frames[0]
     for frame in frames[1:]:
         whole["cells"] |= frame["cells"]

@@ -228,6 +228,7 @@ def _cell(
     most: int,
     published: Result | None,
     kinds: tuple[str, ...],
+    worth: bool,
 ) -> BoardCell:
     distances, status, edges = result.metrics["projection_distance"], result.status, result.edges
     middle, spread = float(np.median(distances)), summarise(distances)
@@ -249,7 +250,7 @@ def _cell(
         "edges": None if edges is None else (_short(edges[0]), _short(edges[1])),
         "threshold": None if result.threshold is None else _short(result.threshold),
         "picture": picture.packed(result.components[draw], axes),
-        "published": None if published is None else _published(published, kinds),
+        "published": None if published is None else _published(published, kinds, worth),
         "texts": {
             "recovery": text,
             "words": words,
@@ -267,7 +268,7 @@ def _cell(
     }
 
 
-def _published(result: Result, kinds: tuple[str, ...]) -> Published | None:
+def _published(result: Result, kinds: tuple[str, ...], worth: bool) -> Published | None:
     """Return the points of a published picture and what is said of it: nothing private is read."""
     if not result.pictures:
         return None
@@ -287,7 +288,8 @@ def _published(result: Result, kinds: tuple[str, ...]) -> Published | None:
         said.append("labels would drown")
     if picture.disk:
         said.append("shows directions, not lengths")
-    said += worth_words(picture)
+    if worth:
+        said += worth_words(picture)
     return {
         "places": packed(np.round(shown.places / picture.frame * 32767), "<i2"),
         "reach": [_short(float(value)) for value in picture.frame],
@@ -410,6 +412,7 @@ def frame(
     axes: str = "aligned",
     most: int = MOST_COMPONENTS,
     published: Mapping[Mechanism, Result] = MappingProxyType({}),
+    worth: bool = False,
 ) -> Frame:
     """Return what the board shows at one epsilon.
 
@@ -429,6 +432,8 @@ def frame(
         Eigenvalues of each mechanism.
     published : mapping
         By mechanism, what it does where a picture of the rows shares its budget.
+    worth : bool
+        Whether what it is worth is said of each picture: a simulation, a tenth of a second each.
 
     Returns
     -------
@@ -437,7 +442,9 @@ def frame(
     picture = _Picture(prepared, k)
     kinds = () if prepared.labels is None else prepared.labels.kinds
     cells = {
-        one.mechanism: _cell(one, picture, draw, axes, most, published.get(one.mechanism), kinds)
+        one.mechanism: _cell(
+            one, picture, draw, axes, most, published.get(one.mechanism), kinds, worth
+        )
         for one in results
     }
     return {
@@ -481,6 +488,7 @@ def frame_of(
     *,
     draw: int = 0,
     axes: str = "aligned",
+    worth: bool = False,
 ) -> Frame:
     """Return the frame of a whole comparison, or of its first draws; see `frame`."""
     results: Sequence[Result] = comparison.results
@@ -495,6 +503,7 @@ def frame_of(
         draw=draw,
         axes=axes,
         published=_pictured(comparison, prepared),
+        worth=worth,
     )
 
 
