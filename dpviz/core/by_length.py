@@ -8,9 +8,8 @@ sums for each step of the grid where they cannot.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from itertools import pairwise
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ _STEPS = np.arange(_LOW, _HIGH + 1)
 GRID: FloatArray = np.ldexp(2.0 ** (_STEPS % PER_OCTAVE / PER_OCTAVE), _STEPS // PER_OCTAVE)
 """The radii, 2^(j/8), ascending: whole powers of 2 exactly."""
 
+_OCTAVE = GRID[-_LOW : PER_OCTAVE - _LOW] / 2  # the steps from 1/2 to 1, exactly
 _ROOM = 1 + 4 * np.finfo(np.float64).eps  # one rounding to the safe side: no unit row is longer
 _SMALL, _LARGE = 1e-280, 1e280  # squared lengths of rows that need no care
 _BLOCK_ENTRIES = 1 << 17  # 1 MiB of numbers: a block stays in the processor's cache
@@ -50,6 +50,25 @@ class Lengths(Protocol):
 
     def everything(self) -> FloatArray:
         """Return the mean of xx', shape (d, d)."""
+
+    def squares_along(self, directions: FloatArray, radius: float) -> FloatArray:
+        """Return `squares_along` of ``moment(radius)``, without it where that is less work."""
+
+
+def squares_along(directions: FloatArray, moment: FloatArray) -> FloatArray:
+    """Return the mean squares along orthonormal directions, and last of all that they leave.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (d, m)
+    moment : ndarray of shape (d, d)
+
+    Returns
+    -------
+    ndarray of shape (m + 1,)
+    """
+    found = np.einsum("ij,ij->j", directions, moment @ directions)
+    return np.append(found, np.trace(moment) - found.sum())
 
 
 def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
@@ -79,10 +98,13 @@ def _places(radii: FloatArray) -> NDArray[np.intp]:
     return places
 
 
-def lengths_of(rows: FloatArray) -> FloatArray:
-    """Return the length of each row, infinite where it is no ordinary number, shape (n,)."""
+def lengths_of(rows: FloatArray, squares: FloatArray | None = None) -> FloatArray:
+    """Return the length of each row, infinite where it is no ordinary number, shape (n,).
+
+    What `_squares` says of the rows may be given where it is known.
+    """
     with np.errstate(over="ignore", under="ignore"):
-        squares = np.einsum("ij,ij->i", rows, rows)
+        squares = _squares(rows) if squares is None else squares
         lengths: FloatArray = np.sqrt(squares)
         odd = _odd(squares)
         if odd.any():
@@ -92,18 +114,24 @@ def lengths_of(rows: FloatArray) -> FloatArray:
     return lengths
 
 
-def shortened(rows: FloatArray, radius: float | None) -> FloatArray:
+def shortened(
+    rows: FloatArray,
+    radius: float | None,
+    squares: FloatArray | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
     """Return x/radius, of longer rows x/|x|, and of all rows that without a radius, shape (n, d).
 
-    Each is a function of its own row alone, of length at most 1; zero rows stay zero.
+    Each is a function of its own row alone, of length at most 1; zero rows stay zero. What
+    `_squares` says of the rows, and an array for what comes out, may be given.
     """
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        squares = np.einsum("ij,ij->i", rows, rows)
+        squares = _squares(rows) if squares is None else squares
         divisor = np.sqrt(squares)
         if radius is not None:
             np.maximum(divisor, radius, out=divisor)
         divisor *= _ROOM
-        short: FloatArray = rows / divisor[:, None]
+        short: FloatArray = np.divide(rows, divisor[:, None], out=out)
         odd = _odd(squares)
         if odd.any():
             largest, unit = _scaled(rows[odd])
@@ -111,6 +139,13 @@ def shortened(rows: FloatArray, radius: float | None) -> FloatArray:
             part = 1.0 if radius is None else np.minimum(1.0, largest * size / radius)[:, None]
             short[odd] = unit / (np.where(size > 0, size, 1.0) * _ROOM)[:, None] * part
     return short
+
+
+def _squares(rows: FloatArray) -> FloatArray:
+    """Return the squared length of each row, as far as doubles reach, shape (n,)."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares: FloatArray = np.einsum("ij,ij->i", rows, rows)
+    return squares
 
 
 def _odd(squares: FloatArray) -> NDArray[np.bool_]:
@@ -123,47 +158,106 @@ def _scaled(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     return largest, rows / np.where(largest > 0, largest, 1.0)[:, None]
 
 
+def _place(lengths: FloatArray) -> NDArray[np.intp]:
+    """Return the place on the grid of the first radius that a row is no longer than, shape (n,).
+
+    By the binary exponent, then among the eight steps of an octave: a search of the whole grid
+    takes twice as long.
+    """
+    inside = np.fmax(np.fmin(lengths, np.nextafter(GRID[-1], np.inf)), GRID[0])
+    mantissa, octave = np.frexp(inside)
+    steps = np.searchsorted(_OCTAVE, mantissa, side="left")
+    places: NDArray[np.intp] = steps + (octave.astype(np.intp) - 1) * PER_OCTAVE - _LOW
+    return places
+
+
 def _counted(lengths: FloatArray) -> NDArray[np.int64]:
-    bins = np.searchsorted(GRID, lengths, side="left")
-    counts: NDArray[np.int64] = np.bincount(bins, minlength=len(GRID) + 1)
+    counts: NDArray[np.int64] = np.bincount(_place(lengths), minlength=len(GRID) + 1)
     return counts
 
 
-class _Counts:
-    """How many rows lie between neighbours on the grid: a sum over blocks of rows."""
+class Counts:
+    """How many rows lie between neighbours on the grid: a sum over blocks of rows.
+
+    Attributes
+    ----------
+    rows, dropped : int
+    counts : ndarray of int, shape (len(GRID) + 1,)
+    """
 
     def __init__(self) -> None:
         self.rows = self.dropped = 0
         self.counts = np.zeros(len(GRID) + 1, dtype=np.int64)
 
     def add(self, block: FloatArray, start: int) -> None:
+        """Add a block of rows."""
         self.rows += len(block)
         self.counts += _counted(lengths_of(block))
 
     def merge(self, other: Self) -> None:
+        """Add the rows that follow."""
         self.rows += other.rows
         self.dropped += other.dropped
         self.counts += other.counts
 
 
 class _Products:
-    """The sum of xx', of rows as they are or shortened: a sum over blocks of rows."""
+    """The sum of xx', of rows as they are or shortened: a sum over blocks of rows.
 
-    def __init__(self, d: int, shorten: bool, radius: float | None) -> None:
+    Lengths that are not counted yet are counted on the way, where they are found anyhow.
+    """
+
+    def __init__(self, d: int, shorten: bool, radius: float | None, count: bool) -> None:
         self.rows = self.dropped = 0
         self.shorten, self.radius = shorten, radius
         self.products = np.zeros((d, d))
+        self.counted = Counts() if count and shorten else None
+        self._room = Room()
 
     def add(self, block: FloatArray, start: int) -> None:
         self.rows += len(block)
         if self.shorten:
-            block = shortened(block, self.radius)
+            squares = _squares(block)
+            if self.counted is not None:
+                self.counted.counts += _counted(lengths_of(block, squares))
+            block = shortened(block, self.radius, squares, self._room.like(block))
         self.products += block.T @ block
 
     def merge(self, other: Self) -> None:
         self.rows += other.rows
         self.dropped += other.dropped
         self.products += other.products
+        if self.counted is not None and other.counted is not None:
+            self.counted.merge(other.counted)
+
+
+class _Along:
+    """The sum of squares along directions, and of squared lengths, of rows shortened to a radius.
+
+    One number divides a row's squares and not its d entries.
+    """
+
+    def __init__(self, directions: FloatArray, radius: float) -> None:
+        self.rows = self.dropped = 0
+        self.directions, self.radius = directions, radius
+        self.along, self.total = np.zeros(directions.shape[1]), 0.0
+
+    def add(self, block: FloatArray, start: int) -> None:
+        self.rows += len(block)
+        squares = _squares(block)
+        if _odd(squares).any():
+            block = shortened(block, self.radius, squares)
+            squares, divisor = _squares(block), np.ones(len(block))
+        else:
+            divisor = np.square(np.maximum(np.sqrt(squares), self.radius) * _ROOM)
+        self.along += (1 / divisor) @ np.square(block @ self.directions)
+        self.total += float((squares / divisor).sum())
+
+    def merge(self, other: Self) -> None:
+        self.rows += other.rows
+        self.dropped += other.dropped
+        self.along += other.along
+        self.total += other.total
 
 
 class FoldSum(Protocol):
@@ -189,6 +283,24 @@ class Foldable(Protocol):
         """Return the sum over all rows; ``new`` makes an empty one."""
 
 
+class Room:
+    """Memory for one block after another: fresh pages cost more than the numbers in them."""
+
+    def __init__(self) -> None:
+        self._held = np.empty((0, 0))
+
+    def __reduce__(self) -> tuple[type[Room], tuple[()]]:
+        return Room, ()  # nothing in it is worth a journey
+
+    def like(self, block: NDArray[Any]) -> FloatArray:
+        """Return an array of doubles of a block's shape and order, whose entries are anything."""
+        held = self._held
+        same = np.argmax(held.strides) == np.argmax(block.strides)
+        if len(held) < len(block) or held.shape[1] != block.shape[1] or not same:
+            held = self._held = np.empty_like(block, dtype=np.float64)
+        return held[: len(block)]
+
+
 class InBlocks:
     """Rows of an array, folded a block at a time, each block in doubles.
 
@@ -200,6 +312,10 @@ class InBlocks:
         What each row becomes, from a block to a block of as many rows.
     d : int, optional
         Features after the change, if that has another number.
+    entries : int
+        How many numbers a block has, about.
+    room : Room, optional
+        For blocks that are not in doubles.
     """
 
     def __init__(
@@ -207,15 +323,24 @@ class InBlocks:
         rows: NDArray[np.generic],
         change: Callable[[FloatArray], FloatArray] | None = None,
         d: int | None = None,
+        entries: int = _BLOCK_ENTRIES,
+        room: Room | None = None,
     ) -> None:
-        self._rows, self._change = rows, change
+        self._rows, self._change, self._entries = rows, change, entries
+        self._room = room or Room()
         self._d = rows.shape[1] if d is None else d
 
     def blocks(self) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the number of the first row of each block, and the block."""
-        step = max(256, _BLOCK_ENTRIES // max(self._d, 1))
-        for start in range(0, len(self._rows), step):
-            block = np.asarray(self._rows[start : start + step], dtype=np.float64)
+        """Yield the number of the first row of each block, and the block, good until the next."""
+        step = max(256, self._entries // max(self._d, 1))
+        rows = self._rows
+        for start in range(0, len(rows), step):
+            given = rows[start : start + step]
+            if given.dtype == np.float64:
+                block = np.asarray(given)
+            else:
+                block = self._room.like(given)
+                np.copyto(block, given, casting="unsafe")
             yield start, block if self._change is None else self._change(block)
 
     def fold(self, new: Callable[[], S]) -> S:
@@ -227,21 +352,27 @@ class InBlocks:
 
 
 class ReadAgain:
-    """What rows tell by their lengths, in one pass for the lengths and one for each radius.
+    """What rows tell by their lengths, in one pass for each radius; lengths asked first take one.
 
     Parameters
     ----------
     source : Foldable
     n, d : int
+    counts : ndarray of int, shape (len(GRID) + 1,), optional
+        Where they are known.
     """
 
-    def __init__(self, source: Foldable, n: int, d: int) -> None:
-        self._source, self.n, self._d = source, n, d
+    def __init__(
+        self, source: Foldable, n: int, d: int, counts: NDArray[np.int64] | None = None
+    ) -> None:
+        self._source, self.n, self._d, self._counts = source, n, d, counts
 
-    @cached_property
+    @property
     def counts(self) -> NDArray[np.int64]:
         """How many rows lie between neighbours on the grid."""
-        return self._source.fold(_Counts).counts
+        if self._counts is None:
+            self._counts = self._source.fold(Counts).counts
+        return self._counts
 
     def moment(self, radius: float | None) -> FloatArray:
         """Return the second moment of shortened rows."""
@@ -251,10 +382,19 @@ class ReadAgain:
         """Return the second moment of the rows."""
         return self._mean(shorten=False, radius=None)
 
+    def squares_along(self, directions: FloatArray, radius: float) -> FloatArray:
+        """Return the mean squares of shortened rows along directions, and of what they leave."""
+        if 2 * directions.shape[1] > self._d:
+            return squares_along(directions, self.moment(radius))
+        found = self._source.fold(lambda: _Along(directions, radius))
+        return np.append(found.along, found.total - found.along.sum()) / self.n
+
     def _mean(self, *, shorten: bool, radius: float | None) -> FloatArray:
-        d = self._d
-        products = self._source.fold(lambda: _Products(d, shorten, radius)).products
-        return symmetric_mean(products, self.n)
+        d, count = self._d, self._counts is None
+        found = self._source.fold(lambda: _Products(d, shorten, radius, count))
+        if found.counted is not None:
+            self._counts = found.counted.counts
+        return symmetric_mean(found.products, self.n)
 
 
 class ByLength:
@@ -263,6 +403,8 @@ class ByLength:
     Parameters
     ----------
     d : int
+    beside : ByLength, optional
+        Whose memory for blocks it shares.
 
     Raises
     ------
@@ -270,12 +412,13 @@ class ByLength:
         If this machine has no memory for them.
     """
 
-    def __init__(self, d: int) -> None:
+    def __init__(self, d: int, beside: ByLength | None = None) -> None:
         self.rows = self.dropped = 0
         self.d = d
         self.counts = np.zeros(len(GRID) + 1, dtype=np.int64)
         # by place: of rows in units of the end of their step, and of unit rows
         self._products: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._rooms: tuple[Room, Room] = (Room(), Room()) if beside is None else beside._rooms
 
     @property
     def n(self) -> int:
@@ -285,18 +428,29 @@ class ByLength:
     def add(self, block: FloatArray, start: int) -> None:
         """Add a block of rows."""
         self.rows += len(block)
-        lengths = lengths_of(block)
-        self.counts += _counted(lengths)
-        places = np.searchsorted(GRID, lengths, side="left")
+        squares = _squares(block)
+        lengths = lengths_of(block, squares)
+        # 16 bits, whose sort is by digits
+        places = _place(lengths).astype(np.uint16)
+        self.counts += np.bincount(places, minlength=len(GRID) + 1)
         order = np.argsort(places, kind="stable")
-        places, unit = places[order], shortened(block, None)[order]
-        with np.errstate(under="ignore"):
-            within = lengths[order] / GRID[np.minimum(places, len(GRID) - 1)]
-            inside = unit * np.minimum(within, 1.0)[:, None]
+        places, squares = places[order], squares[order]
         ends = [0, *(np.flatnonzero(np.diff(places)) + 1), len(places)]
         for first, stop in pairwise(ends):
-            rows, ones = inside[first:stop], unit[first:stop]
-            self._add(int(places[first]), rows.T @ rows, ones.T @ ones)
+            # a step at a time, which stays in the processor's cache
+            place, part = int(places[first]), slice(first, stop)
+            inside = self._rooms[0].like(block[part])
+            np.take(block, order[part], axis=0, out=inside, mode="clip")
+            ones = shortened(inside, None, squares[part], self._rooms[1].like(inside))
+            if 0 < place < len(GRID):
+                products = inside.T @ inside
+                products /= (GRID[place] * _ROOM) ** 2
+            else:  # rows whose squares may vanish or overflow
+                with np.errstate(under="ignore"):
+                    within = lengths[order[part]] / GRID[min(place, len(GRID) - 1)]
+                    inside = ones * np.minimum(within, 1.0)[:, None]
+                products = inside.T @ inside
+            self._add(place, products, ones.T @ ones)
 
     def merge(self, other: Self) -> None:
         """Add the rows that follow."""
@@ -327,6 +481,10 @@ class ByLength:
         for place in sorted(self._products):
             total += self._products[place][0] * GRID[min(place, len(GRID) - 1)] ** 2
         return symmetric_mean(total, self.rows)
+
+    def squares_along(self, directions: FloatArray, radius: float) -> FloatArray:
+        """Return the mean squares of shortened rows along directions, and of what they leave."""
+        return squares_along(directions, self.moment(radius))
 
     def _add(self, place: int, inside: FloatArray, unit: FloatArray) -> None:
         held = self._products.get(place)

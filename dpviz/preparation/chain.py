@@ -79,17 +79,20 @@ class Prepared:
         """Return what the mechanism sees in one draw."""
         return SecondMoment(self.moments[index], n)
 
-    def bounded(self, rows: FloatArray, public: Transform, index: int) -> FloatArray:
-        """Return rows as they were prepared in one draw, in units of its row bound."""
+    def transform(self, public: Transform, index: int) -> Transform:
+        """Return what one draw does to a row; it is then in units of its row bound."""
         if self.reach is not None:
             public = public.within(float(self.reach[index]))
-        own = replace(
+        return replace(
             public,
             center=self.center[index],
             scale=self.scale[index],
             row_bound=float(self.row_bound[index]),
         )
-        return own.inside(rows)
+
+    def bounded(self, rows: FloatArray, public: Transform, index: int) -> FloatArray:
+        """Return rows as they were prepared in one draw, in units of its row bound."""
+        return self.transform(public, index).inside(rows)
 
     def moment_with_rows(
         self,
@@ -341,17 +344,14 @@ def _with_noise(table: _Table, public: Transform, plan: Preparation, noise: _Noi
     return Prepared(center, scale, row_bound, count, moments)
 
 
-def variances_along(
-    directions: FloatArray, moment: FloatArray, plan: Preparation, draws: Draws
-) -> FloatArray:
+def noisy_variances(along: FloatArray, plan: Preparation, draws: Draws) -> FloatArray:
     """Return noisy variances along released directions, and last of what they leave.
 
     Parameters
     ----------
-    directions : ndarray of shape (d, m)
-        Orthonormal; released before, or made from what was.
-    moment : ndarray of shape (d, d)
-        X'X/n of rows of length at most 1.
+    along : ndarray of shape (m + 1,)
+        The exact ones, of rows of length at most 1, by `dpviz.core.by_length.squares_along`.
+        Directions are orthonormal; released before, or made from what was.
     plan : Preparation
         One that buys them.
     draws : Draws
@@ -361,10 +361,9 @@ def variances_along(
     ndarray of shape (size, m + 1)
         In squared units of the rows; their sum is the noisy total.
     """
-    along = np.einsum("ij,ij->j", directions, moment @ directions)
-    noise = _noise(plan, VARIANCE, draws, len(along) + 1)
+    noise = _noise(plan, VARIANCE, draws, len(along))
     assert noise is not None
-    return np.append(along, np.trace(moment) - along.sum()) + noise / plan.n
+    return along + noise / plan.n
 
 
 def radius_to_cut(lengths: Lengths, plan: Preparation, draws: Draws) -> FloatArray:

@@ -65,6 +65,19 @@ class Transform:
             return Domain.box(d)
         return Domain.ball(d) if math.isfinite(self.row_bound) else Domain.unbounded(d)
 
+    @cached_property
+    def changes(self) -> bool:
+        """Whether it may change a row; else every row passes as it is."""
+        return bool(
+            self.box
+            or math.isfinite(self.row_bound)
+            or not (self.keep is None or self.keep.all())
+            or np.isfinite(self.low).any()
+            or np.isfinite(self.high).any()
+            or self.center.any()
+            or (self.scale != 1).any()
+        )
+
     def require_bounds(self) -> None:
         """Raise `InvalidSetting` unless every feature has bounds, in order."""
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from dpviz.accounting.composition import rho_of
 from dpviz.core.arrays import FloatArray, fix_signs
 from dpviz.core.blas import one_blas_thread
-from dpviz.core.by_length import ByLength, InBlocks
+from dpviz.core.by_length import ByLength, InBlocks, squares_along
 from dpviz.core.entries import UNDECLARED, Pairs
 from dpviz.core.errors import CannotRun, InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment
@@ -32,7 +32,7 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms import Mechanism, parse_variant
 from dpviz.preparation.account import Chain, chain
 from dpviz.preparation.batches import FileBatches
-from dpviz.preparation.chain import radius_to_cut, run, variances_along
+from dpviz.preparation.chain import noisy_variances, radius_to_cut, run
 from dpviz.preparation.frames import FrameBatches
 from dpviz.preparation.steps import RADIUS as VARIANCE_RADIUS
 from dpviz.preparation.steps import Preparation, is_share
@@ -330,13 +330,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         how = (declared.center, declared.row_bound, *sides)
         if summed is None:
             public, _ = declared.public(None, rows.d, None, names)
-            summed = self._summed = Summed(rows.d, public.inside, rows.dtype)
+            summed = self._summed = Summed(rows.d, public, rows.dtype)
             self._summed_how = how
         elif how != self._summed_how:
             raise InvalidSetting(
                 "center, row_bound and bounds", "those of the first partial_fit", "others"
             )
-        summed.add(rows)
+        with one_blas_thread():
+            summed.add(rows)
         return self
 
     def finalize(self) -> Self:
@@ -727,9 +728,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         plan = whole.preparation
         prepared = run(rows.source, public, plan, Draws.trials(seed, "prepare", [0]), moments=False)
         calibration = mechanism.calibrate(whole.problem, whole.rest)
-        moment = SecondMoment.of_lengths(
-            sums or rows.lengths(lambda block: prepared.bounded(block, public, 0)), d
-        )
+        moment = SecondMoment.of_lengths(sums or rows.lengths(prepared.transform(public, 0)), d)
         if mechanism.needs_rows and not mechanism.by_length:
             assert rows.array is not None
             own = prepared.bounded(np.asarray(rows.array, dtype=np.float64), public, 0)
@@ -815,8 +814,11 @@ def _bought(
         radius = float(radius_to_cut(moment.lengths, plan, draws)[0])
     elif release.radius is not None:
         radius = float(release.radius[0])
-    matrix = moment.A if radius is None else moment.lengths.moment(radius)
-    found = variances_along(directions, matrix, plan, draws)[0]
+    if radius is None:
+        exact = squares_along(directions, moment.A)
+    else:
+        exact = moment.lengths.squares_along(directions, radius)
+    found = noisy_variances(exact, plan, draws)[0]
     if directions.shape[1] == len(directions):
         found[-1] = 0.0  # nothing is left, and what was said of it was noise
     return found, radius or 1.0

@@ -5,7 +5,6 @@ All are read in blocks, as often as the preparation and the release ask, and non
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +16,24 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import ByLength, Foldable, FoldSum, InBlocks, Lengths, ReadAgain
+from dpviz.core.by_length import (
+    ByLength,
+    Counts,
+    Foldable,
+    FoldSum,
+    InBlocks,
+    Lengths,
+    ReadAgain,
+    Room,
+)
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.frames import FrameBatches
+from dpviz.preparation.transform import Transform
 
 S = TypeVar("S", bound=FoldSum)
 _CHECKED = 1 << 16  # rows that are looked at together
+_SORTED_ENTRIES = 1 << 19  # that are sorted together by their steps, each with rows enough for BLAS
 NOT_FINITE = "X must hold finite numbers; it has NaN or infinity (inf) in it: nothing was spent."
 
 
@@ -39,6 +49,9 @@ class Rows:
         What components are given in: float32 of rows in float32, float64 of all others.
     array : ndarray or None
         Where they are in memory.
+    counts : ndarray of int or None
+        How many lie between neighbours on the grid of lengths, where the pass that counts them
+        read a file or a frame.
     """
 
     source: Foldable
@@ -46,6 +59,7 @@ class Rows:
     d: int
     dtype: np.dtype[Any]
     array: NDArray[Any] | None = None
+    counts: NDArray[np.int64] | None = None
 
     @classmethod
     def of_array(cls, array: NDArray[Any]) -> Rows:
@@ -63,16 +77,19 @@ class Rows:
     @classmethod
     def of_batches(cls, source: FileBatches | FrameBatches) -> Rows:
         """Return the rows of a source that is read in batches; one pass counts them."""
-        seen = source.fold(lambda: Reduced(lambda block: len(block), operator.add))
+        seen = source.fold(Counts)
         if seen.dropped:
             raise InvalidTable(f"{source.name} has rows with gaps: nothing was spent.")
         if seen.rows < 2:
             raise InvalidTable(f"{source.name} must have at least 2 rows: nothing was spent.")
-        return cls(source, seen.rows, len(source.columns), np.dtype(np.float64))
+        d = len(source.columns)
+        return cls(source, seen.rows, d, np.dtype(np.float64), counts=seen.counts)
 
-    def lengths(self, change: Callable[[FloatArray], FloatArray]) -> Lengths:
+    def lengths(self, change: Transform) -> Lengths:
         """Return what the rows tell by their lengths after a change of each."""
-        return ReadAgain(Changed(self.source, change), self.n, self.d)
+        if not change.changes:
+            return ReadAgain(self.source, self.n, self.d, self.counts)
+        return ReadAgain(Changed(self.source, change.inside), self.n, self.d)
 
 
 def file_rows(path: str | Path, columns: Sequence[str] | None) -> FileBatches:
@@ -138,21 +155,26 @@ class Summed:
     Parameters
     ----------
     d : int
-    change : callable
-        What is done to each block first.
+    change : Transform
+        What is done to each row first.
     dtype : dtype
         Of the first part.
     """
 
-    def __init__(
-        self, d: int, change: Callable[[FloatArray], FloatArray], dtype: np.dtype[Any]
-    ) -> None:
+    def __init__(self, d: int, change: Transform, dtype: np.dtype[Any]) -> None:
         self.sums, self.d, self._change, self.dtype = ByLength(d), d, change, dtype
+        self._room = Room()
 
     def add(self, rows: Rows) -> None:
         """Add some rows, all of them or none."""
         # a part that fails half way would be in the sums without anybody's knowing
-        part = Changed(rows.source, self._change).fold(lambda: ByLength(self.d))
+        change = self._change
+        source = rows.source
+        if rows.array is not None:
+            source = InBlocks(rows.array, entries=_SORTED_ENTRIES, room=self._room)
+        if change.changes:
+            source = Changed(source, change.inside)
+        part = source.fold(lambda: ByLength(self.d, self.sums))
         self.sums.merge(part)
 
 

@@ -12,6 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpviz.accounting import accounting
 from dpviz.auditing.account import account_view
+from dpviz.core.by_length import squares_along
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.parts import GaussianPart, LaplacePart, Part, PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
@@ -22,7 +23,7 @@ from dpviz.datasets import load
 from dpviz.mechanisms import all_mechanisms, parse_variant
 from dpviz.preparation.account import Chain, chain
 from dpviz.preparation.bounding import prepare
-from dpviz.preparation.chain import run, variances_along
+from dpviz.preparation.chain import noisy_variances, run
 from dpviz.preparation.steps import (
     BOUND,
     COUNT,
@@ -229,7 +230,7 @@ def _moved(
         second = np.zeros(3)
     directions = np.linalg.qr(point[:, 2:])[0]
     seen = [
-        variances_along(directions, np.outer(row, row), plan, NO_DRAWS)[0]
+        noisy_variances(squares_along(directions, np.outer(row, row)), plan, NO_DRAWS)[0]
         for row in (first, second)
     ]
     return float(np.linalg.norm(seen[0] - seen[1], norm))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpviz.accounting import accounting
 from dpviz.core.arrays import FloatArray
+from dpviz.core.by_length import squares_along
 from dpviz.core.parts import GaussianPart, LaplacePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws
@@ -24,9 +25,9 @@ from dpviz.preparation.account import chain
 from dpviz.preparation.chain import (
     Prepared,
     noise_edge,
+    noisy_variances,
     radius_to_cut,
     run,
-    variances_along,
 )
 from dpviz.preparation.steps import BOUND, COUNT, MEAN, SCALE, Wanted, preparation
 from dpviz.preparation.transform import Transform
@@ -133,7 +134,7 @@ def test_bought_variances_and_their_radius_have_the_laws_of_their_account(
     )
     *_, noise = plan.parts
     moment = np.diag([0.5, 0.25])
-    found = variances_along(np.eye(D)[:, :1], moment, plan, draws)
+    found = noisy_variances(squares_along(np.eye(D)[:, :1], moment), plan, draws)
     assert isinstance(noise, LaplacePart if pure else GaussianPart)
     scale = (noise.scale if isinstance(noise, LaplacePart) else noise.std) / 50
     law = scipy.stats.laplace(scale=scale) if pure else scipy.stats.norm(scale=scale)

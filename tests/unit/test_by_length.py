@@ -17,6 +17,7 @@ from dpviz.core.by_length import (
     ReadAgain,
     at_rank,
     longer,
+    squares_along,
 )
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
@@ -69,6 +70,13 @@ def test_one_pass_tells_what_two_do() -> None:
         found, other = once.moment(radius), twice.moment(radius)
         np.testing.assert_allclose(found, other, rtol=1e-12, atol=1e-300)
         assert np.trace(found) <= 1
+        if radius is not None:
+            axis = np.array([[0.6], [0.0], [0.8]])
+            alone = ReadAgain(InBlocks(rows), *rows.shape).squares_along(axis, float(radius))
+            exact = squares_along(axis, found)
+            np.testing.assert_allclose(alone, exact, rtol=1e-10, atol=1e-15)
+            np.testing.assert_allclose(once.squares_along(axis, float(radius)), exact, rtol=1e-10)
+            assert alone.sum() <= 1 + 1e-12
     # the control: another step of the grid is another matrix
     assert not np.allclose(once.moment(float(GRID[200])), twice.moment(float(GRID[201])), rtol=1e-3)
     rows = rows[40:] / np.linalg.norm(rows[40:], axis=1)[:, None] * GRID[40:500, None]

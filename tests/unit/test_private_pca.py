@@ -19,11 +19,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpviz import PrivatePCA
 from dpviz.accounting.gaussian import mu_of
+from dpviz.core.by_length import InBlocks
 from dpviz.core.errors import CannotRun, DpvizError, InvalidSetting, InvalidTable
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.settings import Settings
 from dpviz.datasets import Table
+from dpviz.preparation.batches import FileBatches
 from dpviz.preparation.bounding import prepare
 from dpviz.releasing.declared import FROM_DATA, PrivacyWarning
 from dpviz.releasing.ledger import Ledger, LedgerError
@@ -494,6 +496,32 @@ def test_rows_given_a_part_at_a_time_are_one_release(
     assert list(read.feature_names_in_) == list("abcd")
     few = PrivatePCA(1, random_state=3, **changed).fit_path(path, columns=["a", "c"])
     assert list(few.feature_names_in_) == ["a", "c"]
+
+
+@quiet
+@pytest.mark.parametrize("changed", _STREAMED[:4])
+def test_rows_are_passed_twice_at_most(
+    changed: dict[str, Any], many: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the look at whether they are finite; of a file that look counts the lengths."""
+    folds: list[object] = []
+    for cls in (InBlocks, FileBatches):
+        monkeypatch.setattr(cls, "fold", _counting(cls.fold, folds))
+    PrivatePCA(2, random_state=3, **changed).fit(many)
+    assert len(folds) <= 2
+    folds.clear()
+    path = tmp_path / "big.parquet"
+    pq.write_table(pa.table({name: many[:, j] for j, name in enumerate("abcd")}), path)
+    PrivatePCA(2, random_state=3, **changed).fit_path(path)
+    assert len(folds) <= (3 if "mechanism" in changed else 2)
+
+
+def _counting(fold: Any, seen: list[object]) -> Any:
+    def counted(self: Any, new: Any) -> Any:
+        seen.append(self)
+        return fold(self, new)
+
+    return counted
 
 
 @quiet
